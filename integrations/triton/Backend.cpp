@@ -4,22 +4,12 @@
 #include "integrations/triton/Instance.h"
 
 #include <malloc.h>
-#include <new>
 
 using namespace hewn::triton;
 
 namespace {
 
-/// Calls `body`, which gives an Error; what is thrown is one as well.
-template <typename Body> TRITONSERVER_Error *guarded(Body body) {
-  try {
-    return body().release();
-  } catch (const std::bad_alloc &) {
-    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn's backend has no memory").release();
-  } catch (const std::exception &thrown) {
-    return makeError(TRITONSERVER_ERROR_INTERNAL, thrown.what()).release();
-  }
-}
+template <typename Body> TRITONSERVER_Error *guarded(Body body) { return orThrown(body).release(); }
 
 template <typename State, typename Handle>
 Error stateOf(TRITONSERVER_Error *(*ask)(Handle *, void **), Handle *handle, State *&state) {
@@ -30,17 +20,17 @@ Error stateOf(TRITONSERVER_Error *(*ask)(Handle *, void **), Handle *handle, Sta
   return nullptr;
 }
 
-/// A response for each request; none where an error is returned, since the requests are then Triton's again.
-Error makeResponses(std::span<TRITONBACKEND_Request *const> requests,
-                    std::vector<TRITONBACKEND_Response *> &responses) {
-  for (TRITONBACKEND_Request *request : requests) {
+/// All requests, each with a response; none of those where an error is returned, since the requests are then Triton's again.
+Error makeResponses(std::span<TRITONBACKEND_Request *const> handles, std::vector<Request> &requests) {
+  requests.reserve(handles.size()); // so that nothing is thrown where there are responses
+  for (TRITONBACKEND_Request *handle : handles) {
     TRITONBACKEND_Response *response = nullptr;
-    if (Error error{TRITONBACKEND_ResponseNew(&response, request)}) {
-      for (TRITONBACKEND_Response *made : responses)
-        logIfError(TRITONBACKEND_ResponseDelete(made));
+    if (Error error{TRITONBACKEND_ResponseNew(&response, handle)}) {
+      for (Request &made : requests)
+        made.leave();
       return error;
     }
-    responses.push_back(response);
+    requests.emplace_back(handle, response);
   }
   return nullptr;
 }
@@ -118,16 +108,19 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInsta
 
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance,
                                                        TRITONBACKEND_Request **requests, uint32_t count) {
-  return guarded([&]() -> Error {
-    Instance *created = nullptr;
-    if (Error error = stateOf(TRITONBACKEND_ModelInstanceState, instance, created))
-      return error;
-    std::span<TRITONBACKEND_Request *const> all(requests, count);
-    std::vector<TRITONBACKEND_Response *> responses;
-    if (Error error = makeResponses(all, responses))
-      return error;
-    created->execute(all, responses);
-    return nullptr;
+  Instance *created = nullptr;
+  std::vector<Request> all;
+  Error error = orThrown([&]() -> Error {
+    Error none = stateOf(TRITONBACKEND_ModelInstanceState, instance, created);
+    return none ? std::move(none) : makeResponses({requests, count}, all);
   });
+  if (error)
+    return error.release();
+  // From here on requests are released: an error would give Triton those back that it no longer has.
+  logIfError(guarded([&]() -> Error {
+    created->execute(all);
+    return nullptr;
+  }));
+  return nullptr;
 }
 }

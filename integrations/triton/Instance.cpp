@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <deque>
 
 namespace hewn::triton {
 
@@ -80,20 +79,17 @@ Instance::~Instance() {
   hewn_context_destroy(context);
 }
 
-void Instance::execute(std::span<TRITONBACKEND_Request *const> handles,
-                       std::span<TRITONBACKEND_Response *const> responses) {
+void Instance::execute(std::span<Request> requests) {
   const uint64_t begin = now();
-  std::deque<Request> requests;
   std::vector<std::vector<Request *>> groups;
-  for (size_t i = 0; i < handles.size(); ++i)
-    requests.emplace_back(handles[i], responses[i]);
   auto place = [&](Request &request) -> Error {
     if (Error error = request.read(model))
       return error;
     auto takes = [&](const std::vector<Request *> &group) {
       int64_t rows = request.rows(model);
       for (const Request *other : group)
-        rows += other->rows(model);
+        if (__builtin_add_overflow(rows, other->rows(model), &rows))
+          return false;
       return rows <= model.mostRows() && request.fits(*group.front(), model);
     };
     auto found = std::ranges::find_if(groups, takes);
@@ -104,7 +100,7 @@ void Instance::execute(std::span<TRITONBACKEND_Request *const> handles,
     return nullptr;
   };
   for (Request &request : requests)
-    if (Error error = orOutOfMemory([&] { return place(request); })) {
+    if (Error error = orThrown([&] { return place(request); })) {
       request.fail(std::move(error));
       finish(std::array{&request}, {begin, begin, begin});
     }
@@ -115,7 +111,7 @@ void Instance::execute(std::span<TRITONBACKEND_Request *const> handles,
 void Instance::answer(std::span<Request *> group) {
   const uint64_t begin = now();
   Times times{begin, begin, begin};
-  Error error = orOutOfMemory([&] { return run(group, times); });
+  Error error = orThrown([&] { return run(group, times); });
   if (error && group.size() > 1) { // whose fault it is shows where each runs by itself
     for (Request *&request : group)
       answer({&request, 1});
@@ -149,7 +145,7 @@ Error Instance::run(std::span<Request *> group, Times &times) {
   int64_t row = 0;
   for (Request *request : group) {
     for (size_t i = 0; i < outputs.size(); ++i)
-      request->fail(orOutOfMemory([&] { return deliver(*request, i, outputs[i], row, rows); }));
+      request->fail(orThrown([&] { return deliver(*request, i, outputs[i], row, rows); }));
     row += request->rows(model);
   }
   return nullptr;
@@ -229,11 +225,36 @@ Error Instance::bindOutputs(std::span<Request *> group, int64_t rows, std::vecto
       if (Error error = group.front()->outputRoom(infos[i], target.dims, bytes, target.room))
         return error;
       target.isInResponse = true;
-      target.isInPlace = target.room && isAligned(target.room, infos[i].dtype); // shared memory may begin anywhere
     }
-    tensors[i].data = target.isInPlace ? target.room : outputBuffers[i].room(bytes);
+    target.isSized = true;
+    target.bytes = bytes;
   }
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (targets[i].isSized) {
+      targets[i].isInPlace = mayBeInPlace(*group.front(), i);
+      tensors[i].data = targets[i].isInPlace ? targets[i].room : outputBuffers[i].room(size_t(targets[i].bytes));
+    }
   return nullptr;
+}
+
+/// Whether a run may write where the response has the output: the room may be shared memory of the client's, which begins anywhere, and
+/// may lie over what the run still reads or over another output.
+bool Instance::mayBeInPlace(const Request &request, size_t output) const {
+  const Target &target = targets[output];
+  if (!target.room || !isAligned(target.room, target.info->dtype))
+    return false;
+  auto meets = [&](const void *memory, uint64_t bytes) {
+    const auto mine = reinterpret_cast<uintptr_t>(target.room), its = reinterpret_cast<uintptr_t>(memory);
+    return bytes && target.bytes && (its <= mine ? mine - its < bytes : its - mine < target.bytes);
+  };
+  for (const InputView &input : request.inputs())
+    for (std::span<const unsigned char> part : input.parts)
+      if (meets(part.data(), part.size()))
+        return false;
+  for (const Target &other : targets)
+    if (&other != &target && other.room && meets(other.room, other.bytes))
+      return false;
+  return true;
 }
 
 /// Copies a request's rows to where the client, or the next request of its sequence, has them.

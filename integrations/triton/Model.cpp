@@ -2,8 +2,10 @@
 #include "integrations/triton/Model.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
 
 namespace hewn::triton {
@@ -80,6 +82,9 @@ Error readSettings(const Json &model, const Json &server, Settings &settings) {
   settings.maxBatch = integerOf(member(model, "max_batch_size"), 0);
   if (std::string file = textOf(model, "default_model_filename"); !file.empty())
     settings.file = file;
+  if (settings.file.find('/') != std::string::npos)
+    return invalid("default_model_filename is '" + settings.file +
+                   "'; it is the name of a file in the version's folder");
   if (std::string threads = settingOf(model, server, "threads"); !threads.empty()) {
     auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), settings.threads);
     if (error != std::errc() || end != threads.data() + threads.size() || settings.threads < 1)
@@ -108,6 +113,25 @@ Error compare(const char *what, const ConfiguredTensor &said, const hewn_tensor_
                      " is " + std::to_string(dim) + " in the model");
   }
   return nullptr;
+}
+
+/// Whether a formula's text speaks of the symbol.
+bool speaksOf(std::string_view text, std::string_view symbol) {
+  auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(symbol); at != std::string_view::npos; at = text.find(symbol, at + 1)) {
+    const size_t end = at + symbol.size();
+    if ((at == 0 || !isPart(text[at - 1])) && (end == text.size() || !isPart(text[end])))
+      return true;
+  }
+  return false;
+}
+
+/// Whether dim i of the tensor is the symbol, or a formula with it.
+bool dependsOn(const hewn_tensor_info &tensor, int32_t i, const hewn_model &model, int32_t symbol) {
+  if (tensor.dims[i] != HEWN_DIM_FORMULA)
+    return tensor.dims[i] == HEWN_DIM_SYMBOL(symbol);
+  const char *text = tensor.formulas ? tensor.formulas[i] : nullptr;
+  return !text || speaksOf(text, model.symbols[symbol].name);
 }
 
 Error serialized(TRITONSERVER_Message *message, std::string &text) {
@@ -253,9 +277,9 @@ Error Model::findBatch() {
   for (auto tensors : {inputs(), outputs()})
     for (const hewn_tensor_info &tensor : tensors)
       for (int32_t i = 1; i < tensor.rank; ++i)
-        if (batch >= 0 && tensor.dims[i] == HEWN_DIM_SYMBOL(batch))
-          return invalid(claim + "'" + compiled->symbols[batch].name + "' is also dim " + std::to_string(i) + " of '" +
-                         tensor.name + "', so that requests can't be put together");
+        if (batch >= 0 && dependsOn(tensor, i, *compiled, batch))
+          return invalid(claim + "'" + compiled->symbols[batch].name + "' is also in dim " + std::to_string(i) +
+                         " of '" + tensor.name + "', so that requests can't be put together");
   if (batch < 0)
     return invalid(claim + "the model has no tensor with a batch");
   const hewn_symbol &symbol = compiled->symbols[batch];
@@ -267,9 +291,10 @@ Error Model::findBatch() {
 void Model::countThreads(int32_t threads) {
   int64_t all = threadsInUse += threads, processors = std::thread::hardware_concurrency();
   if (processors > 0 && all > processors && !hasWarned.exchange(true))
-    log(TRITONSERVER_LOG_WARN, "model '" + title + "': its instances have more threads than the machine's " +
-                                   std::to_string(processors) +
-                                   " processors: instance_group's count times parameter 'threads' are in use at once");
+    log(TRITONSERVER_LOG_WARN,
+        ("model '" + title + "': its instances have more threads than the machine's " + std::to_string(processors) +
+         " processors: instance_group's count times parameter 'threads' are in use at once")
+            .c_str());
 }
 
 Error Model::load(TRITONBACKEND_Model *model, std::unique_ptr<Model> &loaded) {

@@ -201,6 +201,8 @@ void Request::send() {
   logIfError(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, failure.get()));
 }
 
+void Request::leave() { logIfError(TRITONBACKEND_ResponseDelete(response)); }
+
 void Request::release() { logIfError(TRITONBACKEND_RequestRelease(handle, TRITONSERVER_REQUEST_RELEASE_ALL)); }
 
 } // namespace hewn::triton

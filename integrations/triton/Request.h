@@ -18,7 +18,7 @@ struct InputView {
 
 class Request {
 public:
-  /// Both handles are taken: `send`, then `release`.
+  /// Both handles are taken: `send`, then `release`; or `leave`.
   Request(TRITONBACKEND_Request *handle, TRITONBACKEND_Response *response) : handle(handle), response(response) {}
 
   /// Reads all that there is. An error is the request's own.
@@ -43,6 +43,8 @@ public:
   /// Sends the response: the outputs, or what failed.
   void send();
   void release();
+  /// Deletes the response, unsent; the request is Triton's again.
+  void leave();
 
   TRITONBACKEND_Request *triton() const { return handle; }
   const std::vector<InputView> &inputs() const { return views; }

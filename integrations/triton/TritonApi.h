@@ -23,8 +23,8 @@ struct TRITONBACKEND_Input;
 struct TRITONBACKEND_Output;
 struct TRITONBACKEND_State;
 
-/// 1.8 has bfloat16, sequence states, and all else that is used here.
-inline constexpr uint32_t kTritonApiMajor = 1, kTritonApiMinor = 8;
+/// 1.10 has bfloat16 (which came while it was 1.9), sequence states, and all else that is used here. Triton 2.51 has 1.19.
+inline constexpr uint32_t kTritonApiMajor = 1, kTritonApiMinor = 10;
 
 enum TRITONSERVER_DataType {
   TRITONSERVER_TYPE_INVALID,

@@ -8,8 +8,10 @@
 
 namespace hewn::triton {
 
-Error makeError(TRITONSERVER_Error_Code code, const std::string &message) {
-  return Error(TRITONSERVER_ErrorNew(code, message.c_str()));
+Error makeError(TRITONSERVER_Error_Code code, const std::string &message) { return makeError(code, message.c_str()); }
+
+Error makeError(TRITONSERVER_Error_Code code, const char *message) {
+  return Error(TRITONSERVER_ErrorNew(code, message));
 }
 
 Error invalid(const std::string &message) { return makeError(TRITONSERVER_ERROR_INVALID_ARG, message); }
@@ -31,8 +33,8 @@ Error errorOf(const hewn_status &status) {
   }
 }
 
-void log(TRITONSERVER_LogLevel level, const std::string &text) {
-  Error(TRITONSERVER_LogMessage(level, __FILE__, __LINE__, text.c_str()));
+void log(TRITONSERVER_LogLevel level, const char *text) {
+  Error(TRITONSERVER_LogMessage(level, __FILE__, __LINE__, text));
 }
 
 void logIfError(TRITONSERVER_Error *error) {

@@ -9,6 +9,7 @@
 
 #include "hewn/runtime.h"
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <span>
@@ -24,19 +25,25 @@ struct ErrorDeleter {
 using Error = std::unique_ptr<TRITONSERVER_Error, ErrorDeleter>;
 
 Error makeError(TRITONSERVER_Error_Code code, const std::string &message);
+/// Takes no memory of this library's, so that it tells where there is none.
+Error makeError(TRITONSERVER_Error_Code code, const char *message);
 /// Where a caller is wrong.
 Error invalid(const std::string &message);
 /// What a status of the runtime is to Triton; none for HEWN_OK.
 Error errorOf(const hewn_status &status);
-/// What `body` gives, an Error; where it runs out of memory that is one as well.
-template <typename Body> Error orOutOfMemory(Body body) {
+/// What `body` gives, an Error; what it throws is one as well.
+template <typename Body> Error orThrown(Body body) {
   try {
     return body();
   } catch (const std::bad_alloc &) {
-    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "there is no memory for the inputs and outputs of this run");
+    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn's backend has no memory for this");
+  } catch (const std::exception &thrown) {
+    return makeError(TRITONSERVER_ERROR_INTERNAL, thrown.what());
+  } catch (...) {
+    return makeError(TRITONSERVER_ERROR_INTERNAL, "something was thrown");
   }
 }
-void log(TRITONSERVER_LogLevel level, const std::string &text);
+void log(TRITONSERVER_LogLevel level, const char *text);
 /// Logs what can't be told to anybody else.
 void logIfError(TRITONSERVER_Error *error);
 

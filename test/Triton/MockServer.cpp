@@ -6,15 +6,37 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
+#include <new>
 
 std::string MockServer::failing;
 int MockServer::failingAfter = 0;
 uint32_t MockServer::apiMinor = 13;
 std::vector<std::string> MockServer::warnings;
+thread_local int MockServer::allocationsLeft = -1;
+
+#if HEWN_TEST_HAS_OWN_NEW // all of the program's, the backend's among them
+void *operator new(size_t bytes) {
+  if (MockServer::allocationsLeft >= 0 && MockServer::allocationsLeft-- == 0)
+    throw std::bad_alloc();
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace {
 
 std::mutex lock; // instances report, and log, from threads of their own
+
+/// What the server allocates for itself is there.
+struct Own {
+  Own() { MockServer::allocationsLeft = -1; }
+  Own(const Own &) = delete;
+  ~Own() { MockServer::allocationsLeft = before; }
+  int before = MockServer::allocationsLeft;
+};
 
 void must(bool holds, const char *what) {
   if (holds)
@@ -42,12 +64,15 @@ std::string text(TRITONSERVER_Error *error) {
 template <typename Out>
 TRITONSERVER_Error *giveRoom(Out &output, void **buffer, uint64_t bytes, size_t shift, TRITONSERVER_MemoryType memoryIs,
                              TRITONSERVER_MemoryType *memory, int64_t *id) {
+  *memory = memoryIs;
+  *id = 0;
+  *buffer = output.place;
+  if (output.place)
+    return nullptr;
   must(!output.bytes, "an output has two buffers");
   output.bytes = std::make_unique<Bytes>(bytes, shift);
   std::memset(output.bytes->start, 0xA5, bytes);
   *buffer = bytes ? output.bytes->start : nullptr;
-  *memory = memoryIs;
-  *id = 0;
   return nullptr;
 }
 
@@ -98,9 +123,15 @@ void MockServer::stop(TRITONBACKEND_ModelInstance &instance) {
   auto *finalize = find<decltype(TRITONBACKEND_ModelInstanceFinalize)>("TRITONBACKEND_ModelInstanceFinalize");
   must(text(finalize(&instance)).empty(), "stop");
 }
-std::string MockServer::execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests) {
+std::string MockServer::execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests,
+                                int allocations, bool *isEnough) {
   auto *run = find<decltype(TRITONBACKEND_ModelInstanceExecute)>("TRITONBACKEND_ModelInstanceExecute");
-  std::string told = text(run(&instance, requests.data(), uint32_t(requests.size())));
+  allocationsLeft = allocations;
+  TRITONSERVER_Error *error = run(&instance, requests.data(), uint32_t(requests.size()));
+  if (isEnough)
+    *isEnough = allocationsLeft >= 0;
+  allocationsLeft = -1;
+  std::string told = text(error);
   for (TRITONBACKEND_Request *request : requests) {
     must(request->released == (told.empty() ? 1 : 0), "a request is released once, or is the server's again");
     must(request->sent == (told.empty() ? 1 : 0) && request->responses == 0,
@@ -112,11 +143,13 @@ std::string MockServer::execute(TRITONBACKEND_ModelInstance &instance, std::vect
 extern "C" {
 
 TRITONSERVER_Error *TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const char *message) {
+  Own own;
   return new TRITONSERVER_Error{code, message};
 }
 void TRITONSERVER_ErrorDelete(TRITONSERVER_Error *error) { delete error; }
 const char *TRITONSERVER_ErrorMessage(TRITONSERVER_Error *error) { return error->message.c_str(); }
 TRITONSERVER_Error *TRITONSERVER_LogMessage(TRITONSERVER_LogLevel, const char *, int, const char *message) {
+  Own own;
   std::lock_guard<std::mutex> guard(lock);
   MockServer::warnings.emplace_back(message);
   return nullptr;
@@ -207,6 +240,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInsta
 
 TRITONSERVER_Error *TRITONBACKEND_RequestInput(TRITONBACKEND_Request *request, const char *name,
                                                TRITONBACKEND_Input **input) {
+  Own own;
   auto found = request->inputs.find(name);
   if (found == request->inputs.end())
     return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INVALID_ARG,
@@ -241,6 +275,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
 }
 TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, uint32_t index, const void **buffer,
                                               uint64_t *bytes, TRITONSERVER_MemoryType *memory, int64_t *id) {
+  Own own;
   if (TRITONSERVER_Error *error = failHere("InputBuffer"))
     return error;
   *buffer = input->parts[index].start;
@@ -250,6 +285,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, uint32
   return nullptr;
 }
 TRITONSERVER_Error *TRITONBACKEND_ResponseNew(TRITONBACKEND_Response **response, TRITONBACKEND_Request *request) {
+  Own own;
   if (TRITONSERVER_Error *error = failHere("ResponseNew"))
     return error;
   ++request->responses;
@@ -264,10 +300,13 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response *respons
 TRITONSERVER_Error *TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response *response, TRITONBACKEND_Output **output,
                                                  const char *name, TRITONSERVER_DataType type, const int64_t *shape,
                                                  uint32_t rank) {
+  Own own;
   auto [made, isNew] = response->request->outputs.try_emplace(name);
   must(isNew, "a response has an output twice");
   made->second.type = type;
   made->second.shape.assign(shape, shape + rank);
+  if (auto place = response->request->places.find(name); place != response->request->places.end())
+    made->second.place = place->second;
   std::lock_guard<std::mutex> guard(lock);
   ownerOfOutput[&made->second] = response->request;
   *output = &made->second;
@@ -275,6 +314,7 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response *respons
 }
 TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, void **buffer, uint64_t bytes,
                                                TRITONSERVER_MemoryType *memory, int64_t *id) {
+  Own own;
   if (TRITONSERVER_Error *error = failHere("OutputBuffer"))
     return error;
   TRITONBACKEND_Request *owner;
@@ -286,6 +326,7 @@ TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, voi
 }
 TRITONSERVER_Error *TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response, uint32_t flags,
                                                TRITONSERVER_Error *error) {
+  Own own;
   must(flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL, "a response is final");
   TRITONBACKEND_Request *request = response->request;
   ++request->sent;
@@ -299,6 +340,7 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response,
 TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBACKEND_Request *request,
                                            const char *name, TRITONSERVER_DataType type, const int64_t *shape,
                                            uint32_t rank) {
+  Own own;
   auto [made, isNew] = request->states.try_emplace(name);
   must(isNew, "a request has a state twice");
   made->second.type = type;
@@ -308,6 +350,7 @@ TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBA
 }
 TRITONSERVER_Error *TRITONBACKEND_StateBuffer(TRITONBACKEND_State *state, void **buffer, uint64_t bytes,
                                               TRITONSERVER_MemoryType *memory, int64_t *id) {
+  Own own;
   return giveRoom(*state, buffer, bytes, 0, TRITONSERVER_MEMORY_CPU, memory, id);
 }
 TRITONSERVER_Error *TRITONBACKEND_StateUpdate(TRITONBACKEND_State *state) {
@@ -318,6 +361,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(TRITONBACKEND_Mo
                                                                 TRITONBACKEND_Request *request, bool success,
                                                                 uint64_t begin, uint64_t computeBegin,
                                                                 uint64_t computeEnd, uint64_t end) {
+  Own own;
   must(begin <= computeBegin && computeBegin <= computeEnd && computeEnd <= end, "times go back");
   request->reported.push_back(success);
   return nullptr;
@@ -325,6 +369,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(TRITONBACKEND_Mo
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(TRITONBACKEND_ModelInstance *instance,
                                                                      uint64_t batch, uint64_t, uint64_t, uint64_t,
                                                                      uint64_t) {
+  Own own;
   instance->runs.push_back(batch);
   return nullptr;
 }

@@ -58,6 +58,7 @@ struct TRITONBACKEND_Output {
   TRITONSERVER_DataType type;
   std::vector<int64_t> shape;
   std::unique_ptr<Bytes> bytes;
+  unsigned char *place = nullptr; ///< instead of `bytes`: the client's shared memory
 };
 struct TRITONBACKEND_State : TRITONBACKEND_Output {
   bool isKept = false;
@@ -72,6 +73,8 @@ struct TRITONBACKEND_Request {
   /// How the buffers of its outputs are: behind a multiple of 64, and where.
   size_t outputShift = 0;
   TRITONSERVER_MemoryType outputMemory = TRITONSERVER_MEMORY_CPU;
+  /// Outputs that are wanted in the client's shared memory: where.
+  std::map<std::string, unsigned char *> places;
 
   // What came of it.
   int responses = 0, sent = 0, released = 0;
@@ -98,6 +101,18 @@ struct TRITONBACKEND_Request {
   }
 };
 
+// ThreadSanitizer's operator new is linked into the program and can't be replaced.
+#if defined(__SANITIZE_THREAD__)
+#define HEWN_TEST_HAS_OWN_NEW 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HEWN_TEST_HAS_OWN_NEW 0
+#endif
+#endif
+#ifndef HEWN_TEST_HAS_OWN_NEW
+#define HEWN_TEST_HAS_OWN_NEW 1
+#endif
+
 /// The backend, loaded, and what the server does wrong on request.
 class MockServer {
 public:
@@ -110,7 +125,9 @@ public:
   void unload(TRITONBACKEND_Model &model);
   std::string start(TRITONBACKEND_ModelInstance &instance, TRITONBACKEND_Model &model);
   void stop(TRITONBACKEND_ModelInstance &instance);
-  std::string execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests);
+  /// `allocations`: `allocationsLeft` while the backend runs; `isEnough`: whether that were not all.
+  std::string execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests,
+                      int allocations = -1, bool *isEnough = nullptr);
   std::string initialize();
 
   TRITONBACKEND_Backend backend;
@@ -119,6 +136,9 @@ public:
   static int failingAfter;
   static uint32_t apiMinor;
   static std::vector<std::string> warnings;
+  /// The backend's next allocation but so many, in this thread, throws std::bad_alloc; negative: none does, or it has. Wants
+  /// HEWN_TEST_HAS_OWN_NEW.
+  static thread_local int allocationsLeft;
 
 private:
   template <typename F> F *find(const char *name);

@@ -13,11 +13,11 @@ from server import MODELS, TOOLS
 OPSET = '<ir_version: 10, opset_import: ["" : 19]>\n'
 
 
-def compile_text(folder, text, *flags, name="model"):
+def compile_text(folder, text, *flags, name="model", repository="repository"):
     path = folder / f"{name}.onnxtxt"
     path.write_text(text)
-    command = [TOOLS / "hewn", "compile", path, "--triton", folder / "repository", *flags]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [TOOLS / "hewn", "compile", path, "--triton", folder / repository, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, umask=0o022)
     return done.returncode, done.stderr
 
 
@@ -93,6 +93,15 @@ def test_types(tmp_path):
     assert told == "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FP16 BF16 FP32 FP64 STRING".split()
 
 
+def test_states_of_rows_alone(tmp_path):
+    """What Triton has no dims for is a state where requests are not put together, and none where they are."""
+    text = OPSET + "model (float[n] x, float[n] past) => (float[n] next) { next = Add(x, past) }"
+    status, told = compile_text(tmp_path, text, "--triton-state", "past=next")
+    assert status == 1 and "past=next: the two have no dim but the batch's" in told
+    config = config_of(tmp_path, text, "--triton-state", "past=next", "--dim", "n=4")
+    assert "\nmax_batch_size: 0\n" in config and 'output_name: "next" data_type: TYPE_FP32 dims: [ 4 ]' in config
+
+
 def test_a_state(tmp_path):
     config = config_of(tmp_path, MODELS["summed"], "--triton-state", "past=present")
     assert lines(config, "input") == ['name: "x" data_type: TYPE_FP32 dims: [ 3 ]']
@@ -147,9 +156,58 @@ def test_files(tmp_path):
     assert not [one for one in (repository / "dense").iterdir() if one.name not in ("1", "config.pbtxt")]
 
 
-def test_a_failure_leaves_no_folder(tmp_path):
-    status, told = compile_text(tmp_path, OPSET + "model (float[2] x) => (float8e4m3fn[2] y) { y = Cast <to = 17>(x) }")
+def test_weights_go_with_their_library(tmp_path):
+    """A model of before has weights that the new one does not: they are not left."""
+    path = tmp_path / "dense.onnx"
+    onnx.save(weighty(1), path)
+    command = [TOOLS / "hewn", "compile", path, "--triton", tmp_path / "repository"]
+    for flags, files in (((), ["model.so", "model.weights"]), (("--embed-weights",), ["model.so"])):
+        subprocess.run([*command, *flags], check=True, capture_output=True)
+        assert sorted(file.name for file in (tmp_path / "repository/dense/1").iterdir()) == files
+
+
+def test_a_config_that_has_no_place(tmp_path):
+    """Nothing of the old model is replaced where all of it can't be."""
+    path, model = tmp_path / "dense.onnx", tmp_path / "repository/dense"
+    onnx.save(weighty(1), path)
+    command = [TOOLS / "hewn", "compile", path, "--triton", tmp_path / "repository"]
+    subprocess.run(command, check=True, capture_output=True)
+    (model / "config.pbtxt").unlink()
+    (model / "config.pbtxt").mkdir()
+    before = {file.name: (file.stat().st_ino, file.read_bytes()) for file in (model / "1").iterdir()}
+    onnx.save(weighty(2), path)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and f"can't write '{model}/config.pbtxt': Is a directory" in done.stderr
+    assert {file.name: (file.stat().st_ino, file.read_bytes()) for file in (model / "1").iterdir()} == before
+    assert sorted(one.name for one in model.iterdir()) == ["1", "config.pbtxt"]
+
+
+def test_others_may_read(tmp_path):
+    """A server runs as a user of its own: the umask alone says who reads."""
+    text = OPSET + "model (float[2] x) => (float[2] y) { y = Neg(x) }"
+    status, told = compile_text(tmp_path, text, repository="outer/inner")
+    assert status == 0, told
+    folders = [tmp_path / "outer", *(one for one in (tmp_path / "outer").rglob("*") if one.is_dir())]
+    assert {str(one.relative_to(tmp_path)): oct(one.stat().st_mode & 0o777) for one in folders} == {
+        "outer": "0o755",
+        "outer/inner": "0o755",
+        "outer/inner/model": "0o755",
+        "outer/inner/model/1": "0o755",
+    }
+    for file in (one for one in (tmp_path / "outer").rglob("*") if one.is_file()):
+        assert file.stat().st_mode & 0o444 == 0o444, file
+
+
+@pytest.mark.parametrize("repository, outer", [("repository", "repository"), ("outer/inner/repository", "outer")])
+def test_a_failure_leaves_no_folder(tmp_path, repository, outer):
+    status, told = compile_text(
+        tmp_path,
+        OPSET + "model (float[2] x) => (float8e4m3fn[2] y) { y = Cast <to = 17>(x) }",
+        repository=repository,
+    )
     assert status == 1 and "output 'y' is float8e4m3fn, a type that Triton does not have" in told
-    assert not (tmp_path / "repository").exists()
-    status, told = compile_text(tmp_path, OPSET + "model (float[2] x) => (float[2] y) { y = Nowhere(x) }")
-    assert status == 1 and not (tmp_path / "repository").exists()
+    assert not (tmp_path / outer).exists()
+    status, told = compile_text(
+        tmp_path, OPSET + "model (float[2] x) => (float[2] y) { y = Nowhere(x) }", repository=repository
+    )
+    assert status == 1 and not (tmp_path / outer).exists()

@@ -113,7 +113,7 @@ def test_many_clients_and_a_wrong_one_among_them(served, client):
         feeds = picked_feeds(1 + k % 5, 4 + k % 2, k)
         if k % 7 == 3:
             feeds["i"][0, 1] = 100 + k
-            with pytest.raises(Exception, match=f"{100 + k}"):
+            with pytest.raises(Exception, match=f"index {100 + k} is outside of a dim"):
                 ask(client, "picked", feeds)
             return 0
         check_picked(ask(client, "picked", feeds), feeds)
@@ -141,7 +141,7 @@ def one_by_itself(served, k):
         feeds = picked_feeds(1 + k % 5, 4 + k % 2, k)
         if k % 7 == 3:
             feeds["i"][0, 1] = 100 + k
-            with pytest.raises(Exception, match=f"{100 + k}"):
+            with pytest.raises(Exception, match=f"index {100 + k} is outside of a dim"):
                 ask(client, "picked", feeds)
             return 0
         check_picked(ask(client, "picked", feeds), feeds)
@@ -199,15 +199,18 @@ def test_sequences_keep_their_state_apart(client):
 @pytest.mark.parametrize(
     "change, why",
     [
-        ({"z": np.zeros((2, 3), np.float64)}, "unexpected|FP32"),
-        ({"z": np.zeros((2, 4), np.float32)}, "'n' is already 4"),
-        ({"i": np.full((2, 3), -4)}, "-4"),
-        ({"z": None}, "expected|missing"),
+        ({"z": np.zeros((2, 3), np.float64)}, "input 'z' data-type is 'FP64', but model 'picked' expects 'FP32'"),
+        (
+            {"z": np.zeros((2, 4), np.float32)},
+            "input 'i' is [2, 3] and the model wants [batch, n], where 'n' is already 4",
+        ),
+        ({"i": np.full((2, 3), -4)}, "index -4 is outside of a dim of 3"),
+        ({"z": None}, "missing required input(s) ['z']"),
     ],
 )
 def test_wrong_requests(client, change, why):
     feeds = {name: array for name, array in (picked_feeds(2, 3) | change).items() if array is not None}
-    with pytest.raises(Exception, match=why):
+    with pytest.raises(Exception, match=re.escape(why)):
         ask(client, "picked", feeds)
     feeds = picked_feeds(2, 3)
     check_picked(ask(client, "picked", feeds), feeds)

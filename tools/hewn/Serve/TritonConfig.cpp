@@ -85,6 +85,8 @@ public:
     if (!read("inputs", "input", inputs) || !read("outputs", "output", outputs) || !readStates(states))
       return "";
     findBatch();
+    if (!haveStatesDims())
+      return "";
     std::string made = "name: " + quoted(name) + "\nbackend: \"hewn\"\ndefault_model_filename: \"model.so\"\n";
     made += "# How many rows a run may have: requests and their batches together, along the first dim. 0: that dim is "
             "in dims.\n";
@@ -178,8 +180,26 @@ private:
         why = "--triton-state " + state + ": the two differ in type or shape, so that one can't become the other";
         return false;
       }
+      for (const auto &[other, otherOutput] : pairs)
+        if (other == &*input || otherOutput == &*output) {
+          bool isInput = other == &*input;
+          why = "--triton-state " + state + ": '" + (isInput ? in : out).str() + "' is " +
+                (isInput ? "the input" : "the output") + " of another state already";
+          return false;
+        }
       pairs.emplace_back(&*input, &*output);
     }
+    return true;
+  }
+
+  /// Dims of a state are those behind the batch's, and Triton has no `reshape` for states that could take a dim of 1 away.
+  bool haveStatesDims() {
+    for (const auto &[input, output] : pairs)
+      if (mostRows && input->dims.size() == 1) {
+        why = "--triton-state " + input->name + "=" + output->name +
+              ": the two have no dim but the batch's, and states of Triton's have at least one";
+        return false;
+      }
     return true;
   }
 

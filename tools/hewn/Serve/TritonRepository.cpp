@@ -32,11 +32,12 @@ bool TritonRepository::open(const std::string &folder, const std::string &called
     return refuse("'" + printable(name) + "' is no name for Triton: " + why + "; --name gives another one");
   model = below(folder, name);
   for (const std::string &path : {folder, model, below(model, "1")}) {
-    bool isThere = fs::exists(path);
-    if (std::error_code error = fs::create_directories(path))
+    const size_t before = made.size();
+    for (StringRef one = path; !one.empty() && !fs::exists(one); one = llvm::sys::path::parent_path(one))
+      made.insert(made.begin() + before, one.str());
+    // Who may read it is for the umask to say: a server runs as a user of its own.
+    if (std::error_code error = fs::create_directories(path, /*IgnoreExisting=*/true, fs::all_all))
       return refuse("can't write '" + printable(path) + "': " + error.message());
-    if (!isThere)
-      made.push_back(path);
   }
   llvm::SmallString<128> unique; // Triton takes folders that are named by a number alone
   fs::createUniquePath(below(model, "hewn-%%%%%%%%"), unique, /*MakeAbsolute=*/false);
@@ -65,20 +66,27 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
   std::string why, config = tritonConfig(artifact->models.front(), name, states, why);
   if (!why.empty())
     return refuse(printable(why));
-  std::string version = below(model, "1");
-  // The library last, as a compile does: what is loaded in between is the old one, or is refused for its weights' digest.
-  for (const char *one : {"model.weights", "model.so"}) {
-    std::string from = below(scratch, one), to = below(version, one);
-    if (!fs::exists(from))
-      continue;
-    if (std::error_code error = fs::rename(from, to))
-      return refuse("can't write '" + printable(to) + "': " + error.message());
-    written.insert(written.begin(), to);
-  }
-  std::string path = below(model, "config.pbtxt");
-  if (llvm::Error error = writeFile(path, config))
+  if (llvm::Error error = writeFile(below(scratch, "config.pbtxt"), config))
     return refuse(llvm::toString(std::move(error)));
-  written.push_back(path);
+  // The library behind its weights, as a compile does: what is loaded in between is the old one, or is refused for its weights' digest.
+  const std::string version = below(model, "1");
+  const std::pair<std::string, const char *> places[] = {
+      {version, "model.weights"}, {version, "model.so"}, {model, "config.pbtxt"}};
+  for (const auto &[folder, file] : places)
+    if (fs::is_directory(below(folder, file))) // before anything is replaced
+      return refuse("can't write '" + printable(below(folder, file)) +
+                    "': " + std::make_error_code(std::errc::is_a_directory).message());
+  const bool hasWeights = fs::exists(below(scratch, "model.weights"));
+  for (const auto &[folder, file] : llvm::drop_begin(places, hasWeights ? 0 : 1)) {
+    std::string to = below(folder, file);
+    if (std::error_code error = fs::rename(below(scratch, file), to))
+      return refuse("can't write '" + printable(to) + "': " + error.message());
+    written.push_back(to);
+  }
+  if (hasWeights)
+    std::swap(written[0], written[1]); // the library is told first
+  else
+    fs::remove(below(version, "model.weights")); // of a library that is gone
   return true;
 }
 

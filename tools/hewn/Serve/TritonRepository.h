@@ -30,7 +30,7 @@ private:
   static bool refuse(const std::string &why);
 
   std::string name, model, scratch;
-  std::vector<std::string> made; // folders, which go where nothing was put into them
+  std::vector<std::string> made; // folders, outer ones first, which go where nothing was put into them
 };
 
 /// What is wrong with a name for Triton, which has it in paths and addresses; empty where nothing is.
