@@ -340,6 +340,12 @@ def test_unloading_frees(server):
         ("list", {}, {}, "input 'x' is sequence of float32: the Open Inference Protocol has tensors alone"),
         ("single", {}, {"max_batch_size": 4, "max_batch_time": 0.1}, "max_batch_size wants an open dim"),
         (
+            "gram",
+            {},
+            {"max_batch_size": 4, "max_batch_time": 0.1},
+            "max_batch_size: 'n', by which requests are put together, is also in dim 1 of 'y'",
+        ),
+        (
             "scaled",
             {"workers": 3},
             {},

@@ -68,6 +68,19 @@ def test_batch_dim():
             tensors.batch_dim(inputs, outputs)
 
 
+@pytest.mark.parametrize("dim", ["n", "2 * n", "n + 1"])
+def test_a_batch_that_is_also_another_dim(dim):
+    """y = MatMul(x, transposed x): a row's answer would be as long as the batch that it met."""
+    a = tensor("float32", "n", 3)
+    for inputs, outputs in [([a], [tensor("float32", "n", dim)]), ([tensor("float32", "n", 3, dim)], [a])]:
+        with pytest.raises(
+            tensors.Unservable,
+            match=rf"^max_batch_size: 'n', .* is also in dim [12] of 'x', which is {re.escape(dim)}$",
+        ):
+            tensors.batch_dim(inputs, outputs)
+    assert tensors.batch_dim([tensor("float32", "n", "n2")], [tensor("float32", "n", "an + n.1")]) == "n"
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape", "data", "wanted"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -58,12 +59,20 @@ def shape_of(tensor: object) -> list[int]:
 
 
 def batch_dim(inputs: Sequence[object], outputs: Sequence[object]) -> str:
-    """The symbol that requests are put together by: the first dim of every input and output. Unservable where they have not got one."""
+    """The symbol that requests are put together by: the first dim of every input and output, and no other dim of any, also by a formula: such a
+    dim would be as long as all requests of a batch together, not as the request that it is given for. Unservable where there is none."""
     first = {t.shape[0] if t.shape else None for t in [*inputs, *outputs]}
     ranks_vary = any(t.cases for t in outputs)
     if len(first) != 1 or not isinstance(symbol := next(iter(first)), str) or ranks_vary:
         told = ", ".join(f"{t.name}{tuple(t.shape or ())}" for t in [*inputs, *outputs])
         raise Unservable(f"max_batch_size wants an open dim that is the first of every input and output, not {told}")
+    within = re.compile(rf"(?<![\w.]){re.escape(symbol)}(?![\w.])")
+    for t in [*inputs, *outputs]:
+        for axis, dim in enumerate(t.shape[1:], 1):
+            if isinstance(dim, str) and within.search(dim):
+                raise Unservable(
+                    f"max_batch_size: '{symbol}', by which requests are put together, is also in dim {axis} of '{t.name}', which is {dim}"
+                )
     return symbol
 
 
