@@ -289,6 +289,16 @@ def test_batches_are_made(libraries, tmp_path):
     assert right and sum(rows) == 64 and max(rows) == 16 and len(rows) <= 8
 
 
+def test_cancelled_requests(libraries, tmp_path):
+    """A client that goes away takes nobody's answer with it."""
+    program = pathlib.Path(__file__).with_name("cancelled_requests.py")
+    done = subprocess.run([sys.executable, program, libraries("scaled")], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["batched"] == [["CancelledError", True, True] * 5] * 2
+    assert "never retrieved" not in done.stderr
+
+
 @pytest.mark.parametrize("model", ["scaled", "batched"])
 def test_load_with_bad_requests_in_it(server, model):
     """Each client's answers are its own and right, each bad request's error is its own, and memory stays what it is."""

@@ -180,7 +180,8 @@ class HewnModel(MLModel):
                 if len(batchers) > BATCHERS:
                     batchers.popitem(last=False)  # what waits in it is answered: its task holds it
             batchers.move_to_end(key)
-            return await batcher.predict(payload)
+            # A client that goes away cancels its request: MLServer's batcher would then forget it, and answer none of those beside it.
+            return await asyncio.shield(asyncio.ensure_future(batcher.predict(payload)))
 
         self.predict = predict
 
