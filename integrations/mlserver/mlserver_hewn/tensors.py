@@ -77,11 +77,16 @@ def batch_dim(inputs: Sequence[object], outputs: Sequence[object]) -> str:
 
 
 def _flat(data: object) -> Iterable:
-    if isinstance(data, (list, tuple)):
-        for item in data:
-            yield from _flat(item)
-    else:
-        yield data
+    """What nested lists hold, in order; a request may nest them deeper than Python calls."""
+    stack = [iter((data,))]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, (list, tuple)):
+                stack.append(iter(item))
+                break
+            yield item
+        else:
+            stack.pop()
 
 
 def _texts(name: str, data: object, is_base64: bool) -> np.ndarray:
@@ -109,7 +114,7 @@ def _natural(name: str, data: object) -> np.ndarray:
     try:
         return np.asarray(data)
     except ValueError:
-        raise BadRequest(f"input '{name}': its data are lists of unlike lengths") from None
+        raise BadRequest(f"input '{name}': its data are lists of unlike lengths, or too deep") from None
 
 
 def _numbers(name: str, data: object, dtype: np.dtype) -> np.ndarray:
@@ -174,7 +179,10 @@ def array_of(tensor: object, datatype: str, shape: Sequence[int], data: object, 
         raise BadRequest(
             f"input '{tensor.name}' has {array.size} elements, its shape {list(shape)} has {math.prod(shape)}"
         )
-    return array.reshape(shape)
+    try:
+        return array.reshape(shape)
+    except (ValueError, OverflowError):  # no elements, and beside the 0 a dim, or a product of dims, above what NumPy counts to
+        raise BadRequest(f"input '{tensor.name}' is of shape {list(shape)}, which is too large") from None
 
 
 def data_of(array: np.ndarray) -> tuple[list, str | None]:
