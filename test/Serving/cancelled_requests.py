@@ -3,8 +3,11 @@
 be answered. Prints JSON."""
 
 import asyncio
+import concurrent.futures
 import json
 import sys
+import threading
+import time
 
 from mlserver import ModelSettings
 from mlserver.batching import load_batching
@@ -40,8 +43,52 @@ async def batched(library):
     return right
 
 
+async def unbatched(library):
+    """A request is cancelled while it runs, and one comes after it; then the model is unloaded while one runs and one waits. How they end, how many
+    runs of the one module there were at once, and how many modules are idle at the end."""
+    settings = ModelSettings(name="scaled", implementation=HewnModel, parameters={"uri": library})
+    with model_context(settings):
+        model = HewnModel(settings)
+        await model.load()
+        module = model._contexts.modules[0]
+        run, begun, now, most = module.run, threading.Event(), 0, 0
+
+        def slow(feeds, **options):
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            begun.set()
+            time.sleep(0.3)
+            now -= 1
+            return run(feeds, **options)
+
+        module.run = slow
+        # The executor has as many threads as there are modules: with one more, a module that came back too early shows.
+        model._contexts.executor = concurrent.futures.ThreadPoolExecutor(2)
+        cancelled = asyncio.create_task(one(model, 1))
+        await asyncio.to_thread(begun.wait)
+        cancelled.cancel()
+        after = await asyncio.wait_for(one(model, 2), 30)
+        begun.clear()
+        running = asyncio.create_task(one(model, 3))
+        await asyncio.to_thread(begun.wait)
+        waiting = asyncio.create_task(one(model, 4))
+        await asyncio.sleep(0.05)
+        contexts = model._contexts
+        await model.unload()
+        found = await asyncio.wait_for(asyncio.gather(running, waiting, return_exceptions=True), 30)
+        return {
+            "cancelled": cancelled.cancelled(),
+            "at once": most,
+            "after": after,
+            "running": found[0],
+            "waiting": type(found[1]).__name__,
+            "idle": contexts.idle.qsize(),
+        }
+
+
 async def main(library):
-    print(json.dumps({"batched": await batched(library)}))
+    print(json.dumps({"batched": await batched(library), "unbatched": await unbatched(library)}))
 
 
 asyncio.run(main(sys.argv[1]))

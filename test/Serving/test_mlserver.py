@@ -296,6 +296,14 @@ def test_cancelled_requests(libraries, tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["batched"] == [["CancelledError", True, True] * 5] * 2
+    assert found["unbatched"] == {
+        "cancelled": True,
+        "at once": 1,
+        "after": True,
+        "running": True,
+        "waiting": "ModelNotReady",
+        "idle": 1,
+    }
     assert "never retrieved" not in done.stderr
 
 

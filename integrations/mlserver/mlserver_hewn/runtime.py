@@ -84,14 +84,18 @@ class Contexts:
         self.executor = concurrent.futures.ThreadPoolExecutor(options.contexts, thread_name_prefix="hewn")
 
     async def run(self, function: Callable, *arguments: object) -> object:
-        """function(module, *arguments) in a thread, with the first module that is idle."""
+        """function(module, *arguments) in a thread, with the first module that is idle. A run goes on where the one that waits for it is
+        cancelled: the module is idle when it ends, and not before."""
         module = await self.idle.get()
         try:
             if self.closed:
                 raise Unloaded
-            return await asyncio.get_running_loop().run_in_executor(self.executor, function, module, *arguments)
-        finally:
+            run = asyncio.get_running_loop().run_in_executor(self.executor, function, module, *arguments)
+        except BaseException:
             self.idle.put_nowait(module)
+            raise
+        run.add_done_callback(lambda _: self.idle.put_nowait(module))
+        return await asyncio.shield(run)
 
     def close(self) -> None:
         """Waits for runs that are under way."""

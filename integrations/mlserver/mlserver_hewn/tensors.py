@@ -181,7 +181,10 @@ def array_of(tensor: object, datatype: str, shape: Sequence[int], data: object, 
         )
     try:
         return array.reshape(shape)
-    except (ValueError, OverflowError):  # no elements, and beside the 0 a dim, or a product of dims, above what NumPy counts to
+    except (
+        ValueError,
+        OverflowError,
+    ):  # no elements, and beside the 0 a dim, or a product of dims, above what NumPy counts to
         raise BadRequest(f"input '{tensor.name}' is of shape {list(shape)}, which is too large") from None
 
 
