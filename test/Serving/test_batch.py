@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from hewn_batch import FramePredictor, Predictor, local_copy, mapped_bytes
+from hewn_batch.frames import _converted
 from hewn_batch.predictor import threads_of_worker
 
 BATCH = ROOT / "integrations/batch"
@@ -117,10 +118,80 @@ def test_frames(libraries):
     assert both["total"].tolist() == [3, 8] and both["more"].tolist() == [False, True]
     with pytest.raises(ValueError, match="the frame has no column q"):
         FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1]}))
-    with pytest.raises(ValueError, match="input 'a' is int64, its columns hold fractions"):
+    with pytest.raises(ValueError, match="input 'a' is int64, its columns p hold fractions"):
         FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1.5], "q": [1]}))
     with pytest.raises(ValueError, match="the model has 2 inputs"):
         FramePredictor(libraries("two"))(frame)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "told"),
+    [
+        ("uint8", [0, 256], "hold 256"),
+        ("uint8", [-1, 3], "hold -1"),
+        ("int8", [-129, 127], "hold -129"),
+        ("int64", np.uint64([2**63]), f"hold {2**63}"),
+        ("uint64", [-1], "hold -1"),
+        ("bool", [0, 2], "hold 2"),
+        ("bool", [0.0, 1.0], "hold fractions"),
+        ("int32", [1.5], "hold fractions"),
+        ("float32", [1.0, 1e39], r"hold 1e\+39"),
+        ("float16", [70000], "hold 70000"),
+    ],
+)
+def test_numbers_that_do_not_fit(dtype, values, told):
+    with pytest.raises(ValueError, match=f"^input 'x' is {dtype}, its columns a {told}$"):
+        _converted(np.asarray(values), np.dtype(dtype), f"input 'x' is {dtype}, its columns a")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("uint8", [0, 255]),
+        ("int8", [-128, 127]),
+        ("uint64", np.uint64([2**64 - 1])),
+        ("bool", [0, 1]),
+        ("int32", [True, False]),
+        ("float32", [np.inf, np.nan, 0.1]),
+        ("float32", [2**53]),
+        ("int8", np.empty(0, np.int64)),
+    ],
+)
+def test_numbers_that_fit(dtype, values):
+    got = _converted(np.asarray(values), np.dtype(dtype), "")
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, np.asarray(values).astype(dtype))
+
+
+def test_columns_of_a_frame(libraries):
+    """A wrong number names input and column; so does an input that the model has not got. Labels may be numbers and tuples."""
+    pd = pandas()
+    pairs = FramePredictor(libraries("two"), inputs={"a": 0, "b": ("q", 1)})
+    frame = pd.DataFrame({0: [1, 5]})
+    frame[("q", 1)] = [2, 3]
+    assert pairs(frame)["total"].tolist() == [3, 8]
+    with pytest.raises(ValueError, match=r"^input 'a' is int64, its columns 0 hold 18446744073709551615$"):
+        pairs(frame.assign(**{"p": 0}).astype({0: np.uint64}).replace({0: {1: 2**64 - 1}}))
+    with pytest.raises(ValueError, match=r"^the frame has no column 7$"):
+        FramePredictor(libraries("two"), inputs={"a": 0, "b": 7})(frame)
+    with pytest.raises(ValueError, match=r"^the model has no input called c; it has a, b$"):
+        FramePredictor(libraries("two"), inputs={"a": 0, "b": 0, "c": 0})(frame)
+    as_tuple = FramePredictor(libraries("scaled"), inputs={"x": (0, 1, 2, 3)})
+    assert as_tuple(pd.DataFrame([[0, 1, 2, 3]]))["y"].tolist() == [[1, 4, 7, 10]]
+
+
+def test_a_columns_type_is_the_models(libraries):
+    """Rows of an open length are lists, also where that is 1; a text a row is a text."""
+    pd = pandas()
+    predict = FramePredictor(libraries("rows"), inputs={"x": ["a"]})
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    assert predict(frame)["y"].tolist() == [[1.0], [1.0]]
+    assert predict(frame)["y"].dtype == predict.meta(frame)["y"].dtype == object
+    texts = FramePredictor(libraries("texts"))
+    assert texts.meta(pd.DataFrame({"x": ["a"]}))["y"].dtype == object
+    assert FramePredictor(libraries("texts"), inputs={"x": "x"}, outputs={"y": "t"})(
+        pd.DataFrame({"x": np.array(["a", "b"], object)})
+    )["t"].tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
