@@ -189,8 +189,13 @@ def test_types_over_grpc(server):
         half = np.float16([[1.5, 2]])
         got = client.infer("half", [raw("x", "FP16", half)]).as_numpy("y")
         assert got.dtype == np.float16 and got.tolist() == [[3, 4]]
-        texts = client.infer("texts", [raw("x", "BYTES", np.array([b"a", b"\xff"], object))]).as_numpy("y")
-        assert texts.shape == (2,)
+        for given, wanted, content_type in [
+            ([b"a", "ü".encode()], [b"a", "ü".encode()], None),
+            ([b"a", b"\xff"], [b"YQ==", b"/w=="], "base64"),
+        ]:
+            texts = client.infer("texts", [raw("x", "BYTES", np.array(given, object))])
+            assert texts.as_numpy("y").tolist() == wanted
+            assert texts.get_output("y").parameters["content_type"].string_param == (content_type or "")
         a, b = np.int64([3, -1]), np.int64([1, 2**62])
         found = client.infer("two", [raw("a", "INT64", a), raw("b", "INT64", b)])
         assert found.as_numpy("total").tolist() == (a + b).tolist() and found.as_numpy("more").tolist() == [True, False]
