@@ -69,6 +69,23 @@ def test_one_copy_a_node(libraries, tmp_path):
     assert len(list((tmp_path / "node").iterdir())) == 2  # the copy and the lock
 
 
+def test_a_folder_that_others_can_write_to(libraries, tmp_path, monkeypatch):
+    """What lies in it is run."""
+    folder = tmp_path / "others"
+    folder.mkdir()
+    for mode in (0o777, 0o770, 0o1777, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(PermissionError, match=r"others' can be written by others, .*chmod go-w$"):
+            local_copy(libraries("scaled"), folder)
+    folder.chmod(0o755)
+    user = os.geteuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: user + 1)
+        with pytest.raises(PermissionError, match="others' belongs to another user"):
+            local_copy(libraries("scaled"), folder)
+    assert list(folder.iterdir()) == [] and local_copy(libraries("scaled"), folder).is_relative_to(folder)
+
+
 def test_workers_share_the_weights(libraries):
     """N processes that have run the model: each has all of the weights resident, and counts for an Nth of them."""
     code = (
@@ -224,6 +241,8 @@ def pictures(tmp_path_factory):
     """The example, a library for it and a folder of 240 pictures."""
     from onnx import helper, numpy_helper, save
 
+    for package, name in (("PIL", "pillow"), ("ray.data", "ray")):
+        pytest.importorskip(package, reason=f"{name} is not installed: tools/requirements/serving.txt")
     folder = tmp_path_factory.mktemp("pictures")
     sys.path.insert(0, str(BATCH))
     import pictures as example
@@ -375,6 +394,35 @@ def test_the_example_as_a_program(cluster, pictures, tmp_path):
     assert done.stdout.startswith("240 pictures by 2 workers: ")
     paths = [row["path"] for row in cluster.data.read_parquet(str(tmp_path / "out")).take_all()]
     assert sorted(paths) == sorted(wanted_classes(folder))
+
+
+def test_pictures_that_cannot_be_read(pictures, tmp_path, monkeypatch):
+    """Each has its error; the others of the batch are read. A folder without any is one error, before Ray is started."""
+    from PIL import Image
+
+    example, folder = pictures
+    good = (folder / "in" / "000000.png").read_bytes()
+    files = {"good": good, "text": b"no picture", "cut": good[:200], "broken": good[:40] + b"\0" * 40 + good[80:]}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    Image.new("RGB", (256, 256)).save(tmp_path / "large", "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 64 * 64)
+    names = [*files, "large"]
+    batch = example.Pictures(folder / "model.so")({"path": np.array([str(tmp_path / name) for name in names])})
+    assert [bool(error) for error in batch["error"]] == [name != "good" for name in names]
+    assert (batch["class"] == -1).tolist() == [name != "good" for name in names]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"there are no pictures in '.*empty'"):
+        example.classes(tmp_path / "empty", folder / "model.so", workers=1)
+    for arguments, told in [
+        (["empty", "--library", "model.so"], "there are no pictures in 'empty'"),
+        (["nowhere", "--library", "model.so"], "there are no pictures in 'nowhere'"),
+        (["empty"], "--library is missing"),
+    ]:
+        done = subprocess.run(
+            [sys.executable, BATCH / "pictures.py", *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 2 and done.stderr.endswith(f"error: {told}\n"), done.stderr
 
 
 def test_make(tmp_path):
