@@ -17,6 +17,9 @@ import ray
 from hewn_batch import Predictor
 from PIL import Image
 
+# What Pillow raises for files that are no pictures, broken, or so large that they look like an attack.
+UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
+
 
 class Pictures(Predictor):
     """Paths in, classes out; beside them why a picture could not be read (its class is then -1), the worker, and the time.
@@ -34,8 +37,8 @@ class Pictures(Predictor):
                 with Image.open(path) as picture:
                     pixels = np.asarray(picture.convert("RGB").resize((width, height)), np.float32)
                 pictures[row] = pixels.transpose(2, 0, 1) / 255
-            except OSError as problem:
-                errors[row] = str(problem)
+            except UNREADABLE as problem:
+                errors[row] = str(problem) or type(problem).__name__
         return {"path": batch["path"], "error": errors, self.module.inputs[0].name: pictures}
 
     def finish(self, batch):
@@ -53,8 +56,10 @@ class Pictures(Predictor):
 
 def classes(folder, library, workers, batch_size=16, model=Pictures):
     """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again; one that starts
-    late still finds work, since none is given more than two blocks ahead."""
+    late still finds work, since none is given more than two blocks ahead. ValueError where there is no file."""
     paths = [{"path": str(path)} for path in sorted(folder.iterdir())]
+    if not paths:
+        raise ValueError(f"there are no pictures in '{folder}'")
     blocks = max(4 * workers, len(paths) // 256)
     return ray.data.from_items(paths, override_num_blocks=min(blocks, len(paths))).map_batches(
         model,
@@ -92,6 +97,8 @@ def main():
     if given.make:
         make(given.folder, given.make)
         return
+    if given.library is None or not given.folder.is_dir() or not any(given.folder.iterdir()):
+        parser.error("--library is missing" if given.library is None else f"there are no pictures in '{given.folder}'")
     ray.init(ignore_reinit_error=True, log_to_driver=False)
     start = time.perf_counter()
     found = classes(given.folder, given.library, given.workers).materialize()

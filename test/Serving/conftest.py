@@ -28,6 +28,7 @@ MODELS = {
     "rows": "rows (float[batch, seq] x) => (float[batch, seq] y) { y = Softmax(x) }",
     "single": "single (float[2, 3] x) => (float[2, 3] y) { y = Neg(x) }",
     "picked": "picked (float[n, 4] data, int64[m] at) => (float[m, 4] y) { y = Gather(data, at) }",
+    "gram": "gram (float[n, 4] x) => (float[n, k] y) { t = Transpose(x) y = MatMul(x, t) }",
     "list": "list (seq(float[2]) x) => (float[n] y) { y = ConcatFromSequence<axis=0>(x) }",
 }
 

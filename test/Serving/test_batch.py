@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from hewn_batch import FramePredictor, Predictor, local_copy, mapped_bytes
+from hewn_batch.frames import _converted
 from hewn_batch.predictor import threads_of_worker
 
 BATCH = ROOT / "integrations/batch"
@@ -68,6 +69,23 @@ def test_one_copy_a_node(libraries, tmp_path):
     assert len(list((tmp_path / "node").iterdir())) == 2  # the copy and the lock
 
 
+def test_a_folder_that_others_can_write_to(libraries, tmp_path, monkeypatch):
+    """What lies in it is run."""
+    folder = tmp_path / "others"
+    folder.mkdir()
+    for mode in (0o777, 0o770, 0o1777, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(PermissionError, match=r"others' can be written by others, .*chmod go-w$"):
+            local_copy(libraries("scaled"), folder)
+    folder.chmod(0o755)
+    user = os.geteuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: user + 1)
+        with pytest.raises(PermissionError, match="others' belongs to another user"):
+            local_copy(libraries("scaled"), folder)
+    assert list(folder.iterdir()) == [] and local_copy(libraries("scaled"), folder).is_relative_to(folder)
+
+
 def test_workers_share_the_weights(libraries):
     """N processes that have run the model: each has all of the weights resident, and counts for an Nth of them."""
     code = (
@@ -117,10 +135,80 @@ def test_frames(libraries):
     assert both["total"].tolist() == [3, 8] and both["more"].tolist() == [False, True]
     with pytest.raises(ValueError, match="the frame has no column q"):
         FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1]}))
-    with pytest.raises(ValueError, match="input 'a' is int64, its columns hold fractions"):
+    with pytest.raises(ValueError, match="input 'a' is int64, its columns p hold fractions"):
         FramePredictor(libraries("two"), inputs={"a": "p", "b": "q"})(pd.DataFrame({"p": [1.5], "q": [1]}))
     with pytest.raises(ValueError, match="the model has 2 inputs"):
         FramePredictor(libraries("two"))(frame)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "told"),
+    [
+        ("uint8", [0, 256], "hold 256"),
+        ("uint8", [-1, 3], "hold -1"),
+        ("int8", [-129, 127], "hold -129"),
+        ("int64", np.uint64([2**63]), f"hold {2**63}"),
+        ("uint64", [-1], "hold -1"),
+        ("bool", [0, 2], "hold 2"),
+        ("bool", [0.0, 1.0], "hold fractions"),
+        ("int32", [1.5], "hold fractions"),
+        ("float32", [1.0, 1e39], r"hold 1e\+39"),
+        ("float16", [70000], "hold 70000"),
+    ],
+)
+def test_numbers_that_do_not_fit(dtype, values, told):
+    with pytest.raises(ValueError, match=f"^input 'x' is {dtype}, its columns a {told}$"):
+        _converted(np.asarray(values), np.dtype(dtype), f"input 'x' is {dtype}, its columns a")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("uint8", [0, 255]),
+        ("int8", [-128, 127]),
+        ("uint64", np.uint64([2**64 - 1])),
+        ("bool", [0, 1]),
+        ("int32", [True, False]),
+        ("float32", [np.inf, np.nan, 0.1]),
+        ("float32", [2**53]),
+        ("int8", np.empty(0, np.int64)),
+    ],
+)
+def test_numbers_that_fit(dtype, values):
+    got = _converted(np.asarray(values), np.dtype(dtype), "")
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, np.asarray(values).astype(dtype))
+
+
+def test_columns_of_a_frame(libraries):
+    """A wrong number names input and column; so does an input that the model has not got. Labels may be numbers and tuples."""
+    pd = pandas()
+    pairs = FramePredictor(libraries("two"), inputs={"a": 0, "b": ("q", 1)})
+    frame = pd.DataFrame({0: [1, 5]})
+    frame[("q", 1)] = [2, 3]
+    assert pairs(frame)["total"].tolist() == [3, 8]
+    with pytest.raises(ValueError, match=r"^input 'a' is int64, its columns 0 hold 18446744073709551615$"):
+        pairs(frame.assign(**{"p": 0}).astype({0: np.uint64}).replace({0: {1: 2**64 - 1}}))
+    with pytest.raises(ValueError, match=r"^the frame has no column 7$"):
+        FramePredictor(libraries("two"), inputs={"a": 0, "b": 7})(frame)
+    with pytest.raises(ValueError, match=r"^the model has no input called c; it has a, b$"):
+        FramePredictor(libraries("two"), inputs={"a": 0, "b": 0, "c": 0})(frame)
+    as_tuple = FramePredictor(libraries("scaled"), inputs={"x": (0, 1, 2, 3)})
+    assert as_tuple(pd.DataFrame([[0, 1, 2, 3]]))["y"].tolist() == [[1, 4, 7, 10]]
+
+
+def test_a_columns_type_is_the_models(libraries):
+    """Rows of an open length are lists, also where that is 1; a text a row is a text."""
+    pd = pandas()
+    predict = FramePredictor(libraries("rows"), inputs={"x": ["a"]})
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    assert predict(frame)["y"].tolist() == [[1.0], [1.0]]
+    assert predict(frame)["y"].dtype == predict.meta(frame)["y"].dtype == object
+    texts = FramePredictor(libraries("texts"))
+    assert texts.meta(pd.DataFrame({"x": ["a"]}))["y"].dtype == object
+    assert FramePredictor(libraries("texts"), inputs={"x": "x"}, outputs={"y": "t"})(
+        pd.DataFrame({"x": np.array(["a", "b"], object)})
+    )["t"].tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
@@ -153,6 +241,8 @@ def pictures(tmp_path_factory):
     """The example, a library for it and a folder of 240 pictures."""
     from onnx import helper, numpy_helper, save
 
+    for package, name in (("PIL", "pillow"), ("ray.data", "ray")):
+        pytest.importorskip(package, reason=f"{name} is not installed: tools/requirements/serving.txt")
     folder = tmp_path_factory.mktemp("pictures")
     sys.path.insert(0, str(BATCH))
     import pictures as example
@@ -304,6 +394,35 @@ def test_the_example_as_a_program(cluster, pictures, tmp_path):
     assert done.stdout.startswith("240 pictures by 2 workers: ")
     paths = [row["path"] for row in cluster.data.read_parquet(str(tmp_path / "out")).take_all()]
     assert sorted(paths) == sorted(wanted_classes(folder))
+
+
+def test_pictures_that_cannot_be_read(pictures, tmp_path, monkeypatch):
+    """Each has its error; the others of the batch are read. A folder without any is one error, before Ray is started."""
+    from PIL import Image
+
+    example, folder = pictures
+    good = (folder / "in" / "000000.png").read_bytes()
+    files = {"good": good, "text": b"no picture", "cut": good[:200], "broken": good[:40] + b"\0" * 40 + good[80:]}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    Image.new("RGB", (256, 256)).save(tmp_path / "large", "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 64 * 64)
+    names = [*files, "large"]
+    batch = example.Pictures(folder / "model.so")({"path": np.array([str(tmp_path / name) for name in names])})
+    assert [bool(error) for error in batch["error"]] == [name != "good" for name in names]
+    assert (batch["class"] == -1).tolist() == [name != "good" for name in names]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"there are no pictures in '.*empty'"):
+        example.classes(tmp_path / "empty", folder / "model.so", workers=1)
+    for arguments, told in [
+        (["empty", "--library", "model.so"], "there are no pictures in 'empty'"),
+        (["nowhere", "--library", "model.so"], "there are no pictures in 'nowhere'"),
+        (["empty"], "--library is missing"),
+    ]:
+        done = subprocess.run(
+            [sys.executable, BATCH / "pictures.py", *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 2 and done.stderr.endswith(f"error: {told}\n"), done.stderr
 
 
 def test_make(tmp_path):

@@ -63,6 +63,8 @@ def test_argo(models, tmp_path):
         ('{"emit": "asm"}', "no such option to compile with: emit; there are target, "),
         ('{"target": "abacus"}', "abacus"),
         ('{"dims": {"nobody": 1}}', "nobody"),
+        ('{"dims": [1, 8]}', "dims"),
+        ('{"dims": "batch=1..8"}', "dims"),
     ],
 )
 def test_wrong_options(models, tmp_path, capsys, options, told):
@@ -128,6 +130,46 @@ def test_mlflow(models, tmp_path, monkeypatch):
     assert "model/model.so" in [f.path for f in client.list_artifacts(run.info.run_id, "model")]
 
 
+def test_mlflow_out_of_reach(models, tmp_path, monkeypatch, capsys):
+    """What was compiled is there, with its report; the step has failed all the same, and says why."""
+
+    def unreachable(report, folder):
+        raise RuntimeError("no route to the tracking server")
+
+    monkeypatch.setattr(compile_step, "log_to_mlflow", unreachable)
+    arguments = [
+        "--model",
+        str(models("scaled")),
+        "--output-dir",
+        str(tmp_path / "o"),
+        "--report",
+        str(tmp_path / "r.json"),
+    ]
+    assert compile_step.main(arguments) == 1
+    assert "compiled, and not logged to MLflow: no route to the tracking server" in capsys.readouterr().err
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert (
+        report["logged_to_mlflow"] is False and report["files"]["model.so"] == (tmp_path / "o/model.so").stat().st_size
+    )
+
+
+def test_a_tracking_server_that_is_not_there(models, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("mlflow", reason="mlflow is not installed: tools/requirements/serving.txt")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    arguments = [
+        "--model",
+        str(models("scaled")),
+        "--output-dir",
+        str(tmp_path / "o"),
+        "--report",
+        str(tmp_path / "r.json"),
+    ]
+    assert compile_step.main(arguments) == 1
+    assert "not logged to MLflow: " in capsys.readouterr().err
+    assert json.loads((tmp_path / "r.json").read_text())["logged_to_mlflow"] is False
+
+
 def _compiled(arguments):
     return str(artifacts.compiled(*arguments))
 
@@ -143,6 +185,23 @@ def test_all_servers_map_one_file(models, tmp_path):
         models("wide"), tmp_path / "cache", {"precision": "medium", "target": "x86-64-v2"}
     ) != pathlib.Path(paths[0])
     assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
+
+
+def test_a_cache_that_others_can_write_to(models, tmp_path, monkeypatch):
+    """What lies in it is run."""
+    folder = tmp_path / "others"
+    folder.mkdir()
+    for mode in (0o777, 0o770, 0o1777, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(PermissionError, match=r"others' can be written by others, .*chmod go-w$"):
+            artifacts.library_of(models("scaled"), folder, {})
+    folder.chmod(0o755)
+    user = os.geteuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: user + 1)
+        with pytest.raises(PermissionError, match="others' belongs to another user"):
+            artifacts.library_of(models("scaled"), folder, {})
+    assert list(folder.iterdir()) == [] and artifacts.library_of(models("scaled"), folder, {}).is_relative_to(folder)
 
 
 def test_what_a_folder_has(libraries, models, tmp_path):

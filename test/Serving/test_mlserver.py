@@ -189,8 +189,13 @@ def test_types_over_grpc(server):
         half = np.float16([[1.5, 2]])
         got = client.infer("half", [raw("x", "FP16", half)]).as_numpy("y")
         assert got.dtype == np.float16 and got.tolist() == [[3, 4]]
-        texts = client.infer("texts", [raw("x", "BYTES", np.array([b"a", b"\xff"], object))]).as_numpy("y")
-        assert texts.shape == (2,)
+        for given, wanted, content_type in [
+            ([b"a", "ü".encode()], [b"a", "ü".encode()], None),
+            ([b"a", b"\xff"], [b"YQ==", b"/w=="], "base64"),
+        ]:
+            texts = client.infer("texts", [raw("x", "BYTES", np.array(given, object))])
+            assert texts.as_numpy("y").tolist() == wanted
+            assert texts.get_output("y").parameters["content_type"].string_param == (content_type or "")
         a, b = np.int64([3, -1]), np.int64([1, 2**62])
         found = client.infer("two", [raw("a", "INT64", a), raw("b", "INT64", b)])
         assert found.as_numpy("total").tolist() == (a + b).tolist() and found.as_numpy("more").tolist() == [True, False]
@@ -289,6 +294,24 @@ def test_batches_are_made(libraries, tmp_path):
     assert right and sum(rows) == 64 and max(rows) == 16 and len(rows) <= 8
 
 
+def test_cancelled_requests(libraries, tmp_path):
+    """A client that goes away takes nobody's answer with it."""
+    program = pathlib.Path(__file__).with_name("cancelled_requests.py")
+    done = subprocess.run([sys.executable, program, libraries("scaled")], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["batched"] == [["CancelledError", True, True] * 5] * 2
+    assert found["unbatched"] == {
+        "cancelled": True,
+        "at once": 1,
+        "after": True,
+        "running": True,
+        "waiting": "ModelNotReady",
+        "idle": 1,
+    }
+    assert "never retrieved" not in done.stderr
+
+
 @pytest.mark.parametrize("model", ["scaled", "batched"])
 def test_load_with_bad_requests_in_it(server, model):
     """Each client's answers are its own and right, each bad request's error is its own, and memory stays what it is."""
@@ -339,6 +362,12 @@ def test_unloading_frees(server):
     [
         ("list", {}, {}, "input 'x' is sequence of float32: the Open Inference Protocol has tensors alone"),
         ("single", {}, {"max_batch_size": 4, "max_batch_time": 0.1}, "max_batch_size wants an open dim"),
+        (
+            "gram",
+            {},
+            {"max_batch_size": 4, "max_batch_time": 0.1},
+            "max_batch_size: 'n', by which requests are put together, is also in dim 1 of 'y'",
+        ),
         (
             "scaled",
             {"workers": 3},

@@ -13,6 +13,12 @@ def tensor(dtype, *shape, **more):
     return hewn.Tensor("x", np.dtype(dtype), shape, **more)
 
 
+def nested(depth, item):
+    for _ in range(depth):
+        item = [item]
+    return item
+
+
 @pytest.mark.parametrize(
     ("dtype", "told"),
     [
@@ -68,6 +74,19 @@ def test_batch_dim():
             tensors.batch_dim(inputs, outputs)
 
 
+@pytest.mark.parametrize("dim", ["n", "2 * n", "n + 1"])
+def test_a_batch_that_is_also_another_dim(dim):
+    """y = MatMul(x, transposed x): a row's answer would be as long as the batch that it met."""
+    a = tensor("float32", "n", 3)
+    for inputs, outputs in [([a], [tensor("float32", "n", dim)]), ([tensor("float32", "n", 3, dim)], [a])]:
+        with pytest.raises(
+            tensors.Unservable,
+            match=rf"^max_batch_size: 'n', .* is also in dim [12] of 'x', which is {re.escape(dim)}$",
+        ):
+            tensors.batch_dim(inputs, outputs)
+    assert tensors.batch_dim([tensor("float32", "n", "n2")], [tensor("float32", "n", "an + n.1")]) == "n"
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape", "data", "wanted"),
     [
@@ -82,6 +101,8 @@ def test_batch_dim():
         ("float32", [2], [np.float32([1]), np.float32([2])], [1, 2]),
         ("O", [2], ["a", b"b\xff"], ["a", "b\udcff"]),
         ("O", [1, 1], [["a"]], [["a"]]),
+        ("O", [4], [["a", ["b"]], [], "c", [[["d"]]]], ["a", "b", "c", "d"]),
+        ("O", [1], nested(1005, "a"), ["a"]),
     ],
 )
 def test_data(dtype, shape, data, wanted):
@@ -119,11 +140,16 @@ def test_base64():
         ("bool", [1], [2], "holds what is neither true nor false"),
         ("bool", [1], ["true"], "holds what is neither true nor false"),
         ("O", [1], [1], "holds int, BYTES are strings"),
+        ("float32", [0, 2**62], [], f"is of shape [0, {2**62}], which is too large"),
+        ("float32", [0, 10**30], [], f"is of shape [0, {10**30}], which is too large"),
+        ("O", [0, 2**62], [], f"is of shape [0, {2**62}], which is too large"),
+        ("float32", [1], nested(1005, 1), "its data are lists of unlike lengths, or too deep"),
+        ("O", [1], nested(1005, 1), "holds int, BYTES are strings"),
         ("O", [1], ["a\0"], "has a string with a zero byte in it"),
     ],
 )
 def test_refused(dtype, shape, data, told):
-    wide = tensor(dtype, "n")
+    wide = tensor(dtype, *["n", "m"][: 2 if 0 in shape else 1])
     with pytest.raises(tensors.BadRequest, match=f"^input 'x'.*{re.escape(told)}"):
         tensors.array_of(wide, tensors.DATATYPES[wide.dtype.name], shape, data, None)
 

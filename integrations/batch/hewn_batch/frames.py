@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,41 @@ import numpy as np
 from .predictor import Predictor
 
 if TYPE_CHECKING:
+    import hewn
     import pandas as pd
 
 # Of each thread of a worker's process its own, by what they were made of: loaded once, and no two runs wait for each other.
 _loaded = threading.local()
+
+
+def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
+    """Numbers in the type that the model wants: a frame's have no width that anybody chose, so that only a float's precision may be lost.
+    ValueError, which begins with `told`, for fractions that become whole numbers, and for numbers that the type has not."""
+    kind, whole = values.dtype.kind, re.fullmatch(r"(u?)int(\d+)", dtype.name)  # also ml_dtypes' int4
+    if kind not in "iufb" or dtype.kind == "O" or values.dtype == dtype:
+        return values
+    if kind == "f" and (whole or dtype.kind == "b"):
+        raise ValueError(f"{told} hold fractions")
+    if kind in "iu" and len(values) and (whole or dtype.kind == "b"):
+        low, high = 0, 1
+        if whole:
+            unsigned, bits = bool(whole[1]), int(whole[2])
+            low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        for found in (int(values.min()), int(values.max())):
+            if not low <= found <= high:
+                raise ValueError(f"{told} hold {found}")
+    with np.errstate(over="ignore"):
+        converted = values.astype(dtype)
+    if not (whole or dtype.kind == "b"):
+        lost = np.isfinite(values) & ~np.isfinite(converted.astype(np.float64))
+        if lost.any():
+            raise ValueError(f"{told} hold {values[lost].flat[0]}")
+    return converted
+
+
+def _is_number(tensor: hewn.Tensor) -> bool:
+    """Whether an output is one number a row, whatever the data are."""
+    return tensor.shape is not None and not tensor.cases and all(dim == 1 for dim in tensor.shape[1:])
 
 
 class FramePredictor:
@@ -26,14 +58,15 @@ class FramePredictor:
         spark_frame.mapInPandas(predict.frames, schema)
 
     `inputs` says of each input a column, whose rows are numbers or arrays, or a list of columns, which are its second dim; one input takes
-    all columns where nothing is said. `outputs` names the new columns as Predictor does: numbers where the output is of a number a row, lists otherwise.
+    all columns where nothing is said. `outputs` names the new columns as Predictor does: numbers where the model's output is of one number a
+    row, lists otherwise. Columns are called by whatever labels a frame has.
     """
 
     def __init__(
         self,
         library: str | os.PathLike[str],
         *,
-        inputs: Mapping[str, str | Sequence[str]] | None = None,
+        inputs: Mapping[str, Hashable | Sequence[Hashable]] | None = None,
         outputs: Mapping[str, str] | None = None,
         threads: int = 1,
         local: str | os.PathLike[str] | None = None,
@@ -55,19 +88,22 @@ class FramePredictor:
             if len(tensors) != 1:
                 raise ValueError(f"the model has {len(tensors)} inputs: `inputs` says which columns each is taken from")
             chosen = {tensors[0].name: list(frame.columns)}
+        if unknown := sorted(chosen.keys() - {t.name for t in tensors}):
+            raise ValueError(
+                f"the model has no input called {', '.join(unknown)}; it has {', '.join(t.name for t in tensors)}"
+            )
         batch = {}
         for tensor in tensors:
             columns = chosen.get(tensor.name, tensor.name)
-            single = isinstance(columns, str)
+            # A tuple may be a label, where a frame has levels of columns.
+            single = isinstance(columns, str) or not isinstance(columns, Iterable)
+            single = single or (isinstance(columns, tuple) and columns in frame.columns)
             if missing := [c for c in ([columns] if single else columns) if c not in frame.columns]:
                 raise ValueError(f"the frame has no column {', '.join(map(str, missing))}")
             values = frame[columns].to_numpy() if single else frame[list(columns)].to_numpy()
-            # A frame's numbers have no width that anybody chose: only fractions, which an integer has not, are refused.
-            if values.dtype.kind in "iufb" and tensor.dtype != object and values.dtype != tensor.dtype:
-                if values.dtype.kind == "f" and tensor.dtype.kind in "iub":
-                    raise ValueError(f"input '{tensor.name}' is {tensor.dtype}, its columns hold fractions")
-                values = values.astype(tensor.dtype)
-            batch[tensor.name] = values
+            names = [columns] if single else columns
+            told = f"input '{tensor.name}' is {tensor.dtype}, its columns {', '.join(map(str, names))}"
+            batch[tensor.name] = _converted(values, tensor.dtype, told)
         return batch
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -76,10 +112,12 @@ class FramePredictor:
         if not len(frame):
             return self.meta(frame)
         results = predictor(self._batch(frame, predictor))
-        new = {c: results[c] for c in predictor.outputs.values()}
-        flat = {
-            c: a.reshape(len(a)) if a.size == len(a) else list(a.reshape(len(a), -1).tolist()) for c, a in new.items()
-        }
+        outputs = {t.name: t for t in predictor.module.outputs}
+        flat = {}
+        for name, new in predictor.outputs.items():
+            array = results[new]
+            rows = len(array)
+            flat[new] = array.reshape(rows) if _is_number(outputs[name]) else array.reshape(rows, -1).tolist()
         return frame.assign(**flat)
 
     def meta(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -89,8 +127,7 @@ class FramePredictor:
         empty = frame.iloc[:0]
         for name, new in predictor.outputs.items():
             tensor = outputs[name]
-            is_number = all(dim == 1 for dim in tensor.shape[1:]) and tensor.dtype != object
-            empty = empty.assign(**{new: np.empty(0, tensor.dtype if is_number else object)})
+            empty = empty.assign(**{new: np.empty(0, tensor.dtype if _is_number(tensor) else object)})
         return empty
 
     def frames(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -12,12 +12,23 @@ import shutil
 import tempfile
 
 
+def own_folder(folder: pathlib.Path) -> None:
+    """Makes a folder, or takes one that nobody else can put libraries into, since what lies there is run. PermissionError where others can."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"'{folder}' belongs to another user, whose libraries would be run")
+    if found.st_mode & 0o022:
+        raise PermissionError(f"'{folder}' can be written by others, whose libraries would be run: chmod go-w")
+
+
 def local_copy(library: str | os.PathLike[str], folder: str | os.PathLike[str]) -> pathlib.Path:
     """A copy of a library and the weights beside it in `folder` on this machine's disk, made by the first process that asks and taken by the
-    others, so that all map one file. Its place is named by the library's content, which has its weights' digest."""
+    others, so that all map one file. Its place is named by the library's content, which has its weights' digest. PermissionError where
+    `folder` is another user's or can be written by others."""
     library, folder = pathlib.Path(library), pathlib.Path(folder)
     kept = folder / hashlib.sha256(library.read_bytes()).hexdigest()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own_folder(folder)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.is_dir():

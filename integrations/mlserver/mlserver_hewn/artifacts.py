@@ -22,6 +22,16 @@ def default_cache() -> pathlib.Path:
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hewn" / "serving"
 
 
+def own_folder(folder: pathlib.Path) -> None:
+    """Makes a folder, or takes one that nobody else can put libraries into, since what lies there is run. PermissionError where others can."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"'{folder}' belongs to another user, whose libraries would be run")
+    if found.st_mode & 0o022:
+        raise PermissionError(f"'{folder}' can be written by others, whose libraries would be run: chmod go-w")
+
+
 def compile_options(given: Mapping[str, object]) -> dict[str, object]:
     """What JSON says of options, as hewn.compile takes them. ValueError names what is not known."""
     if unknown := sorted(given.keys() - set(COMPILE_OPTIONS)):
@@ -29,15 +39,17 @@ def compile_options(given: Mapping[str, object]) -> dict[str, object]:
             f"no such option to compile with: {', '.join(unknown)}; there are {', '.join(COMPILE_OPTIONS)}"
         )
     options = dict(given)
-    if dims := options.get("dims"):  # JSON has no tuples
+    dims = options.get("dims")
+    if isinstance(dims, Mapping):  # JSON has no tuples
         options["dims"] = {name: tuple(value) if isinstance(value, list) else value for name, value in dims.items()}
     return options
 
 
 def compiled(model: str | os.PathLike[str], cache: pathlib.Path, options: Mapping[str, object]) -> pathlib.Path:
     """The library of an ONNX model. It stands in `cache` under its own digest, so that all processes that serve it map the same file;
-    hewn's cache beside it makes a second compile, of the same content with the same options, a copy. hewn.CompileError as `compile` raises it."""
-    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    hewn's cache beside it makes a second compile, of the same content with the same options, a copy. hewn.CompileError as `compile` raises it,
+    PermissionError where others can write to `cache`."""
+    own_folder(cache)
     fresh = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=cache))
     try:
         library = fresh / LIBRARY

@@ -77,6 +77,11 @@ def log_to_mlflow(report: dict, folder: pathlib.Path) -> bool:
     return True
 
 
+def _write(report: dict, path: pathlib.Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n")
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="hewn-compile-step", description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--model", type=pathlib.Path, required=True, help="the ONNX model")
@@ -99,12 +104,19 @@ def main(arguments: list[str] | None = None) -> int:
         if not isinstance(options, dict):
             raise ValueError("--options is a JSON object")
         report = compile_model(given.model, given.output_dir, given.name, options)
+        report["logged_to_mlflow"] = False
+        _write(report, given.report)
     except (hewn.CompileError, ValueError, TypeError, OSError) as problem:
         print(f"hewn-compile-step: {problem}", file=sys.stderr)
         return 1
-    report["logged_to_mlflow"] = log_to_mlflow(report, given.output_dir)
-    given.report.parent.mkdir(parents=True, exist_ok=True)
-    given.report.write_text(json.dumps(report, indent=2) + "\n")
+    try:
+        report["logged_to_mlflow"] = log_to_mlflow(report, given.output_dir)
+        _write(report, given.report)
+    except (
+        Exception
+    ) as problem:  # whatever MLflow, its stores and their clients raise: the model and the report are there
+        print(f"hewn-compile-step: compiled, and not logged to MLflow: {problem}", file=sys.stderr)
+        return 1
     return 0
 
 

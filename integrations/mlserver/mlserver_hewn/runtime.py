@@ -84,14 +84,18 @@ class Contexts:
         self.executor = concurrent.futures.ThreadPoolExecutor(options.contexts, thread_name_prefix="hewn")
 
     async def run(self, function: Callable, *arguments: object) -> object:
-        """function(module, *arguments) in a thread, with the first module that is idle."""
+        """function(module, *arguments) in a thread, with the first module that is idle. A run goes on where the one that waits for it is
+        cancelled: the module is idle when it ends, and not before."""
         module = await self.idle.get()
         try:
             if self.closed:
                 raise Unloaded
-            return await asyncio.get_running_loop().run_in_executor(self.executor, function, module, *arguments)
-        finally:
+            run = asyncio.get_running_loop().run_in_executor(self.executor, function, module, *arguments)
+        except BaseException:
             self.idle.put_nowait(module)
+            raise
+        run.add_done_callback(lambda _: self.idle.put_nowait(module))
+        return await asyncio.shield(run)
 
     def close(self) -> None:
         """Waits for runs that are under way."""
@@ -180,7 +184,8 @@ class HewnModel(MLModel):
                 if len(batchers) > BATCHERS:
                     batchers.popitem(last=False)  # what waits in it is answered: its task holds it
             batchers.move_to_end(key)
-            return await batcher.predict(payload)
+            # A client that goes away cancels its request: MLServer's batcher would then forget it, and answer none of those beside it.
+            return await asyncio.shield(asyncio.ensure_future(batcher.predict(payload)))
 
         self.predict = predict
 

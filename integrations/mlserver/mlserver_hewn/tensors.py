@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -58,21 +59,34 @@ def shape_of(tensor: object) -> list[int]:
 
 
 def batch_dim(inputs: Sequence[object], outputs: Sequence[object]) -> str:
-    """The symbol that requests are put together by: the first dim of every input and output. Unservable where they have not got one."""
+    """The symbol that requests are put together by: the first dim of every input and output, and no other dim of any, also by a formula: such a
+    dim would be as long as all requests of a batch together, not as the request that it is given for. Unservable where there is none."""
     first = {t.shape[0] if t.shape else None for t in [*inputs, *outputs]}
     ranks_vary = any(t.cases for t in outputs)
     if len(first) != 1 or not isinstance(symbol := next(iter(first)), str) or ranks_vary:
         told = ", ".join(f"{t.name}{tuple(t.shape or ())}" for t in [*inputs, *outputs])
         raise Unservable(f"max_batch_size wants an open dim that is the first of every input and output, not {told}")
+    within = re.compile(rf"(?<![\w.]){re.escape(symbol)}(?![\w.])")
+    for t in [*inputs, *outputs]:
+        for axis, dim in enumerate(t.shape[1:], 1):
+            if isinstance(dim, str) and within.search(dim):
+                raise Unservable(
+                    f"max_batch_size: '{symbol}', by which requests are put together, is also in dim {axis} of '{t.name}', which is {dim}"
+                )
     return symbol
 
 
 def _flat(data: object) -> Iterable:
-    if isinstance(data, (list, tuple)):
-        for item in data:
-            yield from _flat(item)
-    else:
-        yield data
+    """What nested lists hold, in order; a request may nest them deeper than Python calls."""
+    stack = [iter((data,))]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, (list, tuple)):
+                stack.append(iter(item))
+                break
+            yield item
+        else:
+            stack.pop()
 
 
 def _texts(name: str, data: object, is_base64: bool) -> np.ndarray:
@@ -100,7 +114,7 @@ def _natural(name: str, data: object) -> np.ndarray:
     try:
         return np.asarray(data)
     except ValueError:
-        raise BadRequest(f"input '{name}': its data are lists of unlike lengths") from None
+        raise BadRequest(f"input '{name}': its data are lists of unlike lengths, or too deep") from None
 
 
 def _numbers(name: str, data: object, dtype: np.dtype) -> np.ndarray:
@@ -165,7 +179,13 @@ def array_of(tensor: object, datatype: str, shape: Sequence[int], data: object, 
         raise BadRequest(
             f"input '{tensor.name}' has {array.size} elements, its shape {list(shape)} has {math.prod(shape)}"
         )
-    return array.reshape(shape)
+    try:
+        return array.reshape(shape)
+    except (
+        ValueError,
+        OverflowError,
+    ):  # no elements, and beside the 0 a dim, or a product of dims, above what NumPy counts to
+        raise BadRequest(f"input '{tensor.name}' is of shape {list(shape)}, which is too large") from None
 
 
 def data_of(array: np.ndarray) -> tuple[list, str | None]:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program of test_mlserver.py's, which can't import mlserver: requests whose clients go away, as gRPC's cancel them, beside requests that have to
+be answered. Prints JSON."""
+
+import asyncio
+import concurrent.futures
+import json
+import sys
+import threading
+import time
+
+from mlserver import ModelSettings
+from mlserver.batching import load_batching
+from mlserver.context import model_context
+from mlserver.types import InferenceRequest, RequestInput
+from mlserver_hewn import HewnModel
+
+
+async def one(model, number):
+    item = RequestInput(name="x", shape=[1, 4], datatype="FP32", data=[number] * 4)
+    answer = await model.predict(InferenceRequest(inputs=[item]))
+    return list(answer.outputs[0].data.root) == [3 * number + 1] * 4
+
+
+async def batched(library):
+    """Of 15 requests that are one batch, every third is cancelled while it waits: the others' answers are right, and those of a batch after it."""
+    settings = ModelSettings(
+        name="scaled", implementation=HewnModel, max_batch_size=16, max_batch_time=0.3, parameters={"uri": library}
+    )
+    with model_context(settings):
+        model = HewnModel(settings)
+        await load_batching(model)
+        await model.load()
+        right = []
+        for _ in range(2):
+            tasks = [asyncio.create_task(one(model, number)) for number in range(15)]
+            await asyncio.sleep(0.05)
+            for task in tasks[::3]:
+                task.cancel()
+            found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 30)
+            right.append([type(answer).__name__ if isinstance(answer, BaseException) else answer for answer in found])
+        await model.unload()
+    return right
+
+
+async def unbatched(library):
+    """A request is cancelled while it runs, and one comes after it; then the model is unloaded while one runs and one waits. How they end, how many
+    runs of the one module there were at once, and how many modules are idle at the end."""
+    settings = ModelSettings(name="scaled", implementation=HewnModel, parameters={"uri": library})
+    with model_context(settings):
+        model = HewnModel(settings)
+        await model.load()
+        module = model._contexts.modules[0]
+        run, begun, now, most = module.run, threading.Event(), 0, 0
+
+        def slow(feeds, **options):
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            begun.set()
+            time.sleep(0.3)
+            now -= 1
+            return run(feeds, **options)
+
+        module.run = slow
+        # The executor has as many threads as there are modules: with one more, a module that came back too early shows.
+        model._contexts.executor = concurrent.futures.ThreadPoolExecutor(2)
+        cancelled = asyncio.create_task(one(model, 1))
+        await asyncio.to_thread(begun.wait)
+        cancelled.cancel()
+        after = await asyncio.wait_for(one(model, 2), 30)
+        begun.clear()
+        running = asyncio.create_task(one(model, 3))
+        await asyncio.to_thread(begun.wait)
+        waiting = asyncio.create_task(one(model, 4))
+        await asyncio.sleep(0.05)
+        contexts = model._contexts
+        await model.unload()
+        found = await asyncio.wait_for(asyncio.gather(running, waiting, return_exceptions=True), 30)
+        return {
+            "cancelled": cancelled.cancelled(),
+            "at once": most,
+            "after": after,
+            "running": found[0],
+            "waiting": type(found[1]).__name__,
+            "idle": contexts.idle.qsize(),
+        }
+
+
+async def main(library):
+    print(json.dumps({"batched": await batched(library), "unbatched": await unbatched(library)}))
+
+
+asyncio.run(main(sys.argv[1]))
