@@ -161,6 +161,10 @@ Contents::Elements Contents::elementwiseElements(Operation *op) {
   for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
     SmallVector<int64_t> at = positionOf(i, shape);
     for (auto [argument, operand] : llvm::zip(in, op->getOperands())) {
+      if (!isSmall(operand)) { // such as a list of open length that is broadcast
+        interpreter.replace(argument, {});
+        continue;
+      }
       ArrayRef<int64_t> from = staticShapeOf(operand);
       SmallVector<int64_t> source(ArrayRef(at).take_back(from.size()));
       for (auto [index, extent] : llvm::zip(source, from))
