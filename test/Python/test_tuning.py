@@ -131,6 +131,78 @@ def test_all_candidates_are_right(model, tmp_path):
         np.testing.assert_allclose(given(x), right, rtol=1e-5, atol=1e-5)
 
 
+def _in_memory(folder, name):
+    """A model of one kernel that works in scratch memory."""
+    generator = np.random.default_rng(0)
+    floats, path = onnx.TensorProto.FLOAT, folder / f"{name}.onnx"
+
+    def weights(*shape):
+        return [nh.from_array(generator.standard_normal(shape).astype(np.float32), "w")]
+
+    nodes, inputs, output, constants = {
+        "windows": (
+            [oh.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)],
+            {"x": [1, 64, 28, 28]},
+            [1, 64, 28, 28],
+            weights(64, 64, 3, 3),
+        ),
+        "attention": (
+            [
+                oh.make_node("MatMul", ["q", "k"], ["s"]),
+                oh.make_node("Softmax", ["s"], ["p"]),
+                oh.make_node("MatMul", ["p", "v"], ["y"]),
+            ],
+            {"q": [1, 4, "n", 64], "k": [1, 4, 64, "n"], "v": [1, 4, "n", 64]},
+            [1, 4, "n", 64],
+            [],
+        ),
+        "codes": (
+            [
+                oh.make_node(
+                    "MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=256, N=256, bits=4, block_size=32
+                )
+            ],
+            {"x": [64, 256]},
+            [64, 256],
+            [
+                nh.from_array(generator.integers(0, 256, (256, 8, 16), np.uint8), "w"),
+                nh.from_array(np.full(256 * 8, 0.1, np.float32), "s"),
+            ],
+        ),
+    }[name]
+    opsets = [oh.make_opsetid("", 18), oh.make_opsetid("com.microsoft", 1)]
+    infos = [oh.make_tensor_value_info(key, floats, dims) for key, dims in inputs.items()]
+    graph = oh.make_graph(nodes, "g", infos, [oh.make_tensor_value_info("y", floats, output)], constants)
+    onnx.save(oh.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["windows", "attention", "codes"])
+def test_rows_of_kernels_with_scratch_memory(tmp_path, name):
+    """Such kernels have the key before they have their memory that explain tells when they have it."""
+    model = _in_memory(tmp_path, name)
+    flags = ["--target", "x86-64-v3", "--json"]
+    explained = json.loads(run("explain", model, *flags).stdout)
+    (kernel,) = [k for k in explained["variants"][0]["kernels"] if k["tuning_key"]]
+    assert "graph.scratch" in run("compile", model, "--emit", "kernels", *flags[:-1]).stdout
+    assert len(kernel["candidates"]) >= 3
+    for schedule in kernel["candidates"][1:]:
+        row = {
+            "machine": explained["machines"][0],
+            "kernel": kernel["tuning_key"],
+            "schedule": schedule,
+            "microseconds": 1.0,
+            "model": kernel["schedule"],
+            "model_microseconds": 2.0,
+        }
+        done = run("explain", model, *flags, "--tuning", _written(tmp_path, text_of([row])))
+        assert done.stderr == ""
+        kernels = json.loads(done.stdout)["variants"][0]["kernels"]
+        assert [(k["schedule"], k["tuning_key"]) for k in kernels if k["tuning_key"]] == [
+            (schedule, kernel["tuning_key"])
+        ]
+
+
 def _written(folder, text):
     (folder / "t.tune").write_text(text)
     return folder / "t.tune"

@@ -32,12 +32,13 @@ public:
     return all.empty() ? *this : add(name, all);
   }
 
-  /// What is done beside the contractions, by kind: how many ops, and values that they read; the types of all results.
+  /// What is done beside the contractions, by kind: how many ops, and values that they read; the types of all results. Not the kernel's
+  /// scratch memory, which a schedule brings: the key is asked for before there is one, and afterwards.
   Key &addRest(KernelFunction &k) {
     int64_t elementwise = 0, moves = 0, reductions = 0, contractions = 0;
     for (Operation &op : k.kernel.getBody().front().without_terminator()) {
       elementwise += isa<graph::ElementwiseOpInterface>(op);
-      moves += isa<graph::MoveOpInterface>(op);
+      moves += isa<graph::MoveOpInterface>(op) && !isa<graph::ScratchOp>(op);
       reductions += isa<graph::ReduceOpInterface>(op);
       contractions += isa<graph::ContractOpInterface>(op);
     }
