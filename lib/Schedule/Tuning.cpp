@@ -84,22 +84,20 @@ static bool readVersion(JsonReader &reader, const json::Value &line) {
   return false;
 }
 
-/// Says what is wrong with a schedule, or with what it is said to gain, as far as that is seen without the compiler; false then.
-static bool verifyRow(JsonReader &reader, const TuningRow &row) {
+/// What is wrong with a schedule, or with what it is said to gain, as far as that is seen without the compiler; empty: nothing.
+static std::string whyNoRow(const TuningRow &row) {
   constexpr size_t longest = 4096;
   constexpr int deepest = 8; // of #plan.chain<head = #plan.contract<...>> two: MLIR's parser recurses
   constexpr double mostGained = 1000;
   StringRef schedule = row.schedule;
   if (schedule.size() > longest || nestsDeeper(schedule, deepest))
-    reader.error("", "has a 'schedule' of more than " + std::to_string(longest) + " characters, or nested deeper than " +
-                         std::to_string(deepest));
-  else if (!schedule.starts_with("#plan.") || !schedule.ends_with(">"))
-    reader.error("", "has a 'schedule' that is none: it begins with #plan. and ends with >");
-  else if (row.microseconds * mostGained < row.modelMicroseconds)
-    reader.error("", "is said to be faster than the model's choice by more than 1000 times, which no schedule is");
-  else
-    return true;
-  return false;
+    return "has a 'schedule' of more than " + std::to_string(longest) + " characters, or nested deeper than " +
+           std::to_string(deepest);
+  if (!schedule.starts_with("#plan.") || !schedule.ends_with(">"))
+    return "has a 'schedule' that is none: it begins with #plan. and ends with >";
+  if (row.microseconds * mostGained < row.modelMicroseconds)
+    return "is said to be faster than the model's choice by more than 1000 times, which no schedule is";
+  return "";
 }
 
 static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row) {
@@ -121,8 +119,12 @@ static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row)
     reader.error("", "must say its microseconds and model_microseconds");
   row.microseconds = time.value_or(0);
   row.modelMicroseconds = modelTime.value_or(0);
-  return !row.machine.empty() && !row.kernel.empty() && !row.schedule.empty() && !row.model.empty() && time &&
-         modelTime && verifyRow(reader, row);
+  bool isWhole =
+      !row.machine.empty() && !row.kernel.empty() && !row.schedule.empty() && !row.model.empty() && time && modelTime;
+  std::string why = isWhole ? whyNoRow(row) : "";
+  if (!why.empty())
+    reader.error("", why);
+  return isWhole && why.empty();
 }
 
 bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
