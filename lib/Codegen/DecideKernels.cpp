@@ -33,7 +33,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -65,21 +64,11 @@ FailureOr<Attribute> choose(KernelFunction &k) {
 
 /// Dims of the scratch memory that the schedule needs; empty: none, or the kernel is none that it fits, which its engine says.
 Dims scratchOf(KernelFunction &k, Attribute schedule) {
-  return llvm::TypeSwitch<Attribute, Dims>(schedule)
-      .Case([&](plan::ChainAttr attr) {
-        Found<graph::Chain> chain = chainIn(k);
-        return chain ? chainScratch(*chain, attr) : Dims();
-      })
-      .Case([&](plan::GridChainAttr attr) {
-        Found<graph::Chain> chain = gridChain(k);
-        return chain ? plan::gridChainScratch(*chain, attr) : Dims();
-      })
-      .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })
-      .Case([&](plan::ContractAttr attr) {
-        Found<ContractForm> form = contractForm(k, attr.getUnit());
-        return form ? contractScratch(k, *form, attr) : Dims();
-      })
-      .Default([](Attribute) { return Dims(); });
+  auto attr = dyn_cast<plan::GridChainAttr>(schedule);
+  if (!attr)
+    return contractionScratch(k, schedule);
+  Found<graph::Chain> chain = gridChain(k);
+  return chain ? plan::gridChainScratch(*chain, attr) : Dims();
 }
 
 /// The number of the kernel's result that is scratch memory.
@@ -226,6 +215,8 @@ struct DecideKernelsPass : impl::DecideKernelsPassBase<DecideKernelsPass> {
   Attribute tuned(KernelFunction &k, Attribute chosen) const {
     std::string key = given ? tuningKey(k) : "", problem;
     const plan::TuningRow *row = key.empty() ? nullptr : given->find(machine, key);
+    if (!row && !key.empty()) // a search, or whoever wonders, sees what was looked for
+      missed(k.kernel, "hewn-decide-kernels", "NotTuned", "the tuning has no row for it") << remark::metric("Key", key);
     Attribute other = row ? scheduleOf(k, chosen, row->schedule, problem) : Attribute();
     if (!problem.empty())
       k.kernel.emitWarning("a row of the tuning is not used, whose kernel is '") << key << "': " << problem;

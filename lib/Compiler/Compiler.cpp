@@ -84,8 +84,9 @@ private:
 void readTunings(Compilation &c) {
   for (const std::string &given : c.options.tunings) {
     plan::Tuning one;
-    if (!one.read(given, c.diagnostics) || !c.tuning.read(given, c.diagnostics))
+    if (!one.read(given, c.diagnostics))
       continue;
+    c.tuning.add(one);
     std::vector<std::string> known = one.machines(), wanted = identitiesOf(c.machines);
     bool isUsed = llvm::any_of(wanted, [&](const std::string &machine) { return llvm::is_contained(known, machine); });
     if (!isUsed && !known.empty() && !wanted.empty())

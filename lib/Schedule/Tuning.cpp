@@ -46,6 +46,11 @@ void Tuning::add(TuningRow row) {
     at->second = std::move(row);
 }
 
+void Tuning::add(const Tuning &other) {
+  for (const auto &[key, row] : other.rows)
+    add(row);
+}
+
 const TuningRow *Tuning::find(StringRef machine, StringRef kernel) const {
   auto found = rows.find({machine.str(), kernel.str()});
   return found == rows.end() ? nullptr : &found->second;
@@ -79,8 +84,25 @@ static bool readVersion(JsonReader &reader, const json::Value &line) {
   return false;
 }
 
+/// What is wrong with a schedule, or with what it is said to gain, as far as that is seen without the compiler; empty: nothing.
+static std::string whyNoRow(const TuningRow &row) {
+  constexpr size_t longest = 4096;
+  constexpr int deepest = 8; // of #plan.chain<head = #plan.contract<...>> two: MLIR's parser recurses
+  constexpr double mostGained = 1000;
+  StringRef schedule = row.schedule;
+  if (schedule.size() > longest || nestsDeeper(schedule, deepest))
+    return "has a 'schedule' of more than " + std::to_string(longest) + " characters, or nested deeper than " +
+           std::to_string(deepest);
+  if (!schedule.starts_with("#plan.") || !schedule.ends_with(">"))
+    return "has a 'schedule' that is none: it begins with #plan. and ends with >";
+  if (row.microseconds * mostGained < row.modelMicroseconds)
+    return "is said to be faster than the model's choice by more than 1000 times, which no schedule is";
+  return "";
+}
+
 static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row) {
-  constexpr double longest = 1e12, most = 1e6;
+  // What is written has three digits.
+  constexpr double shortest = 1e-3, longest = 1e12, most = 1e6;
   const json::Object *object = reader.object(
       line, "", {"machine", "kernel", "schedule", "microseconds", "model", "model_microseconds", "tried", "processor"});
   if (!object)
@@ -90,15 +112,19 @@ static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row)
   row.schedule = reader.string(*object, "schedule", "", /*required=*/true);
   row.model = reader.string(*object, "model", "", /*required=*/true);
   row.processor = reader.string(*object, "processor", "");
-  std::optional<double> time = reader.number(*object, "microseconds", "", 0, longest);
-  std::optional<double> modelTime = reader.number(*object, "model_microseconds", "", 0, longest);
+  std::optional<double> time = reader.number(*object, "microseconds", "", shortest, longest);
+  std::optional<double> modelTime = reader.number(*object, "model_microseconds", "", shortest, longest);
   row.tried = int64_t(reader.number(*object, "tried", "", 1, most).value_or(1));
   if (!time || !modelTime)
     reader.error("", "must say its microseconds and model_microseconds");
   row.microseconds = time.value_or(0);
   row.modelMicroseconds = modelTime.value_or(0);
-  return !row.machine.empty() && !row.kernel.empty() && !row.schedule.empty() && !row.model.empty() && time &&
-         modelTime;
+  bool isWhole =
+      !row.machine.empty() && !row.kernel.empty() && !row.schedule.empty() && !row.model.empty() && time && modelTime;
+  std::string why = isWhole ? whyNoRow(row) : "";
+  if (!why.empty())
+    reader.error("", why);
+  return isWhole && why.empty();
 }
 
 bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
@@ -113,6 +139,7 @@ bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
       return false;
     }
     text = buffer->getBuffer();
+    text.consume_front("\xEF\xBB\xBF"); // which some editors put in front of UTF-8
   }
   unsigned errors = diagnostics.numErrors();
   bool isFirst = true;
@@ -122,7 +149,7 @@ bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
     if (line.trim().empty())
       continue;
     JsonReader reader(file + ":" + std::to_string(number), diagnostics);
-    llvm::Expected<json::Value> value = json::parse(line);
+    llvm::Expected<json::Value> value = parseJson(line);
     TuningRow row;
     if (!value)
       reader.error("", "is no JSON: " + llvm::toString(value.takeError()));

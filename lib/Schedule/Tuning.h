@@ -32,10 +32,13 @@ struct TuningRow {
 
 class Tuning {
 public:
-  /// Adds the rows of a file, or of the text of one, which begins with a brace. False after errors, which name the line.
+  /// Adds the rows of a file, or of the text of one, which begins with a brace. False after errors, which name the line: no JSON, no row, a
+  /// schedule that can't be one, or times that can't be (of no length, or a thousand times faster than the model's choice).
   bool read(llvm::StringRef given, Diagnostics &diagnostics);
   /// Of two rows for one kernel of one machine the one stays that gained more, whichever came first.
   void add(TuningRow row);
+  /// The same for all rows of another.
+  void add(const Tuning &other);
   /// Null where there is none.
   const TuningRow *find(llvm::StringRef machine, llvm::StringRef kernel) const;
   /// The machines of all rows, each once.

@@ -12,8 +12,7 @@ namespace json = llvm::json;
 
 namespace hewn {
 
-/// Whether brackets and braces of a JSON text, outside of its strings, nest deeper.
-static bool nestsDeeper(StringRef text, int most) {
+bool nestsDeeper(StringRef text, int most) {
   int depth = 0;
   bool inString = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -23,18 +22,24 @@ static bool nestsDeeper(StringRef text, int most) {
       inString = c != '"';
     } else if (c == '"') {
       inString = true;
-    } else if (c == '[' || c == '{') {
+    } else if (StringRef("[{(<").contains(c)) {
       if (++depth > most)
         return true;
     } else {
-      depth -= c == ']' || c == '}';
+      depth -= StringRef("]})>").contains(c);
     }
   }
   return false;
 }
 
-std::optional<JsonText> readJson(StringRef given, StringRef what, Diagnostics &diagnostics) {
+llvm::Expected<json::Value> parseJson(StringRef text) {
   constexpr int deepest = 64; // LLVM's parser recurses
+  if (nestsDeeper(text, deepest))
+    return llvm::createStringError("nests deeper than " + Twine(deepest) + " lists and objects");
+  return json::parse(text);
+}
+
+std::optional<JsonText> readJson(StringRef given, StringRef what, Diagnostics &diagnostics) {
   JsonText read;
   read.isText = given.ltrim().starts_with("{");
   read.file = read.isText ? what.str() : llvm::sys::path::filename(given).str();
@@ -48,11 +53,7 @@ std::optional<JsonText> readJson(StringRef given, StringRef what, Diagnostics &d
     }
     read.text = buffer->getBuffer().str();
   }
-  if (nestsDeeper(read.text, deepest)) {
-    diagnostics.error(read.file + ": nests deeper than " + Twine(deepest) + " lists and objects");
-    return std::nullopt;
-  }
-  llvm::Expected<json::Value> parsed = json::parse(read.text);
+  llvm::Expected<json::Value> parsed = parseJson(read.text);
   if (!parsed) {
     diagnostics.error(read.file + ": " + llvm::toString(parsed.takeError()));
     return std::nullopt;

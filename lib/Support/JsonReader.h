@@ -28,6 +28,13 @@ struct JsonText {
 /// nullopt after an error.
 std::optional<JsonText> readJson(llvm::StringRef given, llvm::StringRef what, Diagnostics &diagnostics);
 
+/// JSON of a text; an error where there is none, or where lists and objects nest so deep that a parser, which recurses, has no stack for them.
+llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text);
+
+/// Whether what is between brackets and braces of a text, outside of its strings, nests deeper than so many of them; of `<` and `>`, and of
+/// parentheses, too.
+bool nestsDeeper(llvm::StringRef text, int most);
+
 /// Reads values, and says where one is not what it must be: `at` is "op 'com.example.Blur', inputs[1]".
 class JsonReader {
 public:

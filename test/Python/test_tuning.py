@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -132,6 +133,126 @@ def test_all_candidates_are_right(model, tmp_path):
             row["schedule"] = kernels[row["kernel"]][min(i, len(kernels[row["kernel"]]) - 1)]
         given = hewn.compile(model, target=target, tuning=_written(tmp_path, text_of(rows)))
         np.testing.assert_allclose(given(x), right, rtol=1e-5, atol=1e-5)
+
+
+def _in_memory(folder, name):
+    """A model of one kernel that works in scratch memory."""
+    generator = np.random.default_rng(0)
+    floats, path = onnx.TensorProto.FLOAT, folder / f"{name}.onnx"
+
+    def weights(*shape):
+        return [nh.from_array(generator.standard_normal(shape).astype(np.float32), "w")]
+
+    nodes, inputs, output, constants = {
+        "windows": (
+            [oh.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)],
+            {"x": [1, 64, 28, 28]},
+            [1, 64, 28, 28],
+            weights(64, 64, 3, 3),
+        ),
+        "attention": (
+            [
+                oh.make_node("MatMul", ["q", "k"], ["s"]),
+                oh.make_node("Softmax", ["s"], ["p"]),
+                oh.make_node("MatMul", ["p", "v"], ["y"]),
+            ],
+            {"q": [1, 4, "n", 64], "k": [1, 4, 64, "n"], "v": [1, 4, "n", 64]},
+            [1, 4, "n", 64],
+            [],
+        ),
+        "codes": (
+            [
+                oh.make_node(
+                    "MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=256, N=256, bits=4, block_size=32
+                )
+            ],
+            {"x": [64, 256]},
+            [64, 256],
+            [
+                nh.from_array(generator.integers(0, 256, (256, 8, 16), np.uint8), "w"),
+                nh.from_array(np.full(256 * 8, 0.1, np.float32), "s"),
+            ],
+        ),
+    }[name]
+    opsets = [oh.make_opsetid("", 18), oh.make_opsetid("com.microsoft", 1)]
+    infos = [oh.make_tensor_value_info(key, floats, dims) for key, dims in inputs.items()]
+    graph = oh.make_graph(nodes, "g", infos, [oh.make_tensor_value_info("y", floats, output)], constants)
+    onnx.save(oh.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["windows", "attention", "codes"])
+def test_rows_of_kernels_with_scratch_memory(tmp_path, name):
+    """Such kernels have the key before they have their memory that explain tells when they have it."""
+    model = _in_memory(tmp_path, name)
+    assert "graph.scratch" in run("compile", model, "--emit", "kernels", "--target", "x86-64-v3").stdout
+    own, _ = _explained(model, tmp_path)
+    assert len(own["candidates"]) >= 3
+    for schedule in own["candidates"][1:]:
+        kernel, told = _explained(model, tmp_path, schedule)
+        assert told == ""
+        assert (kernel["schedule"], kernel["tuning_key"]) == (schedule, own["tuning_key"])
+
+
+def _explained(model, folder, schedule=None):
+    """The one kernel that has a key, told for AVX2, and what is told of a row that gives it this schedule."""
+    flags = [model, "--target", "x86-64-v3", "--json"]
+    explained = json.loads(run("explain", *flags).stdout)
+    (kernel,) = [k for k in explained["variants"][0]["kernels"] if k["tuning_key"]]
+    if not schedule:
+        return kernel, ""
+    row = {
+        "machine": explained["machines"][0],
+        "kernel": kernel["tuning_key"],
+        "schedule": schedule,
+        "model": kernel["schedule"],
+    }
+    row |= {"microseconds": 1.0, "model_microseconds": 2.0}
+    done = run("explain", *flags, "--tuning", _written(folder, text_of([row])))
+    (kernel,) = [k for k in json.loads(done.stdout)["variants"][0]["kernels"] if k["tuning_key"]]
+    return kernel, done.stderr
+
+
+HUGE = {
+    "slots": ("windows", r"slots = \d+", "slots = 1048576", "has slots of 1048576, and 16 is the most"),
+    "block": ("windows", r"block = \d+, m = \d+", "block = 1048576, m = 4", "has bytes of scratch memory of"),
+    "rows": ("attention", r"rows = \d+", "rows = 4096", "has rows of 4096"),
+    "tile": ("codes", r"m = \d+, n = \d+", "m = 16, n = 256", "has accumulators of"),
+    "head": ("attention", r"m = \d+, n = \d+", "m = 16, n = 256", "has accumulators of"),
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_a_row_that_takes_too_much(tmp_path, what):
+    """Code could be made by it, with more memory or code than anybody has: the model's choice stays."""
+    name, pattern, huge, why = HUGE[what]
+    model = _in_memory(tmp_path, name)
+    own, _ = _explained(model, tmp_path)
+    schedule = re.sub(pattern, huge, own["schedule"], count=1)
+    assert schedule != own["schedule"]
+    kernel, told = _explained(model, tmp_path, schedule)
+    assert kernel["schedule"] == own["schedule"]
+    assert "warning: " in told and "a row of the tuning is not used" in told and why in told
+
+
+def test_keys_tell_rows_from_batches(tmp_path):
+    """Attention of 64 rows in each of 4 batches is not the one of 4 rows in each of 64, nor of 256 rows; and dims of 1 are dims."""
+    keys = set()
+    for dims in ([1, 4, 64, 64], [4, 1, 64, 64], [1, 1, 256, 64], [1, 64, 4, 64]):
+        columns = 512
+        nodes = [
+            oh.make_node("MatMul", ["q", "k"], ["s"]),
+            oh.make_node("Softmax", ["s"], ["p"]),
+            oh.make_node("MatMul", ["p", "v"], ["y"]),
+        ]
+        inputs = {"q": dims, "k": [*dims[:2], 64, columns], "v": [*dims[:2], columns, 64]}
+        infos = [oh.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+        graph = oh.make_graph(nodes, "g", infos, [oh.make_tensor_value_info("y", onnx.TensorProto.FLOAT, dims)])
+        onnx.save(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=10), tmp_path / "a.onnx")
+        kernel, _ = _explained(tmp_path / "a.onnx", tmp_path)
+        assert kernel["schedule"].startswith("#plan.chain")
+        keys.add(kernel["tuning_key"])
+    assert len(keys) == 4
 
 
 def _written(folder, text):

@@ -19,8 +19,12 @@ std::string tuningKey(KernelFunction &k);
 /// The schedules that a search may try for such a kernel: the model's first, then what it expects most of. None where it has no key.
 llvm::SmallVector<mlir::Attribute> tuningCandidates(KernelFunction &k);
 
-/// Whether code can be made by a schedule that somebody has given instead of `chosen`, with the memory that it needs; an error on the kernel
-/// otherwise.
+/// Dims of the scratch memory that the schedule of a contraction, of windows or of a chain needs; empty: none, or the kernel is none that it
+/// fits, which its engine says.
+graph::Dims contractionScratch(KernelFunction &k, mlir::Attribute schedule);
+
+/// Whether code can be made by a schedule that somebody has given instead of `chosen`, with the memory that it needs, and with no more
+/// memory and code than a few times what that has; an error on the kernel otherwise.
 llvm::LogicalResult verifyInstead(KernelFunction &k, mlir::Attribute chosen, mlir::Attribute given);
 
 } // namespace hewn::codegen
