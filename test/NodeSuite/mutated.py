@@ -132,6 +132,30 @@ def mutant(case, chance):
     return model
 
 
+def of_other_ranks():
+    """(what, model): of each op one case, each input of which is a scalar, has a dim less or a dim more."""
+    seen = set()
+    for case in cases():
+        ops = tuple(n.op_type for n in case.model.graph.node)
+        for i, info in enumerate(case.model.graph.input):
+            rank = len(info.type.tensor_type.shape.dim)
+            for wanted in {0, rank - 1, rank + 1} - {rank, -1}:
+                if not info.type.HasField("tensor_type") or len(ops) > 1 or (ops, i, wanted - rank) in seen:
+                    continue
+                seen.add((ops, i, wanted - rank))
+                model = onnx.ModelProto()
+                model.CopyFrom(case.model)
+                dims = model.graph.input[i].type.tensor_type.shape.dim
+                while len(dims) > wanted:
+                    dims.pop()
+                while len(dims) < wanted:
+                    dims.add().dim_value = 2
+                for output in model.graph.output:
+                    if output.type.HasField("tensor_type"):
+                        output.type.tensor_type.ClearField("shape")
+                yield f"{case.name}, input {i} of rank {wanted}", model
+
+
 def outcome(model):
     """What becomes of a compile in a process of its own: "" where it ends as it should."""
     reader, writer = os.pipe()

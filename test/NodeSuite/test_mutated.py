@@ -17,3 +17,10 @@ def test_no_model_ends_the_compiler(seed):
     bad, tried = mutated.run(seed, 150)
     assert tried == 150
     assert not bad, "\n".join(f"{name}: {wrong}" for name, _, wrong in bad)
+
+
+def test_inputs_of_other_ranks():
+    models = list(mutated.of_other_ranks())
+    assert len(models) > 500
+    bad = [f"{what}: {wrong}" for what, model in models if (wrong := mutated.outcome(model))]
+    assert not bad, "\n".join(bad)

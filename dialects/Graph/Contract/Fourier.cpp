@@ -266,6 +266,8 @@ LogicalResult buildSTFT(OnnxNode &node) {
     signal = c.reshape(signal, {dims[0], dims[1], DimExpr(1)});
   else if (dims.size() != 3)
     return node.refuse("needs a signal of rank 3");
+  if (window && getRank(window) != 1)
+    return node.refuse("needs a window of rank 1");
   std::optional<DimExpr> step = readDim(node, node.input(1));
   std::optional<DimExpr> length =
       node.input(3) ? readDim(node, node.input(3)) : std::optional(window ? getDims(window)[0] : dims[1]);

@@ -42,6 +42,8 @@ static std::optional<Dims> resolveShape(OnnxNode &node, const Dims &dims, bool c
 
 LogicalResult buildReshape(OnnxNode &node) {
   Value x = node.input(0);
+  if (node.input(1) && getRank(node.input(1)) != 1)
+    return node.refuse("needs a shape of rank 1");
   std::optional<Dims> wanted = node.contentsOrRead(node.input(1));
   if (!wanted)
     return failure();

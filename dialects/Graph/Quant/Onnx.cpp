@@ -283,6 +283,8 @@ LogicalResult buildQLinearConv(OnnxNode &node) {
   for (unsigned i : {1, 4, 6})
     if (!node.input(i))
       return node.refuse("needs three scales");
+  if (node.input(8) && getRank(node.input(8)) != 1)
+    return node.refuse("needs a bias of rank 1");
   Composer c(node);
   Value x = node.input(0), zero = node.input(7);
   Value sum = addChannelBias(c, convolve(node, c, x, node.input(2), node.input(3), node.input(5)), node.input(8));

@@ -35,6 +35,8 @@ LogicalResult buildDeformConv(OnnxNode &node) {
     return failure();
   if (window->kernel.size() != 2)
     return node.refuse("has " + Twine(window->kernel.size()) + " spatial dims; two are supported");
+  if (bias && getRank(bias) != 1)
+    return node.refuse("needs a bias of rank 1");
   int64_t groups = node.getInt("group", 1);
   Dims weights = getDims(w);
   if (groups < 1 || (weights[0].constant() && *weights[0].constant() % groups != 0))
