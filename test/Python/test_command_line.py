@@ -123,6 +123,19 @@ def test_info_says_what_the_library_says(folder):
     assert model["variants"] == module.variants
 
 
+def test_info_of_a_member_past_the_end(folder):
+    tool("compile", "model.onnx", "-o", "model.a")
+    whole = bytearray((folder / "model.a").read_bytes())
+    at = 8  # the first member that is an object: headers have 60 bytes, of which 10 are its size
+    while whole[at + 60 : at + 64] != b"\x7fELF":
+        size = int(whole[at + 48 : at + 58])
+        at += 60 + size + size % 2
+    whole[at + 48 : at + 58] = b"9999999999"
+    (folder / "changed").write_bytes(whole)
+    done = tool("info", "changed")
+    assert done.returncode == 1 and "a member reaches past the end of the archive" in done.stderr
+
+
 @pytest.mark.parametrize("output", ["model.so", "model.a", "model.o"])
 def test_info_of_damaged_files_answers(folder, output):
     """Where their headers and their description are."""

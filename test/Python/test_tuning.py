@@ -402,7 +402,7 @@ def test_ctrl_c_before_anything_was_measured(model, tmp_path):
     """It is no error, and a file of before stays as it is."""
     path = tmp_path / "i.tune"
     path.write_text("before")
-    search = subprocess.Popen(["hewn", "tune", str(model), "-o", str(path)], stderr=subprocess.PIPE, text=True)
+    search = subprocess.Popen([TOOL, "tune", str(model), "-o", str(path)], stderr=subprocess.PIPE, text=True)
     children = pathlib.Path(f"/proc/{search.pid}/task/{search.pid}/children")
     while not children.read_text().strip():
         assert search.poll() is None

@@ -48,6 +48,9 @@ public:
       Expected<MemoryBufferRef> bytes = child.getMemoryBufferRef();
       if (!bytes)
         return joinErrors(std::move(error), bytes.takeError());
+      // LLVM looks at a member's size when it goes on to the next one.
+      if (bytes->getBufferSize() > size_t(archive.getData().end() - bytes->getBufferStart()))
+        return joinErrors(std::move(error), createStringError("a member reaches past the end of the archive"));
       if (identify_magic(bytes->getBuffer()) != file_magic::elf_relocatable)
         continue;
       Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
