@@ -3,7 +3,7 @@
 #include "lib/Compiler/Compiler.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
-#include "tools/hewn/Calibration.h"
+#include "tools/hewn/Arrays/Calibration.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Pages/QuantizeReport.h"
 #include "tools/hewn/Record.h"

@@ -4,7 +4,7 @@
 #ifndef HEWN_TOOLS_HEWN_LOADED_H
 #define HEWN_TOOLS_HEWN_LOADED_H
 
-#include "tools/hewn/Npy.h"
+#include "tools/hewn/Arrays/Npy.h"
 #include "tools/hewn/Subcommands.h"
 #include <memory>
 

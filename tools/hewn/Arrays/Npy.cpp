@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hewn/Npy.h"
+#include "tools/hewn/Arrays/Npy.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Support/Files/OutputFile.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // numpy's files: .npy (format 1.0 to 3.0, little-endian, C order) and .npz (a zip of them, stored or deflated).
-#ifndef HEWN_TOOLS_HEWN_NPY_H
-#define HEWN_TOOLS_HEWN_NPY_H
+#ifndef HEWN_TOOLS_HEWN_ARRAYS_NPY_H
+#define HEWN_TOOLS_HEWN_ARRAYS_NPY_H
 
 #include "lib/Compiler/LoadedLibrary.h"
 

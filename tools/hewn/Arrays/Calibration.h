@@ -2,11 +2,11 @@
 //
 // A folder of samples: .npz files, each with the inputs of one run by name; .npy files, each the only input of one run; or folders, each with
 // NAME.npy of the inputs of one run. They are read one at a time, in the order of their names.
-#ifndef HEWN_TOOLS_HEWN_CALIBRATION_H
-#define HEWN_TOOLS_HEWN_CALIBRATION_H
+#ifndef HEWN_TOOLS_HEWN_ARRAYS_CALIBRATION_H
+#define HEWN_TOOLS_HEWN_ARRAYS_CALIBRATION_H
 
 #include "hewn/compiler.h"
-#include "tools/hewn/Npy.h"
+#include "tools/hewn/Arrays/Npy.h"
 
 namespace hewn::tool {
 
