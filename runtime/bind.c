@@ -254,6 +254,7 @@ int32_t hewn_bind_symbols(hewn_context *context, const int64_t *symbols) {
     return code;
   for (int32_t s = 0; s < context->model->num_symbols; ++s)
     context->symbols[s] = symbols[s];
+  hewn_ranks_bind(context);
   return chooseCase(context);
 }
 
@@ -269,6 +270,7 @@ int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
   for (int32_t s = 0; s < model->num_symbols; ++s)
     if (context->bound_by[s] < 0)
       context->symbols[s] = model->symbols[s].min;
+  hewn_ranks_bind(context);
   int32_t code = checkRanges(context, context->symbols);
   return code == HEWN_OK ? chooseCase(context) : code;
 }

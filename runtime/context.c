@@ -3,6 +3,7 @@
 // a share in the model's weights, and perhaps a pool of threads.
 
 #include "context.h"
+#include "hewn/communicator.h"
 
 #include <errno.h>
 #include <string.h>
@@ -117,21 +118,31 @@ static int32_t failArena(hewn_context *context, int64_t need) {
   return hewn_text_close(context, HEWN_OUT_OF_MEMORY, &text);
 }
 
+static void releaseArena(hewn_context *context) {
+  if (!context->arena || context->arena_is_callers)
+    return;
+  if (context->communicator)
+    hewn_ranks_release(context, context->arena);
+  else
+    context->allocator.release(context->allocator.user, context->arena);
+  context->arena = NULL;
+}
+
 int32_t hewn_context_grow(hewn_context *context) {
-  int64_t need = context->variant->arena_bytes(context->symbols);
+  int64_t need = context->communicator ? hewn_ranks_arena_bytes(context) : context->variant->arena_bytes(context->symbols);
   if (need < 0)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "the arena's size overflows for these dimensions");
   if (need <= context->arena_bytes)
     return HEWN_OK;
   if (context->arena_is_callers)
     return failArena(context, need);
-  const hewn_allocator *allocator = &context->allocator;
-  if (context->arena)
-    allocator->release(allocator->user, context->arena);
+  releaseArena(context);
   context->arena_bytes = 0;
-  context->arena = allocator->allocate(allocator->user, (size_t)need, HEWN_ALIGNMENT);
+  const hewn_allocator *allocator = &context->allocator;
+  context->arena = context->communicator ? hewn_ranks_allocate(context, need)
+                                         : allocator->allocate(allocator->user, (size_t)need, HEWN_ALIGNMENT);
   if (!context->arena)
-    return failArena(context, need);
+    return context->communicator ? hewn_ranks_fail(context, NULL, HEWN_OUT_OF_MEMORY) : failArena(context, need);
   context->arena_bytes = need;
   return HEWN_OK;
 }
@@ -140,7 +151,7 @@ int32_t hewn_context_grow(hewn_context *context) {
 static int isStatic(hewn_context *context) {
   for (int32_t s = 0; s < context->model->num_symbols; ++s) {
     const hewn_symbol *symbol = &context->model->symbols[s];
-    if (symbol->min != symbol->max)
+    if (symbol->min != symbol->max && !(context->communicator && s + 1 == context->model->num_symbols))
       return 0;
     context->symbols[s] = symbol->min;
   }
@@ -150,6 +161,8 @@ static int isStatic(hewn_context *context) {
 /// The parts of creation that may fail with a message in the context.
 static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
   int32_t code = hewn_variant_choose(context);
+  if (code == HEWN_OK)
+    code = hewn_ranks_join(context, options->communicator);
   if (code == HEWN_OK)
     code = hewn_weights_acquire(context, options->weights_path, options->flags);
   if (code == HEWN_OK && context->model->device)
@@ -198,6 +211,8 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   findDynamicOutputs(context);
   int savedErrno = errno;
   context->broken = furnish(context, &options);
+  if (context->broken != HEWN_OK && context->communicator)
+    context->communicator->abandon(context->communicator->user, context->message);
   errno = savedErrno;
   *out = context;
   return hewn_message_status(context);
@@ -211,8 +226,7 @@ void hewn_impl_context_destroy(hewn_context *context) {
   if (context->model->device)
     context->model->device->table->destroy(context);
   hewn_weights_release(context);
-  if (context->arena && !context->arena_is_callers)
-    allocator.release(allocator.user, context->arena);
+  releaseArena(context);
   hewn_keep_forget(context);
   hewn_memory_forget(context);
   allocator.release(allocator.user, context);

@@ -37,6 +37,7 @@ struct hewn_context {
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
+  const hewn_communicator *communicator; ///< NULL: the model is not split
   hewn_pool *pool; ///< NULL: one thread, or a thread hook
   int32_t threads;
   uint32_t parallel;    ///< a task runs: what it calls runs serially
@@ -183,6 +184,17 @@ void hewn_impl_output_release(hewn_context *context, void *data);
 /// are hewn_context_options'.
 int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags);
 void hewn_weights_release(hewn_context *context);
+
+//===-- ranks/group.c -----------------------------------------------------===//
+
+/// Takes the communicator of a model that is split, and meets the other ranks.
+int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group);
+/// Sets the symbol that is the rank.
+void hewn_ranks_bind(hewn_context *context);
+/// What the rank that needs most does; all ranks have arenas of that size.
+int64_t hewn_ranks_arena_bytes(hewn_context *context);
+void *hewn_ranks_allocate(hewn_context *context, int64_t bytes);
+void hewn_ranks_release(hewn_context *context, void *memory);
 
 //===-- checksum.c --------------------------------------------------------===//
 

@@ -3,6 +3,7 @@
 // services for work in parallel and for traces.
 
 #include "context.h"
+#include "hewn/communicator.h"
 
 #include <errno.h>
 
@@ -23,6 +24,8 @@ static int32_t execute(hewn_context *context) {
   for (int32_t i = 0; code == HEWN_OK && i < model->num_outputs; ++i)
     if (!context->output_data[i])
       code = hewn_rt_fail(context, HEWN_INTERNAL, NULL, "the generated code left output {a} without data", i, 0);
+  if (code != HEWN_OK && context->communicator)
+    context->communicator->abandon(context->communicator->user, context->message);
   if (code != HEWN_OK) // Keeps the message of who failed first.
     hewn_rt_fail(context, code, NULL, "the generated code failed with code {a} and no message", code, 0);
   return hewn_rt_code(context);

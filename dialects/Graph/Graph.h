@@ -5,6 +5,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
+#include "dialects/Graph/Analysis/Cuts.h"
 #include "dialects/Graph/Analysis/Items.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Shapes.h"
@@ -28,6 +29,10 @@ namespace hewn::graph {
 /// What the symbols of a run are: an op writes to it where it tells one, so that it is called also where nobody reads its results.
 struct SymbolResource : mlir::SideEffects::Resource::Base<SymbolResource> {
   llvm::StringRef getName() final { return "symbols"; }
+};
+/// What the ranks of a model that is split do together: ops that write to it stay in their order.
+struct PeersResource : mlir::SideEffects::Resource::Base<PeersResource> {
+  llvm::StringRef getName() final { return "peers"; }
 };
 } // namespace hewn::graph
 

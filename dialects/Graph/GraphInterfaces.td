@@ -110,9 +110,10 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       transposition (result dim i is operand dim order[i]).}],
       "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
     InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">,
-    InterfaceMethod<[{Where the result's elements [i, ...] come of the elements [i, ...] of some operands and of others that are the same for
-      all i: which those are, and the attributes of the op that makes one i of 1.}],
-      "std::optional<::hewn::graph::ItemForm>", "getItemForm", (ins), "", "return std::nullopt;">];
+    InterfaceMethod<[{How one of `parts` equal parts of the result, cut along a dim, is made of parts of operands and of others as a whole
+      (Analysis/Cuts.h); nullopt where elements along it depend on each other.}],
+      "std::optional<::hewn::graph::CutForm>", "getCutForm",
+      (ins "const ::hewn::graph::Cut &":$cut, "const ::hewn::graph::DimExpr &":$parts), "", "return std::nullopt;">];
 }
 
 def ConcatOpInterface : OpInterface<"ConcatOpInterface"> {

@@ -114,6 +114,9 @@ typedef struct hewn_compile_options {
   /// (docs/tutorials/tuning.md).
   const char *const *tunings;
   size_t num_tunings;
+  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2": over how many ranks the
+  /// model is split, and how (docs/tutorials/partition.md). NULL: it is not.
+  const char *partition;
 } hewn_compile_options;
 
 /// One thing to tell the user. No member is NULL.

@@ -77,7 +77,10 @@ enum hewn_code {
   /// A defect in hewn.
   HEWN_INTERNAL = 6,
   /// A custom op says so, or breaks what its definition says: see custom.h.
-  HEWN_OP_FAILED = 7
+  HEWN_OP_FAILED = 7,
+  /// Of a model that is split over ranks: another rank is gone, runs another
+  /// artifact, does something else, or lets this one wait too long.
+  HEWN_PEER_FAILED = 8
 };
 
 /// The answer of every call that can fail. `message` is never NULL (it is ""
@@ -96,6 +99,7 @@ typedef struct hewn_context hewn_context;
 typedef struct hewn_model hewn_model;
 typedef struct hewn_runtime_table hewn_runtime_table;
 typedef struct hewn_device_code hewn_device_code; ///< see services.h
+typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
 /// `DLDataType.code` of ONNX's bool (bits = 8): DLPack 1's kDLBool, which the
 /// headers of older DLPack lack. Tensors of uint8 are accepted in its place.
@@ -258,6 +262,10 @@ struct hewn_model {
   /// The number of the case for these symbols; NULL: there is one.
   int32_t (*case_of)(const int64_t *symbols);
   int32_t num_cases; ///< 0: there is one
+  /// The model is split over so many ranks, each of which runs it in a context
+  /// with a communicator (communicator.h); 0: it is not. The last symbol is then
+  /// the rank, which contexts know: whatever callers say of it is not looked at.
+  int32_t num_ranks;
 };
 
 //===----------------------------------------------------------------------===//
@@ -371,6 +379,10 @@ typedef struct hewn_context_options {
   /// used go first; 0: 256 MiB.
   const char *device_cache;
   uint64_t device_cache_bytes;
+  /// Of a model that is split over ranks: how this one reaches the others. It
+  /// also says which rank the context is; it must outlive the context. All
+  /// ranks create theirs at the same time: creation waits for them.
+  const hewn_communicator *communicator;
 } hewn_context_options;
 
 /// The variant that runs on this machine; NULL where it has the instructions of

@@ -259,6 +259,18 @@ HEWN_RT hewn_part_fn hewn_part_scatterelements;
 /// ScatterND(data, indices, updates) -> Y. params: reduction.
 HEWN_RT hewn_part_fn hewn_part_scatternd;
 
+/// What the ranks of a model that is split do together (communicator.h), in the
+/// same order on all: AllReduce(X) -> the sum of all ranks' X, of X's type;
+/// AllGather(X) -> all ranks' X along a new first dim; Send(X) -> nothing, params:
+/// to; Receive() -> Y, params: from.
+HEWN_RT hewn_part_fn hewn_part_allreduce;
+HEWN_RT hewn_part_fn hewn_part_allgather;
+HEWN_RT hewn_part_fn hewn_part_send;
+HEWN_RT hewn_part_fn hewn_part_receive;
+/// For them: the context's communicator, and a failure that it tells of.
+HEWN_RT const hewn_communicator *hewn_rt_communicator(const hewn_context *context);
+HEWN_RT int32_t hewn_ranks_fail(hewn_context *context, const char *node, int32_t code);
+
 /// RoiAlign(X, rois, batch_indices) -> Y. params: half_pixel, max (instead of
 /// avg), sampling_ratio, spatial_scale. Y's dims tell the size.
 HEWN_RT hewn_part_fn hewn_part_roialign;

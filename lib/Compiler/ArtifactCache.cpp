@@ -95,6 +95,7 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
   for (const std::string &dim : o.dims)
     hash << dim;
   hash << c.limits.folding;
+  hash << c.partition.tensor << c.partition.stages;
   if (c.tuning.size() > 0) // what is in the files, in whatever order they came
     hash << c.tuning.text();
   for (const std::string &text : c.customOps.texts)

@@ -6,6 +6,7 @@
 
 #include "lib/Codegen/Emit/Machine.h"
 #include "lib/Compiler/Compiler.h"
+#include "lib/Compiler/Partition.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Schedule/Tuning.h"
@@ -44,12 +45,15 @@ struct Compilation {
   Limits limits;
   importer::CustomOps customOps;
   plan::Tuning tuning;
+  PartitionShape partition;
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;
   Remarks remarks;
   /// The model's cases up to the stage that is the same for all machines; then all that can be compiled, for each of them in turn.
   importer::Cases cases;
+  /// How many of them there are without ranks.
+  size_t numSizes() const { return cases.list.size() / size_t(partition.ranks()); }
   std::vector<PlannedModule> variants;
   /// What was written and published: for the cache, whatever became of the names since.
   std::vector<OutputFile> files;

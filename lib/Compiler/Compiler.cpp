@@ -127,6 +127,9 @@ bool checkOptions(Compilation &c) {
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
   readTunings(c);
+  if (!options.partition.empty() && readPartition(options.partition, c.partition, c.diagnostics) &&
+      c.partition.ranks() > 1 && !c.machines.empty() && c.machines.front().device)
+    refuse("--partition is for hosts: '" + options.target + "' is a GPU");
   // What is linked in must be there, and code; an object leaves it to whoever links it.
   std::string triple = c.machines.empty() ? "" : target::baseMachine(c.machines.front()).triple;
   if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
@@ -266,7 +269,7 @@ void splitVariants(Compilation &c) {
       c.variants.push_back({&machine, &one, isLast ? std::move(one.module) : one.module->clone(), title});
       ModuleOp module = *c.variants.back().module;
       setTarget(c, module, machine);
-      if (c.cases.list.size() > 1)
+      if (c.numSizes() > 1)
         module->setAttr(plan::kPacksForAnyRowsAttr, UnitAttr::get(c.context.get()));
       if (severalMachines)
         module->setAttr(plan::kPackingLanesAttr,
@@ -297,6 +300,8 @@ bool runStages(Compilation &c, Explanation *explanation) {
   options.maxFoldedOps = c.limits.folding;
   options.tuning = c.tuning.size() > 0 ? &c.tuning : nullptr;
   options.sharesWeights = c.cases.list.size() > 1;
+  options.tensorRanks = c.partition.tensor;
+  options.stages = c.partition.stages;
   options.evaluate = [&](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;
     code.threads = unsigned(std::max(c.options.jobs, 0));
@@ -306,7 +311,8 @@ bool runStages(Compilation &c, Explanation *explanation) {
   unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {
     Timer timer(c, stages[s].name);
-    for (const importer::Case &one : c.cases.list) {
+    for (auto [number, one] : llvm::enumerate(c.cases.list)) {
+      options.rank = int64_t(number / c.numSizes());
       // The graph is for all machines; where there is one, integers may as well have the signs that it multiplies.
       if (one.module && c.machines.size() == 1)
         setTarget(c, *one.module, c.machines.front());
@@ -449,7 +455,7 @@ bool run(Compilation &c) {
       c.diagnostics.error("the model can't be read");
     return false;
   }
-  if (!runStages(c, explains) || !writeRemarks(c))
+  if (!addRanks(c) || !runStages(c, explains) || !writeRemarks(c))
     return false;
   for (const StageInfo &stage : stages)
     if (c.options.emit == stage.name)

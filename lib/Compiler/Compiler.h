@@ -44,6 +44,8 @@ struct CompileOptions {
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
   /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tutorials/tuning.md). Rows of other machines are left alone.
   std::vector<std::string> tunings;
+  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2": over how many ranks the model is split, and how (docs/tutorials/partition.md). Empty: it is not.
+  std::string partition;
   /// How many threads compile; 0: as many as the machine has.
   int jobs = 0;
   /// The model's name in C; empty: from the output's, or the model's file name.

@@ -65,6 +65,7 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
   for (size_t i = 0; i < o.num_custom_functions; ++i)
     options.customFunctions.push_back(
         {text(o.custom_functions[i].name), uint64_t(reinterpret_cast<uintptr_t>(o.custom_functions[i].function))});
+  options.partition = text(o.partition);
   if (!text(o.precision).empty())
     options.precision = o.precision;
   options.quantize = text(o.quantize);

@@ -47,7 +47,8 @@ std::string LoadedLibrary::force(const std::string &variant) {
 }
 
 std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, const std::string &variant,
-                                                   hewn_context_options options, std::string &problem) {
+                                                   hewn_context_options options, std::string &problem,
+                                                   const RanksOf &ranks) {
   std::unique_ptr<LoadedLibrary> loaded(new LoadedLibrary);
   hewn_status status = hewn_library_open(path.c_str(), &loaded->library);
   if (status.code != HEWN_OK) {
@@ -58,6 +59,8 @@ std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, cons
   if (!variant.empty() && !(problem = loaded->force(variant)).empty())
     return nullptr;
   options.size = sizeof(options);
+  if (loaded->descriptor->num_ranks > 0 && ranks && !(options.communicator = ranks(*loaded->descriptor, problem)))
+    return nullptr;
   if (!options.allocator.allocate)
     options.allocator = {allocate, release, nullptr};
   status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);

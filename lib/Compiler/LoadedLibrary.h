@@ -5,6 +5,7 @@
 #define HEWN_LIB_COMPILER_LOADEDLIBRARY_H
 
 #include "hewn/runtime.h"
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,10 +33,14 @@ std::string dataTypeText(DLDataType type);
 
 class LoadedLibrary {
 public:
+  /// How a model that is split reaches its other ranks; null, and why in `problem`.
+  using RanksOf = std::function<const hewn_communicator *(const hewn_model &model, std::string &problem)>;
+
   /// Loads the library at `path`; of its variants `variant`, if that is not empty, else the machine's choice. Null, and why in `problem`.
-  /// An allocator is there without one in `options`.
+  /// An allocator is there without one in `options`; a model that is split needs `ranks`.
   static std::unique_ptr<LoadedLibrary> open(const std::string &path, const std::string &variant,
-                                             hewn_context_options options, std::string &problem);
+                                             hewn_context_options options, std::string &problem,
+                                             const RanksOf &ranks = nullptr);
   LoadedLibrary(const LoadedLibrary &) = delete;
   ~LoadedLibrary();
 

@@ -7,6 +7,7 @@
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
+#include "lib/Transforms/Partition/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -53,6 +54,14 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.weights && options.evaluate)
     pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
                                                            /*keepCodes=*/options.optimize));
+  // One rank's share of a model that several run, and its parts of the constants.
+  if (options.tensorRanks > 1 || options.stages > 1) {
+    pm.addNestedPass<func::FuncOp>(createPartitionPass({options.tensorRanks, options.stages, options.rank}));
+    pm.addPass(createCSEPass());
+    if (options.weights && options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
+                                                             /*keepCodes=*/options.optimize));
+  }
   // Every access is inside of its tensor, or looked at before.
   pm.addNestedPass<func::FuncOp>(createVerifyAccessesPass());
 }

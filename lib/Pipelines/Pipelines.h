@@ -40,7 +40,9 @@ struct PipelineOptions {
   /// Schedules that were measured, and the machine that code is made for, as they name it; null: the models decide alone.
   const plan::Tuning *tuning = nullptr;
   std::string machine;
-  /// How many operations on elements that may take, beside some for each element of the constants.
+  /// Of a model that is split over ranks: among how many contractions are cut, in how many stages, and for which of them the program is.
+  int64_t tensorRanks = 1, stages = 1, rank = 0;
+  /// How many operations on elements folding may take, beside some for each element of the constants.
   int64_t maxFoldedOps = Limits().folding;
 };
 

@@ -7,6 +7,7 @@
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Layout/Passes.h"
 #include "lib/Transforms/Lower/Passes.h"
+#include "lib/Transforms/Partition/Passes.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
@@ -28,6 +29,7 @@ int hewn_opt_main(int argc, char **argv) {
   hewn::registerHewnSimplifyPasses();
   hewn::registerHewnQuantizePasses();
   hewn::registerHewnBatchPasses();
+  hewn::registerHewnPartitionPasses();
   hewn::registerHewnLayoutPasses();
   hewn::registerHewnFusePasses();
   hewn::registerHewnLowerPasses();

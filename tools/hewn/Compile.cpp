@@ -57,6 +57,11 @@ static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
                                      cl::desc("Schedules that hewn tune has measured, instead of the compiler's own "
                                               "choice (docs/tutorials/tuning.md); may be repeated"),
                                      cl::sub(compiling));
+static cl::opt<std::string>
+    partition("partition", cl::value_desc("tensor=N|pipeline=N"),
+              cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
+                       "between (docs/tutorials/partition.md)"),
+              cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
             cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));
@@ -135,6 +140,7 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
                                std::addressof(tunings),
                                &cacheDir,
                                &remarks,
+                               &partition,
                                &naive,
                                &quantize,
                                &calibrate,
@@ -148,7 +154,7 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
 
 CompileFlags compileFlags() {
   return {target,   precision, dims,  limits,   customOps, tunings,       threads,
-          cacheDir, remarks,   naive, quantize, calibrate, leastDecibels, largestError};
+          cacheDir, remarks,   partition, naive, quantize, calibrate, leastDecibels, largestError};
 }
 
 std::string shellWord(const std::string &text) {
@@ -178,6 +184,8 @@ std::string flagsText(const CompileFlags &flags) {
   addEach(*std::addressof(limits), flags.limits);
   addEach(*std::addressof(customOps), flags.customOps);
   addEach(*std::addressof(tunings), flags.tunings);
+  if (!flags.partition.empty())
+    add(partition, flags.partition);
   if (flags.threads != 1)
     add(threads, std::to_string(flags.threads));
   if (!flags.quantize.empty())
@@ -265,6 +273,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   llvm::SmallVector<const char *> tuningFiles = pointers(flags.tunings);
   options.tunings = tuningFiles.data();
   options.num_tunings = tuningFiles.size();
+  options.partition = orNull(flags.partition);
   options.quantize = orNull(flags.quantize);
   options.least_decibels = flags.leastDecibels;
   options.largest_error = flags.largestError;

@@ -43,8 +43,26 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
                   std::string *problem) {
   std::string why;
   numThreads = options.threads;
-  library = LoadedLibrary::open(path, variant, options, why);
+  library.reset();
+  ranks.reset();
+  library = LoadedLibrary::open(path, variant, options, why, [&](const hewn_model &model, std::string &problem) {
+    ranks = Ranks::join(model, problem);
+    return ranks ? ranks->communicator() : nullptr;
+  });
+  if (ranks && !ranks->isLeader()) {
+    if (!library) {
+      ranks->endIfForked(1);
+      ranks.reset();
+      std::exit(1); // rank 0 is told by the group
+    }
+    ranks->follow(*library);
+  }
   return library || fail(why, problem);
+}
+
+hewn_status Loaded::tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  hewn_status status = ranks ? ranks->announce(inputs) : hewn_status{HEWN_OK, ""};
+  return status.code == HEWN_OK ? library->run(inputs, outputs) : status;
 }
 
 static hewn_context_options plainOptions(int threads) {

@@ -5,6 +5,7 @@
 #define HEWN_TOOLS_HEWN_LOADED_H
 
 #include "tools/hewn/Arrays/Npy.h"
+#include "tools/hewn/Ranks/Ranks.h"
 #include "tools/hewn/Subcommands.h"
 #include <memory>
 
@@ -39,9 +40,7 @@ public:
   /// One array an input, in order. False after an error was printed.
   bool run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
   /// The same, with the status of a run that fails for the caller.
-  hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
-    return library->run(inputs, outputs);
-  }
+  hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
 private:
   Loaded() = default;
@@ -52,6 +51,8 @@ private:
             std::string *problem);
   std::string folder;
   int numThreads = 1;
+  /// Of a model that is split; null: it is not. Before the library, whose context ends first.
+  std::unique_ptr<Ranks> ranks;
   std::unique_ptr<LoadedLibrary> library;
 };
 

@@ -42,6 +42,7 @@ struct CompileFlags {
   std::vector<std::string> dims, limits, customOps, tunings;
   int threads;
   std::string cacheDir, remarks;
+  std::string partition;
   bool naive;
   /// How it is quantized, and by which data: a folder.
   std::string quantize, calibrate;

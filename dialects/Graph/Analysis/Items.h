@@ -16,13 +16,9 @@ struct ItemForm {
   llvm::SmallVector<mlir::NamedAttribute> attributes;
 };
 
-/// The form of an op of one result, asked of its kind; nullopt where items depend on each other, and where nothing has items.
+/// The form of an op of one result: its cut form (Cuts.h) where the first dim is cut into as many parts as it is long. nullopt where items
+/// depend on each other, and where nothing has items.
 std::optional<ItemForm> itemForm(mlir::Operation *op);
-
-/// The attributes of the op without those of its results' dims.
-llvm::SmallVector<mlir::NamedAttribute> ownAttributes(mlir::Operation *op);
-/// The same with the first of the dims that attribute `name` lists made 1.
-llvm::SmallVector<mlir::NamedAttribute> withFirstDimOne(mlir::Operation *op, llvm::StringRef name);
 
 } // namespace hewn::graph
 

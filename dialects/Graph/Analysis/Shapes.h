@@ -34,6 +34,8 @@ inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 inline constexpr llvm::StringLiteral kMetadataAttr = "graph.metadata";
 /// On the function `main`: symbol → [lowest, highest] value, where the user gave one.
 inline constexpr llvm::StringLiteral kDimRangesAttr = "graph.dim_ranges";
+/// On the function `main` of one rank of a model that is split: the symbol whose value is the rank that runs it, from 0 on, as its range says.
+inline constexpr llvm::StringLiteral kRankSymbolAttr = "graph.rank_symbol";
 
 /// The dims of a tensor value. A dynamic dim without an expression yields a
 /// symbol that no other value has.

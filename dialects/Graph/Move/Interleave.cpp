@@ -72,10 +72,12 @@ LogicalResult InterleaveOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
 
 SmallVector<int64_t> InterleaveOp::getInterleaveSteps() { return llvm::to_vector(getSteps()); }
 
-std::optional<ItemForm> InterleaveOp::getItemForm() {
-  if (getSteps().empty() || getSteps()[0] != 1)
+std::optional<CutForm> InterleaveOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+  if (int64_t(getSteps().size()) <= cut.dim || getSteps()[cut.dim] != 1)
     return std::nullopt;
-  return ItemForm{SmallVector<bool>(getInputs().size(), true), withFirstDimOne(*this, "shape")};
+  CutForm form{{}, withPart(*this, "shape", cut.dim, parts)};
+  form.operands.assign(getInputs().size(), cut);
+  return form;
 }
 
 Value InterleaveOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {

@@ -57,10 +57,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
 }
 ViewKind TransposeOp::getViewKind() { return ViewKind::Transpose; }
 SmallVector<int64_t> TransposeOp::getViewOrder() { return llvm::to_vector(getOrder()); }
-std::optional<ItemForm> TransposeOp::getItemForm() {
-  if (getOrder().empty() || getOrder()[0] != 0)
-    return std::nullopt;
-  return ItemForm{{true}, ownAttributes(*this)};
+std::optional<CutForm> TransposeOp::getCutForm(const Cut &cut, const DimExpr &) {
+  return CutForm{{Cut{getOrder()[cut.dim], cut.blocks}}, ownAttributes(*this)};
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -104,11 +102,43 @@ Value ReshapeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 }
 
 ViewKind ReshapeOp::getViewKind() { return ViewKind::Reshape; }
-std::optional<ItemForm> ReshapeOp::getItemForm() {
+/// The product of the dims from `begin` to `end`; nullopt where one is no number.
+static std::optional<int64_t> product(ArrayRef<unsigned> which, const Dims &dims, size_t begin, size_t end) {
+  return numElements(llvm::map_to_vector(which.slice(begin, end - begin), [&](unsigned d) { return dims[d]; })).constant();
+}
+
+/// Of the dims that become each other: pieces of the cut dim are pieces of all elements in their order, and these have to be pieces of one dim
+/// of the operand.
+std::optional<CutForm> ReshapeOp::getCutForm(const Cut &cut, const DimExpr &parts) {
   Dims from = getDims(getX()), to = getDims(getResult());
-  if (from.empty() || from[0] != to[0])
+  SmallVector<ReshapeRun> runs = reshapeRuns(from, to);
+  auto run = llvm::find_if(runs, [&](const ReshapeRun &r) { return llvm::is_contained(r.resultDims, cut.dim); });
+  if (run == runs.end())
     return std::nullopt;
-  return ItemForm{{true}, withFirstDimOne(*this, "shape")};
+  auto &[operandDims, resultDims] = *run;
+  auto whole = [](ArrayRef<unsigned> dims, const Dims &of, const DimExpr &size) {
+    return llvm::find_if(dims, [&](unsigned d) { return of[d] == size; });
+  };
+  auto areOnes = [](ArrayRef<unsigned> dims, const Dims &of, unsigned but) {
+    return llvm::all_of(dims, [&](unsigned d) { return d == but || of[d].is(1); });
+  };
+  if (auto *same = whole(operandDims, from, to[cut.dim]);
+      same != operandDims.end() && areOnes(operandDims, from, *same) && areOnes(resultDims, to, unsigned(cut.dim)))
+    return CutForm{{Cut{*same, cut.blocks}}, withPart(*this, "shape", cut.dim, parts)};
+  size_t place = llvm::find(resultDims, unsigned(cut.dim)) - resultDims.begin();
+  std::optional<int64_t> before = product(resultDims, to, 0, place), size = to[cut.dim].constant(),
+                         after = product(resultDims, to, place + 1, resultDims.size()), count = parts.constant();
+  if (!before || !size || !after || !count || *size % (cut.blocks * *count) != 0)
+    return std::nullopt;
+  int64_t blocks = *before * cut.blocks, piece = *size / (cut.blocks * *count) * *after;
+  for (auto [i, dim] : llvm::enumerate(operandDims)) {
+    std::optional<int64_t> outer = product(operandDims, from, 0, i), own = from[dim].constant(),
+                           inner = product(operandDims, from, i + 1, operandDims.size());
+    if (outer && own && inner && *outer > 0 && *inner > 0 && !from[dim].is(1) && blocks % *outer == 0 &&
+        piece % *inner == 0)
+      return CutForm{{Cut{dim, blocks / *outer}}, withPart(*this, "shape", cut.dim, parts)};
+  }
+  return std::nullopt;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -141,10 +171,27 @@ Value SliceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
-std::optional<ItemForm> SliceOp::getItemForm() {
-  if (!(*parseDims(getOffsets()))[0].is(0) || getSteps()[0] != 1 || getDims(getResult())[0] != getDims(getX())[0])
+/// A dim that is taken whole, or whole blocks of one: those of the result are some of the operand's.
+std::optional<CutForm> SliceOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+  DimExpr first = (*parseDims(getOffsets()))[cut.dim], dim = getDims(getX())[cut.dim], taken = getDims(getResult())[cut.dim];
+  if (getSteps()[cut.dim] != 1)
     return std::nullopt;
-  return ItemForm{{true}, withFirstDimOne(*this, "sizes")};
+  SmallVector<NamedAttribute> attributes = withPart(*this, "sizes", cut.dim, parts);
+  if (first.is(0) && taken == dim)
+    return CutForm{{cut}, std::move(attributes)};
+  std::optional<int64_t> offset = first.constant(), whole = dim.constant(), size = taken.constant(), count = parts.constant();
+  if (!offset || !whole || !size || !count || *size % (cut.blocks * *count) != 0 || *size == 0)
+    return std::nullopt;
+  int64_t block = *size / cut.blocks;
+  if (*offset % block != 0 || *whole % block != 0)
+    return std::nullopt;
+  for (NamedAttribute &attr : attributes)
+    if (attr.getName() == getOffsetsAttrName()) {
+      Dims offsets = *parseDims(attr.getValue());
+      offsets[cut.dim] = DimExpr(*offset / *count);
+      attr.setValue(dimsAttr(getContext(), offsets));
+    }
+  return CutForm{{Cut{cut.dim, *whole / block}}, std::move(attributes)};
 }
 
 /// Also where other dims are 0, so that nothing is read.
@@ -180,10 +227,23 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 }
 
 int64_t ConcatOp::getConcatDim() { return *normalizeAxis(getAxis(), getRank(getResult())); }
-std::optional<ItemForm> ConcatOp::getItemForm() {
-  if (getConcatDim() == 0)
+std::optional<CutForm> ConcatOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+  CutForm form{{}, ownAttributes(*this)};
+  if (getConcatDim() != cut.dim) {
+    form.operands.assign(getInputs().size(), cut);
+    return form;
+  }
+  std::optional<int64_t> size = getDims(getResult())[cut.dim].constant(), count = parts.constant();
+  if (!size || !count || *size % (cut.blocks * *count) != 0 || *size == 0)
     return std::nullopt;
-  return ItemForm{SmallVector<bool>(getInputs().size(), true), ownAttributes(*this)};
+  int64_t block = *size / cut.blocks;
+  for (Value operand : getInputs()) {
+    std::optional<int64_t> own = getDims(operand)[cut.dim].constant();
+    if (!own || *own == 0 || *own % block != 0)
+      return std::nullopt;
+    form.operands.push_back(Cut{cut.dim, *own / block});
+  }
+  return form;
 }
 
 Value ConcatOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
@@ -244,11 +304,16 @@ void ExpandOp::requireDims(Requirements &requirements) {
     requirements.broadcast(from[from.size() - i], to[to.size() - i]);
 }
 
-std::optional<ItemForm> ExpandOp::getItemForm() {
+std::optional<CutForm> ExpandOp::getCutForm(const Cut &cut, const DimExpr &parts) {
   Dims from = getDims(getX()), to = getDims(getResult());
-  if (from.size() != to.size() || from[0] != to[0])
+  CutForm form{{std::nullopt}, withPart(*this, "shape", cut.dim, parts)};
+  int64_t dim = cut.dim - int64_t(to.size() - from.size());
+  if (dim < 0 || (from[dim].is(1) && !to[cut.dim].is(1)))
+    return form;
+  if (from[dim] != to[cut.dim])
     return std::nullopt;
-  return ItemForm{{true}, withFirstDimOne(*this, "shape")};
+  form.operands[0] = Cut{dim, cut.blocks};
+  return form;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -327,11 +392,11 @@ std::optional<SmallVector<int64_t>> PadOp::getZeroPadding() {
   return border;
 }
 
-std::optional<ItemForm> PadOp::getItemForm() {
-  if (!(*parseDims(getLow()))[0].is(0) || !(*parseDims(getHigh()))[0].is(0))
+std::optional<CutForm> PadOp::getCutForm(const Cut &cut, const DimExpr &) {
+  if (!(*parseDims(getLow()))[cut.dim].is(0) || !(*parseDims(getHigh()))[cut.dim].is(0))
     return std::nullopt;
-  ItemForm form{{true}, ownAttributes(*this)};
-  form.byItem.resize((*this)->getNumOperands());
+  CutForm form{{cut}, ownAttributes(*this)};
+  form.operands.resize((*this)->getNumOperands());
   return form;
 }
 
@@ -392,10 +457,10 @@ Value WindowOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), from, e.constantElement(getElementType(getX()), getFill().convertToDouble()));
 }
 
-std::optional<ItemForm> WindowOp::getItemForm() {
-  if (getRank(getX()) == int64_t(getKernel().size()))
+std::optional<CutForm> WindowOp::getCutForm(const Cut &cut, const DimExpr &) {
+  if (cut.dim >= getRank(getX()) - int64_t(getKernel().size()))
     return std::nullopt;
-  return ItemForm{{true}, ownAttributes(*this)};
+  return CutForm{{cut}, ownAttributes(*this)};
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -428,11 +493,14 @@ Value GatherOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
-std::optional<ItemForm> GatherOp::getItemForm() {
-  bool ofRows = *normalizeAxis(getAxis(), getRank(getX())) == 0;
-  if (ofRows && getRank(getIndices()) == 0)
-    return std::nullopt;
-  return ItemForm{{!ofRows, ofRows}, ownAttributes(*this)};
+std::optional<CutForm> GatherOp::getCutForm(const Cut &cut, const DimExpr &) {
+  int64_t axis = *normalizeAxis(getAxis(), getRank(getX())), rank = getRank(getIndices());
+  CutForm form{{std::nullopt, std::nullopt}, ownAttributes(*this)};
+  if (cut.dim >= axis && cut.dim < axis + rank)
+    form.operands[1] = Cut{cut.dim - axis, cut.blocks};
+  else
+    form.operands[0] = Cut{cut.dim < axis ? cut.dim : cut.dim - rank + 1, cut.blocks};
+  return form;
 }
 
 } // namespace hewn::graph

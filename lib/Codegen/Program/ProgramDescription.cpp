@@ -57,6 +57,7 @@ public:
                         {"inputs", tensors(interface.inputs)},
                         {"outputs", tensors(interface.outputs)},
                         {"cases", std::move(cases)},
+                        {"ranks", interface.numRanks},
                         {"weights", weightsOf()}};
   }
 

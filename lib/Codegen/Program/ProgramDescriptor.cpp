@@ -325,7 +325,8 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
       offsetof(hewn_model, symbols),        offsetof(hewn_model, variants),      offsetof(hewn_model, weights_file),
       offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
       offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device),
-      offsetof(hewn_model, cases),          offsetof(hewn_model, case_of),       offsetof(hewn_model, num_cases)};
+      offsetof(hewn_model, cases),          offsetof(hewn_model, case_of),       offsetof(hewn_model, num_cases),
+      offsetof(hewn_model, num_ranks)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
@@ -407,7 +408,8 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
                             device ? deviceCode(*device) : null(),
                             several ? cases() : null(),
                             several ? caseOf() : null(),
-                            number(several ? interface.cases.size() : 0, 32)});
+                            number(several ? interface.cases.size() : 0, 32),
+                            number(uint64_t(interface.numRanks), 32)});
   if (Error error = checkLayout(cast<StructType>(value->getType())))
     return error;
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);

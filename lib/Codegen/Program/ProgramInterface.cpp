@@ -175,12 +175,16 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
     for (const DimExpr &dim : interface.outputs.back().dims)
       dim.walkSymbols([&](StringRef symbol) { interface.outputs.back().dynamic |= !interface.hasSymbol(symbol); });
   }
+  if (auto rank = program->getAttrOfType<StringAttr>(graph::kRankSymbolAttr))
+    interface.symbols.push_back({rank.getValue().str()});
   if (auto ranges = program->getAttrOfType<DictionaryAttr>(graph::kDimRangesAttr))
     for (SymbolInterface &symbol : interface.symbols)
       if (auto range = dyn_cast_or_null<DenseI64ArrayAttr>(ranges.get(symbol.name)); range && range.size() == 2) {
         symbol.min = range[0];
         symbol.max = range[1];
       }
+  if (program->hasAttr(graph::kRankSymbolAttr))
+    interface.numRanks = int32_t(interface.symbols.back().max + 1);
   interface.cases.push_back({"", interface.outputs});
   return interface;
 }

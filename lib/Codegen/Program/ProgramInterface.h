@@ -73,7 +73,10 @@ struct ProgramInterface {
   std::string digest, target;
   /// Outputs have the dims that all cases agree in; of unlike ranks the largest.
   std::vector<TensorInterface> inputs, outputs;
+  /// Where there are ranks, the last one is the number of the rank.
   std::vector<SymbolInterface> symbols;
+  /// Of a model that is split over so many; 0: it is not.
+  int32_t numRanks = 0;
   /// Which case the symbols' values choose, and what it is.
   graph::CaseTree tree;
   std::vector<CaseInterface> cases;

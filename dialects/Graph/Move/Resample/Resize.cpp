@@ -179,11 +179,11 @@ static Index roundPosition(ResizeOp op, Positions &p, Index at, Value position) 
   return p.e.max(p.e.constant(0), p.e.min(placeOf(op, p.e, at, p.toIndex(whole)), p.e.sub(extent, p.e.constant(1))));
 }
 
-std::optional<ItemForm> ResizeOp::getItemForm() {
-  if (getDim() == 0)
+std::optional<CutForm> ResizeOp::getCutForm(const Cut &cut, const DimExpr &) {
+  if (int64_t(getDim()) == cut.dim)
     return std::nullopt;
-  ItemForm form{{true}, ownAttributes(*this)};
-  form.byItem.resize((*this)->getNumOperands());
+  CutForm form{{cut}, ownAttributes(*this)};
+  form.operands.resize((*this)->getNumOperands());
   return form;
 }
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Analysis/Cuts.h"
+#include "dialects/Graph/Graph.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+SmallVector<NamedAttribute> ownAttributes(Operation *op) {
+  return llvm::filter_to_vector(op->getAttrs(), [](NamedAttribute attr) { return attr.getName() != kDimsAttr; });
+}
+
+static DimExpr partOf(const DimExpr &dim, const DimExpr &parts) {
+  return dim == parts ? DimExpr(1) : dim.divideExactly(parts).value_or(dim);
+}
+
+SmallVector<NamedAttribute> withPart(Operation *op, StringRef name, int64_t dim, const DimExpr &parts) {
+  SmallVector<NamedAttribute> attributes = ownAttributes(op);
+  for (NamedAttribute &attr : attributes)
+    if (attr.getName() == name) {
+      Dims dims = *parseDims(attr.getValue());
+      dims[dim] = partOf(dims[dim], parts);
+      attr.setValue(dimsAttr(op->getContext(), dims));
+    }
+  return attributes;
+}
+
+Dims dimsOfPart(Dims dims, const Cut &cut, const DimExpr &parts) {
+  dims[cut.dim] = partOf(dims[cut.dim], parts);
+  return dims;
+}
+
+bool isCuttable(const Dims &dims, const Cut &cut, int64_t parts) {
+  if (cut.dim >= int64_t(dims.size()))
+    return false;
+  std::optional<int64_t> size = dims[cut.dim].constant();
+  return size && *size > 0 && *size % (cut.blocks * parts) == 0;
+}
+
+/// Operands meet the result's last dims; one whose dim is 1 there is the same for all parts.
+static std::optional<CutForm> elementwiseForm(Operation *op, const Cut &cut) {
+  CutForm form;
+  Dims result = getDims(op->getResult(0));
+  for (Value operand : op->getOperands()) {
+    Dims dims = getDims(operand);
+    int64_t dim = cut.dim - int64_t(result.size() - dims.size());
+    if (dim >= 0 && dims[dim] == result[cut.dim])
+      form.operands.push_back(Cut{dim, cut.blocks});
+    else if (dim < 0 || dims[dim].is(1))
+      form.operands.push_back(std::nullopt);
+    else
+      return std::nullopt;
+  }
+  return form;
+}
+
+/// The operands of a contraction where its iteration dim `dim` is cut; nullopt where one reads along it and another dim at once.
+static std::optional<CutForm> alongIteration(ContractOpInterface op, unsigned dim, int64_t blocks) {
+  CutForm form;
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    std::optional<Cut> cut;
+    for (auto [place, expr] : llvm::enumerate(maps[i % 2].getResults())) { // terms are left and right in turn
+      if (!expr.isFunctionOfDim(dim))
+        continue;
+      if (!isa<AffineDimExpr>(expr) || cut)
+        return std::nullopt;
+      cut = Cut{int64_t(place), blocks};
+    }
+    form.operands.push_back(cut);
+  }
+  return form;
+}
+
+static std::optional<CutForm> contractForm(ContractOpInterface op, const Cut &cut) {
+  auto place = dyn_cast<AffineDimExpr>(op.getIndexingMaps()[2].getResult(cut.dim));
+  return place ? alongIteration(op, place.getPosition(), cut.blocks) : std::nullopt;
+}
+
+static std::optional<CutForm> reduceForm(ReduceOpInterface op, const Cut &cut) {
+  int64_t dim = cut.dim;
+  for (int64_t reduced : op.getReducedDims()) { // ascending
+    if (reduced == dim && op.keepsDims())
+      return std::nullopt;
+    dim += !op.keepsDims() && reduced <= dim;
+  }
+  return CutForm{{Cut{dim, cut.blocks}}, {}};
+}
+
+std::optional<CutForm> cutForm(Operation *op, const Cut &cut, const DimExpr &parts) {
+  if (op->getNumResults() != 1 || op->getNumRegions() || getRank(op->getResult(0)) <= cut.dim)
+    return std::nullopt;
+  if (auto move = dyn_cast<MoveOpInterface>(op))
+    return move.getCutForm(cut, parts);
+  std::optional<CutForm> form;
+  if (isa<ElementwiseOpInterface>(op))
+    form = elementwiseForm(op, cut);
+  else if (auto contract = dyn_cast<ContractOpInterface>(op))
+    form = contractForm(contract, cut);
+  else if (auto reduce = dyn_cast<ReduceOpInterface>(op))
+    form = reduceForm(reduce, cut);
+  else if (auto sums = dyn_cast<CumulateOpInterface>(op); sums && sums.getCumulatedDim() != cut.dim)
+    form = CutForm{{cut}, {}};
+  if (form)
+    form->attributes = ownAttributes(op);
+  return form;
+}
+
+std::optional<CutForm> sumForm(Operation *op, unsigned operand, const Cut &cut) {
+  auto contract = dyn_cast<ContractOpInterface>(op);
+  if (!contract)
+    return std::nullopt;
+  auto place = dyn_cast<AffineDimExpr>(contract.getIndexingMaps()[operand % 2].getResult(cut.dim));
+  if (!place || !contract.getReductionDims()[place.getPosition()])
+    return std::nullopt;
+  std::optional<CutForm> form = alongIteration(contract, place.getPosition(), cut.blocks);
+  if (form)
+    form->attributes = ownAttributes(op);
+  return form;
+}
+
+SmallVector<Cut> cutsThrough(Operation *op, unsigned operand, const Cut &cut, int64_t parts) {
+  SmallVector<Cut> found;
+  if (op->getNumResults() != 1)
+    return found;
+  Dims dims = getDims(op->getResult(0));
+  for (int64_t dim = 0; dim < int64_t(dims.size()); ++dim) {
+    std::optional<int64_t> size = dims[dim].constant();
+    if (!size || *size % parts != 0)
+      continue;
+    for (int64_t blocks = 1; blocks * parts <= *size; ++blocks) {
+      Cut result{dim, blocks};
+      if (!isCuttable(dims, result, parts))
+        continue;
+      std::optional<CutForm> form = cutForm(op, result, parts);
+      if (form && form->operands[operand] == cut)
+        found.push_back(result);
+      // Only moves change the number of blocks.
+      if (!form || (!isa<MoveOpInterface>(op) && blocks > cut.blocks))
+        break;
+    }
+  }
+  llvm::sort(found, [](const Cut &a, const Cut &b) { return std::pair(a.blocks, a.dim) < std::pair(b.blocks, b.dim); });
+  return found;
+}
+
+} // namespace hewn::graph

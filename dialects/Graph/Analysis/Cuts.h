@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cuts: a tensor that lies in equal parts, along one of its dims.
+//
+// Along that dim the tensor is `blocks` blocks, each of which is cut into as many equal pieces as there are parts; part p is piece p of
+// every block, one after another. One block is the plain case, a half or a quarter of the dim. Several are what a reshape or a
+// split makes of one: the queries, keys and values that one product makes side by side ([3 * heads * 64] is cut by heads in 3 blocks).
+//
+// An op makes one part of its result of parts of some operands, and of others as a whole, or it does not: that is its cut form. Ops of all
+// kinds have one where the elements along a dim do not depend on each other (GSPMD's method: Xu et al., 2021, "GSPMD: General and
+// Scalable Parallelization for ML Computation Graphs").
+#ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CUTS_H
+#define HEWN_DIALECTS_GRAPH_ANALYSIS_CUTS_H
+
+#include "dialects/Graph/Analysis/Shapes.h"
+
+namespace hewn::graph {
+
+struct Cut {
+  int64_t dim = 0;
+  int64_t blocks = 1;
+  bool operator==(const Cut &other) const = default;
+};
+
+/// How an op makes one part of its result.
+struct CutForm {
+  /// For each operand how it is cut; nullopt: it is needed whole.
+  llvm::SmallVector<std::optional<Cut>> operands;
+  /// The attributes of the op that makes a part.
+  llvm::SmallVector<mlir::NamedAttribute> attributes;
+};
+
+/// The form of an op of one result that is cut into `parts`, asked of its kind; nullopt where it has none. `parts` divides the dim; where
+/// it is no number, it is the whole dim, which makes parts of one element each.
+std::optional<CutForm> cutForm(mlir::Operation *op, const Cut &cut, const DimExpr &parts);
+
+/// How a contraction makes sums that only together are its result: one dim that is summed over is cut, in one block. `operands` as above;
+/// an empty list where `operand` has no such dim at `dim`.
+std::optional<CutForm> sumForm(mlir::Operation *op, unsigned operand, const Cut &cut);
+
+/// The cuts of an op's result that make it of operand `operand` cut so, along any dim; those in fewer blocks first.
+llvm::SmallVector<Cut> cutsThrough(mlir::Operation *op, unsigned operand, const Cut &cut, int64_t parts);
+
+/// The dims of a part.
+Dims dimsOfPart(Dims dims, const Cut &cut, const DimExpr &parts);
+/// Whether a tensor of these dims can be cut so.
+bool isCuttable(const Dims &dims, const Cut &cut, int64_t parts);
+
+/// The attributes of the op without those of its results' dims.
+llvm::SmallVector<mlir::NamedAttribute> ownAttributes(mlir::Operation *op);
+/// The same with dim `dim` of those that attribute `name` lists divided by `parts`.
+llvm::SmallVector<mlir::NamedAttribute> withPart(mlir::Operation *op, llvm::StringRef name, int64_t dim,
+                                                 const DimExpr &parts);
+
+} // namespace hewn::graph
+
+#endif

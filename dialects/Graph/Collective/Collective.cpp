@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Graph/Collective/Collective.h"
+#include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Collective/CollectiveOps.h"
+#include "dialects/Graph/Part/Part.h"
+
+using namespace mlir;
+
+namespace hewn::graph {
+
+/// What ranks hand each other lies in memory as it is: no strings, and nothing below a byte.
+static bool canTravel(Type elementType) { return isOrdered(elementType) || elementType.isInteger(1); }
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// The ops
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult AllReduceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Type type = getElementType(getX());
+  if (!isOrdered(type) || type.isInteger(1))
+    return emitOpError("can't add elements of type ") << type;
+  results.push_back({dimsOf(getX()), type});
+  return success();
+}
+
+void AllReduceOp::requireDims(Requirements &) {}
+
+LogicalResult AllGatherOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  if (int64_t(getRanks()) < 1)
+    return emitOpError("gathers from no ranks");
+  if (!canTravel(getElementType(getX())))
+    return emitOpError("can't hand on elements of type ") << getElementType(getX());
+  Dims dims = {DimExpr(int64_t(getRanks()))};
+  llvm::append_range(dims, dimsOf(getX()));
+  results.push_back({dims, getElementType(getX())});
+  return success();
+}
+
+void AllGatherOp::requireDims(Requirements &) {}
+
+LogicalResult SendOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
+  if (!canTravel(getElementType(getX())))
+    return emitOpError("can't hand on elements of type ") << getElementType(getX());
+  results.push_back({{DimExpr(0)}, IntegerType::get(getContext(), 8)});
+  return success();
+}
+
+void SendOp::requireDims(Requirements &) {}
+
+LogicalResult ReceiveOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
+  std::optional<Dims> dims = parseDims(getShape());
+  if (!dims)
+    return emitOpError("has a malformed shape");
+  if (!canTravel(getElementTypeAttr().getValue()))
+    return emitOpError("can't take elements of type ") << getElementTypeAttr().getValue();
+  results.push_back({*dims, getElementTypeAttr().getValue()});
+  return success();
+}
+
+void ReceiveOp::requireDims(Requirements &) {}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// For passes
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Value makeAllReduce(OpBuilder &b, Location loc, Value part) {
+  Type type = getElementType(part);
+  return isOrdered(type) && !type.isInteger(1) ? make<AllReduceOp>(b, loc, part) : Value();
+}
+
+/// The dims where the cut one is `blocks`, `parts` (if that is not 0) and the rest of it.
+static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
+  Dims apart(dims.begin(), dims.begin() + cut.dim);
+  apart.push_back(DimExpr(cut.blocks));
+  if (parts)
+    apart.push_back(DimExpr(parts));
+  apart.push_back(dims[cut.dim].floorDiv(DimExpr(cut.blocks * std::max<int64_t>(parts, 1))));
+  apart.append(dims.begin() + cut.dim + 1, dims.end());
+  return apart;
+}
+
+Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, int64_t parts) {
+  Composer c(b, loc);
+  Value gathered = make<AllGatherOp>(b, loc, part, b.getNamedAttr("ranks", b.getI64IntegerAttr(parts)));
+  if (!gathered)
+    return {};
+  // [parts, .., blocks, rest, ..] to [.., blocks, parts, rest, ..].
+  Dims apart = takenApart(getDims(part), cut, 0);
+  apart.insert(apart.begin(), DimExpr(parts));
+  SmallVector<int64_t> order;
+  for (int64_t d = 1; d < int64_t(apart.size()); ++d) {
+    order.push_back(d);
+    if (d == cut.dim + 1)
+      order.push_back(0);
+  }
+  Dims whole = getDims(part);
+  whole[cut.dim] = whole[cut.dim] * DimExpr(parts);
+  return c.reshape(c.transpose(c.reshape(gathered, apart), order), whole);
+}
+
+Value makePart(OpBuilder &b, Location loc, Value whole, const Cut &cut, int64_t parts, int64_t number) {
+  Composer c(b, loc);
+  Dims dims = getDims(whole);
+  if (cut.blocks == 1) {
+    DimExpr size = dims[cut.dim].floorDiv(DimExpr(parts));
+    return c.slice(whole, cut.dim, size * DimExpr(number), size);
+  }
+  Value apart = c.slice(c.reshape(whole, takenApart(dims, cut, parts)), cut.dim + 1, DimExpr(number), DimExpr(1));
+  return c.reshape(apart, dimsOfPart(dims, cut, DimExpr(parts)));
+}
+
+void makeSend(OpBuilder &b, Location loc, Value value, int64_t to) {
+  make<SendOp>(b, loc, value, b.getNamedAttr("to", b.getI64IntegerAttr(to)));
+}
+
+Value makeReceive(OpBuilder &b, Location loc, const Dims &dims, Type elementType, int64_t from) {
+  return make<ReceiveOp>(b, loc, {},
+                         {b.getNamedAttr("shape", dimsAttr(b.getContext(), dims)),
+                          b.getNamedAttr("elementType", TypeAttr::get(elementType)),
+                          b.getNamedAttr("from", b.getI64IntegerAttr(from))});
+}
+
+} // namespace hewn::graph

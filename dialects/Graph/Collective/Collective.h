@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For passes, which know no ops: what ranks do together, and pieces of values by rank.
+#ifndef HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
+#define HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
+
+#include "dialects/Graph/Analysis/Cuts.h"
+#include "mlir/IR/Builders.h"
+
+namespace hewn::graph {
+
+/// The sum of `part` over all ranks; null where its elements can't be added.
+mlir::Value makeAllReduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part);
+/// The whole of which each of `parts` ranks has the part that `cut` says.
+mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut, int64_t parts);
+/// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
+mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, int64_t parts,
+                     int64_t number);
+/// Gives `value` to another rank, and takes what another one gives, of these dims.
+void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
+mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
+
+} // namespace hewn::graph
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_COMMUNICATOR_H
+#define HEWN_COMMUNICATOR_H
+
+/// \file
+/// How the ranks of a model that is split (hewn compile --partition) reach each
+/// other: a table of functions that a context is given. One for processes of
+/// one machine, by shared memory, is here; MPI's is a library beside hewn
+/// (integrations/mpi); any other is a table that an application fills in.
+///
+///     hewn_communicator *group;
+///     status = hewn_local_communicator_create("job-1", rank, 2, 30000, &group);
+///     options.communicator = group;
+///     status = hewn_context_create(&model, &options, &context);
+///
+/// Each rank gives its context inputs of the same shapes, and all get all of
+/// the outputs. A run is over for a rank when it is for all, or when the time
+/// that a communicator waits is. After a failure in the middle of a run the
+/// group is of no use any more: ranks end with a status, and make another.
+
+#include <hewn/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What a context calls, from the thread that runs the model, on all ranks in
+/// the same order. Functions return a hewn_code: HEWN_OK, or HEWN_PEER_FAILED
+/// where another rank is gone, does something else or lets one wait too long;
+/// `message` then says what, until the next call. A communicator has one context
+/// at a time, and outlives it.
+struct hewn_communicator {
+  size_t size; ///< sizeof(hewn_communicator)
+  int32_t rank;
+  int32_t num_ranks;
+  void *user;
+  /// Memory for the context's arena that other ranks may read and write while
+  /// both are in one of the calls below: `bytes` (the same on all ranks) at a
+  /// multiple of 64; all ranks call it together. NULL where there is none.
+  void *(*allocate)(void *user, size_t bytes);
+  void (*release)(void *user, void *memory);
+  /// What each rank has at `mine`, one after another in `all`.
+  int32_t (*all_gather)(void *user, const void *mine, void *all, size_t bytes);
+  /// The sum over the ranks of `count` elements; `type` is a float, bfloat16 or
+  /// integer of up to 64 bits. All ranks get the same bits.
+  int32_t (*all_reduce)(void *user, const void *mine, void *sum, int64_t count, DLDataType type);
+  /// To one rank, which receives as many bytes.
+  int32_t (*send)(void *user, int32_t to, const void *data, size_t bytes);
+  int32_t (*receive)(void *user, int32_t from, void *data, size_t bytes);
+  /// This rank's run ended with a failure: nobody need wait for it.
+  void (*abandon)(void *user, const char *why);
+  const char *(*message)(void *user);
+  void (*destroy)(void *user);
+};
+
+/// Ends it. NULL is allowed.
+static inline void hewn_communicator_destroy(hewn_communicator *communicator) {
+  if (communicator)
+    communicator->destroy(communicator->user);
+}
+
+/// Processes (or threads) of one machine, by shared memory: ranks read and write
+/// each other's arenas, and nothing is copied on the way. `name` is the same
+/// on all ranks and no other group's of the machine: letters, digits, - and _.
+/// Waits for all of them, at most `milliseconds`, as each later call does; 0: 30
+/// seconds. Ranks must be processes of one user.
+///
+/// On failure `*communicator` is NULL and the status' message a constant text.
+HEWN_API hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32_t num_ranks,
+                                                    int64_t milliseconds, hewn_communicator **communicator);
+
+/// What communicators of others add up with: sum += other, element by element;
+/// HEWN_UNSUPPORTED where `type` is none of the above.
+HEWN_API int32_t hewn_communicator_add(void *sum, const void *other, int64_t count, DLDataType type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // HEWN_COMMUNICATOR_H

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator over MPI.
+//
+// The arena is a window (MPI_Win_allocate): on one machine it is memory that ranks
+// share, and on several what the network reaches. One-sided, a rank gets the pieces
+// of the others' addends that are its own to add, and puts the sum where each wants
+// it; a message is put to where its receiver waits for it. Two-sided, MPI's own
+// collectives and messages do the same. Where memory is not in the window
+// (outputs in the caller's), two-sided calls are used on all ranks alike.
+//
+// No call of MPI's that may wait for a peer is made without an end: what waits is
+// started (MPI_I...) and asked for, until it is done or too much time went by.
+#include "hewn_mpi.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEFAULT_MILLISECONDS 30000
+#define TEXT_BYTES 256
+#define TAG_DATA 7
+#define TAG_PLACE 8
+#define BLOCK_ELEMENTS 4096
+#define MAX_RANKS 1024
+
+typedef struct mpi_group {
+  hewn_communicator table;
+  MPI_Comm comm;
+  MPI_Win window;
+  unsigned char *base;
+  size_t bytes;
+  int64_t milliseconds;
+  int twoSided, finalizes, failed;
+  unsigned char *room; ///< for pieces of others' addends
+  size_t roomBytes;
+  char text[TEXT_BYTES];
+} mpi_group;
+
+/// What ranks say before a sum or a gather, so that none gets what it does not want.
+typedef struct place {
+  uint64_t bytes;
+  uint64_t operation;
+  int64_t from, to; ///< in the window; negative: elsewhere
+} place;
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static int32_t fail(mpi_group *group, const char *format, long a, long b) {
+  snprintf(group->text, sizeof(group->text), format, a, b);
+  group->failed = 1;
+  return HEWN_PEER_FAILED;
+}
+
+static int32_t check(mpi_group *group, int error) {
+  if (error == MPI_SUCCESS)
+    return HEWN_OK;
+  char why[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(error, why, &length);
+  snprintf(group->text, sizeof(group->text), "MPI: %.*s", length < 200 ? length : 200, why);
+  group->failed = 1;
+  return HEWN_PEER_FAILED;
+}
+
+/// Waits for what was started; what does not end in time is left to MPI, and the group with it.
+static int32_t finish(mpi_group *group, int error, MPI_Request *request) {
+  int32_t code = check(group, error);
+  if (code != HEWN_OK)
+    return code;
+  int64_t begin = now();
+  for (int64_t turn = 0;; ++turn) {
+    int done = 0;
+    code = check(group, MPI_Test(request, &done, MPI_STATUS_IGNORE));
+    if (code != HEWN_OK || done)
+      return code;
+    if ((turn & 255) == 255 && now() - begin >= group->milliseconds)
+      return fail(group, "another rank has not come within %ld ms", (long)group->milliseconds, 0);
+    if (turn > 4096) { // where ranks have to share processors
+      struct timespec pause = {0, 20000};
+      nanosleep(&pause, NULL);
+    }
+  }
+}
+
+static int32_t barrier(mpi_group *group) {
+  MPI_Request request;
+  return finish(group, MPI_Ibarrier(group->comm, &request), &request);
+}
+
+//===----------------------------------------------------------------------===//
+// The window
+//===----------------------------------------------------------------------===//
+
+static void *allocate(void *user, size_t bytes) {
+  mpi_group *group = user;
+  if (group->failed)
+    return NULL;
+  if (check(group, MPI_Win_allocate((MPI_Aint)(bytes + 64), 1, MPI_INFO_NULL, group->comm, &group->base,
+                                    &group->window)) != HEWN_OK ||
+      check(group, MPI_Win_lock_all(MPI_MODE_NOCHECK, group->window)) != HEWN_OK)
+    return NULL;
+  // The same on all ranks where the bases are alike modulo 64; each tells offsets from its own base.
+  group->bytes = bytes + 64;
+  uintptr_t at = ((uintptr_t)group->base + 63) / 64 * 64;
+  return (void *)at;
+}
+
+static void release(void *user, void *memory) {
+  mpi_group *group = user;
+  (void)memory;
+  // Freeing waits for all ranks: after a failure nobody may come.
+  if (group->window == MPI_WIN_NULL || group->failed)
+    return;
+  MPI_Win_unlock_all(group->window);
+  MPI_Win_free(&group->window);
+  group->window = MPI_WIN_NULL;
+  group->base = NULL;
+  group->bytes = 0;
+}
+
+static int64_t offsetOf(const mpi_group *group, const void *data, size_t bytes) {
+  uintptr_t base = (uintptr_t)group->base, at = (uintptr_t)data;
+  if (!group->base || at < base || at - base > group->bytes || bytes > group->bytes - (at - base))
+    return -1;
+  return (int64_t)(at - base);
+}
+
+/// Tells all ranks this one's place, and checks that all do the same. `all`: a place a rank.
+static int32_t tell(mpi_group *group, const place *own, place *all) {
+  MPI_Request request;
+  int32_t code = finish(group,
+                        MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, group->comm,
+                                       &request),
+                        &request);
+  for (int32_t r = 0; code == HEWN_OK && r < group->table.num_ranks; ++r)
+    if (all[r].bytes != own->bytes || all[r].operation != own->operation)
+      code = fail(group, "ranks %ld and %ld do not do the same: were they given inputs of other shapes?",
+                  group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
+  return code;
+}
+
+/// Makes what others have put visible here, and what was written here to them.
+static int32_t meet(mpi_group *group) {
+  int32_t code = check(group, MPI_Win_flush_all(group->window));
+  if (code == HEWN_OK)
+    code = check(group, MPI_Win_sync(group->window));
+  if (code == HEWN_OK)
+    code = barrier(group);
+  return code == HEWN_OK ? check(group, MPI_Win_sync(group->window)) : code;
+}
+
+static unsigned char *room(mpi_group *group, size_t bytes) {
+  if (group->roomBytes < bytes) {
+    free(group->room);
+    group->room = malloc(bytes);
+    group->roomBytes = group->room ? bytes : 0;
+    if (!group->room)
+      fail(group, "out of memory for %ld bytes of other ranks", (long)bytes, 0);
+  }
+  return group->room;
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers and sums
+//===----------------------------------------------------------------------===//
+
+/// In pieces of less than 2 GiB: MPI counts by int.
+static int32_t gatherAll(mpi_group *group, const void *mine, void *all, size_t bytes) {
+  const size_t most = (size_t)1 << 30;
+  MPI_Request request;
+  if (bytes <= most)
+    return finish(group, MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, group->comm, &request),
+                  &request);
+  for (int32_t r = 0; r < group->table.num_ranks; ++r) {
+    unsigned char *to = (unsigned char *)all + (size_t)r * bytes;
+    if (r == group->table.rank)
+      memcpy(to, mine, bytes);
+    for (size_t at = 0; at < bytes; at += most) {
+      int count = (int)(bytes - at < most ? bytes - at : most);
+      int32_t code = finish(group, MPI_Ibcast(to + at, count, MPI_BYTE, r, group->comm, &request), &request);
+      if (code != HEWN_OK)
+        return code;
+    }
+  }
+  return HEWN_OK;
+}
+
+static int32_t allGather(void *user, const void *mine, void *all, size_t bytes) {
+  mpi_group *group = user;
+  if (group->failed)
+    return HEWN_PEER_FAILED;
+  place own = {bytes, 1, -1, -1}, every[MAX_RANKS];
+  int32_t code = tell(group, &own, every);
+  return code == HEWN_OK ? gatherAll(group, mine, all, bytes) : code;
+}
+
+/// Gets this rank's piece of all addends, and puts its sum to where each rank wants it.
+static int32_t addOneSided(mpi_group *group, const place *all, int64_t count, DLDataType type) {
+  int32_t rank = group->table.rank, ranks = group->table.num_ranks;
+  size_t element = type.bits / 8u;
+  int64_t lines = (count + 63) / 64, first = lines * rank / ranks * 64, last = lines * (rank + 1) / ranks * 64;
+  first = first < count ? first : count;
+  last = last < count ? last : count;
+  size_t bytes = (size_t)(last - first) * element, offset = (size_t)first * element;
+  int32_t code = meet(group); // the addends are there
+  if (code == HEWN_OK && bytes > 0) {
+    unsigned char *pieces = room(group, bytes * (size_t)(ranks + 1));
+    if (!pieces)
+      return HEWN_OUT_OF_MEMORY;
+    unsigned char *sum = pieces + bytes * (size_t)ranks;
+    for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
+      code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, r, (MPI_Aint)all[r].from + (MPI_Aint)offset,
+                                  (int)bytes, MPI_BYTE, group->window));
+    if (code == HEWN_OK)
+      code = check(group, MPI_Win_flush_all(group->window));
+    if (code != HEWN_OK)
+      return code;
+    memcpy(sum, pieces, bytes);
+    for (int32_t r = 1; r < ranks; ++r)
+      if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, last - first, type) != HEWN_OK)
+        return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+    // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
+    for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
+      code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, r, (MPI_Aint)all[r].to + (MPI_Aint)offset, (int)bytes, MPI_BYTE,
+                                  group->window));
+  }
+  return code == HEWN_OK ? meet(group) : code;
+}
+
+/// All ranks' addends at each rank, block by block, added in the order of the ranks: the same bits as one-sided.
+static int32_t addTwoSided(mpi_group *group, const void *mine, void *sum, int64_t count, DLDataType type) {
+  size_t element = type.bits / 8u;
+  int32_t ranks = group->table.num_ranks;
+  for (int64_t at = 0; at < count; at += BLOCK_ELEMENTS * 16) {
+    int64_t part = count - at < BLOCK_ELEMENTS * 16 ? count - at : BLOCK_ELEMENTS * 16;
+    size_t bytes = (size_t)part * element, offset = (size_t)at * element;
+    unsigned char *pieces = room(group, bytes * (size_t)ranks);
+    if (!pieces)
+      return HEWN_OUT_OF_MEMORY;
+    int32_t code = gatherAll(group, (const unsigned char *)mine + offset, pieces, bytes);
+    if (code != HEWN_OK)
+      return code;
+    memcpy((unsigned char *)sum + offset, pieces, bytes);
+    for (int32_t r = 1; r < ranks; ++r)
+      if (hewn_communicator_add((unsigned char *)sum + offset, pieces + bytes * (size_t)r, part, type) != HEWN_OK)
+        return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+  }
+  return HEWN_OK;
+}
+
+static int32_t allReduce(void *user, const void *mine, void *sum, int64_t count, DLDataType type) {
+  mpi_group *group = user;
+  if (group->failed)
+    return HEWN_PEER_FAILED;
+  size_t bytes = (size_t)count * (type.bits / 8u);
+  place own = {bytes, 2, offsetOf(group, mine, bytes), offsetOf(group, sum, bytes)}, all[MAX_RANKS];
+  int32_t code = tell(group, &own, all);
+  if (code != HEWN_OK)
+    return code;
+  int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);
+  for (int32_t r = 0; r < group->table.num_ranks; ++r)
+    inWindows &= all[r].from >= 0 && all[r].to >= 0;
+  return inWindows ? addOneSided(group, all, count, type) : addTwoSided(group, mine, sum, count, type);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
+  mpi_group *group = user;
+  if (group->failed)
+    return HEWN_PEER_FAILED;
+  // Where the receiver wants it, and how much it waits for.
+  place theirs;
+  MPI_Request request;
+  int32_t code = finish(group, MPI_Irecv(&theirs, (int)sizeof(theirs), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
+  if (code != HEWN_OK)
+    return code;
+  if (theirs.bytes != bytes)
+    return fail(group, "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
+                group->table.rank, to);
+  const size_t most = (size_t)1 << 30;
+  int puts = theirs.to >= 0 && !group->twoSided;
+  for (size_t at = 0; code == HEWN_OK && at < bytes; at += most) {
+    int count = (int)(bytes - at < most ? bytes - at : most);
+    const unsigned char *from = (const unsigned char *)data + at;
+    if (puts)
+      code = check(group, MPI_Put(from, count, MPI_BYTE, to, (MPI_Aint)theirs.to + (MPI_Aint)at, count, MPI_BYTE, group->window));
+    else
+      code = finish(group, MPI_Isend(from, count, MPI_BYTE, to, TAG_DATA, group->comm, &request), &request);
+  }
+  if (code != HEWN_OK || !puts)
+    return code;
+  if ((code = check(group, MPI_Win_flush(to, group->window))) != HEWN_OK)
+    return code;
+  return finish(group, MPI_Isend(NULL, 0, MPI_BYTE, to, TAG_DATA, group->comm, &request), &request);
+}
+
+static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
+  mpi_group *group = user;
+  if (group->failed)
+    return HEWN_PEER_FAILED;
+  place own = {bytes, 0, -1, group->twoSided ? -1 : offsetOf(group, data, bytes)};
+  MPI_Request request;
+  int32_t code = finish(group, MPI_Isend(&own, (int)sizeof(own), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
+  if (code != HEWN_OK)
+    return code;
+  if (own.to >= 0) { // it is put there; the message says that it is
+    code = finish(group, MPI_Irecv(NULL, 0, MPI_BYTE, from, TAG_DATA, group->comm, &request), &request);
+    return code == HEWN_OK ? check(group, MPI_Win_sync(group->window)) : code;
+  }
+  const size_t most = (size_t)1 << 30;
+  for (size_t at = 0; code == HEWN_OK && at < bytes; at += most) {
+    int count = (int)(bytes - at < most ? bytes - at : most);
+    code = finish(group, MPI_Irecv((unsigned char *)data + at, count, MPI_BYTE, from, TAG_DATA, group->comm, &request), &request);
+  }
+  return code;
+}
+
+static void abandon(void *user, const char *why) {
+  mpi_group *group = user;
+  (void)why; // this rank's own status tells it; the others see that it does not come
+  group->failed = 1;
+}
+
+static const char *message(void *user) { return ((mpi_group *)user)->text; }
+
+static void destroy(void *user) {
+  mpi_group *group = user;
+  release(user, NULL);
+  free(group->room);
+  if (group->finalizes && group->failed)
+    MPI_Abort(group->comm, HEWN_PEER_FAILED); // finalizing would wait for the ranks that are gone
+  if (!group->failed)
+    MPI_Comm_free(&group->comm);
+  if (group->finalizes)
+    MPI_Finalize();
+  free(group);
+}
+
+static hewn_status status(int32_t code, const char *why) {
+  hewn_status made = {code, why};
+  return made;
+}
+
+hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds, uint32_t flags,
+                                         hewn_communicator **communicator) {
+  if (!communicator)
+    return status(HEWN_INVALID_ARGUMENT, "the communicator pointer is NULL");
+  *communicator = NULL;
+  int isReady = 0, rank = 0, ranks = 0;
+  if (!comm || MPI_Initialized(&isReady) != MPI_SUCCESS || !isReady)
+    return status(HEWN_INVALID_ARGUMENT, "MPI is not initialized, or its communicator is NULL");
+  if (milliseconds < 0 || flags & ~(uint32_t)HEWN_MPI_TWO_SIDED)
+    return status(HEWN_INVALID_ARGUMENT, "the time to wait is negative, or a flag is none of hewn_mpi_flags");
+  mpi_group *group = calloc(1, sizeof(mpi_group));
+  if (!group)
+    return status(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
+  if (MPI_Comm_dup(*(const MPI_Comm *)comm, &group->comm) != MPI_SUCCESS) {
+    free(group);
+    return status(HEWN_PEER_FAILED, "MPI's communicator can't be duplicated");
+  }
+  MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(group->comm, &rank);
+  MPI_Comm_size(group->comm, &ranks);
+  if (ranks > MAX_RANKS) {
+    MPI_Comm_free(&group->comm);
+    free(group);
+    return status(HEWN_INVALID_ARGUMENT, "a group has 1024 ranks at most");
+  }
+  hewn_communicator table = {sizeof(hewn_communicator), rank,   ranks,       group,   allocate, release, allGather,
+                             allReduce,                 sendTo, receiveFrom, abandon, message,  destroy};
+  group->table = table;
+  group->window = MPI_WIN_NULL;
+  group->milliseconds = milliseconds ? milliseconds : DEFAULT_MILLISECONDS;
+  group->twoSided = (flags & HEWN_MPI_TWO_SIDED) != 0;
+  *communicator = &group->table;
+  return status(HEWN_OK, "");
+}
+
+hewn_status hewn_mpi_world_create(int64_t milliseconds, hewn_communicator **communicator) {
+  int isReady = 0, provided = 0;
+  if (!communicator)
+    return status(HEWN_INVALID_ARGUMENT, "the communicator pointer is NULL");
+  *communicator = NULL;
+  MPI_Initialized(&isReady);
+  if (!isReady && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    return status(HEWN_PEER_FAILED, "MPI can't be initialized");
+  const char *twoSided = getenv("HEWN_MPI_TWO_SIDED");
+  MPI_Comm world = MPI_COMM_WORLD;
+  hewn_status made = hewn_mpi_communicator_create(
+      &world, milliseconds, twoSided && strcmp(twoSided, "1") == 0 ? HEWN_MPI_TWO_SIDED : 0, communicator);
+  if (*communicator)
+    ((mpi_group *)(*communicator)->user)->finalizes = !isReady;
+  return made;
+}

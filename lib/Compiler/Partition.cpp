@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Partition.h"
+#include "lib/Compiler/Compilation.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using hewn::graph::Condition;
+using hewn::graph::DimExpr;
+
+namespace hewn {
+
+/// Each rank costs a compile.
+static constexpr int64_t kMostRanks = 64;
+
+bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnostics) {
+  auto refuse = [&](const Twine &why) {
+    diagnostics.error("--partition: " + why);
+    return false;
+  };
+  SmallVector<StringRef> words;
+  text.split(words, ',');
+  bool seen[2] = {};
+  for (StringRef word : words) {
+    auto [name, value] = word.split('=');
+    bool isTensor = name == "tensor";
+    int64_t count;
+    if (!isTensor && name != "pipeline")
+      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, not '" + word + "'");
+    if (std::exchange(seen[isTensor], true))
+      return refuse("'" + name + "' is there twice");
+    if (value.getAsInteger(10, count) || count < 1 || count > kMostRanks)
+      return refuse("'" + word + "' is no number of ranks from 1 to " + Twine(kMostRanks));
+    (isTensor ? shape.tensor : shape.stages) = count;
+  }
+  if (shape.ranks() > kMostRanks)
+    return refuse("'" + text + "' makes " + Twine(shape.ranks()) + " ranks; there are at most " + Twine(kMostRanks));
+  return true;
+}
+
+/// A name for the symbol that no dim of the model has.
+static std::string rankSymbol(importer::Cases &cases) {
+  std::string name = "rank";
+  auto isInput = [&] {
+    for (importer::Case &one : cases.list)
+      if (one.module)
+        for (Value argument : one.module->lookupSymbol<func::FuncOp>(plan::kProgramName).getArguments())
+          for (const DimExpr &dim : graph::getDims(argument)) {
+            bool found = false;
+            dim.walkSymbols([&](StringRef symbol) { found |= symbol == name; });
+            if (found)
+              return true;
+          }
+    return false;
+  };
+  while (isInput())
+    name += "_";
+  return name;
+}
+
+/// The module of a rank, whose program says which symbol is the rank's number and how many there are.
+static OwningOpRef<ModuleOp> moduleOfRank(ModuleOp module, StringRef symbol, int64_t ranks) {
+  OwningOpRef<ModuleOp> own = module.clone();
+  auto main = own->lookupSymbol<func::FuncOp>(plan::kProgramName);
+  Builder b(own->getContext());
+  SmallVector<NamedAttribute> ranges;
+  if (auto given = main->getAttrOfType<DictionaryAttr>(graph::kDimRangesAttr))
+    llvm::append_range(ranges, given.getValue());
+  ranges.push_back(b.getNamedAttr(symbol, b.getDenseI64ArrayAttr({0, ranks - 1})));
+  main->setAttr(graph::kDimRangesAttr, b.getDictionaryAttr(ranges));
+  main->setAttr(graph::kRankSymbolAttr, b.getStringAttr(symbol));
+  return own;
+}
+
+bool addRanks(Compilation &c) {
+  int64_t ranks = c.partition.ranks();
+  if (ranks == 1)
+    return true;
+  for (importer::Case &one : c.cases.list)
+    if (one.module && !one.module->lookupSymbol<func::FuncOp>(plan::kProgramName)) {
+      c.diagnostics.error("--partition splits a model, and this module has no function 'main'");
+      return false;
+    }
+  std::string name = rankSymbol(c.cases);
+  DimExpr symbol = DimExpr::symbol(name);
+  importer::Cases all;
+  int count = int(c.cases.list.size()), asked = int(c.cases.tree.questions.size());
+  // "Is it rank 0?", "is it rank 1?", ...; the last one need not be asked. Then what the model asks.
+  auto treeOf = [&](int64_t rank) {
+    return asked ? int(ranks - 1 + rank * asked) : int(-1 - rank * count);
+  };
+  for (int64_t rank = 0; rank + 1 < ranks; ++rank)
+    all.tree.questions.push_back({Condition::equal(symbol, DimExpr(rank)), treeOf(rank),
+                                  rank + 2 < ranks ? int(rank + 1) : treeOf(rank + 1)});
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    auto moved = [&](int next) { return next >= 0 ? treeOf(rank) + next : int(next - rank * count); };
+    for (const graph::CaseTree::Question &question : c.cases.tree.questions)
+      all.tree.questions.push_back({question.condition, moved(question.yes), moved(question.no)});
+    for (importer::Case &one : c.cases.list) {
+      std::vector<graph::Fact> facts = one.facts;
+      facts.push_back({Condition::equal(symbol, DimExpr(rank)), true});
+      all.list.push_back({std::move(facts), nullptr, one.refusal});
+      if (one.module)
+        all.list.back().module = moduleOfRank(*one.module, name, ranks);
+    }
+  }
+  c.cases = std::move(all);
+  return true;
+}
+
+} // namespace hewn

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model over several ranks: what the user says of it, and the cases that it makes.
+#ifndef HEWN_LIB_COMPILER_PARTITION_H
+#define HEWN_LIB_COMPILER_PARTITION_H
+
+#include "lib/Support/Diagnostics.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace hewn {
+
+struct Compilation;
+
+/// Ranks by number: those of the first stage, then those of the next.
+struct PartitionShape {
+  /// Among how many ranks contractions are cut, and how many stages there are, one after another.
+  int64_t tensor = 1, stages = 1;
+  int64_t ranks() const { return tensor * stages; }
+};
+
+/// Reads "tensor=2", "pipeline=2", "tensor=2,pipeline=2"; false after an error.
+bool readPartition(llvm::StringRef text, PartitionShape &shape, Diagnostics &diagnostics);
+
+/// Makes a case of each rank of each of the model's cases: a program for the rank, chosen by a symbol that a context gives its rank.
+/// False after an error.
+bool addRanks(Compilation &compilation);
+
+} // namespace hewn
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes that split a model over ranks.
+#ifndef HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
+#define HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace hewn {
+#define GEN_PASS_DECL
+#include "lib/Transforms/Partition/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "lib/Transforms/Partition/Passes.h.inc"
+} // namespace hewn
+
+#endif

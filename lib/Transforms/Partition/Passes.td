@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef HEWN_PARTITION_PASSES
+#define HEWN_PARTITION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PartitionPass : Pass<"hewn-partition", "::mlir::func::FuncOp"> {
+  let summary = "Make the program of one rank of a model that is split over several";
+  let options = [
+    Option<"tensor", "tensor", "int64_t", "1", "Ranks among which contractions are cut">,
+    Option<"stages", "stages", "int64_t", "1", "Groups of such ranks, one after another in the model">,
+    Option<"rank", "rank", "int64_t", "0", "Which of them the program is for">];
+}
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Transforms/Partition/Sharding.h"
+#include "dialects/Graph/Graph.h"
+#include "lib/Support/Remarks.h"
+
+#include "llvm/ADT/SetVector.h"
+#include <deque>
+
+using namespace mlir;
+using hewn::graph::Cut;
+using hewn::graph::CutForm;
+
+namespace hewn::partition {
+
+namespace {
+
+constexpr StringRef kPass = "hewn-partition";
+/// Smaller constants are not worth a message between ranks.
+constexpr double kSmallBytes = 4096;
+/// Extents that are known only when run are taken for this.
+constexpr int64_t kAssumedExtent = 32;
+/// A message costs at least what moving so many bytes does.
+constexpr double kMessageBytes = 16384;
+/// Blocks in which constants are cut at first: one, or a few things that one product makes side by side.
+constexpr int64_t kMostBlocks = 8;
+
+double bytesOf(Value value) {
+  double bytes = double(graph::elementBytes(value));
+  for (const graph::DimExpr &dim : graph::getDims(value))
+    bytes *= double(dim.constant().value_or(kAssumedExtent));
+  return bytes;
+}
+
+/// A choice that is tried: what it shares beyond what is chosen already, and what that costs.
+struct Trial {
+  Shardings shared;
+  /// Bytes of constants that a rank needs no more, and bytes that go between ranks.
+  double saved = 0, moved = 0;
+};
+
+class Chooser {
+public:
+  Chooser(Block &block, int64_t ranks) : block(block), ranks(ranks) {}
+
+  Shardings run() {
+    for (Operation &op : block)
+      if (isMadeOfConstants(&op))
+        constant.insert(&op);
+    for (Operation &op : block)
+      if (!constant.contains(&op) && !chosen.contains(&op) && constantBytes(&op) >= kSmallBytes)
+        choose(&op);
+    return std::move(chosen);
+  }
+
+private:
+  bool isMadeOfConstants(Operation *op) {
+    if (isa<graph::ConstantOp>(op))
+      return true;
+    return op->getNumOperands() && !op->getNumRegions() && isMemoryEffectFree(op) &&
+           llvm::all_of(op->getOperands(), [&](Value v) { return isConstant(v); });
+  }
+  bool isConstant(Value value) { return value.getDefiningOp() && constant.contains(value.getDefiningOp()); }
+
+  double constantBytes(Operation *op) {
+    double most = 0;
+    for (Value operand : op->getOperands())
+      if (isConstant(operand))
+        most = std::max(most, bytesOf(operand));
+    return most;
+  }
+
+  void choose(Operation *op) {
+    std::optional<Trial> best;
+    auto consider = [&](const Sharding &sharding) {
+      Trial trial;
+      if (!decide(op, sharding, trial))
+        return;
+      spread(op, trial);
+      price(trial);
+      // Bytes moved for each one saved.
+      if (trial.saved > 0 && (!best || trial.moved * best->saved < best->moved * trial.saved))
+        best = std::move(trial);
+    };
+    if (op->getNumResults() == 1)
+      for (int64_t dim = 0; dim < graph::getRank(op->getResult(0)); ++dim)
+        for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks)
+          consider(Shared{{dim, blocks}});
+    for (OpOperand &operand : op->getOpOperands())
+      if (isConstant(operand.get()))
+        for (int64_t dim = 0; dim < graph::getRank(operand.get()); ++dim)
+          consider(Summed{operand.getOperandNumber(), {dim, 1}});
+    if (best)
+      for (auto &[shared, sharding] : best->shared)
+        chosen.try_emplace(shared, sharding);
+    else if (isa<graph::ContractOpInterface>(op))
+      missed(op, kPass, "NotShared", "no dim of its constants is a multiple of the ranks that can be cut");
+  }
+
+  const Sharding *find(Operation *op, const Trial &trial) {
+    auto known = chosen.find(op);
+    if (known != chosen.end())
+      return &known->second;
+    auto tried = trial.shared.find(op);
+    return tried != trial.shared.end() ? &tried->second : nullptr;
+  }
+
+  /// The cut in which ranks have the value; nullopt: each has the whole.
+  std::optional<Cut> cutOf(Value value, const Trial &trial) {
+    const Sharding *sharding = value.getDefiningOp() ? find(value.getDefiningOp(), trial) : nullptr;
+    auto *shared = sharding ? std::get_if<Shared>(sharding) : nullptr;
+    return shared ? std::optional(shared->result) : std::nullopt;
+  }
+
+  /// Takes an op into the trial, with what must make its operands so; false where it can't be shared so.
+  bool decide(Operation *op, const Sharding &sharding, Trial &trial) {
+    if (const Sharding *known = find(op, trial)) {
+      auto *a = std::get_if<Shared>(known), *b = std::get_if<Shared>(&sharding);
+      return a && b && a->result == b->result;
+    }
+    if (op->getBlock() != &block)
+      return false;
+    std::optional<CutForm> form;
+    if (auto *shared = std::get_if<Shared>(&sharding)) {
+      if (op->getNumResults() != 1 || !graph::isCuttable(graph::getDims(op->getResult(0)), shared->result, ranks))
+        return false;
+      form = graph::cutForm(op, shared->result, graph::DimExpr(ranks));
+    } else {
+      form = graph::sumForm(op, std::get<Summed>(sharding).operand, std::get<Summed>(sharding).cut);
+    }
+    if (!form)
+      return false;
+    for (auto [operand, cut] : llvm::zip(op->getOperands(), form->operands))
+      if (cut && !graph::isCuttable(graph::getDims(operand), *cut, ranks))
+        return false;
+    trial.shared.try_emplace(op, sharding);
+    // What makes an operand for this op alone makes a part of it, too, where it can; else ranks take theirs of the whole.
+    for (auto [operand, cut] : llvm::zip(op->getOperands(), form->operands)) {
+      Operation *maker = operand.getDefiningOp();
+      if (cut && maker && !isa<graph::ConstantOp>(maker) && (operand.hasOneUse() || constant.contains(maker)))
+        decide(maker, Shared{*cut}, trial);
+    }
+    return true;
+  }
+
+  /// How a reader goes on with parts; nullopt: it wants the whole.
+  std::optional<Sharding> goOn(OpOperand &use, const Cut &cut, const Trial &trial) {
+    Operation *reader = use.getOwner();
+    unsigned operand = use.getOperandNumber();
+    if (reader->getBlock() != &block || reader->getNumResults() != 1)
+      return std::nullopt;
+    if (const Sharding *known = find(reader, trial)) {
+      CutForm form = formOf(reader, *known, ranks);
+      return form.operands[operand] == cut ? std::optional(*known) : std::nullopt;
+    }
+    if (graph::sumForm(reader, operand, cut))
+      return Summed{operand, cut};
+    SmallVector<Cut> through = graph::cutsThrough(reader, operand, cut, ranks);
+    return through.empty() ? std::nullopt : std::optional<Sharding>(Shared{through.front()});
+  }
+
+  /// Goes on from an op to all that reads parts of what is shared. A value that one reader wants whole is whole for all.
+  void spread(Operation *first, Trial &trial) {
+    pending.push_back(first);
+    while (!pending.empty()) {
+      Operation *op = pending.front();
+      pending.pop_front();
+      std::optional<Cut> cut = cutOf(op->getResult(0), trial);
+      if (!cut)
+        continue;
+      SmallVector<std::pair<Operation *, Sharding>> readers;
+      bool all = true;
+      for (OpOperand &use : op->getResult(0).getUses()) {
+        std::optional<Sharding> next = goOn(use, *cut, trial);
+        all &= next.has_value();
+        if (next)
+          readers.push_back({use.getOwner(), *next});
+      }
+      for (auto &[reader, sharding] : readers)
+        if (all && !find(reader, trial) && decide(reader, sharding, trial) && std::holds_alternative<Shared>(sharding))
+          pending.push_back(reader);
+    }
+  }
+
+  void price(Trial &trial) {
+    double others = double(ranks - 1) / double(ranks);
+    DenseSet<Value> gathered, cutConstants;
+    for (auto &[op, sharding] : trial.shared) {
+      CutForm form = formOf(op, sharding, ranks);
+      for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands)) {
+        std::optional<Cut> has = cutOf(operand, trial);
+        if (cut && isConstant(operand) && cutConstants.insert(operand).second)
+          trial.saved += bytesOf(operand) * others;
+        if (has && has != cut && gathered.insert(operand).second)
+          trial.moved += bytesOf(operand) * others + kMessageBytes;
+      }
+      if (std::holds_alternative<Summed>(sharding)) {
+        trial.moved += 2 * bytesOf(op->getResult(0)) * others + kMessageBytes;
+        continue;
+      }
+      bool readWhole = llvm::any_of(op->getResult(0).getUsers(), [&](Operation *user) { return !find(user, trial); });
+      if (readWhole && gathered.insert(op->getResult(0)).second)
+        trial.moved += bytesOf(op->getResult(0)) * others + kMessageBytes;
+    }
+  }
+
+  Block &block;
+  int64_t ranks;
+  DenseSet<Operation *> constant;
+  Shardings chosen;
+  std::deque<Operation *> pending;
+};
+
+} // namespace
+
+CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {
+  if (auto *shared = std::get_if<Shared>(&sharding))
+    return *graph::cutForm(op, shared->result, graph::DimExpr(ranks));
+  const Summed &summed = std::get<Summed>(sharding);
+  return *graph::sumForm(op, summed.operand, summed.cut);
+}
+
+Shardings chooseShardings(Block &block, int64_t ranks) { return Chooser(block, ranks).run(); }
+
+} // namespace hewn::partition

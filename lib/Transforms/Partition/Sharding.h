@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which ops of a program the ranks share, and how: what partitioning decides. It is the same on all ranks.
+#ifndef HEWN_LIB_TRANSFORMS_PARTITION_SHARDING_H
+#define HEWN_LIB_TRANSFORMS_PARTITION_SHARDING_H
+
+#include "dialects/Graph/Analysis/Cuts.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include <variant>
+
+namespace hewn::partition {
+
+/// A rank makes its part of the result.
+struct Shared {
+  graph::Cut result;
+};
+/// A rank makes a sum of which all ranks' sum is the result: operand `operand` is cut along a dim that is summed over.
+struct Summed {
+  unsigned operand;
+  graph::Cut cut;
+};
+using Sharding = std::variant<Shared, Summed>;
+
+/// What a rank does of each op; of those that are not in it all, as the model without ranks.
+using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
+
+/// How the op makes a rank's share.
+graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);
+
+/// Megatron's scheme (Shoeybi et al., 2019, "Megatron-LM") without its layers' names: an op with constants is cut along a dim of theirs;
+/// what follows goes on with parts (GSPMD) up to a contraction that sums over the cut dim, whose constants are cut along it as
+/// well, and one sum over the ranks makes the whole again. Of all the ways to begin, that is taken which moves the fewest bytes between ranks
+/// for the constants that it divides.
+Shardings chooseShardings(mlir::Block &block, int64_t ranks);
+
+} // namespace hewn::partition
+
+#endif

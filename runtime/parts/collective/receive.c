@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receive: what another rank of a model that is split sends. params: from.
+#include "../element.h"
+#include "hewn/communicator.h"
+
+int32_t hewn_part_receive(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                          int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+  (void)num_inputs;
+  (void)inputs;
+  (void)num_outputs;
+  const hewn_communicator *group = hewn_rt_communicator(context);
+  int64_t bytes = hewn_part_product(outputs[0].dims, 0, outputs[0].rank) * hewn_part_bytes(outputs[0].dtype);
+  if (bytes == 0)
+    return HEWN_OK;
+  int32_t code = group->receive(group->user, (int32_t)params[0], outputs[0].data, (size_t)bytes);
+  return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
+}

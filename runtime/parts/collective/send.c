@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Send: what one rank of a model that is split gives another one. params: to.
+#include "../element.h"
+#include "hewn/communicator.h"
+
+int32_t hewn_part_send(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
+                       int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
+  (void)num_inputs;
+  (void)num_outputs;
+  (void)outputs;
+  const hewn_communicator *group = hewn_rt_communicator(context);
+  int64_t bytes = hewn_part_product(inputs[0].dims, 0, inputs[0].rank) * hewn_part_bytes(inputs[0].dtype);
+  if (bytes == 0) // nor does the other one wait
+    return HEWN_OK;
+  int32_t code = group->send(group->user, (int32_t)params[0], inputs[0].data, (size_t)bytes);
+  return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
+}

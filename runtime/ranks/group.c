@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A context of one rank: which of the model's programs it runs, and what it asks
+// of the other ranks before the first run.
+
+#include "context.h"
+#include "hewn/communicator.h"
+
+#include <string.h>
+
+/// What ranks tell each other when they meet.
+typedef struct introduction {
+  char digest[48];
+  int32_t num_ranks;
+  int32_t rank;
+} introduction;
+
+int32_t hewn_ranks_fail(hewn_context *context, const char *node, int32_t code) {
+  const hewn_communicator *group = context->communicator;
+  const char *why = group->message ? group->message(group->user) : NULL;
+  hewn_text text;
+  if (!hewn_message_open(context, &text))
+    return code;
+  if (node && *node) {
+    hewn_text_put(&text, node);
+    hewn_text_put(&text, ": ");
+  }
+  hewn_text_put(&text, "rank ");
+  hewn_text_int(&text, group->rank);
+  hewn_text_put(&text, ": ");
+  hewn_text_put(&text, why && *why ? why : "the communicator failed without saying why");
+  return hewn_text_close(context, code, &text);
+}
+
+static int32_t failOther(hewn_context *context, int32_t other, const char *digest) {
+  hewn_text text;
+  if (!hewn_message_open(context, &text))
+    return HEWN_PEER_FAILED;
+  hewn_text_put(&text, "rank ");
+  hewn_text_int(&text, other);
+  hewn_text_put(&text, " runs another artifact: its digest is ");
+  hewn_text_name(&text, digest);
+  hewn_text_put(&text, ", that of rank ");
+  hewn_text_int(&text, context->communicator->rank);
+  hewn_text_put(&text, " ");
+  hewn_text_name(&text, context->model->digest);
+  return hewn_text_close(context, HEWN_PEER_FAILED, &text);
+}
+
+/// Whether all ranks run this artifact.
+static int32_t meet(hewn_context *context) {
+  const hewn_communicator *group = context->communicator;
+  size_t count = (size_t)group->num_ranks;
+  introduction mine;
+  memset(&mine, 0, sizeof(mine));
+  size_t length = strlen(context->model->digest);
+  memcpy(mine.digest, context->model->digest, length < sizeof(mine.digest) ? length : sizeof(mine.digest) - 1);
+  mine.num_ranks = group->num_ranks;
+  mine.rank = group->rank;
+  introduction *all = context->allocator.allocate(context->allocator.user, count * sizeof(introduction), HEWN_ALIGNMENT);
+  if (!all)
+    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of memory for what ranks tell each other");
+  int32_t code = group->all_gather(group->user, &mine, all, sizeof(mine));
+  if (code != HEWN_OK)
+    code = hewn_ranks_fail(context, NULL, code);
+  for (int32_t r = 0; code == HEWN_OK && r < group->num_ranks; ++r) {
+    all[r].digest[sizeof(all[r].digest) - 1] = '\0';
+    if (all[r].rank != r || all[r].num_ranks != group->num_ranks)
+      code = hewn_message_fail(context, HEWN_PEER_FAILED, "the communicator's ranks are not those that it tells of");
+    else if (memcmp(all[r].digest, mine.digest, sizeof(mine.digest)) != 0)
+      code = failOther(context, r, all[r].digest);
+  }
+  context->allocator.release(context->allocator.user, all);
+  return code;
+}
+
+int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group) {
+  const hewn_model *model = context->model;
+  if (model->num_ranks == 0)
+    return group ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                                     "options.communicator is for a model that is split over ranks, and this one is not")
+                 : HEWN_OK;
+  if (!group)
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
+                        "the model is split over {a} ranks: each runs it in a context with options.communicator",
+                        model->num_ranks, 0);
+  if (group->size < sizeof(hewn_communicator))
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                             "communicator.size is wrong: set it to sizeof(hewn_communicator)");
+  if (group->num_ranks != model->num_ranks)
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
+                        "the model is split over {a} ranks, and the communicator has {b}", model->num_ranks,
+                        group->num_ranks);
+  if (group->rank < 0 || group->rank >= group->num_ranks)
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL, "the communicator's rank is {a} of {b}", group->rank,
+                        group->num_ranks);
+  if (context->arena_is_callers)
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                             "options.arena is not for a model that is split: other ranks reach the arena, so that the "
+                             "communicator allocates it");
+  context->communicator = group;
+  return meet(context);
+}
+
+void hewn_ranks_bind(hewn_context *context) {
+  if (context->communicator)
+    context->symbols[context->model->num_symbols - 1] = context->communicator->rank;
+}
+
+int64_t hewn_ranks_arena_bytes(hewn_context *context) {
+  int64_t *symbols = context->symbols, most = 0;
+  int32_t last = context->model->num_symbols - 1;
+  for (int32_t r = 0; r < context->communicator->num_ranks && most >= 0; ++r) {
+    symbols[last] = r;
+    int64_t bytes = context->variant->arena_bytes(symbols);
+    most = bytes < 0 || bytes > most ? bytes : most;
+  }
+  symbols[last] = context->communicator->rank;
+  return most;
+}
+
+void *hewn_ranks_allocate(hewn_context *context, int64_t bytes) {
+  const hewn_communicator *group = context->communicator;
+  return group->allocate(group->user, (size_t)bytes);
+}
+
+void hewn_ranks_release(hewn_context *context, void *memory) {
+  const hewn_communicator *group = context->communicator;
+  group->release(group->user, memory);
+}
+
+const hewn_communicator *hewn_rt_communicator(const hewn_context *context) { return context->communicator; }

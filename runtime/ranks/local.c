@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators of processes of one machine, by shared memory.
+//
+// A group has a block of control words that all ranks map. A rank's arena is a
+// file in memory (memfd) that others open by its number in /proc and map when
+// they first need it, so that nothing is left behind by a process that is
+// killed. What is not in the arena (an output in the caller's memory) goes through
+// a second such file.
+//
+// A sum: each rank says where its addend lies and where it wants the sum; all
+// meet; rank r adds up the r-th piece of all addends, in the order of the ranks, and
+// writes it to where each one wants it; all meet. Two meetings, and no byte is
+// copied that is not read or written for the sum itself.
+//
+// Whoever waits sleeps on a word (a futex), wakes now and then to see whether the
+// group has failed, whether somebody is gone, and whether it has waited too long.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "hewn/communicator.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_RANKS 64
+#define MAX_NAME 128
+#define MAGIC 0x48524e4bu
+#define WHY_BYTES 200
+#define SLICE_NANOSECONDS 20000000
+#define DEFAULT_MILLISECONDS 30000
+#define BLOCK_BYTES 16384
+#define ALIGNMENT 64
+
+/// Memory of a rank that others map. `generation` changes with each new file.
+typedef struct region {
+  uint32_t generation;
+  int32_t file;
+  uint64_t bytes;
+} region;
+
+enum { WINDOW, STAGING, REGIONS };
+
+/// A place in a rank's memory.
+typedef struct place {
+  uint32_t region;
+  uint32_t reserved;
+  uint64_t offset;
+} place;
+
+enum operation { ADDS = 1, GATHERS = 2 };
+
+typedef struct slot {
+  uint32_t joined;
+  int32_t process;
+  uint64_t started; ///< when the process was: another may have its number later
+  uint32_t left;
+  uint32_t at; ///< how many meetings it has come to
+  region regions[REGIONS];
+  /// Of the call that it is in.
+  uint32_t operation;
+  uint32_t reserved;
+  uint64_t bytes;
+  place from, to;
+} slot;
+
+/// From one rank to another: 0, then 1 where the receiver has said where to, then 2 where all is there.
+typedef struct channel {
+  uint32_t state;
+  uint32_t reserved;
+  uint64_t bytes;
+  place to;
+} channel;
+
+typedef struct control {
+  uint32_t magic;
+  int32_t num_ranks;
+  uint32_t attached;
+  uint32_t failed; ///< 1: somebody writes why; 2: `why` is there
+  char why[WHY_BYTES];
+  slot slots[MAX_RANKS];
+  channel channels[MAX_RANKS * MAX_RANKS];
+} control;
+
+typedef struct mapping {
+  uint32_t generation;
+  unsigned char *base;
+  size_t bytes;
+} mapping;
+
+typedef struct local_group {
+  hewn_communicator table;
+  control *shared;
+  int64_t milliseconds;
+  int spins;
+  mapping peers[MAX_RANKS][REGIONS]; ///< a rank's own among them
+  int files[REGIONS];
+  char text[WHY_BYTES + 64];
+} local_group;
+
+//===----------------------------------------------------------------------===//
+// Failing and waiting
+//===----------------------------------------------------------------------===//
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static slot *mine(local_group *group) { return &group->shared->slots[group->table.rank]; }
+
+/// Fails for all ranks; whoever is first says why.
+static int32_t failAll(local_group *group, const char *format, long a, long b) {
+  control *shared = group->shared;
+  uint32_t expected = 0;
+  if (__atomic_compare_exchange_n(&shared->failed, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    snprintf(shared->why, sizeof(shared->why), format, a, b);
+    __atomic_store_n(&shared->failed, 2, __ATOMIC_RELEASE);
+  }
+  snprintf(group->text, sizeof(group->text), format, a, b);
+  return HEWN_PEER_FAILED;
+}
+
+/// The group has failed: what this rank says of it.
+static int32_t failToo(local_group *group) {
+  // Whoever writes why may be gone meanwhile.
+  for (int i = 0; i < 1000 && __atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE) != 2; ++i)
+    sched_yield();
+  if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE) == 2)
+    snprintf(group->text, sizeof(group->text), "%.*s", WHY_BYTES - 1, group->shared->why);
+  else
+    snprintf(group->text, sizeof(group->text), "another rank has failed");
+  return HEWN_PEER_FAILED;
+}
+
+static int32_t failHere(local_group *group, int32_t code, const char *what, int error) {
+  snprintf(group->text, sizeof(group->text), "%s: %s", what, strerror(error));
+  failAll(group, "rank %ld has no memory that others reach", group->table.rank, 0);
+  snprintf(group->text, sizeof(group->text), "%s: %s", what, strerror(error));
+  return code;
+}
+
+/// When a process began, in the system's ticks; 0 where there is none, or one that has ended and is not buried.
+static uint64_t startOf(int32_t process) {
+  char path[64], text[1024];
+  snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return errno == ENOENT ? 0 : 1;
+  ssize_t got = read(file, text, sizeof(text) - 1);
+  close(file);
+  if (got <= 0)
+    return 0;
+  text[got] = '\0';
+  char *at = strrchr(text, ')'); // the name before it may hold anything
+  if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X')
+    return 0;
+  ++at;
+  for (int field = 0; at && field < 20; ++field)
+    at = strchr(at + 1, ' ');
+  return at ? strtoull(at, NULL, 10) : 1;
+}
+
+/// A rank that is gone; -1: none is.
+static int32_t findGone(local_group *group) {
+  for (int32_t r = 0; r < group->table.num_ranks; ++r) {
+    const slot *other = &group->shared->slots[r];
+    if (r != group->table.rank && (__atomic_load_n(&other->left, __ATOMIC_ACQUIRE) ||
+                                   (other->joined == 2 && startOf(other->process) != other->started)))
+      return r;
+  }
+  return -1;
+}
+
+static void wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, MAX_RANKS, NULL, NULL, 0); }
+
+/// Waits while `*word` is `value`; `whom` is who changes it.
+static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
+  for (int i = 0; i < group->spins; ++i) {
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+      return HEWN_OK;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  int64_t begin = now(), looked = begin;
+  struct timespec slice = {0, SLICE_NANOSECONDS};
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
+    if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
+      return failToo(group);
+    int64_t time = now();
+    if (time - looked >= 100) {
+      int32_t gone = findGone(group);
+      // It may have done its part before.
+      if (gone >= 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+        return failAll(group, "rank %ld is gone", gone, 0);
+      looked = time;
+    }
+    if (time - begin >= group->milliseconds)
+      return failAll(group, "rank %ld has not come within %ld ms", whom, (long)group->milliseconds);
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &slice, NULL, 0);
+  }
+  return HEWN_OK;
+}
+
+/// All ranks have come to it when it returns for one.
+static int32_t meet(local_group *group) {
+  if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
+    return failToo(group);
+  slot *own = mine(group);
+  uint32_t step = __atomic_add_fetch(&own->at, 1, __ATOMIC_ACQ_REL);
+  wake(&own->at);
+  for (int32_t r = 0; r < group->table.num_ranks; ++r) {
+    uint32_t *at = &group->shared->slots[r].at, seen;
+    // One that is ahead by one has left this meeting already.
+    while ((int32_t)((seen = __atomic_load_n(at, __ATOMIC_ACQUIRE)) - step) < 0) {
+      int32_t code = waitWhile(group, at, seen, r);
+      if (code != HEWN_OK)
+        return code;
+    }
+  }
+  return HEWN_OK;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory that others reach
+//===----------------------------------------------------------------------===//
+
+static void unmap(mapping *map) {
+  if (map->base)
+    munmap(map->base, map->bytes);
+  map->base = NULL;
+  map->bytes = 0;
+}
+
+/// A new file for one of this rank's regions, mapped.
+static int32_t makeRegion(local_group *group, int which, size_t bytes) {
+  mapping *map = &group->peers[group->table.rank][which];
+  region *own = &mine(group)->regions[which];
+  unmap(map);
+  if (group->files[which] >= 0)
+    close(group->files[which]);
+  int file = group->files[which] = memfd_create("hewn", MFD_CLOEXEC);
+  if (file < 0)
+    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be made", errno);
+  // Taken now: where there is too little, a store into it would end the process.
+  int error = posix_fallocate(file, 0, (off_t)bytes);
+  if (error)
+    return failHere(group, HEWN_OUT_OF_MEMORY, "there is too little memory that other ranks reach", error);
+  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (base == MAP_FAILED)
+    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be mapped", errno);
+  map->base = base;
+  map->bytes = bytes;
+  map->generation = own->generation + 1;
+  own->file = file;
+  own->bytes = bytes;
+  __atomic_store_n(&own->generation, map->generation, __ATOMIC_RELEASE);
+  return HEWN_OK;
+}
+
+/// Where a rank's place is in this process: `bytes` of it. NULL after a failure. The rank must be in the same call.
+static unsigned char *reach(local_group *group, int32_t rank, const place *where, uint64_t bytes) {
+  const slot *other = &group->shared->slots[rank];
+  const region *theirs = &other->regions[where->region % REGIONS];
+  mapping *map = &group->peers[rank][where->region % REGIONS];
+  uint32_t generation = __atomic_load_n(&theirs->generation, __ATOMIC_ACQUIRE);
+  if (map->generation != generation) {
+    unmap(map);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)other->process, (int)theirs->file);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    struct stat status;
+    void *base = MAP_FAILED;
+    if (file >= 0 && fstat(file, &status) == 0 && (uint64_t)status.st_size >= theirs->bytes)
+      base = mmap(NULL, theirs->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+      close(file);
+    if (base == MAP_FAILED) {
+      failAll(group, "rank %ld can't reach the memory of rank %ld: are they processes of one user?", group->table.rank,
+              rank);
+      return NULL;
+    }
+    map->base = base;
+    map->bytes = theirs->bytes;
+    map->generation = generation;
+  }
+  if (where->offset > map->bytes || bytes > map->bytes - where->offset) {
+    failAll(group, "rank %ld tells of memory that rank %ld does not have", group->table.rank, rank);
+    return NULL;
+  }
+  return map->base + where->offset;
+}
+
+static int inWindow(local_group *group, const void *data, uint64_t bytes, place *where) {
+  const mapping *window = &group->peers[group->table.rank][WINDOW];
+  uintptr_t base = (uintptr_t)window->base, at = (uintptr_t)data;
+  if (!window->base || at < base || at - base > window->bytes || bytes > window->bytes - (at - base))
+    return 0;
+  where->region = WINDOW;
+  where->offset = at - base;
+  return 1;
+}
+
+/// Room in the second region.
+static int32_t stage(local_group *group, uint64_t bytes) {
+  const mapping *staging = &group->peers[group->table.rank][STAGING];
+  if (staging->base && staging->bytes >= bytes)
+    return HEWN_OK;
+  return makeRegion(group, STAGING, bytes < (1 << 20) ? 1 << 20 : (size_t)(bytes + bytes / 2));
+}
+
+static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+static void *allocate(void *user, size_t bytes) {
+  local_group *group = user;
+  if (makeRegion(group, WINDOW, bytes ? bytes : 1) != HEWN_OK)
+    return NULL;
+  return group->peers[group->table.rank][WINDOW].base;
+}
+
+static void release(void *user, void *memory) {
+  local_group *group = user;
+  mapping *window = &group->peers[group->table.rank][WINDOW];
+  if (memory != window->base)
+    return;
+  unmap(window);
+  if (group->files[WINDOW] >= 0)
+    close(group->files[WINDOW]);
+  group->files[WINDOW] = -1;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// Says what this rank does, and sees whether all do the same.
+static int32_t begin(local_group *group, uint32_t operation, uint64_t bytes) {
+  slot *own = mine(group);
+  own->operation = operation;
+  own->bytes = bytes;
+  int32_t code = meet(group);
+  for (int32_t r = 0; code == HEWN_OK && r < group->table.num_ranks; ++r) {
+    const slot *other = &group->shared->slots[r];
+    if (other->operation != operation || other->bytes != bytes)
+      code = failAll(group, "ranks %ld and %ld do not do the same: were they given inputs of other shapes?",
+                     group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
+  }
+  return code;
+}
+
+static int32_t allGather(void *user, const void *data, void *all, size_t bytes) {
+  local_group *group = user;
+  slot *own = mine(group);
+  if (!inWindow(group, data, bytes, &own->from)) {
+    int32_t code = stage(group, bytes);
+    if (code != HEWN_OK)
+      return code;
+    memcpy(group->peers[group->table.rank][STAGING].base, data, bytes);
+    own->from.region = STAGING;
+    own->from.offset = 0;
+  }
+  int32_t code = begin(group, GATHERS, bytes);
+  for (int32_t r = 0; code == HEWN_OK && r < group->table.num_ranks; ++r) {
+    const unsigned char *from = reach(group, r, &group->shared->slots[r].from, bytes);
+    if (!from)
+      return HEWN_PEER_FAILED;
+    memcpy((unsigned char *)all + (size_t)r * bytes, from, bytes);
+  }
+  return code == HEWN_OK ? meet(group) : code;
+}
+
+/// Adds up elements [first, last) of all ranks, and gives each the sum.
+static int32_t addPiece(local_group *group, int64_t first, int64_t last, DLDataType type, uint64_t bytes) {
+  union {
+    unsigned char bytes[BLOCK_BYTES];
+    double aligns;
+  } sum;
+  unsigned char *from[MAX_RANKS], *to[MAX_RANKS];
+  int32_t ranks = group->table.num_ranks;
+  for (int32_t r = 0; r < ranks; ++r) {
+    const slot *other = &group->shared->slots[r];
+    if (!(from[r] = reach(group, r, &other->from, bytes)) || !(to[r] = reach(group, r, &other->to, bytes)))
+      return HEWN_PEER_FAILED;
+  }
+  size_t element = type.bits / 8u;
+  int64_t block = (int64_t)(BLOCK_BYTES / element);
+  for (int64_t at = first; at < last; at += block) {
+    int64_t count = last - at < block ? last - at : block;
+    size_t offset = (size_t)at * element, size = (size_t)count * element;
+    memcpy(sum.bytes, from[0] + offset, size);
+    for (int32_t r = 1; r < ranks; ++r)
+      if (hewn_communicator_add(sum.bytes, from[r] + offset, count, type) != HEWN_OK)
+        return failAll(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+    for (int32_t r = 0; r < ranks; ++r)
+      memcpy(to[r] + offset, sum.bytes, size);
+  }
+  return HEWN_OK;
+}
+
+static int32_t allReduce(void *user, const void *data, void *result, int64_t count, DLDataType type) {
+  local_group *group = user;
+  slot *own = mine(group);
+  uint64_t bytes = (uint64_t)count * (type.bits / 8u);
+  int fromHere = inWindow(group, data, bytes, &own->from), toHere = inWindow(group, result, bytes, &own->to);
+  if (!fromHere || !toHere) {
+    int32_t code = stage(group, 2 * aligned(bytes));
+    if (code != HEWN_OK)
+      return code;
+  }
+  unsigned char *staging = group->peers[group->table.rank][STAGING].base;
+  if (!fromHere) {
+    memcpy(staging, data, bytes);
+    own->from.region = STAGING;
+    own->from.offset = 0;
+  }
+  if (!toHere) {
+    own->to.region = STAGING;
+    own->to.offset = aligned(bytes);
+  }
+  int32_t code = begin(group, ADDS, bytes);
+  int32_t rank = group->table.rank, ranks = group->table.num_ranks;
+  // Pieces begin at multiples of a line of 64 elements: neighbours write no line together.
+  int64_t lines = (count + 63) / 64, first = lines * rank / ranks * 64, last = lines * (rank + 1) / ranks * 64;
+  if (code == HEWN_OK && first < count)
+    code = addPiece(group, first, last < count ? last : count, type, bytes);
+  if (code == HEWN_OK)
+    code = meet(group);
+  if (code == HEWN_OK && !toHere)
+    memcpy(result, staging + aligned(bytes), bytes);
+  return code;
+}
+
+static channel *channelOf(local_group *group, int32_t from, int32_t to) {
+  return &group->shared->channels[from * MAX_RANKS + to];
+}
+
+static int isPeer(local_group *group, int32_t rank) { return rank >= 0 && rank < group->table.num_ranks; }
+
+static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
+  local_group *group = user;
+  if (!isPeer(group, to))
+    return failAll(group, "there is no rank %ld to send to", to, 0);
+  channel *line = channelOf(group, group->table.rank, to);
+  uint32_t state;
+  while ((state = __atomic_load_n(&line->state, __ATOMIC_ACQUIRE)) != 1) {
+    int32_t code = waitWhile(group, &line->state, state, to);
+    if (code != HEWN_OK)
+      return code;
+  }
+  if (line->bytes != bytes)
+    return failAll(group, "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
+                   group->table.rank, to);
+  unsigned char *into = reach(group, to, &line->to, bytes);
+  if (!into)
+    return HEWN_PEER_FAILED;
+  memcpy(into, data, bytes);
+  __atomic_store_n(&line->state, 2, __ATOMIC_RELEASE);
+  wake(&line->state);
+  return HEWN_OK;
+}
+
+static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
+  local_group *group = user;
+  if (!isPeer(group, from))
+    return failAll(group, "there is no rank %ld to receive from", from, 0);
+  channel *line = channelOf(group, from, group->table.rank);
+  int here = inWindow(group, data, bytes, &line->to);
+  if (!here) {
+    int32_t code = stage(group, bytes);
+    if (code != HEWN_OK)
+      return code;
+    line->to.region = STAGING;
+    line->to.offset = 0;
+  }
+  line->bytes = bytes;
+  __atomic_store_n(&line->state, 1, __ATOMIC_RELEASE);
+  wake(&line->state);
+  int32_t code = waitWhile(group, &line->state, 1, from);
+  if (code != HEWN_OK)
+    return code;
+  if (!here)
+    memcpy(data, group->peers[group->table.rank][STAGING].base, bytes);
+  __atomic_store_n(&line->state, 0, __ATOMIC_RELEASE);
+  wake(&line->state);
+  return HEWN_OK;
+}
+
+static void abandon(void *user, const char *why) {
+  local_group *group = user;
+  (void)why; // it is told by this rank's own status
+  failAll(group, "a run of rank %ld has failed", group->table.rank, 0);
+}
+
+static const char *message(void *user) { return ((local_group *)user)->text; }
+
+static void destroy(void *user) {
+  local_group *group = user;
+  __atomic_store_n(&mine(group)->left, 1, __ATOMIC_RELEASE);
+  for (int32_t r = 0; r < group->table.num_ranks; ++r)
+    for (int which = 0; which < REGIONS; ++which)
+      unmap(&group->peers[r][which]);
+  for (int which = 0; which < REGIONS; ++which)
+    if (group->files[which] >= 0)
+      close(group->files[which]);
+  munmap(group->shared, sizeof(control));
+  free(group);
+}
+
+//===----------------------------------------------------------------------===//
+// Making a group
+//===----------------------------------------------------------------------===//
+
+static hewn_status failCreate(int32_t code, const char *why) {
+  hewn_status status = {code, why};
+  return status;
+}
+
+/// The block of control words: rank 0 makes it, the others wait for it. NULL: `*status` says why.
+static control *openControl(const char *path, int32_t rank, int32_t ranks, int64_t deadline, hewn_status *status) {
+  int file = -1;
+  if (rank == 0) {
+    file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) {
+      *status = errno == EEXIST ? failCreate(HEWN_INVALID_ARGUMENT, "there is a group of ranks by that name already")
+                                : failCreate(HEWN_IO, "memory that ranks share can't be made (shm_open)");
+      return NULL;
+    }
+    if (posix_fallocate(file, 0, (off_t)sizeof(control)) != 0) {
+      close(file);
+      shm_unlink(path);
+      *status = failCreate(HEWN_OUT_OF_MEMORY, "there is no memory that ranks share (/dev/shm)");
+      return NULL;
+    }
+  }
+  struct stat info;
+  struct timespec pause = {0, 2000000};
+  while (file < 0 || fstat(file, &info) != 0 || (size_t)info.st_size < sizeof(control)) {
+    if (file < 0)
+      file = shm_open(path, O_RDWR | O_CLOEXEC, 0600);
+    else if (now() < deadline)
+      nanosleep(&pause, NULL);
+    if (file < 0 && now() < deadline)
+      nanosleep(&pause, NULL);
+    if (now() >= deadline) {
+      if (file >= 0)
+        close(file);
+      *status = failCreate(HEWN_PEER_FAILED, "rank 0 of the group has not come in time");
+      return NULL;
+    }
+  }
+  control *shared = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (shared == MAP_FAILED) {
+    *status = failCreate(HEWN_OUT_OF_MEMORY, "memory that ranks share can't be mapped");
+    return NULL;
+  }
+  if (rank == 0) {
+    shared->num_ranks = ranks;
+    __atomic_store_n(&shared->magic, MAGIC, __ATOMIC_RELEASE);
+  }
+  while (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC && now() < deadline)
+    nanosleep(&pause, NULL);
+  return shared;
+}
+
+/// Takes this rank's place and waits for all others.
+static hewn_status join(control *shared, int32_t rank, int32_t ranks, int64_t deadline) {
+  if (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC || shared->num_ranks != ranks)
+    return failCreate(HEWN_INVALID_ARGUMENT, "ranks of the group do not agree in how many they are");
+  slot *own = &shared->slots[rank];
+  uint32_t expected = 0;
+  if (!__atomic_compare_exchange_n(&own->joined, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return failCreate(HEWN_INVALID_ARGUMENT, "two processes say that they are the same rank of the group");
+  own->process = (int32_t)getpid();
+  own->started = startOf(own->process);
+  __atomic_store_n(&own->joined, 2, __ATOMIC_RELEASE);
+  __atomic_add_fetch(&shared->attached, 1, __ATOMIC_ACQ_REL);
+  wake(&shared->attached);
+  struct timespec slice = {0, SLICE_NANOSECONDS};
+  uint32_t seen;
+  while ((seen = __atomic_load_n(&shared->attached, __ATOMIC_ACQUIRE)) < (uint32_t)ranks) {
+    if (now() >= deadline)
+      return failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time");
+    syscall(SYS_futex, &shared->attached, FUTEX_WAIT, seen, &slice, NULL, 0);
+  }
+  return failCreate(HEWN_OK, "");
+}
+
+static int isName(const char *name) {
+  size_t length = name ? strlen(name) : 0;
+  if (length == 0 || length > MAX_NAME)
+    return 0;
+  return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == length;
+}
+
+hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32_t num_ranks, int64_t milliseconds,
+                                           hewn_communicator **communicator) {
+  if (!communicator)
+    return failCreate(HEWN_INVALID_ARGUMENT, "the communicator pointer is NULL");
+  *communicator = NULL;
+  if (!isName(name))
+    return failCreate(HEWN_INVALID_ARGUMENT, "a group's name is of up to 128 letters, digits, - and _");
+  if (num_ranks < 1 || num_ranks > MAX_RANKS || rank < 0 || rank >= num_ranks)
+    return failCreate(HEWN_INVALID_ARGUMENT, "a group has 1 to 64 ranks, counted from 0 on");
+  if (milliseconds < 0)
+    return failCreate(HEWN_INVALID_ARGUMENT, "the time to wait is negative");
+  int saved = errno;
+  char path[MAX_NAME + 8];
+  snprintf(path, sizeof(path), "/hewn-%s", name);
+  int64_t wait = milliseconds ? milliseconds : DEFAULT_MILLISECONDS, start = now();
+  int64_t deadline = wait > INT64_MAX - start ? INT64_MAX : start + wait;
+  hewn_status status = failCreate(HEWN_OK, "");
+  local_group *group = calloc(1, sizeof(local_group));
+  control *shared = group ? openControl(path, rank, num_ranks, deadline, &status) : NULL;
+  if (!group)
+    status = failCreate(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
+  if (shared)
+    status = join(shared, rank, num_ranks, deadline);
+  if (shared && rank == 0)
+    shm_unlink(path); // all have it, or nobody will
+  errno = saved;
+  if (status.code != HEWN_OK) {
+    if (shared)
+      munmap(shared, sizeof(control));
+    free(group);
+    return status;
+  }
+  hewn_communicator table = {sizeof(hewn_communicator), rank,    num_ranks, group,   allocate, release, allGather,
+                             allReduce,                 sendTo, receiveFrom, abandon, message,  destroy};
+  group->table = table;
+  group->shared = shared;
+  group->milliseconds = wait;
+  group->files[WINDOW] = group->files[STAGING] = -1;
+  // Where each rank has a processor, the others come soon.
+  group->spins = sysconf(_SC_NPROCESSORS_ONLN) >= num_ranks ? 4000 : 0;
+  *communicator = &group->table;
+  return status;
+}

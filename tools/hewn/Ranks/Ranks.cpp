@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hewn/Ranks/Ranks.h"
+#include "tools/hewn/CommandLine.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace hewn::tool {
+
+/// How long a rank waits for another one: between two runs rank 0 may draw inputs, or wait for its user.
+static constexpr int64_t kMilliseconds = 600000;
+/// What rank 0 tells the others before each run.
+enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2 };
+
+/// The library of the MPI that has started this process, by what its launchers leave in the environment; null: none has.
+static const char *mpiLibrary() {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE"))
+    return "libhewn_openmpi.so";
+  return std::getenv("PMI_SIZE") ? "libhewn_mpich.so" : nullptr;
+}
+
+/// Beside the program, or in ../lib.
+static std::string besideProgram(const char *name) {
+  std::string self = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
+  for (const char *folder : {"", "../lib", "../integrations/mpi"}) {
+    llvm::SmallString<128> path(llvm::sys::path::parent_path(self));
+    llvm::sys::path::append(path, folder, name);
+    if (llvm::sys::fs::exists(path))
+      return path.str().str();
+  }
+  return "";
+}
+
+bool Ranks::joinMpi(const char *library, const hewn_model &model, std::string &problem) {
+  std::string path = besideProgram(library);
+  if (path.empty()) {
+    problem = std::string("the processes were started by MPI, and ") + library + " is neither beside hewn nor in ../lib: hewn was built without that MPI";
+    return false;
+  }
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  using Create = hewn_status (*)(int64_t, hewn_communicator **);
+  auto create = handle ? reinterpret_cast<Create>(dlsym(handle, "hewn_mpi_world_create")) : nullptr;
+  if (!create) {
+    problem = std::string("can't load ") + path + ": " + dlerror();
+    return false;
+  }
+  hewn_status status = create(kMilliseconds, &group);
+  if (status.code != HEWN_OK) {
+    problem = status.message;
+    return false;
+  }
+  if (group->num_ranks == model.num_ranks)
+    return true;
+  problem = std::string(model.name) + " is split over " + std::to_string(model.num_ranks) + " ranks, and MPI has started " +
+            std::to_string(group->num_ranks) + " processes: mpirun -n " + std::to_string(model.num_ranks);
+  return false;
+}
+
+bool Ranks::start(const hewn_model &model, std::string &problem) {
+  static int groups = 0;
+  std::string name = "run-" + std::to_string(getpid()) + "-" + std::to_string(groups++);
+  llvm::outs().flush();
+  pid_t leader = getpid();
+  int32_t rank = 0;
+  for (int32_t r = 1; r < model.num_ranks && rank == 0; ++r) {
+    pid_t child = fork();
+    if (child < 0) {
+      problem = std::string("can't make a process for rank ") + std::to_string(r) + ": " + std::strerror(errno);
+      return false;
+    }
+    if (child > 0) {
+      children.push_back(child);
+      continue;
+    }
+    rank = r;
+    isForked = true;
+    children.clear();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != leader)
+      _exit(1);
+    std::signal(SIGINT, SIG_IGN); // rank 0 hears of it
+  }
+  hewn_status status = hewn_local_communicator_create(name.c_str(), rank, model.num_ranks, kMilliseconds, &group);
+  problem = status.message;
+  return status.code == HEWN_OK;
+}
+
+std::unique_ptr<Ranks> Ranks::join(const hewn_model &model, std::string &problem) {
+  std::unique_ptr<Ranks> ranks(new Ranks);
+  const char *mpi = mpiLibrary();
+  if (mpi ? ranks->joinMpi(mpi, model, problem) : ranks->start(model, problem))
+    return ranks;
+  ranks->isOver = true;
+  ranks->endIfForked(1);
+  return nullptr;
+}
+
+void Ranks::endIfForked(int code) {
+  if (!isForked)
+    return;
+  hewn_communicator_destroy(group);
+  _exit(code);
+}
+
+Ranks::~Ranks() {
+  if (group && isLeader() && !isOver)
+    for (int32_t r = 1; r < group->num_ranks; ++r) {
+      int64_t order = Stop;
+      if (group->send(group->user, r, &order, sizeof(order)) != HEWN_OK)
+        break;
+    }
+  hewn_communicator_destroy(group); // who still waits is told
+  for (pid_t child : children)
+    waitpid(child, nullptr, 0);
+}
+
+hewn_status Ranks::statusOf(int32_t code) {
+  isOver |= code != HEWN_OK;
+  return {code, code == HEWN_OK ? "" : group->message(group->user)};
+}
+
+static bool areEqual(const std::vector<Array> &a, const std::vector<Array> &b) {
+  if (a.size() != b.size())
+    return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].shape != b[i].shape || a[i].bytes != b[i].bytes || std::memcmp(&a[i].type, &b[i].type, sizeof(DLDataType)))
+      return false;
+  return true;
+}
+
+hewn_status Ranks::announce(const std::vector<Array> &inputs) {
+  int64_t order = hasAnnounced && areEqual(inputs, announced) ? RunAgain : RunOnOthers;
+  for (int32_t r = 1; r < group->num_ranks; ++r) {
+    hewn_status status = statusOf(group->send(group->user, r, &order, sizeof(order)));
+    if (status.code == HEWN_OK && order == RunOnOthers)
+      status = sendInputs(r, inputs);
+    if (status.code != HEWN_OK)
+      return status;
+  }
+  if (order == RunOnOthers)
+    announced = inputs;
+  hasAnnounced = true;
+  return {HEWN_OK, ""};
+}
+
+hewn_status Ranks::sendInputs(int32_t to, const std::vector<Array> &inputs) {
+  int32_t code = HEWN_OK;
+  for (const Array &input : inputs) {
+    int64_t head[3] = {int64_t(input.shape.size()), int64_t(input.bytes.size()),
+                       int64_t(input.type.code) << 32 | int64_t(input.type.bits) << 16 | input.type.lanes};
+    auto send = [&](const void *data, size_t bytes) {
+      if (code == HEWN_OK && bytes > 0)
+        code = group->send(group->user, to, data, bytes);
+    };
+    send(head, sizeof(head));
+    send(input.shape.data(), input.shape.size() * sizeof(int64_t));
+    send(input.bytes.data(), input.bytes.size());
+  }
+  return statusOf(code);
+}
+
+hewn_status Ranks::receiveInputs(const hewn_model &model, std::vector<Array> &inputs) {
+  int32_t code = HEWN_OK;
+  auto receive = [&](void *data, size_t bytes) {
+    if (code == HEWN_OK && bytes > 0)
+      code = group->receive(group->user, 0, data, bytes);
+  };
+  inputs.assign(size_t(model.num_inputs), {});
+  for (Array &input : inputs) {
+    int64_t head[3] = {};
+    receive(head, sizeof(head));
+    input.shape.resize(size_t(head[0]));
+    receive(input.shape.data(), input.shape.size() * sizeof(int64_t));
+    input.bytes.resize(size_t(head[1]));
+    receive(input.bytes.data(), input.bytes.size());
+    input.type = {uint8_t(head[2] >> 32), uint8_t(head[2] >> 16), uint16_t(head[2])};
+  }
+  return statusOf(code);
+}
+
+void Ranks::follow(LoadedLibrary &library) {
+  std::vector<Array> inputs, outputs;
+  int ended = 0;
+  for (;;) {
+    int64_t order = Stop;
+    // Where rank 0 is gone it has said why.
+    if (group->receive(group->user, 0, &order, sizeof(order)) != HEWN_OK || order == Stop)
+      break;
+    hewn_status status = order == RunOnOthers ? receiveInputs(library.model(), inputs) : hewn_status{HEWN_OK, ""};
+    if (status.code == HEWN_OK)
+      status = library.run(inputs, outputs);
+    // What is wrong with inputs is wrong on all ranks, and what happened to a peer is that one's to tell.
+    if (status.code != HEWN_OK && status.code != HEWN_INVALID_ARGUMENT) {
+      if (status.code != HEWN_PEER_FAILED)
+        printMessage(std::string("error: ") + status.message);
+      ended = 1;
+      break;
+    }
+  }
+  if (isForked)
+    _exit(ended);
+  hewn_communicator_destroy(group);
+  std::exit(ended);
+}
+
+} // namespace hewn::tool

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model that is split over ranks, run from the command line: by processes that mpirun has started, or, where it was not, by processes
+// that this one makes. Rank 0 does what the command says; the others do what rank 0 does, on its inputs.
+#ifndef HEWN_TOOLS_HEWN_RANKS_H
+#define HEWN_TOOLS_HEWN_RANKS_H
+
+#include "hewn/communicator.h"
+#include "lib/Compiler/LoadedLibrary.h"
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace hewn::tool {
+
+class Ranks {
+public:
+  /// Makes the group for a model of so many ranks; where nobody has started the others, forks, and returns in each of the processes. Null,
+  /// and why in `problem`.
+  static std::unique_ptr<Ranks> join(const hewn_model &model, std::string &problem);
+  Ranks(const Ranks &) = delete;
+  /// Rank 0: tells the others that it is over, and waits for those that it made.
+  ~Ranks();
+
+  const hewn_communicator *communicator() const { return group; }
+  bool isLeader() const { return group->rank == 0; }
+  /// Rank 0, before each run: what the others run, too.
+  hewn_status announce(const std::vector<Array> &inputs);
+  /// The other ranks: run what rank 0 runs until it is over, and end the process.
+  [[noreturn]] void follow(LoadedLibrary &library);
+  /// A process that was forked ends here, whatever happened, without what the one it was forked from does at its end; another one goes on.
+  void endIfForked(int code);
+
+private:
+  Ranks() = default;
+  bool start(const hewn_model &model, std::string &problem);
+  bool joinMpi(const char *library, const hewn_model &model, std::string &problem);
+  hewn_status sendInputs(int32_t to, const std::vector<Array> &inputs);
+  hewn_status receiveInputs(const hewn_model &model, std::vector<Array> &inputs);
+  hewn_status statusOf(int32_t code);
+
+  hewn_communicator *group = nullptr;
+  std::vector<pid_t> children;
+  bool isForked = false, isOver = false;
+  /// What the others have.
+  std::vector<Array> announced;
+  bool hasAnnounced = false;
+};
+
+} // namespace hewn::tool
+
+#endif
