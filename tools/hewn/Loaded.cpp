@@ -43,6 +43,8 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
                   std::string *problem) {
   std::string why;
   numThreads = options.threads;
+  if (ranks)
+    ranks->stop();
   library.reset();
   ranks.reset();
   library = LoadedLibrary::open(path, variant, options, why, [&](const hewn_model &model, std::string &problem) {
@@ -55,7 +57,7 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
       ranks.reset();
       std::exit(1); // rank 0 is told by the group
     }
-    ranks->follow(*library);
+    ranks->follow(std::move(library));
   }
   return library || fail(why, problem);
 }
@@ -151,6 +153,8 @@ std::unique_ptr<Loaded> Loaded::openLibrary(const std::string &path, int threads
 }
 
 Loaded::~Loaded() {
+  if (ranks)
+    ranks->stop();
   library.reset();
   if (!folder.empty())
     removeScratchFolder(folder);

@@ -110,13 +110,14 @@ void Ranks::endIfForked(int code) {
   _exit(code);
 }
 
+void Ranks::stop() {
+  int64_t order = Stop;
+  for (int32_t r = 1; isLeader() && !isOver && r < group->num_ranks; ++r)
+    isOver = group->send(group->user, r, &order, sizeof(order)) != HEWN_OK;
+  isOver = true;
+}
+
 Ranks::~Ranks() {
-  if (group && isLeader() && !isOver)
-    for (int32_t r = 1; r < group->num_ranks; ++r) {
-      int64_t order = Stop;
-      if (group->send(group->user, r, &order, sizeof(order)) != HEWN_OK)
-        break;
-    }
   hewn_communicator_destroy(group); // who still waits is told
   for (pid_t child : children)
     waitpid(child, nullptr, 0);
@@ -186,7 +187,7 @@ hewn_status Ranks::receiveInputs(const hewn_model &model, std::vector<Array> &in
   return statusOf(code);
 }
 
-void Ranks::follow(LoadedLibrary &library) {
+void Ranks::follow(std::unique_ptr<LoadedLibrary> library) {
   std::vector<Array> inputs, outputs;
   int ended = 0;
   for (;;) {
@@ -194,9 +195,9 @@ void Ranks::follow(LoadedLibrary &library) {
     // Where rank 0 is gone it has said why.
     if (group->receive(group->user, 0, &order, sizeof(order)) != HEWN_OK || order == Stop)
       break;
-    hewn_status status = order == RunOnOthers ? receiveInputs(library.model(), inputs) : hewn_status{HEWN_OK, ""};
+    hewn_status status = order == RunOnOthers ? receiveInputs(library->model(), inputs) : hewn_status{HEWN_OK, ""};
     if (status.code == HEWN_OK)
-      status = library.run(inputs, outputs);
+      status = library->run(inputs, outputs);
     // What is wrong with inputs is wrong on all ranks, and what happened to a peer is that one's to tell.
     if (status.code != HEWN_OK && status.code != HEWN_INVALID_ARGUMENT) {
       if (status.code != HEWN_PEER_FAILED)
@@ -205,8 +206,8 @@ void Ranks::follow(LoadedLibrary &library) {
       break;
     }
   }
-  if (isForked)
-    _exit(ended);
+  library.reset();
+  endIfForked(ended);
   hewn_communicator_destroy(group);
   std::exit(ended);
 }

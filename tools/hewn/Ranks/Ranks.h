@@ -20,15 +20,17 @@ public:
   /// and why in `problem`.
   static std::unique_ptr<Ranks> join(const hewn_model &model, std::string &problem);
   Ranks(const Ranks &) = delete;
-  /// Rank 0: tells the others that it is over, and waits for those that it made.
+  /// Waits for the processes that it made.
   ~Ranks();
+  /// Rank 0: tells the others that it is over. Before the library goes: its end is all ranks' together.
+  void stop();
 
   const hewn_communicator *communicator() const { return group; }
   bool isLeader() const { return group->rank == 0; }
   /// Rank 0, before each run: what the others run, too.
   hewn_status announce(const std::vector<Array> &inputs);
   /// The other ranks: run what rank 0 runs until it is over, and end the process.
-  [[noreturn]] void follow(LoadedLibrary &library);
+  [[noreturn]] void follow(std::unique_ptr<LoadedLibrary> library);
   /// A process that was forked ends here, whatever happened, without what the one it was forked from does at its end; another one goes on.
   void endIfForked(int code);
 
