@@ -4,6 +4,7 @@
 // arrays are the business of hewn/__init__.py.
 #include "hewn/compiler.h"
 #include "hewn/runtime.h"
+#include "python/ranks.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -400,7 +401,8 @@ nb::object takeOutput(const DLTensor &tensor, const hewn_tensor_info &info) {
 /// A loaded library and a context of it.
 class Model {
 public:
-  Model(const nb::str &pathText, int threads, int device, const nb::str &cacheText, bool verify, bool copy) {
+  Model(const nb::str &pathText, int threads, int device, const nb::str &cacheText, bool verify, bool copy,
+        nb::object communicator) {
     std::string path = textOf(pathText), cacheDir = textOf(cacheText);
     hewn_status status;
     withoutLock([&] { status = hewn_library_open(path.c_str(), &library); });
@@ -414,6 +416,11 @@ public:
     options.allocator = {allocate, release, nullptr};
     options.device = device;
     options.device_cache = cacheDir.empty() ? nullptr : cacheDir.c_str();
+    if (nb::isinstance<hewn::python::LocalRanks>(communicator))
+      options.communicator = nb::cast<hewn::python::LocalRanks &>(communicator).table;
+    else if (!communicator.is_none())
+      options.communicator = &(ranks = std::make_unique<hewn::python::ObjectRanks>(communicator))->table;
+    held = std::move(communicator);
     withoutLock([&] { status = model->runtime->context_create(model, &options, &context); });
     if (status.code != HEWN_OK)
       refuse(status);
@@ -435,6 +442,7 @@ public:
     return all;
   }
   const char *name() const { return model->name; }
+  int32_t numRanks() const { return model->num_ranks; }
   std::vector<std::string> variants() const {
     std::vector<std::string> names;
     for (int i = 0; i < model->num_variants; ++i)
@@ -477,6 +485,9 @@ public:
   }
 
 private:
+  /// What the context calls to reach other ranks; they outlive it.
+  nb::object held;
+  std::unique_ptr<hewn::python::ObjectRanks> ranks;
   hewn_library *library = nullptr;
   const hewn_model *model = nullptr;
   hewn_context *context = nullptr;
@@ -510,9 +521,16 @@ NB_MODULE(_hewn, m) {
         nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0, nb::arg("largest_error") = 0.0,
         nb::arg("tunings") = nb::list());
   m.def("version", &hewn_compiler_version);
+  nb::class_<hewn::python::LocalRanks>(m, "LocalRanks")
+      .def(nb::init<const std::string &, int32_t, int32_t, double>(), nb::arg("name"), nb::arg("rank"),
+           nb::arg("num_ranks"), nb::arg("timeout") = 30.0)
+      .def_prop_ro("rank", &hewn::python::LocalRanks::rank)
+      .def_prop_ro("num_ranks", &hewn::python::LocalRanks::ranks);
   nb::class_<Model>(m, "Model")
-      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool>(), nb::arg("path"), nb::arg("threads"),
-           nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"))
+      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool, nb::object>(), nb::arg("path"), nb::arg("threads"),
+           nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"),
+           nb::arg("communicator").none() = nb::none())
+      .def_prop_ro("ranks", &Model::numRanks)
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("variants", &Model::variants)
       .def_prop_ro("variant", &Model::variant)

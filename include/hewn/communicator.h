@@ -39,11 +39,13 @@ struct hewn_communicator {
   /// multiple of 64; all ranks call it together. NULL where there is none.
   void *(*allocate)(void *user, size_t bytes);
   void (*release)(void *user, void *memory);
-  /// What each rank has at `mine`, one after another in `all`.
-  int32_t (*all_gather)(void *user, const void *mine, void *all, size_t bytes);
-  /// The sum over the ranks of `count` elements; `type` is a float, bfloat16 or
-  /// integer of up to 64 bits. All ranks get the same bits.
-  int32_t (*all_reduce)(void *user, const void *mine, void *sum, int64_t count, DLDataType type);
+  /// Of `ranks` ranks from `first` on, of which this is one: what each has at
+  /// `mine`, one after another in `all`.
+  int32_t (*all_gather)(void *user, int32_t first, int32_t ranks, const void *mine, void *all, size_t bytes);
+  /// The sum over such ranks of `count` elements; `type` is a float, bfloat16 or
+  /// integer of up to 64 bits. All get the same bits.
+  int32_t (*all_reduce)(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
+                        DLDataType type);
   /// To one rank, which receives as many bytes.
   int32_t (*send)(void *user, int32_t to, const void *data, size_t bytes);
   int32_t (*receive)(void *user, int32_t from, void *data, size_t bytes);

@@ -260,9 +260,9 @@ HEWN_RT hewn_part_fn hewn_part_scatterelements;
 HEWN_RT hewn_part_fn hewn_part_scatternd;
 
 /// What the ranks of a model that is split do together (communicator.h), in the
-/// same order on all: AllReduce(X) -> the sum of all ranks' X, of X's type;
-/// AllGather(X) -> all ranks' X along a new first dim; Send(X) -> nothing, params:
-/// to; Receive() -> Y, params: from.
+/// same order on all: AllReduce(X) -> the sum of some ranks' X, of X's type;
+/// AllGather(X) -> their X along a new first dim; params of both: the first of these
+/// ranks, how many. Send(X) -> nothing, params: to. Receive() -> Y, params: from.
 HEWN_RT hewn_part_fn hewn_part_allreduce;
 HEWN_RT hewn_part_fn hewn_part_allgather;
 HEWN_RT hewn_part_fn hewn_part_send;

@@ -27,7 +27,9 @@
 
 typedef struct mpi_group {
   hewn_communicator table;
-  MPI_Comm comm;
+  /// Of all ranks, and of the fewer ones that this one is with (MPI_COMM_NULL: they have not met yet), from `first` on.
+  MPI_Comm comm, fewer;
+  int32_t first, count;
   MPI_Win window;
   unsigned char *base;
   size_t bytes;
@@ -88,9 +90,39 @@ static int32_t finish(mpi_group *group, int error, MPI_Request *request) {
   }
 }
 
-static int32_t barrier(mpi_group *group) {
-  MPI_Request request;
-  return finish(group, MPI_Ibarrier(group->comm, &request), &request);
+/// So many ranks from the first one on.
+typedef struct ranks {
+  int32_t first, count;
+  MPI_Comm comm;
+} ranks;
+
+/// The communicator of these ranks: all, or always the same fewer ones.
+static int32_t chooseRanks(mpi_group *group, int32_t first, int32_t count, ranks *with) {
+  with->first = first;
+  with->count = count;
+  with->comm = group->comm;
+  if (first == 0 && count == group->table.num_ranks)
+    return HEWN_OK;
+  if (group->fewer != MPI_COMM_NULL && (group->first != first || group->count != count))
+    return fail(group, "a rank is with the ranks from %ld on, and then with those from %ld on", group->first, first);
+  if (group->fewer == MPI_COMM_NULL) {
+    MPI_Group all, some;
+    int range[1][3] = {{first, first + count - 1, 1}};
+    int32_t code = check(group, MPI_Comm_group(group->comm, &all));
+    if (code == HEWN_OK)
+      code = check(group, MPI_Group_range_incl(all, 1, range, &some));
+    if (code == HEWN_OK)
+      code = check(group, MPI_Comm_create_group(group->comm, some, TAG_DATA, &group->fewer));
+    if (code != HEWN_OK)
+      return code;
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    MPI_Comm_set_errhandler(group->fewer, MPI_ERRORS_RETURN);
+    group->first = first;
+    group->count = count;
+  }
+  with->comm = group->fewer;
+  return HEWN_OK;
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,26 +164,27 @@ static int64_t offsetOf(const mpi_group *group, const void *data, size_t bytes) 
 }
 
 /// Tells all ranks this one's place, and checks that all do the same. `all`: a place a rank.
-static int32_t tell(mpi_group *group, const place *own, place *all) {
+static int32_t tell(mpi_group *group, const ranks *with, const place *own, place *all) {
   MPI_Request request;
   int32_t code = finish(group,
-                        MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, group->comm,
+                        MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, with->comm,
                                        &request),
                         &request);
-  for (int32_t r = 0; code == HEWN_OK && r < group->table.num_ranks; ++r)
+  for (int32_t r = 0; code == HEWN_OK && r < with->count; ++r)
     if (all[r].bytes != own->bytes || all[r].operation != own->operation)
       code = fail(group, "ranks %ld and %ld do not do the same: were they given inputs of other shapes?",
-                  group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
+                  group->table.rank, with->first + r);
   return code;
 }
 
 /// Makes what others have put visible here, and what was written here to them.
-static int32_t meet(mpi_group *group) {
+static int32_t meet(mpi_group *group, const ranks *with) {
+  MPI_Request request;
   int32_t code = check(group, MPI_Win_flush_all(group->window));
   if (code == HEWN_OK)
     code = check(group, MPI_Win_sync(group->window));
   if (code == HEWN_OK)
-    code = barrier(group);
+    code = finish(group, MPI_Ibarrier(with->comm, &request), &request);
   return code == HEWN_OK ? check(group, MPI_Win_sync(group->window)) : code;
 }
 
@@ -171,19 +204,19 @@ static unsigned char *room(mpi_group *group, size_t bytes) {
 //===----------------------------------------------------------------------===//
 
 /// In pieces of less than 2 GiB: MPI counts by int.
-static int32_t gatherAll(mpi_group *group, const void *mine, void *all, size_t bytes) {
+static int32_t gatherAll(mpi_group *group, const ranks *with, const void *mine, void *all, size_t bytes) {
   const size_t most = (size_t)1 << 30;
   MPI_Request request;
   if (bytes <= most)
-    return finish(group, MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, group->comm, &request),
+    return finish(group, MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, with->comm, &request),
                   &request);
-  for (int32_t r = 0; r < group->table.num_ranks; ++r) {
+  for (int32_t r = 0; r < with->count; ++r) {
     unsigned char *to = (unsigned char *)all + (size_t)r * bytes;
-    if (r == group->table.rank)
+    if (with->first + r == group->table.rank)
       memcpy(to, mine, bytes);
     for (size_t at = 0; at < bytes; at += most) {
       int count = (int)(bytes - at < most ? bytes - at : most);
-      int32_t code = finish(group, MPI_Ibcast(to + at, count, MPI_BYTE, r, group->comm, &request), &request);
+      int32_t code = finish(group, MPI_Ibcast(to + at, count, MPI_BYTE, r, with->comm, &request), &request);
       if (code != HEWN_OK)
         return code;
     }
@@ -191,31 +224,34 @@ static int32_t gatherAll(mpi_group *group, const void *mine, void *all, size_t b
   return HEWN_OK;
 }
 
-static int32_t allGather(void *user, const void *mine, void *all, size_t bytes) {
+static int32_t allGather(void *user, int32_t first, int32_t count, const void *mine, void *all, size_t bytes) {
   mpi_group *group = user;
   if (group->failed)
     return HEWN_PEER_FAILED;
+  ranks with;
   place own = {bytes, 1, -1, -1}, every[MAX_RANKS];
-  int32_t code = tell(group, &own, every);
-  return code == HEWN_OK ? gatherAll(group, mine, all, bytes) : code;
+  int32_t code = chooseRanks(group, first, count, &with);
+  if (code == HEWN_OK)
+    code = tell(group, &with, &own, every);
+  return code == HEWN_OK ? gatherAll(group, &with, mine, all, bytes) : code;
 }
 
 /// Gets this rank's piece of all addends, and puts its sum to where each rank wants it.
-static int32_t addOneSided(mpi_group *group, const place *all, int64_t count, DLDataType type) {
-  int32_t rank = group->table.rank, ranks = group->table.num_ranks;
+static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all, int64_t count, DLDataType type) {
+  int32_t rank = group->table.rank - with->first, ranks = with->count;
   size_t element = type.bits / 8u;
   int64_t lines = (count + 63) / 64, first = lines * rank / ranks * 64, last = lines * (rank + 1) / ranks * 64;
   first = first < count ? first : count;
   last = last < count ? last : count;
   size_t bytes = (size_t)(last - first) * element, offset = (size_t)first * element;
-  int32_t code = meet(group); // the addends are there
+  int32_t code = meet(group, with); // the addends are there
   if (code == HEWN_OK && bytes > 0) {
     unsigned char *pieces = room(group, bytes * (size_t)(ranks + 1));
     if (!pieces)
       return HEWN_OUT_OF_MEMORY;
     unsigned char *sum = pieces + bytes * (size_t)ranks;
     for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
-      code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, r, (MPI_Aint)all[r].from + (MPI_Aint)offset,
+      code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].from + (MPI_Aint)offset,
                                   (int)bytes, MPI_BYTE, group->window));
     if (code == HEWN_OK)
       code = check(group, MPI_Win_flush_all(group->window));
@@ -227,23 +263,23 @@ static int32_t addOneSided(mpi_group *group, const place *all, int64_t count, DL
         return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
     // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
     for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
-      code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, r, (MPI_Aint)all[r].to + (MPI_Aint)offset, (int)bytes, MPI_BYTE,
+      code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].to + (MPI_Aint)offset, (int)bytes, MPI_BYTE,
                                   group->window));
   }
-  return code == HEWN_OK ? meet(group) : code;
+  return code == HEWN_OK ? meet(group, with) : code;
 }
 
 /// All ranks' addends at each rank, block by block, added in the order of the ranks: the same bits as one-sided.
-static int32_t addTwoSided(mpi_group *group, const void *mine, void *sum, int64_t count, DLDataType type) {
+static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine, void *sum, int64_t count, DLDataType type) {
   size_t element = type.bits / 8u;
-  int32_t ranks = group->table.num_ranks;
+  int32_t ranks = with->count;
   for (int64_t at = 0; at < count; at += BLOCK_ELEMENTS * 16) {
     int64_t part = count - at < BLOCK_ELEMENTS * 16 ? count - at : BLOCK_ELEMENTS * 16;
     size_t bytes = (size_t)part * element, offset = (size_t)at * element;
     unsigned char *pieces = room(group, bytes * (size_t)ranks);
     if (!pieces)
       return HEWN_OUT_OF_MEMORY;
-    int32_t code = gatherAll(group, (const unsigned char *)mine + offset, pieces, bytes);
+    int32_t code = gatherAll(group, with, (const unsigned char *)mine + offset, pieces, bytes);
     if (code != HEWN_OK)
       return code;
     memcpy((unsigned char *)sum + offset, pieces, bytes);
@@ -254,19 +290,23 @@ static int32_t addTwoSided(mpi_group *group, const void *mine, void *sum, int64_
   return HEWN_OK;
 }
 
-static int32_t allReduce(void *user, const void *mine, void *sum, int64_t count, DLDataType type) {
+static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
+                         DLDataType type) {
   mpi_group *group = user;
   if (group->failed)
     return HEWN_PEER_FAILED;
   size_t bytes = (size_t)count * (type.bits / 8u);
   place own = {bytes, 2, offsetOf(group, mine, bytes), offsetOf(group, sum, bytes)}, all[MAX_RANKS];
-  int32_t code = tell(group, &own, all);
+  ranks with;
+  int32_t code = chooseRanks(group, first, numRanks, &with);
+  if (code == HEWN_OK)
+    code = tell(group, &with, &own, all);
   if (code != HEWN_OK)
     return code;
   int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);
-  for (int32_t r = 0; r < group->table.num_ranks; ++r)
+  for (int32_t r = 0; r < numRanks; ++r)
     inWindows &= all[r].from >= 0 && all[r].to >= 0;
-  return inWindows ? addOneSided(group, all, count, type) : addTwoSided(group, mine, sum, count, type);
+  return inWindows ? addOneSided(group, &with, all, count, type) : addTwoSided(group, &with, mine, sum, count, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -338,6 +378,8 @@ static void destroy(void *user) {
   free(group->room);
   if (group->finalizes && group->failed)
     MPI_Abort(group->comm, HEWN_PEER_FAILED); // finalizing would wait for the ranks that are gone
+  if (!group->failed && group->fewer != MPI_COMM_NULL)
+    MPI_Comm_free(&group->fewer);
   if (!group->failed)
     MPI_Comm_free(&group->comm);
   if (group->finalizes)
@@ -379,6 +421,7 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              allReduce,                 sendTo, receiveFrom, abandon, message,  destroy};
   group->table = table;
   group->window = MPI_WIN_NULL;
+  group->fewer = MPI_COMM_NULL;
   group->milliseconds = milliseconds ? milliseconds : DEFAULT_MILLISECONDS;
   group->twoSided = (flags & HEWN_MPI_TWO_SIDED) != 0;
   *communicator = &group->table;

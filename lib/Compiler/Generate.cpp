@@ -102,6 +102,8 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
     if (Error error = codegen::setMachine(*program.module, machine))
       return error;
     auto function = ModuleOp(variant.module).lookupSymbol<func::FuncOp>(plan::kProgramName);
+    if (interface.numRanks > 0)
+      generated.weights.setReader(planned[v].caseNumber * size_t(interface.numRanks) / interface.cases.size());
     FailureOr<llvm::Function *> run =
         codegen::emitProgram(function, interface.ofCase(planned[v].caseNumber), kernels[v], table, generated.weights,
                              *program.module, variant.machine.device ? &deviceKernels : nullptr);
@@ -195,6 +197,8 @@ Error generate(ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &ba
   if (Error error = generator.compilePrograms())
     return error;
   generated.interface.digest = digestOf(modules, generated);
+  for (int32_t rank = 0; rank < generated.interface.numRanks; ++rank)
+    generated.interface.weightsByRank.push_back(generated.weights.bytesOf(size_t(rank)));
   return generator.compileDescriptor({generated.weights.size(), generated.weights.digest(), weightsFile.str()});
 }
 

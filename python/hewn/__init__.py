@@ -25,12 +25,14 @@ import numpy as np
 from . import _calibration, _dlpack, _hewn, _tensors, frontends
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
+from ._ranks import LocalRanks, ranks_of
 from .frontends import ConversionError
 
 __all__ = [
     "CompileError",
     "ConversionError",
     "Diagnostic",
+    "LocalRanks",
     "Module",
     "RunError",
     "Tensor",
@@ -150,6 +152,7 @@ class Module:
         cache_dir: str | os.PathLike[str] | None = None,
         verify: bool = False,
         copy_weights: bool = False,
+        communicator: object = None,
         _folder: str | None = None,
         _custom: CustomOps | None = None,
     ) -> None:
@@ -157,12 +160,14 @@ class Module:
         _expect_library(path)
         try:
             cache = os.fsdecode(cache_dir) if cache_dir else ""
-            model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights)
+            ranks = ranks_of(communicator)
+            model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         # What quantizing cost and brought, where `compile` did that: by output its "sqnr_db", layers, bytes, the quantization itself.
         self.report: dict | None = None
         self._options = (os.path.abspath(path), threads, device, cache_dir, verify, copy_weights)
+        self._has_ranks = ranks is not None
         self._is_temporary = _folder is not None
         self._held = [model, _custom]  # whose functions the model calls
         self._calls_python = bool(_custom and _custom.functions)
@@ -206,6 +211,8 @@ class Module:
             raise TypeError(
                 "this module's library goes away with its process: compile it with output=PATH to pickle it"
             )
+        if self._has_ranks:
+            raise TypeError("this module is one rank of several, and what it reaches the others by is this process's own")
         if self._held[1:] and self._calls_python:
             raise TypeError("this module calls Python functions, which are this process's own")
         return Module, self._options
@@ -599,12 +606,17 @@ def load(
     cache_dir: str | os.PathLike[str] | None = None,
     verify: bool = False,
     copy_weights: bool = False,
+    communicator: object = None,
 ) -> Module:
     """Loads a library that hewn has compiled; its weights file lies beside it. Loading runs its code: load what you trust.
 
     `verify` compares the weights with their checksum, which reads all of them. `copy_weights` reads them into memory, where
     nobody can change or shorten them, instead of mapping the file.
 
+    Of a model that is split (`hewn compile --partition`) `communicator` is how this rank reaches the others: one of mpi4py's, such as
+    MPI.COMM_WORLD, hewn.LocalRanks of processes of one machine, or an object of your own (hewn/_ranks.py). All ranks load it, and run it
+    on inputs of the same shapes, at the same time; each gets all outputs.
+
     Of models for a GPU: `device` is its number, `cache_dir` keeps what the driver makes of their code for the next process.
     """
-    return Module(path, threads, device, cache_dir, verify, copy_weights)
+    return Module(path, threads, device, cache_dir, verify, copy_weights, communicator)

@@ -30,10 +30,28 @@ def compile(
 ) -> tuple[bool, list[_Message], str, str]: ...
 def version() -> str: ...
 
+class LocalRanks:
+    """Processes of one machine that run a model together: `name` is the same on all and no other group's."""
+
+    def __init__(self, name: str, rank: int, num_ranks: int, timeout: float = ...) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def num_ranks(self) -> int: ...
+
 class Model:
     def __init__(
-        self, path: str, threads: int, device: int, cache_dir: str, verify: bool, copy_weights: bool
+        self,
+        path: str,
+        threads: int,
+        device: int,
+        cache_dir: str,
+        verify: bool,
+        copy_weights: bool,
+        communicator: object = ...,
     ) -> None: ...
+    @property
+    def ranks(self) -> int: ...
     @property
     def name(self) -> str: ...
     @property

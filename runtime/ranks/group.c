@@ -59,7 +59,7 @@ static int32_t meet(hewn_context *context) {
   introduction *all = context->allocator.allocate(context->allocator.user, count * sizeof(introduction), HEWN_ALIGNMENT);
   if (!all)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of memory for what ranks tell each other");
-  int32_t code = group->all_gather(group->user, &mine, all, sizeof(mine));
+  int32_t code = group->all_gather(group->user, 0, group->num_ranks, &mine, all, sizeof(mine));
   if (code != HEWN_OK)
     code = hewn_ranks_fail(context, NULL, code);
   for (int32_t r = 0; code == HEWN_OK && r < group->num_ranks; ++r) {

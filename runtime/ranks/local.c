@@ -18,14 +18,13 @@
 #define _GNU_SOURCE
 #endif
 
+#include "context.h"
 #include "hewn/communicator.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -65,7 +64,7 @@ typedef struct slot {
   int32_t process;
   uint64_t started; ///< when the process was: another may have its number later
   uint32_t left;
-  uint32_t at; ///< how many meetings it has come to
+  uint32_t at[2]; ///< how many meetings it has come to: of all ranks, and of those that it is with
   region regions[REGIONS];
   /// Of the call that it is in.
   uint32_t operation;
@@ -118,17 +117,33 @@ static int64_t now(void) {
   return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
+/// Text with the numbers in place of two marks "{a}" and "{b}"; what does not fit is cut off.
+static void say(char *to, size_t bytes, const char *format, int64_t a, int64_t b) {
+  hewn_text text = {to, to + bytes - 1};
+  char letter[2] = {0, 0};
+  for (const char *at = format; *at; ++at) {
+    if (at[0] == '{' && (at[1] == 'a' || at[1] == 'b') && at[2] == '}') {
+      hewn_text_int(&text, at[1] == 'a' ? a : b);
+      at += 2;
+      continue;
+    }
+    letter[0] = *at;
+    hewn_text_put(&text, letter);
+  }
+  *text.at = '\0';
+}
+
 static slot *mine(local_group *group) { return &group->shared->slots[group->table.rank]; }
 
 /// Fails for all ranks; whoever is first says why.
-static int32_t failAll(local_group *group, const char *format, long a, long b) {
+static int32_t failAll(local_group *group, const char *format, int64_t a, int64_t b) {
   control *shared = group->shared;
   uint32_t expected = 0;
   if (__atomic_compare_exchange_n(&shared->failed, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    snprintf(shared->why, sizeof(shared->why), format, a, b);
+    say(shared->why, sizeof(shared->why), format, a, b);
     __atomic_store_n(&shared->failed, 2, __ATOMIC_RELEASE);
   }
-  snprintf(group->text, sizeof(group->text), format, a, b);
+  say(group->text, sizeof(group->text), format, a, b);
   return HEWN_PEER_FAILED;
 }
 
@@ -138,23 +153,24 @@ static int32_t failToo(local_group *group) {
   for (int i = 0; i < 1000 && __atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE) != 2; ++i)
     sched_yield();
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE) == 2)
-    snprintf(group->text, sizeof(group->text), "%.*s", WHY_BYTES - 1, group->shared->why);
+    memcpy(group->text, group->shared->why, WHY_BYTES);
   else
-    snprintf(group->text, sizeof(group->text), "another rank has failed");
+    say(group->text, sizeof(group->text), "another rank has failed", 0, 0);
+  group->text[WHY_BYTES - 1] = '\0';
   return HEWN_PEER_FAILED;
 }
 
+/// `what` has a place for the error's number.
 static int32_t failHere(local_group *group, int32_t code, const char *what, int error) {
-  snprintf(group->text, sizeof(group->text), "%s: %s", what, strerror(error));
-  failAll(group, "rank %ld has no memory that others reach", group->table.rank, 0);
-  snprintf(group->text, sizeof(group->text), "%s: %s", what, strerror(error));
+  failAll(group, "rank {a} has no memory that others reach", group->table.rank, 0);
+  say(group->text, sizeof(group->text), what, error, 0);
   return code;
 }
 
 /// When a process began, in the system's ticks; 0 where there is none, or one that has ended and is not buried.
 static uint64_t startOf(int32_t process) {
   char path[64], text[1024];
-  snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+  say(path, sizeof(path), "/proc/{a}/stat", process, 0);
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return errno == ENOENT ? 0 : 1;
@@ -166,10 +182,13 @@ static uint64_t startOf(int32_t process) {
   char *at = strrchr(text, ')'); // the name before it may hold anything
   if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X')
     return 0;
-  ++at;
-  for (int field = 0; at && field < 20; ++field)
+  ++at; // in front of field 3; it is field 22
+  for (int field = 0; at && field < 19; ++field)
     at = strchr(at + 1, ' ');
-  return at ? strtoull(at, NULL, 10) : 1;
+  uint64_t start = 0;
+  for (at += at != NULL; at && *at >= '0' && *at <= '9'; ++at)
+    start = start * 10 + (uint64_t)(*at - '0');
+  return at ? start : 1;
 }
 
 /// A rank that is gone; -1: none is.
@@ -204,25 +223,31 @@ static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int
       int32_t gone = findGone(group);
       // It may have done its part before.
       if (gone >= 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-        return failAll(group, "rank %ld is gone", gone, 0);
+        return failAll(group, "rank {a} is gone", gone, 0);
       looked = time;
     }
     if (time - begin >= group->milliseconds)
-      return failAll(group, "rank %ld has not come within %ld ms", whom, (long)group->milliseconds);
+      return failAll(group, "rank {a} has not come within {b} ms", whom, group->milliseconds);
     syscall(SYS_futex, word, FUTEX_WAIT, value, &slice, NULL, 0);
   }
   return HEWN_OK;
 }
 
-/// All ranks have come to it when it returns for one.
-static int32_t meet(local_group *group) {
+/// So many ranks from the first one on. A rank meets all, and, where they are fewer, always the same others.
+typedef struct ranks {
+  int32_t first, count;
+} ranks;
+
+/// All of them have come to it when it returns for one.
+static int32_t meet(local_group *group, ranks with) {
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
     return failToo(group);
-  slot *own = mine(group);
-  uint32_t step = __atomic_add_fetch(&own->at, 1, __ATOMIC_ACQ_REL);
-  wake(&own->at);
-  for (int32_t r = 0; r < group->table.num_ranks; ++r) {
-    uint32_t *at = &group->shared->slots[r].at, seen;
+  int which = with.count != group->table.num_ranks;
+  uint32_t *own = &mine(group)->at[which];
+  uint32_t step = __atomic_add_fetch(own, 1, __ATOMIC_ACQ_REL);
+  wake(own);
+  for (int32_t r = with.first; r < with.first + with.count; ++r) {
+    uint32_t *at = &group->shared->slots[r].at[which], seen;
     // One that is ahead by one has left this meeting already.
     while ((int32_t)((seen = __atomic_load_n(at, __ATOMIC_ACQUIRE)) - step) < 0) {
       int32_t code = waitWhile(group, at, seen, r);
@@ -253,14 +278,14 @@ static int32_t makeRegion(local_group *group, int which, size_t bytes) {
     close(group->files[which]);
   int file = group->files[which] = memfd_create("hewn", MFD_CLOEXEC);
   if (file < 0)
-    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be made", errno);
+    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be made: errno {a}", errno);
   // Taken now: where there is too little, a store into it would end the process.
   int error = posix_fallocate(file, 0, (off_t)bytes);
   if (error)
-    return failHere(group, HEWN_OUT_OF_MEMORY, "there is too little memory that other ranks reach", error);
+    return failHere(group, HEWN_OUT_OF_MEMORY, "there is too little memory that other ranks reach: errno {a}", error);
   void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (base == MAP_FAILED)
-    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be mapped", errno);
+    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be mapped: errno {a}", errno);
   map->base = base;
   map->bytes = bytes;
   map->generation = own->generation + 1;
@@ -279,7 +304,7 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
   if (map->generation != generation) {
     unmap(map);
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)other->process, (int)theirs->file);
+    say(path, sizeof(path), "/proc/{a}/fd/{b}", other->process, theirs->file);
     int file = open(path, O_RDWR | O_CLOEXEC);
     struct stat status;
     void *base = MAP_FAILED;
@@ -288,7 +313,7 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
     if (file >= 0)
       close(file);
     if (base == MAP_FAILED) {
-      failAll(group, "rank %ld can't reach the memory of rank %ld: are they processes of one user?", group->table.rank,
+      failAll(group, "rank {a} can't reach the memory of rank {b}: are they processes of one user?", group->table.rank,
               rank);
       return NULL;
     }
@@ -297,7 +322,7 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
     map->generation = generation;
   }
   if (where->offset > map->bytes || bytes > map->bytes - where->offset) {
-    failAll(group, "rank %ld tells of memory that rank %ld does not have", group->table.rank, rank);
+    failAll(group, "rank {a} tells of memory that rank {b} does not have", group->table.rank, rank);
     return NULL;
   }
   return map->base + where->offset;
@@ -346,22 +371,32 @@ static void release(void *user, void *memory) {
 //===----------------------------------------------------------------------===//
 
 /// Says what this rank does, and sees whether all do the same.
-static int32_t begin(local_group *group, uint32_t operation, uint64_t bytes) {
+static int32_t begin(local_group *group, ranks with, uint32_t operation, uint64_t bytes) {
   slot *own = mine(group);
   own->operation = operation;
   own->bytes = bytes;
-  int32_t code = meet(group);
-  for (int32_t r = 0; code == HEWN_OK && r < group->table.num_ranks; ++r) {
+  int32_t code = meet(group, with);
+  for (int32_t r = with.first; code == HEWN_OK && r < with.first + with.count; ++r) {
     const slot *other = &group->shared->slots[r];
     if (other->operation != operation || other->bytes != bytes)
-      code = failAll(group, "ranks %ld and %ld do not do the same: were they given inputs of other shapes?",
+      code = failAll(group, "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
                      group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
   }
   return code;
 }
 
-static int32_t allGather(void *user, const void *data, void *all, size_t bytes) {
+/// Whether this rank is one of them.
+static int areMine(local_group *group, ranks with) {
+  int32_t rank = group->table.rank;
+  return with.first >= 0 && with.count > 0 && with.first <= rank && rank - with.first < with.count &&
+         with.count <= group->table.num_ranks - with.first;
+}
+
+static int32_t allGather(void *user, int32_t first, int32_t count, const void *data, void *all, size_t bytes) {
   local_group *group = user;
+  ranks with = {first, count};
+  if (!areMine(group, with))
+    return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", first, count);
   slot *own = mine(group);
   if (!inWindow(group, data, bytes, &own->from)) {
     int32_t code = stage(group, bytes);
@@ -371,27 +406,28 @@ static int32_t allGather(void *user, const void *data, void *all, size_t bytes) 
     own->from.region = STAGING;
     own->from.offset = 0;
   }
-  int32_t code = begin(group, GATHERS, bytes);
-  for (int32_t r = 0; code == HEWN_OK && r < group->table.num_ranks; ++r) {
-    const unsigned char *from = reach(group, r, &group->shared->slots[r].from, bytes);
+  int32_t code = begin(group, with, GATHERS, bytes);
+  for (int32_t r = 0; code == HEWN_OK && r < count; ++r) {
+    const unsigned char *from = reach(group, first + r, &group->shared->slots[first + r].from, bytes);
     if (!from)
       return HEWN_PEER_FAILED;
     memcpy((unsigned char *)all + (size_t)r * bytes, from, bytes);
   }
-  return code == HEWN_OK ? meet(group) : code;
+  return code == HEWN_OK ? meet(group, with) : code;
 }
 
 /// Adds up elements [first, last) of all ranks, and gives each the sum.
-static int32_t addPiece(local_group *group, int64_t first, int64_t last, DLDataType type, uint64_t bytes) {
+static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t last, DLDataType type, uint64_t bytes) {
   union {
     unsigned char bytes[BLOCK_BYTES];
     double aligns;
   } sum;
   unsigned char *from[MAX_RANKS], *to[MAX_RANKS];
-  int32_t ranks = group->table.num_ranks;
+  int32_t ranks = with.count;
   for (int32_t r = 0; r < ranks; ++r) {
-    const slot *other = &group->shared->slots[r];
-    if (!(from[r] = reach(group, r, &other->from, bytes)) || !(to[r] = reach(group, r, &other->to, bytes)))
+    const slot *other = &group->shared->slots[with.first + r];
+    if (!(from[r] = reach(group, with.first + r, &other->from, bytes)) ||
+        !(to[r] = reach(group, with.first + r, &other->to, bytes)))
       return HEWN_PEER_FAILED;
   }
   size_t element = type.bits / 8u;
@@ -402,15 +438,19 @@ static int32_t addPiece(local_group *group, int64_t first, int64_t last, DLDataT
     memcpy(sum.bytes, from[0] + offset, size);
     for (int32_t r = 1; r < ranks; ++r)
       if (hewn_communicator_add(sum.bytes, from[r] + offset, count, type) != HEWN_OK)
-        return failAll(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+        return failAll(group, "elements of {a} bits (DLPack's type {b}) can't be added", type.bits, type.code);
     for (int32_t r = 0; r < ranks; ++r)
       memcpy(to[r] + offset, sum.bytes, size);
   }
   return HEWN_OK;
 }
 
-static int32_t allReduce(void *user, const void *data, void *result, int64_t count, DLDataType type) {
+static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const void *data, void *result, int64_t count,
+                         DLDataType type) {
   local_group *group = user;
+  ranks with = {firstRank, numRanks};
+  if (!areMine(group, with))
+    return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
   slot *own = mine(group);
   uint64_t bytes = (uint64_t)count * (type.bits / 8u);
   int fromHere = inWindow(group, data, bytes, &own->from), toHere = inWindow(group, result, bytes, &own->to);
@@ -429,14 +469,14 @@ static int32_t allReduce(void *user, const void *data, void *result, int64_t cou
     own->to.region = STAGING;
     own->to.offset = aligned(bytes);
   }
-  int32_t code = begin(group, ADDS, bytes);
-  int32_t rank = group->table.rank, ranks = group->table.num_ranks;
+  int32_t code = begin(group, with, ADDS, bytes);
+  int32_t rank = group->table.rank - firstRank;
   // Pieces begin at multiples of a line of 64 elements: neighbours write no line together.
-  int64_t lines = (count + 63) / 64, first = lines * rank / ranks * 64, last = lines * (rank + 1) / ranks * 64;
+  int64_t lines = (count + 63) / 64, first = lines * rank / numRanks * 64, last = lines * (rank + 1) / numRanks * 64;
   if (code == HEWN_OK && first < count)
-    code = addPiece(group, first, last < count ? last : count, type, bytes);
+    code = addPiece(group, with, first, last < count ? last : count, type, bytes);
   if (code == HEWN_OK)
-    code = meet(group);
+    code = meet(group, with);
   if (code == HEWN_OK && !toHere)
     memcpy(result, staging + aligned(bytes), bytes);
   return code;
@@ -451,7 +491,7 @@ static int isPeer(local_group *group, int32_t rank) { return rank >= 0 && rank <
 static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   local_group *group = user;
   if (!isPeer(group, to))
-    return failAll(group, "there is no rank %ld to send to", to, 0);
+    return failAll(group, "there is no rank {a} to send to", to, 0);
   channel *line = channelOf(group, group->table.rank, to);
   uint32_t state;
   while ((state = __atomic_load_n(&line->state, __ATOMIC_ACQUIRE)) != 1) {
@@ -460,7 +500,7 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
       return code;
   }
   if (line->bytes != bytes)
-    return failAll(group, "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
+    return failAll(group, "rank {a} sends as many bytes as rank {b} does not want: were they given inputs of other shapes?",
                    group->table.rank, to);
   unsigned char *into = reach(group, to, &line->to, bytes);
   if (!into)
@@ -474,7 +514,7 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
 static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   local_group *group = user;
   if (!isPeer(group, from))
-    return failAll(group, "there is no rank %ld to receive from", from, 0);
+    return failAll(group, "there is no rank {a} to receive from", from, 0);
   channel *line = channelOf(group, from, group->table.rank);
   int here = inWindow(group, data, bytes, &line->to);
   if (!here) {
@@ -500,7 +540,7 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
 static void abandon(void *user, const char *why) {
   local_group *group = user;
   (void)why; // it is told by this rank's own status
-  failAll(group, "a run of rank %ld has failed", group->table.rank, 0);
+  failAll(group, "a run of rank {a} has failed", group->table.rank, 0);
 }
 
 static const char *message(void *user) { return ((local_group *)user)->text; }
@@ -515,7 +555,7 @@ static void destroy(void *user) {
     if (group->files[which] >= 0)
       close(group->files[which]);
   munmap(group->shared, sizeof(control));
-  free(group);
+  munmap(group, sizeof(local_group));
 }
 
 //===----------------------------------------------------------------------===//
@@ -528,7 +568,7 @@ static hewn_status failCreate(int32_t code, const char *why) {
 }
 
 /// The block of control words: rank 0 makes it, the others wait for it. NULL: `*status` says why.
-static control *openControl(const char *path, int32_t rank, int32_t ranks, int64_t deadline, hewn_status *status) {
+static control *openControl(const char *path, int32_t rank, int32_t count, int64_t deadline, hewn_status *status) {
   int file = -1;
   if (rank == 0) {
     file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -567,7 +607,7 @@ static control *openControl(const char *path, int32_t rank, int32_t ranks, int64
     return NULL;
   }
   if (rank == 0) {
-    shared->num_ranks = ranks;
+    shared->num_ranks = count;
     __atomic_store_n(&shared->magic, MAGIC, __ATOMIC_RELEASE);
   }
   while (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC && now() < deadline)
@@ -576,8 +616,8 @@ static control *openControl(const char *path, int32_t rank, int32_t ranks, int64
 }
 
 /// Takes this rank's place and waits for all others.
-static hewn_status join(control *shared, int32_t rank, int32_t ranks, int64_t deadline) {
-  if (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC || shared->num_ranks != ranks)
+static hewn_status join(control *shared, int32_t rank, int32_t count, int64_t deadline) {
+  if (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC || shared->num_ranks != count)
     return failCreate(HEWN_INVALID_ARGUMENT, "ranks of the group do not agree in how many they are");
   slot *own = &shared->slots[rank];
   uint32_t expected = 0;
@@ -590,7 +630,7 @@ static hewn_status join(control *shared, int32_t rank, int32_t ranks, int64_t de
   wake(&shared->attached);
   struct timespec slice = {0, SLICE_NANOSECONDS};
   uint32_t seen;
-  while ((seen = __atomic_load_n(&shared->attached, __ATOMIC_ACQUIRE)) < (uint32_t)ranks) {
+  while ((seen = __atomic_load_n(&shared->attached, __ATOMIC_ACQUIRE)) < (uint32_t)count) {
     if (now() >= deadline)
       return failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time");
     syscall(SYS_futex, &shared->attached, FUTEX_WAIT, seen, &slice, NULL, 0);
@@ -618,11 +658,13 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
     return failCreate(HEWN_INVALID_ARGUMENT, "the time to wait is negative");
   int saved = errno;
   char path[MAX_NAME + 8];
-  snprintf(path, sizeof(path), "/hewn-%s", name);
+  memcpy(path, "/hewn-", 6);
+  memcpy(path + 6, name, strlen(name) + 1);
   int64_t wait = milliseconds ? milliseconds : DEFAULT_MILLISECONDS, start = now();
   int64_t deadline = wait > INT64_MAX - start ? INT64_MAX : start + wait;
   hewn_status status = failCreate(HEWN_OK, "");
-  local_group *group = calloc(1, sizeof(local_group));
+  void *memory = mmap(NULL, sizeof(local_group), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  local_group *group = memory == MAP_FAILED ? NULL : memory;
   control *shared = group ? openControl(path, rank, num_ranks, deadline, &status) : NULL;
   if (!group)
     status = failCreate(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
@@ -634,7 +676,8 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
   if (status.code != HEWN_OK) {
     if (shared)
       munmap(shared, sizeof(control));
-    free(group);
+    if (group)
+      munmap(group, sizeof(local_group));
     return status;
   }
   hewn_communicator table = {sizeof(hewn_communicator), rank,    num_ranks, group,   allocate, release, allGather,

@@ -205,6 +205,15 @@ static void printArtifact(const json::Object &model) {
                    << (one->getString("refusal") ? ": none, " + printableOf(*one, "refusal") : "") << "\n";
   });
   const json::Object *weights = model.getObject("weights");
+  if (std::optional<int64_t> ranks = model.getInteger("ranks"); ranks && *ranks > 0) {
+    llvm::outs() << "  split over " << *ranks << " ranks";
+    const char *comma = ", of whose weights each reads: ";
+    if (weights)
+      each(*weights, "bytes_by_rank", [&](const json::Value &bytes) {
+        llvm::outs() << std::exchange(comma, ", ") << bytesText(bytes.getAsNumber().value_or(0));
+      });
+    llvm::outs() << "\n";
+  }
   if (!weights)
     return;
   std::string state = printableOf(*weights, "state");

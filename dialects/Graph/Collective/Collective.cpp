@@ -9,7 +9,7 @@ using namespace mlir;
 namespace hewn::graph {
 
 /// What ranks hand each other lies in memory as it is: no strings, and nothing below a byte.
-static bool canTravel(Type elementType) { return isOrdered(elementType) || elementType.isInteger(1); }
+bool canTravel(Type elementType) { return isOrdered(elementType) || elementType.isInteger(1); }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // The ops
@@ -17,6 +17,8 @@ static bool canTravel(Type elementType) { return isOrdered(elementType) || eleme
 
 LogicalResult AllReduceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Type type = getElementType(getX());
+  if (int64_t(getRanks()) < 1)
+    return emitOpError("adds up for no ranks");
   if (!isOrdered(type) || type.isInteger(1))
     return emitOpError("can't add elements of type ") << type;
   results.push_back({dimsOf(getX()), type});
@@ -63,9 +65,13 @@ void ReceiveOp::requireDims(Requirements &) {}
 // For passes
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Value makeAllReduce(OpBuilder &b, Location loc, Value part) {
+static SmallVector<NamedAttribute> attributesOf(OpBuilder &b, RankRange ranks) {
+  return {b.getNamedAttr("first", b.getI64IntegerAttr(ranks.first)), b.getNamedAttr("ranks", b.getI64IntegerAttr(ranks.count))};
+}
+
+Value makeAllReduce(OpBuilder &b, Location loc, Value part, RankRange ranks) {
   Type type = getElementType(part);
-  return isOrdered(type) && !type.isInteger(1) ? make<AllReduceOp>(b, loc, part) : Value();
+  return isOrdered(type) && !type.isInteger(1) ? make<AllReduceOp>(b, loc, part, attributesOf(b, ranks)) : Value();
 }
 
 /// The dims where the cut one is `blocks`, `parts` (if that is not 0) and the rest of it.
@@ -79,9 +85,10 @@ static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
   return apart;
 }
 
-Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, int64_t parts) {
+Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, RankRange ranks) {
   Composer c(b, loc);
-  Value gathered = make<AllGatherOp>(b, loc, part, b.getNamedAttr("ranks", b.getI64IntegerAttr(parts)));
+  int64_t parts = ranks.count;
+  Value gathered = make<AllGatherOp>(b, loc, part, attributesOf(b, ranks));
   if (!gathered)
     return {};
   // [parts, .., blocks, rest, ..] to [.., blocks, parts, rest, ..].

@@ -9,14 +9,21 @@
 
 namespace hewn::graph {
 
-/// The sum of `part` over all ranks; null where its elements can't be added.
-mlir::Value makeAllReduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part);
-/// The whole of which each of `parts` ranks has the part that `cut` says.
-mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut, int64_t parts);
+/// Ranks that do something together: so many from the first one on.
+struct RankRange {
+  int64_t first = 0, count = 1;
+};
+
+/// The sum of `part` over the ranks; null where its elements can't be added.
+mlir::Value makeAllReduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, RankRange ranks);
+/// The whole of which each of the ranks has the part that `cut` says.
+mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut, RankRange ranks);
 /// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
 mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, int64_t parts,
                      int64_t number);
 /// Gives `value` to another rank, and takes what another one gives, of these dims.
+/// Whether such elements can be handed to other ranks.
+bool canTravel(mlir::Type elementType);
 void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
 mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
 

@@ -12,14 +12,14 @@ def PeersResource : Resource<"::hewn::graph::PeersResource">;
 class Collective<string mnemonic, string part, string params>
     : Part<mnemonic, part, params, [], [MemoryEffects<[MemRead<PeersResource>, MemWrite<PeersResource>]>]>;
 
-def Graph_AllReduceOp : Collective<"all_reduce", "allreduce", "{}"> {
-  let summary = "The sum of x over all ranks, in the order of the ranks: the same bits on each.";
-  let arguments = (ins Tensor:$x);
+def Graph_AllReduceOp : Collective<"all_reduce", "allreduce", "{int64_t(getFirst()), int64_t(getRanks())}"> {
+  let summary = "The sum of x over `ranks` ranks from `first` on, in their order: the same bits on each.";
+  let arguments = (ins Tensor:$x, I64Attr:$first, I64Attr:$ranks);
 }
 
-def Graph_AllGatherOp : Collective<"all_gather", "allgather", "{}"> {
-  let summary = "x of all `ranks` ranks, along a new first dim.";
-  let arguments = (ins Tensor:$x, I64Attr:$ranks);
+def Graph_AllGatherOp : Collective<"all_gather", "allgather", "{int64_t(getFirst()), int64_t(getRanks())}"> {
+  let summary = "x of `ranks` ranks from `first` on, along a new first dim.";
+  let arguments = (ins Tensor:$x, I64Attr:$first, I64Attr:$ranks);
 }
 
 def Graph_SendOp : Collective<"send", "send", "{int64_t(getTo())}"> {

@@ -18,22 +18,37 @@ namespace hewn::codegen {
 
 static constexpr uint64_t kAlignment = 64;
 
+uint64_t Weights::noteRead(uint64_t offset, uint64_t bytes) {
+  if (read.size() <= reader)
+    read.resize(reader + 1);
+  read[reader].try_emplace(offset, bytes);
+  return offset;
+}
+
+uint64_t Weights::bytesOf(size_t number) const {
+  uint64_t bytes = 0;
+  if (number < read.size())
+    for (auto &[offset, own] : read[number])
+      bytes += alignTo(own, kAlignment);
+  return bytes;
+}
+
 uint64_t Weights::add(ArrayRef<char> bytes, const WeightTable *table) {
   // Programs of several machines name the same bytes: reading them again would cost more than all else.
   auto [known, isNew] = byAddress.try_emplace({bytes.data(), bytes.size()}, total);
   if (!isNew)
-    return known->second;
+    return noteRead(known->second, bytes.size());
   uint64_t hash = xxh3_64bits(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   if (table)
     table->letGo(bytes);
   std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
   for (size_t i : same)
     if (blobs[i].bytes == bytes)
-      return known->second = blobs[i].offset;
+      return noteRead(known->second = blobs[i].offset, bytes.size());
   same.push_back(blobs.size());
   blobs.push_back({bytes, total, hash, table});
   total = alignTo(total + bytes.size(), kAlignment);
-  return blobs.back().offset;
+  return noteRead(blobs.back().offset, bytes.size());
 }
 
 uint64_t Weights::add(std::string bytes) {

@@ -29,6 +29,9 @@ public:
   uint64_t add(std::string bytes);
 
   uint64_t size() const { return total; }
+  /// What is added from now on is read by this one of several who share the file; and how much each reads.
+  void setReader(size_t number) { reader = number; }
+  uint64_t bytesOf(size_t number) const;
   /// 40 hex digits of all of the content.
   std::string digest() const;
   /// The bytes alone, as `size` says.
@@ -50,7 +53,12 @@ private:
   std::deque<std::string> kept;
   llvm::DenseMap<uint64_t, std::vector<size_t>> byHash;
   llvm::DenseMap<std::pair<const char *, size_t>, uint64_t> byAddress;
+  uint64_t noteRead(uint64_t offset, uint64_t bytes);
+
   uint64_t total = 0;
+  size_t reader = 0;
+  /// By reader, the bytes at each offset.
+  std::vector<llvm::DenseMap<uint64_t, uint64_t>> read;
 };
 
 } // namespace hewn::codegen

@@ -67,6 +67,7 @@ private:
       return nullptr;
     return json::Object{{"file", weights.file.empty() ? json::Value(nullptr) : jsonText(weights.file)},
                         {"bytes", weights.bytes},
+                        {"bytes_by_rank", json::Array(interface.weightsByRank)},
                         {"digest", weights.digest}};
   }
 

@@ -77,6 +77,8 @@ struct ProgramInterface {
   std::vector<SymbolInterface> symbols;
   /// Of a model that is split over so many; 0: it is not.
   int32_t numRanks = 0;
+  /// How many bytes of the weights each reads.
+  std::vector<uint64_t> weightsByRank;
   /// Which case the symbols' values choose, and what it is.
   graph::CaseTree tree;
   std::vector<CaseInterface> cases;

@@ -63,6 +63,7 @@ private:
   CompileOptions scratch() const {
     CompileOptions options = plain();
     options.target = "host";
+    options.partition.clear();
     return options;
   }
   bool hasBound() const { return given.leastDecibels > 0 || given.largestError > 0; }

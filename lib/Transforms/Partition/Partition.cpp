@@ -18,6 +18,7 @@
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Partition/Passes.h"
 #include "lib/Transforms/Partition/Sharding.h"
+#include "lib/Transforms/Partition/Stages.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -83,8 +84,8 @@ void padContraction(graph::ContractOpInterface op, int64_t ranks) {
 /// Writes a rank's share of what was chosen.
 class Writer {
 public:
-  Writer(Block &block, const Shardings &shardings, int64_t ranks, int64_t rank)
-      : block(block), shardings(shardings), ranks(ranks), rank(rank) {}
+  Writer(Block &block, const Shardings &shardings, graph::RankRange group, int64_t rank)
+      : block(block), shardings(shardings), group(group), ranks(group.count), rank(rank - group.first) {}
 
   LogicalResult run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -129,7 +130,7 @@ private:
       replaced.push_back(op);
       return success();
     }
-    Value sum = graph::makeAllReduce(b, op->getLoc(), made);
+    Value sum = graph::makeAllReduce(b, op->getLoc(), made, group);
     if (!sum)
       return op->emitOpError("has sums that ranks can't add up: ") << graph::getElementType(result);
     result.replaceAllUsesWith(sum);
@@ -143,7 +144,7 @@ private:
       return value;
     Value &whole = wholes[value];
     if (!whole)
-      whole = graph::makeAllGather(b, value.getLoc(), part->second.value, part->second.cut, ranks);
+      whole = graph::makeAllGather(b, value.getLoc(), part->second.value, part->second.cut, group);
     return whole;
   }
 
@@ -156,6 +157,8 @@ private:
 
   Block &block;
   const Shardings &shardings;
+  graph::RankRange group;
+  /// How many, and which of them.
   int64_t ranks, rank;
   /// By the values of the program without ranks.
   DenseMap<Value, Part> parts;
@@ -168,13 +171,17 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function.getBody().hasOneBlock() || tensor < 2)
+    if (function.isExternal() || !function.getBody().hasOneBlock())
       return;
     Block &block = function.getBody().front();
+    if (stages > 1 && failed(takeStage(block, {stages, rank / tensor, tensor, rank})))
+      return signalPassFailure();
+    if (tensor < 2)
+      return;
     for (auto op : llvm::to_vector(block.getOps<graph::ContractOpInterface>()))
       padContraction(op, tensor);
     Shardings shardings = chooseShardings(block, tensor);
-    if (failed(Writer(block, shardings, tensor, rank % tensor).run()))
+    if (failed(Writer(block, shardings, {rank / tensor * tensor, tensor}, rank).run()))
       signalPassFailure();
   }
 };

@@ -24,13 +24,6 @@ constexpr double kMessageBytes = 16384;
 /// Blocks in which constants are cut at first: one, or a few things that one product makes side by side.
 constexpr int64_t kMostBlocks = 8;
 
-double bytesOf(Value value) {
-  double bytes = double(graph::elementBytes(value));
-  for (const graph::DimExpr &dim : graph::getDims(value))
-    bytes *= double(dim.constant().value_or(kAssumedExtent));
-  return bytes;
-}
-
 /// A choice that is tried: what it shares beyond what is chosen already, and what that costs.
 struct Trial {
   Shardings shared;
@@ -191,7 +184,7 @@ private:
         if (cut && isConstant(operand) && cutConstants.insert(operand).second)
           trial.saved += bytesOf(operand) * others;
         if (has && has != cut && gathered.insert(operand).second)
-          trial.moved += bytesOf(operand) * others + kMessageBytes;
+          trial.moved += gatherCost(operand);
       }
       if (std::holds_alternative<Summed>(sharding)) {
         trial.moved += 2 * bytesOf(op->getResult(0)) * others + kMessageBytes;
@@ -199,9 +192,12 @@ private:
       }
       bool readWhole = llvm::any_of(op->getResult(0).getUsers(), [&](Operation *user) { return !find(user, trial); });
       if (readWhole && gathered.insert(op->getResult(0)).second)
-        trial.moved += bytesOf(op->getResult(0)) * others + kMessageBytes;
+        trial.moved += gatherCost(op->getResult(0));
     }
   }
+
+  /// Half the bytes of a sum go to gather as much, but what is gathered is whole again: who divides the next constants pays once more.
+  double gatherCost(Value value) { return 2 * bytesOf(value) * double(ranks - 1) / double(ranks) + kMessageBytes; }
 
   Block &block;
   int64_t ranks;
@@ -211,6 +207,13 @@ private:
 };
 
 } // namespace
+
+double bytesOf(Value value) {
+  double bytes = double(graph::elementBytes(value));
+  for (const graph::DimExpr &dim : graph::getDims(value))
+    bytes *= double(dim.constant().value_or(kAssumedExtent));
+  return bytes;
+}
 
 CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {
   if (auto *shared = std::get_if<Shared>(&sharding))

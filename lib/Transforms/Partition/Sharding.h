@@ -25,6 +25,9 @@ using Sharding = std::variant<Shared, Summed>;
 /// What a rank does of each op; of those that are not in it all, as the model without ranks.
 using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
 
+/// The value's bytes, where dims that only a run knows are taken for middling ones.
+double bytesOf(mlir::Value value);
+
 /// How the op makes a rank's share.
 graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);
 

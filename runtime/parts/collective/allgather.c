@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllGather: what each rank of a model that is split has, one after another.
+// AllGather: what each of some ranks of a model that is split has, one after another. params: the first one, how many.
 #include "../element.h"
 #include "hewn/communicator.h"
 
@@ -7,11 +7,10 @@ int32_t hewn_part_allgather(hewn_context *context, const char *node, int32_t num
                             int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
-  (void)params;
   const hewn_communicator *group = hewn_rt_communicator(context);
   int64_t bytes = hewn_part_product(inputs[0].dims, 0, inputs[0].rank) * hewn_part_bytes(inputs[0].dtype);
   if (bytes == 0) // on all ranks
     return HEWN_OK;
-  int32_t code = group->all_gather(group->user, inputs[0].data, outputs[0].data, (size_t)bytes);
+  int32_t code = group->all_gather(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data, outputs[0].data, (size_t)bytes);
   return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce: the sum over the ranks of a model that is split.
+// AllReduce: the sum over ranks of a model that is split. params: the first one, how many.
 #include "../element.h"
 #include "hewn/communicator.h"
 
@@ -7,12 +7,11 @@ int32_t hewn_part_allreduce(hewn_context *context, const char *node, int32_t num
                             int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
   (void)num_inputs;
   (void)num_outputs;
-  (void)params;
   const hewn_communicator *group = hewn_rt_communicator(context);
   int64_t count = hewn_part_product(inputs[0].dims, 0, inputs[0].rank);
   if (count == 0) // on all ranks
     return HEWN_OK;
-  int32_t code = group->all_reduce(group->user, inputs[0].data, outputs[0].data, count,
+  int32_t code = group->all_reduce(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data, outputs[0].data, count,
                                    hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
   return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
 }

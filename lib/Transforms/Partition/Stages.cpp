@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stages are runs of ops as they stand in the program, each with about as many bytes of constants. Where one ends is chosen near
+// there: where the fewest bytes go on. Each rank of a stage hands on to the rank of the next ones that has its place.
+//
+// Ranks meet in one order, that of the ops which make what is handed on, then that of the program's results: whoever waits does so for one
+// who comes to it first, so that none waits for ever.
+#include "lib/Transforms/Partition/Stages.h"
+#include "dialects/Graph/Collective/Collective.h"
+#include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Partition/Sharding.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace hewn::partition {
+
+namespace {
+
+/// How far a stage's end may be from where its share of the constants ends, as a part of all of them.
+constexpr double kSlack = 0.02;
+
+class Stages {
+public:
+  Stages(Block &block, const Stage &stage) : block(block), own(stage) {}
+
+  LogicalResult run() {
+    for (Operation &op : block.without_terminator())
+      if (!isa<graph::ConstantOp>(op))
+        ops.push_back(&op);
+    if (failed(check()))
+      return failure();
+    divide();
+    handOver();
+    handOut();
+    for (Operation *op : llvm::reverse(ops))
+      if (stageOf[op] != own.number)
+        op->erase();
+    return success();
+  }
+
+private:
+  /// What one stage tells by symbols, others would have to be told.
+  LogicalResult check() {
+    if (int64_t(ops.size()) < own.count)
+      return block.getParentOp()->emitError("the model has too few ops for ") << own.count << " stages";
+    for (Operation *op : ops) {
+      bool tells = op->walk([](Operation *inner) {
+                       if (isa<graph::ReadSymbolOp>(inner))
+                         return WalkResult::interrupt();
+                       auto part = dyn_cast<graph::PartOpInterface>(inner);
+                       return part && !part.getDefinedSymbols().empty() ? WalkResult::interrupt() : WalkResult::advance();
+                     }).wasInterrupted();
+      if (tells)
+        return op->emitError("has sizes that only a run tells, and such a model can't be taken apart in stages");
+    }
+    return success();
+  }
+
+  /// The values from elsewhere in the block that the op reads, those that are in it too.
+  static SetVector<Value> readBy(Operation *op) {
+    SetVector<Value> read;
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (operand.getParentBlock() == op->getBlock())
+          read.insert(operand);
+    });
+    return read;
+  }
+
+  void divide() {
+    // Bytes of constants that are read up to each op, and bytes of values that go on behind it.
+    SmallVector<double> constants, crossing(ops.size());
+    DenseMap<Operation *, size_t> place;
+    DenseSet<Value> seen;
+    DenseMap<Value, size_t> last;
+    double total = 0;
+    for (auto [i, op] : llvm::enumerate(ops)) {
+      place[op] = i;
+      for (Value value : readBy(op)) {
+        Operation *maker = value.getDefiningOp();
+        if (!maker)
+          continue;
+        if (isa<graph::ConstantOp>(maker))
+          total += seen.insert(value).second ? bytesOf(value) : 0;
+        else
+          last[value] = i;
+      }
+      constants.push_back(total);
+    }
+    for (auto &[value, end] : last)
+      for (size_t i = place[value.getDefiningOp()]; i < end; ++i)
+        crossing[i] += bytesOf(value);
+    SmallVector<size_t> ends; // the last op of each stage
+    for (int64_t s = 1; s < own.count; ++s) {
+      double wanted = total * double(s) / double(own.count);
+      size_t from = ends.empty() ? 0 : ends.back() + 1, until = ops.size() - size_t(own.count - s); // one op a stage at least
+      size_t best = from;
+      auto off = [&](size_t i) { return std::max(0.0, std::abs(constants[i] - wanted) - kSlack * total); };
+      for (size_t i = from; i < until; ++i)
+        if (std::pair(off(i), crossing[i]) < std::pair(off(best), crossing[best]))
+          best = i;
+      ends.push_back(best);
+    }
+    for (auto [i, op] : llvm::enumerate(ops))
+      stageOf[op] = llvm::lower_bound(ends, i) - ends.begin();
+  }
+
+  /// The rank of another stage that has the place of this one.
+  int64_t rankIn(int64_t stage) const { return stage * own.ranks + own.rank % own.ranks; }
+
+  Value receive(OpBuilder &b, Value value, int64_t stage) {
+    return graph::makeReceive(b, value.getLoc(), graph::getDims(value), graph::getElementType(value), rankIn(stage));
+  }
+
+  /// Sends behind what makes a value, receives in front of the stage's first op.
+  void handOver() {
+    auto first = llvm::find_if(ops, [&](Operation *op) { return stageOf[op] == own.number; });
+    OpBuilder receiver(*first);
+    for (Operation *op : ops) {
+      int64_t from = stageOf[op];
+      OpBuilder sender(op->getContext());
+      sender.setInsertionPointAfter(op);
+      for (Value value : op->getResults()) {
+        SetVector<int64_t> readers;
+        for (Operation *user : value.getUsers())
+          if (Operation *reader = block.findAncestorOpInBlock(*user); !reader->hasTrait<OpTrait::IsTerminator>())
+            readers.insert(stageOf[reader]);
+        SmallVector<int64_t> stages = readers.takeVector();
+        llvm::sort(stages);
+        for (int64_t to : stages)
+          if (to != from && from == own.number)
+            graph::makeSend(sender, value.getLoc(), value, rankIn(to));
+        if (from != own.number && llvm::is_contained(stages, own.number))
+          received[value] = receive(receiver, value, from);
+      }
+    }
+    for (Operation *op : ops)
+      if (stageOf[op] == own.number)
+        op->walk([&](Operation *inner) {
+          for (OpOperand &operand : inner->getOpOperands())
+            if (auto value = received.find(operand.get()); value != received.end())
+              operand.set(value->second);
+        });
+  }
+
+  /// All ranks have all results.
+  void handOut() {
+    Operation *end = block.getTerminator();
+    OpBuilder b(end);
+    DenseMap<Value, Value> had;
+    for (OpOperand &result : end->getOpOperands()) {
+      Value value = result.get();
+      Operation *maker = value.getDefiningOp();
+      if (!maker || !stageOf.contains(maker))
+        continue;
+      int64_t from = stageOf[maker];
+      if (from != own.number && !had.contains(value))
+        had[value] = receive(b, value, from);
+      if (from == own.number && had.try_emplace(value, value).second)
+        for (int64_t to = 0; to < own.count; ++to)
+          if (to != from)
+            graph::makeSend(b, value.getLoc(), value, rankIn(to));
+      result.set(had[value]);
+    }
+  }
+
+  Block &block;
+  Stage own;
+  /// All but constants, which lie where they are read.
+  SmallVector<Operation *> ops;
+  DenseMap<Operation *, int64_t> stageOf;
+  DenseMap<Value, Value> received;
+};
+
+} // namespace
+
+LogicalResult takeStage(Block &block, const Stage &stage) { return Stages(block, stage).run(); }
+
+} // namespace hewn::partition

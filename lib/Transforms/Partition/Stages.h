@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model in stages, one after another, each on ranks of its own.
+#ifndef HEWN_LIB_TRANSFORMS_PARTITION_STAGES_H
+#define HEWN_LIB_TRANSFORMS_PARTITION_STAGES_H
+
+#include "mlir/IR/Block.h"
+
+namespace hewn::partition {
+
+/// One of several stages, and how many ranks each has; `rank` is the one that the program is for.
+struct Stage {
+  int64_t count, number, ranks, rank;
+};
+
+/// Leaves of the program what the stage does, with what it receives from the ones before and sends to those behind, rank by rank; results of
+/// the program go to all. Fails, after an error, where the model can't be taken apart so.
+llvm::LogicalResult takeStage(mlir::Block &block, const Stage &stage);
+
+} // namespace hewn::partition
+
+#endif

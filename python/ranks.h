@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Communicators of Python: objects that hand bytes to other ranks (hewn/_ranks.py says which functions they have), and the runtime's own.
+#ifndef HEWN_PYTHON_RANKS_H
+#define HEWN_PYTHON_RANKS_H
+
+#include "hewn/communicator.h"
+
+#include <nanobind/nanobind.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace hewn::python {
+
+namespace nb = nanobind;
+
+/// A table whose functions are the methods of a Python object. Called from a run, which has let go of Python's lock.
+class ObjectRanks {
+public:
+  explicit ObjectRanks(nb::object given) : object(std::move(given)) {
+    table = {sizeof(table), nb::cast<int32_t>(object.attr("rank")), nb::cast<int32_t>(object.attr("num_ranks")), this,
+             allocate,      release,     allGather,   allReduce,     send, receive, abandon, message, destroy};
+  }
+  hewn_communicator table;
+
+private:
+  static nb::object view(const void *data, size_t bytes, int flags) {
+    return nb::steal(PyMemoryView_FromMemory(static_cast<char *>(const_cast<void *>(data)), Py_ssize_t(bytes), flags));
+  }
+
+  template <typename Call> int32_t guarded(Call call) {
+    nb::gil_scoped_acquire lock;
+    try {
+      call();
+      return HEWN_OK;
+    } catch (nb::python_error &error) {
+      text = error.what();
+    } catch (const std::exception &error) {
+      text = error.what();
+    }
+    return HEWN_PEER_FAILED;
+  }
+
+  static void *allocate(void *, size_t bytes) {
+    void *memory = nullptr;
+    return posix_memalign(&memory, 64, bytes ? bytes : 1) == 0 ? memory : nullptr;
+  }
+  static void release(void *, void *memory) { std::free(memory); }
+
+  static int32_t allGather(void *user, int32_t first, int32_t ranks, const void *mine, void *all, size_t bytes) {
+    auto *self = static_cast<ObjectRanks *>(user);
+    return self->guarded([&] {
+      self->object.attr("all_gather")(first, ranks, view(mine, bytes, PyBUF_READ),
+                                      view(all, bytes * size_t(ranks), PyBUF_WRITE));
+    });
+  }
+
+  /// All addends, some at a time, added in the order of the ranks.
+  static int32_t allReduce(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
+                           DLDataType type) {
+    constexpr int64_t most = 1 << 18;
+    std::vector<char> pieces;
+    size_t element = type.bits / 8;
+    for (int64_t at = 0; at < count; at += most) {
+      int64_t part = std::min(most, count - at);
+      size_t bytes = size_t(part) * element;
+      pieces.resize(bytes * size_t(ranks));
+      const char *from = static_cast<const char *>(mine) + size_t(at) * element;
+      if (int32_t code = allGather(user, first, ranks, from, pieces.data(), bytes); code != HEWN_OK)
+        return code;
+      for (int32_t r = 1; r < ranks; ++r)
+        if (int32_t code = hewn_communicator_add(pieces.data(), pieces.data() + bytes * size_t(r), part, type);
+            code != HEWN_OK)
+          return code;
+      std::memcpy(static_cast<char *>(sum) + size_t(at) * element, pieces.data(), bytes);
+    }
+    return HEWN_OK;
+  }
+
+  static int32_t send(void *user, int32_t to, const void *data, size_t bytes) {
+    auto *self = static_cast<ObjectRanks *>(user);
+    return self->guarded([&] { self->object.attr("send")(to, view(data, bytes, PyBUF_READ)); });
+  }
+  static int32_t receive(void *user, int32_t from, void *data, size_t bytes) {
+    auto *self = static_cast<ObjectRanks *>(user);
+    return self->guarded([&] { self->object.attr("receive")(from, view(data, bytes, PyBUF_WRITE)); });
+  }
+  static void abandon(void *, const char *) {}
+  static const char *message(void *user) { return static_cast<ObjectRanks *>(user)->text.c_str(); }
+  static void destroy(void *) {}
+
+  nb::object object;
+  std::string text;
+};
+
+/// Processes of one machine, by the runtime's shared memory.
+class LocalRanks {
+public:
+  LocalRanks(const std::string &name, int32_t rank, int32_t ranks, double seconds) {
+    hewn_status status;
+    {
+      nb::gil_scoped_release unlocked;
+      status = hewn_local_communicator_create(name.c_str(), rank, ranks, int64_t(seconds * 1000), &table);
+    }
+    if (status.code != HEWN_OK)
+      throw std::runtime_error(status.message);
+  }
+  LocalRanks(const LocalRanks &) = delete;
+  ~LocalRanks() { hewn_communicator_destroy(table); }
+  int32_t rank() const { return table->rank; }
+  int32_t ranks() const { return table->num_ranks; }
+  hewn_communicator *table = nullptr;
+};
+
+} // namespace hewn::python
+
+#endif

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models to split, and the processes that run them."""
+
+import os
+import shutil
+import subprocess
+import uuid
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TOOLS = os.environ.get("HEWN_TOOLS", "")
+
+
+class Build:
+    """Makes a model node by node; weights are drawn."""
+
+    def __init__(self, seed=0):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.constants, self.inputs, self.feeds = [], [], [], {}
+
+    def input(self, name, shape, feed):
+        kind = helper.np_dtype_to_tensor_dtype(feed.dtype)
+        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self.feeds[name] = feed
+        return name
+
+    def weight(self, *shape):
+        return self.constant((self.random.standard_normal(shape) / np.sqrt(shape[-2] if len(shape) > 1 else 4)).astype(np.float32))
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def __call__(self, op, *inputs, outputs=1, **attributes):
+        names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, list(inputs), names, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def ints(self, *values):
+        return self.constant(np.array(values, np.int64))
+
+    def model(self, *outputs):
+        infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+        graph = helper.make_graph(self.nodes, "split", self.inputs, infos, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), self.feeds
+
+
+def draw(b, *shape):
+    return b.random.standard_normal(shape).astype(np.float32)
+
+
+def mlp(rows="n"):
+    b = Build()
+    x = b.input("x", [rows, 64], draw(b, 5, 64))
+    for width in (96, 64, 10):
+        x = b("Relu", b("Add", b("MatMul", x, b.weight(96 if width == 64 else 64, width)), b.weight(width)))
+    return b.model(x)
+
+
+def norm(b, x, width):
+    mean = b("ReduceMean", x, b.ints(-1))
+    away = b("Sub", x, mean)
+    spread = b("Sqrt", b("Add", b("ReduceMean", b("Mul", away, away), b.ints(-1)), b.constant(np.float32(1e-5))))
+    return b("Add", b("Mul", b("Div", away, spread), b.weight(width)), b.weight(width))
+
+
+def attention(heads=4, fused=False, masked=True, key_heads=None):
+    """Two layers of a transformer, queries, keys and values by one product or by three, and the words that it starts and ends with."""
+    b = Build()
+    width, size, words = heads * 16, 16, 101
+    key_heads = key_heads or heads
+    ids = b.input("ids", ["batch", "seq"], b.random.integers(0, words, (2, 7)))
+    if masked:
+        keep = np.ones((2, 7), np.float32)
+        keep[1, 4:] = 0
+        mask = b.input("mask", ["batch", "seq"], keep)
+        hidden = b("Mul", b("Sub", b.constant(np.float32(1)), b("Unsqueeze", mask, b.ints(1, 2))), b.constant(np.float32(-1e4)))
+    table = b.weight(words, width)
+    x = b("Gather", table, ids)
+
+    def by_heads(value, count):
+        return b("Transpose", b("Reshape", value, b.ints(0, 0, count, size)), perm=[0, 2, 1, 3])
+
+    for _ in range(2):
+        n = norm(b, x, width)
+        if fused:
+            three = b("Add", b("MatMul", n, b.weight(width, 3 * width)), b.weight(3 * width))
+            q, k, v = b("Split", three, outputs=3, axis=-1, num_outputs=3)
+        else:
+            q = b("Add", b("MatMul", n, b.weight(width, width)), b.weight(width))
+            k = b("MatMul", n, b.weight(width, key_heads * size))
+            v = b("MatMul", n, b.weight(width, key_heads * size))
+        q, k, v = by_heads(q, heads), by_heads(k, key_heads), by_heads(v, key_heads)
+        if key_heads != heads:  # each is that of several queries
+            k, v = (
+                b(
+                    "Reshape",
+                    b("Expand", b("Unsqueeze", t, b.ints(2)), b.ints(1, 1, heads // key_heads, 1, 1)),
+                    b.ints(0, heads, -1, size),
+                )
+                for t in (k, v)
+            )
+        scores = b("Mul", b("MatMul", q, b("Transpose", k, perm=[0, 1, 3, 2])), b.constant(np.float32(0.25)))
+        weights = b("Softmax", b("Add", scores, hidden) if masked else scores, axis=-1)
+        seen = b("Reshape", b("Transpose", b("MatMul", weights, v), perm=[0, 2, 1, 3]), b.ints(0, 0, width))
+        x = b("Add", x, b("MatMul", seen, b.weight(width, width)))
+        wide = b("MatMul", norm(b, x, width), b.weight(width, 4 * width))
+        x = b("Add", x, b("MatMul", b("Mul", wide, b("Sigmoid", wide)), b.weight(4 * width, width)))
+    return b.model(b("MatMul", x, b("Transpose", table, perm=[1, 0])))
+
+
+def convolutions():
+    b = Build()
+    x = b.input("x", ["n", 3, 20, 20], draw(b, 2, 3, 20, 20))
+
+    def conv(value, inside, outside, kernel, **attributes):
+        return b(
+            "Conv",
+            value,
+            b.weight(outside, inside, kernel, kernel),
+            b.weight(outside),
+            pads=[kernel // 2] * 4,
+            **attributes,
+        )
+
+    x = b("MaxPool", b("Relu", conv(x, 3, 32, 7, strides=[2, 2])), kernel_shape=[3, 3], strides=[2, 2])
+    for _ in range(2):
+        y = b("Relu", conv(x, 32, 32, 3))
+        x = b("Relu", b("Add", x, conv(y, 32, 32, 1)))
+    x = b("Relu", conv(x, 32, 32, 3, group=32))
+    return b.model(b("MatMul", b("Flatten", b("GlobalAveragePool", x)), b.weight(32, 10)))
+
+
+def recurrent():
+    b = Build()
+    x = b.input("x", [6, 2, 32], draw(b, 6, 2, 32))
+    y = b("LSTM", x, b.weight(1, 128, 32), b.weight(1, 128, 32), outputs=1, hidden_size=32)
+    flat = b("Reshape", y, b.ints(6, 2, 32))
+    return b.model(b("MatMul", flat, b.weight(32, 48)), flat)
+
+
+def control():
+    """What stands in a branch reads values of both sides."""
+    b = Build()
+    x = b.input("x", ["n", 64], draw(b, 3, 64))
+    h = b("MatMul", x, b.weight(64, 128))
+    inside = [
+        helper.make_graph(
+            [helper.make_node(op, [h], [f"r_{op}"])], op, [], [helper.make_tensor_value_info(f"r_{op}", 1, None)]
+        )
+        for op in ("Tanh", "Neg")
+    ]
+    total = b("Greater", b("ReduceSum", x, keepdims=0), b.constant(np.float32(0)))
+    chosen = b("If", total, then_branch=inside[0], else_branch=inside[1])
+    return b.model(b("MatMul", chosen, b.weight(128, 64)), h)
+
+
+MODELS = {
+    "mlp": mlp,
+    "mlp-fixed": lambda: mlp(5),
+    "attention": attention,
+    "attention-fused": lambda: attention(fused=True, masked=False),
+    "attention-6": lambda: attention(heads=6),
+    "attention-groups": lambda: attention(heads=8, key_heads=2),
+    "convolutions": convolutions,
+    "recurrent": recurrent,
+    "control": control,
+}
+
+
+def hewn_command(*arguments):
+    return [os.path.join(TOOLS, "hewn") if TOOLS else "hewn", *map(str, arguments)]
+
+
+def split(model, partition, folder):
+    """The library of a model over ranks."""
+    source, library = folder / "model.onnx", folder / "libsplit.so"
+    source.write_bytes(model.SerializeToString())
+    subprocess.run(
+        hewn_command("compile", source, "--partition", partition, "-o", library, "--quiet"), check=True, timeout=300
+    )
+    return library
+
+
+def whole(model, feeds):
+    return hewn.compile(model).run(feeds)
+
+
+def run_split(library, feeds, folder, launcher=(), environment=None):
+    """What rank 0 writes."""
+    given = folder / "given.npz"
+    np.savez(given, **feeds)
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    done = subprocess.run(
+        [*launcher, *hewn_command("run", library, "--input", given, "--output-dir", out)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {path.stem: np.load(path) for path in out.iterdir()}
+
+
+def group_name():
+    return f"test-{uuid.uuid4().hex}"
+
+
+def launchers():
+    """MPI's, by name; those that are not here are skipped with the reason."""
+    for name, extra in (("openmpi", ["--allow-run-as-root", "--oversubscribe"]), ("mpich", [])):
+        program = shutil.which(f"mpirun.{name}")
+        library = os.path.join(TOOLS, "..", "lib", f"libhewn_{name}.so")
+        why = "" if program else f"there is no mpirun.{name}"
+        if program and not os.path.exists(library):
+            why = f"hewn was built without {name}"
+        yield pytest.param((program, *extra), id=name, marks=[pytest.mark.skip(reason=why)] if why else [])

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever becomes of one rank, the others end with a status, and in time."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import hewn
+import numpy as np
+import pytest
+from split import MODELS, group_name, hewn_command, split
+
+pytestmark = pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="ranks are processes of their own, not emulated")
+SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return split(MODELS["mlp"]()[0], "tensor=2", tmp_path_factory.mktemp("split"))
+
+
+def rank_main(library, name, rank, rows, runs, timeout, wait, answers):
+    """Runs and says what came of it; rank 1 waits before its last run."""
+    try:
+        module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, 2, timeout=timeout))
+        answers.put((rank, "loaded"))
+        for turn in range(runs):
+            if rank == 1 and turn == runs - 1:
+                time.sleep(wait)
+            module.run({"x": np.ones((rows, 64), np.float32)})
+        answers.put((rank, "done"))
+    except (hewn.RunError, RuntimeError) as error:
+        answers.put((rank, str(error)))
+
+
+class Pair:
+    """Two ranks at once: `own` are what is not the same for both."""
+
+    def __init__(self, libraries, rows=(3, 3), timeout=10.0, wait=0.0, runs=1):
+        spawn = multiprocessing.get_context("spawn")
+        self.answers, name = spawn.Queue(), group_name()
+        self.ranks = [
+            spawn.Process(
+                target=rank_main,
+                args=(libraries[r], name, r, rows[r], runs, timeout, wait, self.answers),
+            )
+            for r in range(2)
+        ]
+        for process in self.ranks:
+            process.start()
+
+    def hear(self):
+        return self.answers.get(timeout=60)
+
+    def hear_loaded(self):
+        assert sorted((self.hear(), self.hear())) == [(0, "loaded"), (1, "loaded")]
+
+    def end(self):
+        for process in self.ranks:
+            process.join(SECONDS)
+            assert process.exitcode is not None
+
+
+def test_a_rank_is_killed(library):
+    pair = Pair([library, library], wait=60, timeout=60)
+    pair.hear_loaded()
+    begin = time.monotonic()
+    os.kill(pair.ranks[1].pid, signal.SIGKILL)
+    rank, said = pair.hear()
+    assert rank == 0 and "rank 1 is gone" in said
+    assert time.monotonic() - begin < SECONDS
+    pair.end()
+
+
+def test_a_rank_is_slow(library):
+    pair = Pair([library, library], wait=8, timeout=1.5)
+    pair.hear_loaded()
+    said = dict([pair.hear(), pair.hear()])
+    assert "rank 1 has not come within 1500 ms" in said[0]
+    assert "rank 1" in said[1]
+    pair.end()
+
+
+def test_a_rank_runs_another_artifact(library, tmp_path):
+    other = split(MODELS["mlp-fixed"]()[0], "tensor=2", tmp_path)
+    pair = Pair([library, other])
+    said = dict([pair.hear(), pair.hear()])
+    assert "rank 1 runs another artifact" in said[0] and "rank 0 runs another artifact" in said[1]
+    pair.end()
+
+
+def test_ranks_have_inputs_of_other_shapes(library):
+    pair = Pair([library, library], rows=(3, 4))
+    pair.hear_loaded()
+    for _, said in (pair.hear(), pair.hear()):
+        assert "were they given inputs of other shapes" in said
+    pair.end()
+
+
+def test_a_split_model_alone(library):
+    with pytest.raises(hewn.RunError, match="split over 2 ranks"):
+        hewn.load(library)
+    with pytest.raises(hewn.RunError, match="split over 2 ranks, and the communicator has 1"):
+        hewn.load(library, communicator=hewn.LocalRanks(group_name(), 0, 1))
+    with pytest.raises(TypeError, match="none"):
+        hewn.load(library, communicator=3)
+    with pytest.raises(RuntimeError, match="letters, digits"):
+        hewn.LocalRanks("a/b", 0, 1)
+    with pytest.raises(RuntimeError, match="not all ranks of the group have come"):
+        hewn.LocalRanks(group_name(), 0, 2, timeout=0.1)
+
+
+def test_a_communicator_for_a_model_that_is_not_split(tmp_path):
+    hewn.compile(MODELS["mlp"]()[0], output=tmp_path / "one.so").close()
+    with pytest.raises(hewn.RunError, match="this one is not"):
+        hewn.load(tmp_path / "one.so", communicator=hewn.LocalRanks(group_name(), 0, 1))
+
+
+def compile_says(tmp_path, partition, *flags, model="mlp"):
+    source = tmp_path / "model.onnx"
+    source.write_bytes(MODELS[model]()[0].SerializeToString())
+    done = subprocess.run(
+        hewn_command("compile", source, "--partition", partition, "-o", tmp_path / "m.so", *flags),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "partition, why",
+    [
+        ("tensor", "no number of ranks"),
+        ("tensor=0", "no number of ranks"),
+        ("tensor=x", "no number of ranks"),
+        ("data=2", "there are tensor=N and pipeline=N"),
+        ("tensor=2,tensor=2", "'tensor' is there twice"),
+        ("tensor=65", "from 1 to 64"),
+        ("tensor=16,pipeline=16", "makes 256 ranks"),
+        ("pipeline=64", "too few ops for 64 stages"),
+    ],
+)
+def test_partitions_that_are_none(partition, why, tmp_path):
+    assert why in compile_says(tmp_path, partition)
+
+
+def test_a_gpu_has_no_ranks(tmp_path):
+    assert "is a GPU" in compile_says(tmp_path, "tensor=2", "--target=sm_90a")
+
+
+@pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="there is no mpirun.openmpi")
+def test_another_number_of_processes(library, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.ones((3, 64), np.float32))
+    launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "3"]
+    done = subprocess.run(
+        [*launcher, *hewn_command("run", library, "--input", tmp_path / "x.npz")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "MPI has started 3 processes: mpirun -n 2" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="there is no mpirun.openmpi")
+def test_a_rank_of_mpi_is_killed(library, tmp_path):
+    """MPI ends the others; nothing is left waiting."""
+    np.savez(tmp_path / "x.npz", x=np.ones((3, 64), np.float32))
+    launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+    with subprocess.Popen(
+        [*launcher, *hewn_command("bench", library, "--input", tmp_path / "x.npz", "--seconds", "60")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as running:
+        children, deadline = [], time.monotonic() + 30
+        while len(children) < 2 and time.monotonic() < deadline:
+            time.sleep(0.3)
+            told = subprocess.run(["ps", "-o", "pid=", "--ppid", str(running.pid)], capture_output=True, text=True, check=False)
+            children = told.stdout.split()
+        time.sleep(1.5)
+        begin = time.monotonic()
+        os.kill(int(children[1]), signal.SIGKILL)
+        assert running.wait(SECONDS) != 0
+        assert time.monotonic() - begin < SECONDS

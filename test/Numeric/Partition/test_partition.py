@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ranks give together is what one gives."""
+
+import json
+import multiprocessing
+import os
+import subprocess
+
+import hewn
+import numpy as np
+import pytest
+from split import MODELS, group_name, hewn_command, launchers, run_split, split, whole
+
+pytestmark = pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="ranks are processes of their own, not emulated")
+
+
+def check(got, want):
+    assert set(got) == set(want)
+    for name, value in want.items():
+        assert got[name].dtype == value.dtype and got[name].shape == value.shape
+        np.testing.assert_allclose(got[name], value, rtol=2e-5, atol=2e-5 * np.abs(value).max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("partition", ["tensor=2", "pipeline=2"])
+def test_ranks_give_what_one_gives(name, partition, tmp_path):
+    model, feeds = MODELS[name]()
+    check(run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+@pytest.mark.parametrize(
+    "name, partition",
+    [
+        ("attention", "tensor=4"),
+        ("attention-6", "tensor=3"),
+        ("attention", "pipeline=3"),
+        ("attention-fused", "tensor=2,pipeline=2"),
+        ("convolutions", "tensor=4"),
+        ("mlp", "tensor=3,pipeline=2"),
+        ("mlp", "pipeline=4"),
+    ],
+)
+def test_more_ranks(name, partition, tmp_path):
+    model, feeds = MODELS[name]()
+    check(run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+@pytest.mark.parametrize("launcher", launchers())
+@pytest.mark.parametrize("two_sided", ["0", "1"])
+@pytest.mark.parametrize("partition, ranks", [("tensor=2", 2), ("tensor=2,pipeline=2", 4)])
+def test_by_mpi(launcher, two_sided, partition, ranks, tmp_path):
+    model, feeds = MODELS["attention"]()
+    library = split(model, partition, tmp_path)
+    got = run_split(library, feeds, tmp_path, [*launcher, "-n", str(ranks)], {"HEWN_MPI_TWO_SIDED": two_sided})
+    check(got, whole(model, feeds))
+
+
+def graph_of(model, partition, folder):
+    source = folder / "model.onnx"
+    source.write_bytes(model.SerializeToString())
+    return subprocess.run(
+        hewn_command("compile", source, "--partition", partition, "--emit=graph"),
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    ).stdout
+
+
+def test_a_layer_of_a_transformer_takes_two_sums(tmp_path):
+    model, _ = MODELS["attention"]()
+    text = graph_of(model, "tensor=2", tmp_path)
+    assert text.count("graph.all_reduce") == 2 * 2 * 2  # layers, in each the attention and what follows it, ranks
+    assert text.count("graph.all_gather") == 2 * 2  # the words at the beginning and at the end
+
+
+def test_a_rank_has_its_part_of_the_weights(tmp_path):
+    model, _ = MODELS["attention"]()
+    library = split(model, "tensor=2", tmp_path)
+    told = json.loads(
+        subprocess.run(hewn_command("info", library, "--json"), check=True, capture_output=True, text=True).stdout
+    )
+    told = told["models"][0]
+    assert told["ranks"] == 2
+    alone = sum(np.prod(t.dims) * 4 for t in model.graph.initializer if t.data_type == 1)
+    for own in told["weights"]["bytes_by_rank"]:
+        assert own <= alone / 2 * 1.10  # of a model as small as this, what ranks do not share weighs more
+
+
+def one_rank(library, name, rank, feeds, runs, answers):
+    module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, 2, timeout=60))
+    for scale in range(1, runs + 1):
+        answers.put((rank, scale, module.run({key: value * scale for key, value in feeds.items()})))
+
+
+def test_from_python(tmp_path):
+    model, feeds = MODELS["mlp"]()
+    library, name = split(model, "tensor=2", tmp_path), group_name()
+    spawn = multiprocessing.get_context("spawn")
+    answers = spawn.Queue()
+    ranks = [spawn.Process(target=one_rank, args=(library, name, r, feeds, 3, answers)) for r in range(2)]
+    for process in ranks:
+        process.start()
+    got = [answers.get(timeout=60) for _ in range(6)]
+    for process in ranks:
+        process.join(60)
+        assert process.exitcode == 0
+    for _, scale, outputs in got:
+        check(outputs, whole(model, {key: value * scale for key, value in feeds.items()}))
+
+
+class Queues:
+    """Ranks that hand each other bytes by queues: a communicator of the user's own."""
+
+    def __init__(self, rank, num_ranks, lines):
+        self.rank, self.num_ranks, self._lines = rank, num_ranks, lines
+
+    def send(self, to, data):
+        self._lines[self.rank, to].put(bytes(data))
+
+    def receive(self, source, data):
+        data[:] = self._lines[source, self.rank].get(timeout=60)
+
+    def all_gather(self, first, ranks, mine, all):
+        size = len(mine)
+        for r in range(first, first + ranks):
+            if r != self.rank:
+                self.send(r, mine)
+        for r in range(first, first + ranks):
+            place = all[(r - first) * size : (r - first + 1) * size]
+            if r == self.rank:
+                place[:] = mine
+            else:
+                self.receive(r, place)
+
+
+def queued_rank(library, rank, ranks, lines, feeds, answers):
+    module = hewn.load(library, communicator=Queues(rank, ranks, lines))
+    answers.put(module.run(feeds))
+
+
+@pytest.mark.parametrize("partition, ranks", [("tensor=2", 2), ("tensor=2,pipeline=2", 4)])
+def test_a_communicator_of_ones_own(partition, ranks, tmp_path):
+    model, feeds = MODELS["mlp"]()
+    library = split(model, partition, tmp_path)
+    spawn = multiprocessing.get_context("spawn")
+    lines = {(a, b): spawn.Queue() for a in range(ranks) for b in range(ranks) if a != b}
+    answers = spawn.Queue()
+    started = [
+        spawn.Process(target=queued_rank, args=(library, r, ranks, lines, feeds, answers)) for r in range(ranks)
+    ]
+    for process in started:
+        process.start()
+    for _ in started:
+        check(answers.get(timeout=60), whole(model, feeds))
+    for process in started:
+        process.join(60)
+        assert process.exitcode == 0
