@@ -181,7 +181,7 @@ private:
       CutForm form = formOf(op, sharding, ranks);
       for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands)) {
         std::optional<Cut> has = cutOf(operand, trial);
-        if (cut && isConstant(operand) && cutConstants.insert(operand).second)
+        if (cut && isConstant(operand) && !constant.contains(op) && cutConstants.insert(operand).second)
           trial.saved += bytesOf(operand) * others;
         if (has && has != cut && gathered.insert(operand).second)
           trial.moved += gatherCost(operand);

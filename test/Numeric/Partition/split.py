@@ -68,10 +68,10 @@ def norm(b, x, width):
     return b("Add", b("Mul", b("Div", away, spread), b.weight(width)), b.weight(width))
 
 
-def attention(heads=4, fused=False, masked=True, key_heads=None):
+def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
     """Two layers of a transformer, queries, keys and values by one product or by three, and the words that it starts and ends with."""
     b = Build()
-    width, size, words = heads * 16, 16, 101
+    width, size = heads * 16, 16
     key_heads = key_heads or heads
     ids = b.input("ids", ["batch", "seq"], b.random.integers(0, words, (2, 7)))
     if masked:
@@ -118,6 +118,7 @@ def convolutions():
     x = b.input("x", ["n", 3, 20, 20], draw(b, 2, 3, 20, 20))
 
     def conv(value, inside, outside, kernel, **attributes):
+        inside //= attributes.get("group", 1)
         return b(
             "Conv",
             value,
@@ -163,7 +164,7 @@ MODELS = {
     "mlp": mlp,
     "mlp-fixed": lambda: mlp(5),
     "attention": attention,
-    "attention-fused": lambda: attention(fused=True, masked=False),
+    "attention-fused": lambda: attention(fused=True, masked=False, words=101),
     "attention-6": lambda: attention(heads=6),
     "attention-groups": lambda: attention(heads=8, key_heads=2),
     "convolutions": convolutions,

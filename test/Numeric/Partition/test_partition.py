@@ -45,7 +45,7 @@ def test_more_ranks(name, partition, tmp_path):
     check(run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds))
 
 
-@pytest.mark.parametrize("launcher", launchers())
+@pytest.mark.parametrize("launcher", list(launchers()))
 @pytest.mark.parametrize("two_sided", ["0", "1"])
 @pytest.mark.parametrize("partition, ranks", [("tensor=2", 2), ("tensor=2,pipeline=2", 4)])
 def test_by_mpi(launcher, two_sided, partition, ranks, tmp_path):
