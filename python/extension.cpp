@@ -527,8 +527,8 @@ NB_MODULE(_hewn, m) {
       .def_prop_ro("rank", &hewn::python::LocalRanks::rank)
       .def_prop_ro("num_ranks", &hewn::python::LocalRanks::ranks);
   nb::class_<Model>(m, "Model")
-      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool, nb::object>(), nb::arg("path"), nb::arg("threads"),
-           nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"),
+      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool, nb::object>(), nb::arg("path"),
+           nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"),
            nb::arg("communicator").none() = nb::none())
       .def_prop_ro("ranks", &Model::numRanks)
       .def_prop_ro("name", &Model::name)

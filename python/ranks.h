@@ -20,8 +20,19 @@ namespace nb = nanobind;
 class ObjectRanks {
 public:
   explicit ObjectRanks(nb::object given) : object(std::move(given)) {
-    table = {sizeof(table), nb::cast<int32_t>(object.attr("rank")), nb::cast<int32_t>(object.attr("num_ranks")), this,
-             allocate,      release,     allGather,   allReduce,     send, receive, abandon, message, destroy};
+    table = {sizeof(table),
+             nb::cast<int32_t>(object.attr("rank")),
+             nb::cast<int32_t>(object.attr("num_ranks")),
+             this,
+             allocate,
+             release,
+             allGather,
+             allReduce,
+             send,
+             receive,
+             abandon,
+             message,
+             destroy};
   }
   hewn_communicator table;
 

@@ -129,7 +129,8 @@ static void releaseArena(hewn_context *context) {
 }
 
 int32_t hewn_context_grow(hewn_context *context) {
-  int64_t need = context->communicator ? hewn_ranks_arena_bytes(context) : context->variant->arena_bytes(context->symbols);
+  int64_t need =
+      context->communicator ? hewn_ranks_arena_bytes(context) : context->variant->arena_bytes(context->symbols);
   if (need < 0)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "the arena's size overflows for these dimensions");
   if (need <= context->arena_bytes)

@@ -38,7 +38,7 @@ struct hewn_context {
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
   const hewn_communicator *communicator; ///< NULL: the model is not split
-  hewn_pool *pool; ///< NULL: one thread, or a thread hook
+  hewn_pool *pool;                       ///< NULL: one thread, or a thread hook
   int32_t threads;
   uint32_t parallel;    ///< a task runs: what it calls runs serially
   uint32_t busy;        ///< a call is in progress

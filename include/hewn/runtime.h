@@ -98,7 +98,7 @@ typedef struct hewn_status {
 typedef struct hewn_context hewn_context;
 typedef struct hewn_model hewn_model;
 typedef struct hewn_runtime_table hewn_runtime_table;
-typedef struct hewn_device_code hewn_device_code; ///< see services.h
+typedef struct hewn_device_code hewn_device_code;   ///< see services.h
 typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
 /// `DLDataType.code` of ONNX's bool (bits = 8): DLPack 1's kDLBool, which the

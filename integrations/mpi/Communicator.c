@@ -166,10 +166,9 @@ static int64_t offsetOf(const mpi_group *group, const void *data, size_t bytes) 
 /// Tells all ranks this one's place, and checks that all do the same. `all`: a place a rank.
 static int32_t tell(mpi_group *group, const ranks *with, const place *own, place *all) {
   MPI_Request request;
-  int32_t code = finish(group,
-                        MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, with->comm,
-                                       &request),
-                        &request);
+  int32_t code = finish(
+      group, MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, with->comm, &request),
+      &request);
   for (int32_t r = 0; code == HEWN_OK && r < with->count; ++r)
     if (all[r].bytes != own->bytes || all[r].operation != own->operation)
       code = fail(group, "ranks %ld and %ld do not do the same: were they given inputs of other shapes?",
@@ -251,8 +250,8 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
       return HEWN_OUT_OF_MEMORY;
     unsigned char *sum = pieces + bytes * (size_t)ranks;
     for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
-      code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].from + (MPI_Aint)offset,
-                                  (int)bytes, MPI_BYTE, group->window));
+      code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r,
+                                  (MPI_Aint)all[r].from + (MPI_Aint)offset, (int)bytes, MPI_BYTE, group->window));
     if (code == HEWN_OK)
       code = check(group, MPI_Win_flush_all(group->window));
     if (code != HEWN_OK)
@@ -263,14 +262,15 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
         return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
     // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
     for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
-      code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].to + (MPI_Aint)offset, (int)bytes, MPI_BYTE,
-                                  group->window));
+      code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].to + (MPI_Aint)offset,
+                                  (int)bytes, MPI_BYTE, group->window));
   }
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
 /// All ranks' addends at each rank, block by block, added in the order of the ranks: the same bits as one-sided.
-static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine, void *sum, int64_t count, DLDataType type) {
+static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine, void *sum, int64_t count,
+                           DLDataType type) {
   size_t element = type.bits / 8u;
   int32_t ranks = with->count;
   for (int64_t at = 0; at < count; at += BLOCK_ELEMENTS * 16) {
@@ -320,11 +320,13 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   // Where the receiver wants it, and how much it waits for.
   place theirs;
   MPI_Request request;
-  int32_t code = finish(group, MPI_Irecv(&theirs, (int)sizeof(theirs), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
+  int32_t code =
+      finish(group, MPI_Irecv(&theirs, (int)sizeof(theirs), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
     return code;
   if (theirs.bytes != bytes)
-    return fail(group, "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
+    return fail(group,
+                "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
                 group->table.rank, to);
   const size_t most = (size_t)1 << 30;
   int puts = theirs.to >= 0 && !group->twoSided;
@@ -332,7 +334,8 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
     int count = (int)(bytes - at < most ? bytes - at : most);
     const unsigned char *from = (const unsigned char *)data + at;
     if (puts)
-      code = check(group, MPI_Put(from, count, MPI_BYTE, to, (MPI_Aint)theirs.to + (MPI_Aint)at, count, MPI_BYTE, group->window));
+      code = check(group, MPI_Put(from, count, MPI_BYTE, to, (MPI_Aint)theirs.to + (MPI_Aint)at, count, MPI_BYTE,
+                                  group->window));
     else
       code = finish(group, MPI_Isend(from, count, MPI_BYTE, to, TAG_DATA, group->comm, &request), &request);
   }
@@ -349,7 +352,8 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
     return HEWN_PEER_FAILED;
   place own = {bytes, 0, -1, group->twoSided ? -1 : offsetOf(group, data, bytes)};
   MPI_Request request;
-  int32_t code = finish(group, MPI_Isend(&own, (int)sizeof(own), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
+  int32_t code =
+      finish(group, MPI_Isend(&own, (int)sizeof(own), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
     return code;
   if (own.to >= 0) { // it is put there; the message says that it is
@@ -359,7 +363,8 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   const size_t most = (size_t)1 << 30;
   for (size_t at = 0; code == HEWN_OK && at < bytes; at += most) {
     int count = (int)(bytes - at < most ? bytes - at : most);
-    code = finish(group, MPI_Irecv((unsigned char *)data + at, count, MPI_BYTE, from, TAG_DATA, group->comm, &request), &request);
+    code = finish(group, MPI_Irecv((unsigned char *)data + at, count, MPI_BYTE, from, TAG_DATA, group->comm, &request),
+                  &request);
   }
   return code;
 }
@@ -417,8 +422,19 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
     free(group);
     return status(HEWN_INVALID_ARGUMENT, "a group has 1024 ranks at most");
   }
-  hewn_communicator table = {sizeof(hewn_communicator), rank,   ranks,       group,   allocate, release, allGather,
-                             allReduce,                 sendTo, receiveFrom, abandon, message,  destroy};
+  hewn_communicator table = {sizeof(hewn_communicator),
+                             rank,
+                             ranks,
+                             group,
+                             allocate,
+                             release,
+                             allGather,
+                             allReduce,
+                             sendTo,
+                             receiveFrom,
+                             abandon,
+                             message,
+                             destroy};
   group->table = table;
   group->window = MPI_WIN_NULL;
   group->fewer = MPI_COMM_NULL;

@@ -27,7 +27,8 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
     bool isTensor = name == "tensor";
     int64_t count;
     if (!isTensor && name != "pipeline")
-      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, not '" + word + "'");
+      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, not '" + word +
+                    "'");
     if (std::exchange(seen[isTensor], true))
       return refuse("'" + name + "' is there twice");
     if (value.getAsInteger(10, count) || count < 1 || count > kMostRanks)
@@ -87,12 +88,10 @@ bool addRanks(Compilation &c) {
   importer::Cases all;
   int count = int(c.cases.list.size()), asked = int(c.cases.tree.questions.size());
   // "Is it rank 0?", "is it rank 1?", ...; the last one need not be asked. Then what the model asks.
-  auto treeOf = [&](int64_t rank) {
-    return asked ? int(ranks - 1 + rank * asked) : int(-1 - rank * count);
-  };
+  auto treeOf = [&](int64_t rank) { return asked ? int(ranks - 1 + rank * asked) : int(-1 - rank * count); };
   for (int64_t rank = 0; rank + 1 < ranks; ++rank)
-    all.tree.questions.push_back({Condition::equal(symbol, DimExpr(rank)), treeOf(rank),
-                                  rank + 2 < ranks ? int(rank + 1) : treeOf(rank + 1)});
+    all.tree.questions.push_back(
+        {Condition::equal(symbol, DimExpr(rank)), treeOf(rank), rank + 2 < ranks ? int(rank + 1) : treeOf(rank + 1)});
   for (int64_t rank = 0; rank < ranks; ++rank) {
     auto moved = [&](int next) { return next >= 0 ? treeOf(rank) + next : int(next - rank * count); };
     for (const graph::CaseTree::Question &question : c.cases.tree.questions)

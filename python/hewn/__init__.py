@@ -212,7 +212,9 @@ class Module:
                 "this module's library goes away with its process: compile it with output=PATH to pickle it"
             )
         if self._has_ranks:
-            raise TypeError("this module is one rank of several, and what it reaches the others by is this process's own")
+            raise TypeError(
+                "this module is one rank of several, and what it reaches the others by is this process's own"
+            )
         if self._held[1:] and self._calls_python:
             raise TypeError("this module calls Python functions, which are this process's own")
         return Module, self._options

@@ -56,7 +56,8 @@ static int32_t meet(hewn_context *context) {
   memcpy(mine.digest, context->model->digest, length < sizeof(mine.digest) ? length : sizeof(mine.digest) - 1);
   mine.num_ranks = group->num_ranks;
   mine.rank = group->rank;
-  introduction *all = context->allocator.allocate(context->allocator.user, count * sizeof(introduction), HEWN_ALIGNMENT);
+  introduction *all =
+      context->allocator.allocate(context->allocator.user, count * sizeof(introduction), HEWN_ALIGNMENT);
   if (!all)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of memory for what ranks tell each other");
   int32_t code = group->all_gather(group->user, 0, group->num_ranks, &mine, all, sizeof(mine));
@@ -76,9 +77,10 @@ static int32_t meet(hewn_context *context) {
 int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group) {
   const hewn_model *model = context->model;
   if (model->num_ranks == 0)
-    return group ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                                     "options.communicator is for a model that is split over ranks, and this one is not")
-                 : HEWN_OK;
+    return group
+               ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                                   "options.communicator is for a model that is split over ranks, and this one is not")
+               : HEWN_OK;
   if (!group)
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
                         "the model is split over {a} ranks: each runs it in a context with options.communicator",

@@ -500,7 +500,8 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
       return code;
   }
   if (line->bytes != bytes)
-    return failAll(group, "rank {a} sends as many bytes as rank {b} does not want: were they given inputs of other shapes?",
+    return failAll(group,
+                   "rank {a} sends as many bytes as rank {b} does not want: were they given inputs of other shapes?",
                    group->table.rank, to);
   unsigned char *into = reach(group, to, &line->to, bytes);
   if (!into)
@@ -680,8 +681,19 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
       munmap(group, sizeof(local_group));
     return status;
   }
-  hewn_communicator table = {sizeof(hewn_communicator), rank,    num_ranks, group,   allocate, release, allGather,
-                             allReduce,                 sendTo, receiveFrom, abandon, message,  destroy};
+  hewn_communicator table = {sizeof(hewn_communicator),
+                             rank,
+                             num_ranks,
+                             group,
+                             allocate,
+                             release,
+                             allGather,
+                             allReduce,
+                             sendTo,
+                             receiveFrom,
+                             abandon,
+                             message,
+                             destroy};
   group->table = table;
   group->shared = shared;
   group->milliseconds = wait;

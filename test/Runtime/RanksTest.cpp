@@ -51,9 +51,7 @@ struct Memory {
     if (window)
       group.release(group.user, window);
   }
-  template <typename T> T *at(size_t offset) {
-    return reinterpret_cast<T *>((window ? window : own.data()) + offset);
-  }
+  template <typename T> T *at(size_t offset) { return reinterpret_cast<T *>((window ? window : own.data()) + offset); }
   hewn_communicator &group;
   unsigned char *window = nullptr;
   std::vector<unsigned char> own;
@@ -70,7 +68,8 @@ TEST_P(RanksTest, AddUpInTheOrderOfRanks) {
       for (int round = 0; round < 3; ++round) {
         for (int64_t i = 0; i < count; ++i)
           mine[i] = 1.0f / float(i + 1 + group.rank * 7 + round);
-        ASSERT_EQ(group.all_reduce(group.user, 0, ranks, mine, sum, count, kFloat), HEWN_OK) << group.message(group.user);
+        ASSERT_EQ(group.all_reduce(group.user, 0, ranks, mine, sum, count, kFloat), HEWN_OK)
+            << group.message(group.user);
         for (int64_t i = 0; i < count; ++i) {
           float expected = 1.0f / float(i + 1 + round);
           for (int32_t r = 1; r < ranks; ++r)
@@ -132,7 +131,8 @@ TEST(Ranks, SomeAndAllMeetInTurn) {
     for (int round = 0; round < 50; ++round) {
       float mine = float(group.rank), pair = 0, all = 0;
       for (int again = 0; again <= group.rank / 2; ++again) // one pair meets more often
-        ASSERT_EQ(group.all_reduce(group.user, first, 2, &mine, &pair, 1, kFloat), HEWN_OK) << group.message(group.user);
+        ASSERT_EQ(group.all_reduce(group.user, first, 2, &mine, &pair, 1, kFloat), HEWN_OK)
+            << group.message(group.user);
       ASSERT_EQ(pair, float(2 * first + 1));
       ASSERT_EQ(group.all_reduce(group.user, 0, 4, &mine, &all, 1, kFloat), HEWN_OK) << group.message(group.user);
       ASSERT_EQ(all, 6.0f);

@@ -57,11 +57,11 @@ static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
                                      cl::desc("Schedules that hewn tune has measured, instead of the compiler's own "
                                               "choice (docs/tutorials/tuning.md); may be repeated"),
                                      cl::sub(compiling));
-static cl::opt<std::string>
-    partition("partition", cl::value_desc("tensor=N|pipeline=N"),
-              cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
-                       "between (docs/tutorials/partition.md)"),
-              cl::sub(compiling));
+static cl::opt<std::string> partition(
+    "partition", cl::value_desc("tensor=N|pipeline=N"),
+    cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
+             "between (docs/tutorials/partition.md)"),
+    cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
             cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));
@@ -153,8 +153,8 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
 }
 
 CompileFlags compileFlags() {
-  return {target,   precision, dims,  limits,   customOps, tunings,       threads,
-          cacheDir, remarks,   partition, naive, quantize, calibrate, leastDecibels, largestError};
+  return {target,  precision, dims,  limits,   customOps, tunings,       threads,     cacheDir,
+          remarks, partition, naive, quantize, calibrate, leastDecibels, largestError};
 }
 
 std::string shellWord(const std::string &text) {

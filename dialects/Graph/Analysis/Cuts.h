@@ -2,7 +2,7 @@
 //
 // Cuts: a tensor that lies in equal parts, along one of its dims.
 //
-// Along that dim the tensor is `blocks` blocks, each of which is cut into as many equal pieces as there are parts; part p is piece p of
+// Along that dim the tensor is `blocks` blocks, each of which is divided evenly among the parts; part p is the p-th share of
 // every block, one after another. One block is the plain case, a half or a quarter of the dim. Several are what a reshape or a
 // split makes of one: the queries, keys and values that one product makes side by side ([3 * heads * 64] is cut by heads in 3 blocks).
 //

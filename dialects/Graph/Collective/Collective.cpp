@@ -66,7 +66,8 @@ void ReceiveOp::requireDims(Requirements &) {}
 //===------------------------------------------------------------------------------------------------------------------===//
 
 static SmallVector<NamedAttribute> attributesOf(OpBuilder &b, RankRange ranks) {
-  return {b.getNamedAttr("first", b.getI64IntegerAttr(ranks.first)), b.getNamedAttr("ranks", b.getI64IntegerAttr(ranks.count))};
+  return {b.getNamedAttr("first", b.getI64IntegerAttr(ranks.first)),
+          b.getNamedAttr("ranks", b.getI64IntegerAttr(ranks.count))};
 }
 
 Value makeAllReduce(OpBuilder &b, Location loc, Value part, RankRange ranks) {

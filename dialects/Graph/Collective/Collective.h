@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For passes, which know no ops: what ranks do together, and pieces of values by rank.
+// For passes, which know no ops: what ranks do together, and parts of values by rank.
 #ifndef HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
 #define HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
 

@@ -102,13 +102,15 @@ Value ReshapeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 }
 
 ViewKind ReshapeOp::getViewKind() { return ViewKind::Reshape; }
+
 /// The product of the dims from `begin` to `end`; nullopt where one is no number.
 static std::optional<int64_t> product(ArrayRef<unsigned> which, const Dims &dims, size_t begin, size_t end) {
-  return numElements(llvm::map_to_vector(which.slice(begin, end - begin), [&](unsigned d) { return dims[d]; })).constant();
+  return numElements(llvm::map_to_vector(which.slice(begin, end - begin), [&](unsigned d) { return dims[d]; }))
+      .constant();
 }
 
-/// Of the dims that become each other: pieces of the cut dim are pieces of all elements in their order, and these have to be pieces of one dim
-/// of the operand.
+/// Of the dims that become each other: a share of the cut dim is a run of all elements in their order, and it has to be a share of one dim of the
+/// operand, too.
 std::optional<CutForm> ReshapeOp::getCutForm(const Cut &cut, const DimExpr &parts) {
   Dims from = getDims(getX()), to = getDims(getResult());
   SmallVector<ReshapeRun> runs = reshapeRuns(from, to);
@@ -130,12 +132,12 @@ std::optional<CutForm> ReshapeOp::getCutForm(const Cut &cut, const DimExpr &part
                          after = product(resultDims, to, place + 1, resultDims.size()), count = parts.constant();
   if (!before || !size || !after || !count || *size % (cut.blocks * *count) != 0)
     return std::nullopt;
-  int64_t blocks = *before * cut.blocks, piece = *size / (cut.blocks * *count) * *after;
+  int64_t blocks = *before * cut.blocks, share = *size / (cut.blocks * *count) * *after;
   for (auto [i, dim] : llvm::enumerate(operandDims)) {
     std::optional<int64_t> outer = product(operandDims, from, 0, i), own = from[dim].constant(),
                            inner = product(operandDims, from, i + 1, operandDims.size());
     if (outer && own && inner && *outer > 0 && *inner > 0 && !from[dim].is(1) && blocks % *outer == 0 &&
-        piece % *inner == 0)
+        share % *inner == 0)
       return CutForm{{Cut{dim, blocks / *outer}}, withPart(*this, "shape", cut.dim, parts)};
   }
   return std::nullopt;
@@ -173,13 +175,15 @@ Value SliceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 
 /// A dim that is taken whole, or whole blocks of one: those of the result are some of the operand's.
 std::optional<CutForm> SliceOp::getCutForm(const Cut &cut, const DimExpr &parts) {
-  DimExpr first = (*parseDims(getOffsets()))[cut.dim], dim = getDims(getX())[cut.dim], taken = getDims(getResult())[cut.dim];
+  DimExpr first = (*parseDims(getOffsets()))[cut.dim], dim = getDims(getX())[cut.dim],
+          taken = getDims(getResult())[cut.dim];
   if (getSteps()[cut.dim] != 1)
     return std::nullopt;
   SmallVector<NamedAttribute> attributes = withPart(*this, "sizes", cut.dim, parts);
   if (first.is(0) && taken == dim)
     return CutForm{{cut}, std::move(attributes)};
-  std::optional<int64_t> offset = first.constant(), whole = dim.constant(), size = taken.constant(), count = parts.constant();
+  std::optional<int64_t> offset = first.constant(), whole = dim.constant(), size = taken.constant(),
+                         count = parts.constant();
   if (!offset || !whole || !size || !count || *size % (cut.blocks * *count) != 0 || *size == 0)
     return std::nullopt;
   int64_t block = *size / cut.blocks;

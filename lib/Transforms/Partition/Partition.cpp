@@ -56,9 +56,8 @@ void padContraction(graph::ContractOpInterface op, int64_t ranks) {
       if (!place)
         continue;
       auto found = llvm::find(maps[operand.getOperandNumber() % 2].getResults(), AffineExpr(place));
-      bool alone = !llvm::any_of(maps[1 - operand.getOperandNumber() % 2].getResults(), [&](AffineExpr e) {
-        return e.isFunctionOfDim(place.getPosition());
-      });
+      bool alone = !llvm::any_of(maps[1 - operand.getOperandNumber() % 2].getResults(),
+                                 [&](AffineExpr e) { return e.isFunctionOfDim(place.getPosition()); });
       if (found == maps[operand.getOperandNumber() % 2].getResults().end() || !alone)
         continue;
       int64_t dim = found - maps[operand.getOperandNumber() % 2].getResults().begin();
@@ -71,7 +70,8 @@ void padContraction(graph::ContractOpInterface op, int64_t ranks) {
       behind[dim] = DimExpr(missing);
       SmallVector<Value> operands(op->getOperands());
       operands[operand.getOperandNumber()] = c.pad(operand.get(), none, behind);
-      Value padded = graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, graph::ownAttributes(op));
+      Value padded =
+          graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, graph::ownAttributes(op));
       if (!padded)
         return;
       op->getResult(0).replaceAllUsesWith(c.slice(padded, int64_t(result), DimExpr(0), DimExpr(size)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Partition/Sharding.h"
+#include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Remarks.h"
 
@@ -110,7 +111,10 @@ private:
       auto *a = std::get_if<Shared>(known), *b = std::get_if<Shared>(&sharding);
       return a && b && a->result == b->result;
     }
-    if (op->getBlock() != &block)
+    // What is shared may have to be gathered or added up.
+    Type type = op->getNumResults() == 1 ? graph::getElementType(op->getResult(0)) : Type();
+    bool travels = type && graph::canTravel(type) && (std::holds_alternative<Shared>(sharding) || !type.isInteger(1));
+    if (op->getBlock() != &block || (!travels && !constant.contains(op)))
       return false;
     std::optional<CutForm> form;
     if (auto *shared = std::get_if<Shared>(&sharding)) {

@@ -35,7 +35,8 @@ public:
     if (failed(check()))
       return failure();
     divide();
-    handOver();
+    if (failed(handOver()))
+      return failure();
     handOut();
     for (Operation *op : llvm::reverse(ops))
       if (stageOf[op] != own.number)
@@ -49,12 +50,13 @@ private:
     if (int64_t(ops.size()) < own.count)
       return block.getParentOp()->emitError("the model has too few ops for ") << own.count << " stages";
     for (Operation *op : ops) {
-      bool tells = op->walk([](Operation *inner) {
-                       if (isa<graph::ReadSymbolOp>(inner))
-                         return WalkResult::interrupt();
-                       auto part = dyn_cast<graph::PartOpInterface>(inner);
-                       return part && !part.getDefinedSymbols().empty() ? WalkResult::interrupt() : WalkResult::advance();
-                     }).wasInterrupted();
+      bool tells =
+          op->walk([](Operation *inner) {
+              if (isa<graph::ReadSymbolOp>(inner))
+                return WalkResult::interrupt();
+              auto part = dyn_cast<graph::PartOpInterface>(inner);
+              return part && !part.getDefinedSymbols().empty() ? WalkResult::interrupt() : WalkResult::advance();
+            }).wasInterrupted();
       if (tells)
         return op->emitError("has sizes that only a run tells, and such a model can't be taken apart in stages");
     }
@@ -98,7 +100,8 @@ private:
     SmallVector<size_t> ends; // the last op of each stage
     for (int64_t s = 1; s < own.count; ++s) {
       double wanted = total * double(s) / double(own.count);
-      size_t from = ends.empty() ? 0 : ends.back() + 1, until = ops.size() - size_t(own.count - s); // one op a stage at least
+      size_t from = ends.empty() ? 0 : ends.back() + 1,
+             until = ops.size() - size_t(own.count - s); // one op a stage at least
       size_t best = from;
       auto off = [&](size_t i) { return std::max(0.0, std::abs(constants[i] - wanted) - kSlack * total); };
       for (size_t i = from; i < until; ++i)
@@ -118,7 +121,7 @@ private:
   }
 
   /// Sends behind what makes a value, receives in front of the stage's first op.
-  void handOver() {
+  LogicalResult handOver() {
     auto first = llvm::find_if(ops, [&](Operation *op) { return stageOf[op] == own.number; });
     OpBuilder receiver(*first);
     for (Operation *op : ops) {
@@ -131,6 +134,9 @@ private:
           if (Operation *reader = block.findAncestorOpInBlock(*user); !reader->hasTrait<OpTrait::IsTerminator>())
             readers.insert(stageOf[reader]);
         SmallVector<int64_t> stages = readers.takeVector();
+        bool goesOn = llvm::any_of(stages, [&](int64_t to) { return to != from; });
+        if (goesOn && !graph::canTravel(graph::getElementType(value)))
+          return op->emitError("makes elements that stages can't hand on: ") << graph::getElementType(value);
         llvm::sort(stages);
         for (int64_t to : stages)
           if (to != from && from == own.number)
@@ -146,6 +152,7 @@ private:
             if (auto value = received.find(operand.get()); value != received.end())
               operand.set(value->second);
         });
+    return success();
   }
 
   /// All ranks have all results.

@@ -28,7 +28,9 @@ class Build:
         return name
 
     def weight(self, *shape):
-        return self.constant((self.random.standard_normal(shape) / np.sqrt(shape[-2] if len(shape) > 1 else 4)).astype(np.float32))
+        return self.constant(
+            (self.random.standard_normal(shape) / np.sqrt(shape[-2] if len(shape) > 1 else 4)).astype(np.float32)
+        )
 
     def constant(self, array):
         name = f"c{len(self.constants)}"
@@ -78,7 +80,9 @@ def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
         keep = np.ones((2, 7), np.float32)
         keep[1, 4:] = 0
         mask = b.input("mask", ["batch", "seq"], keep)
-        hidden = b("Mul", b("Sub", b.constant(np.float32(1)), b("Unsqueeze", mask, b.ints(1, 2))), b.constant(np.float32(-1e4)))
+        hidden = b(
+            "Mul", b("Sub", b.constant(np.float32(1)), b("Unsqueeze", mask, b.ints(1, 2))), b.constant(np.float32(-1e4))
+        )
     table = b.weight(words, width)
     x = b("Gather", table, ids)
 

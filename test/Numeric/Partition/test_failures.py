@@ -183,7 +183,9 @@ def test_a_rank_of_mpi_is_killed(library, tmp_path):
         children, deadline = [], time.monotonic() + 30
         while len(children) < 2 and time.monotonic() < deadline:
             time.sleep(0.3)
-            told = subprocess.run(["ps", "-o", "pid=", "--ppid", str(running.pid)], capture_output=True, text=True, check=False)
+            told = subprocess.run(
+                ["ps", "-o", "pid=", "--ppid", str(running.pid)], capture_output=True, text=True, check=False
+            )
             children = told.stdout.split()
         time.sleep(1.5)
         begin = time.monotonic()

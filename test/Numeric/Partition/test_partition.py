@@ -146,9 +146,7 @@ def test_a_communicator_of_ones_own(partition, ranks, tmp_path):
     spawn = multiprocessing.get_context("spawn")
     lines = {(a, b): spawn.Queue() for a in range(ranks) for b in range(ranks) if a != b}
     answers = spawn.Queue()
-    started = [
-        spawn.Process(target=queued_rank, args=(library, r, ranks, lines, feeds, answers)) for r in range(ranks)
-    ]
+    started = [spawn.Process(target=queued_rank, args=(library, r, ranks, lines, feeds, answers)) for r in range(ranks)]
     for process in started:
         process.start()
     for _ in started:

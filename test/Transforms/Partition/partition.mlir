@@ -1,4 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: Reason="no dim of its constants is a multiple of the ranks that can be cut"
 
 // Columns of the first constant, rows of the second, one sum.
 // CHECK-LABEL: func.func @layers
@@ -73,11 +75,11 @@ func.func @odd(%x: tensor<1x512xf32>) -> tensor<1x1001xf32> {
 // -----
 
 // Left alone: nothing that ranks could divide.
-// CHECK-LABEL: func.func @small
+// CHECK-LABEL: func.func @odd_all_over
 // CHECK-NOT: all_
 // CHECK: return
-func.func @small(%x: tensor<8x7xf32>) -> tensor<8x7xf32> {
-  %w = graph.constant {value = #graph.weight<"w", 0 : 196>} : tensor<7x7xf32>
-  %0 = graph.matmul %x, %w : (tensor<8x7xf32>, tensor<7x7xf32>) -> tensor<8x7xf32>
-  return %0 : tensor<8x7xf32>
+func.func @odd_all_over(%x: tensor<8x77xf32>) -> tensor<8x77xf32> {
+  %w = graph.constant {value = #graph.weight<"w", 0 : 23716>} : tensor<77x77xf32>
+  %0 = graph.matmul %x, %w : (tensor<8x77xf32>, tensor<77x77xf32>) -> tensor<8x77xf32>
+  return %0 : tensor<8x77xf32>
 }

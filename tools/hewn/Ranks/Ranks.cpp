@@ -42,7 +42,8 @@ static std::string besideProgram(const char *name) {
 bool Ranks::joinMpi(const char *library, const hewn_model &model, std::string &problem) {
   std::string path = besideProgram(library);
   if (path.empty()) {
-    problem = std::string("the processes were started by MPI, and ") + library + " is neither beside hewn nor in ../lib: hewn was built without that MPI";
+    problem = std::string("the processes were started by MPI, and ") + library +
+              " is neither beside hewn nor in ../lib: hewn was built without that MPI";
     return false;
   }
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
@@ -59,8 +60,9 @@ bool Ranks::joinMpi(const char *library, const hewn_model &model, std::string &p
   }
   if (group->num_ranks == model.num_ranks)
     return true;
-  problem = std::string(model.name) + " is split over " + std::to_string(model.num_ranks) + " ranks, and MPI has started " +
-            std::to_string(group->num_ranks) + " processes: mpirun -n " + std::to_string(model.num_ranks);
+  problem = std::string(model.name) + " is split over " + std::to_string(model.num_ranks) +
+            " ranks, and MPI has started " + std::to_string(group->num_ranks) + " processes: mpirun -n " +
+            std::to_string(model.num_ranks);
   return false;
 }
 
