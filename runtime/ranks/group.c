@@ -27,7 +27,7 @@ int32_t hewn_ranks_fail(hewn_context *context, const char *node, int32_t code) {
   hewn_text_put(&text, "rank ");
   hewn_text_int(&text, group->rank);
   hewn_text_put(&text, ": ");
-  hewn_text_put(&text, why && *why ? why : "the communicator failed without saying why");
+  hewn_text_put(&text, why ? why : "");
   return hewn_text_close(context, code, &text);
 }
 
@@ -59,14 +59,14 @@ static int32_t meet(hewn_context *context) {
   introduction *all =
       context->allocator.allocate(context->allocator.user, count * sizeof(introduction), HEWN_ALIGNMENT);
   if (!all)
-    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of memory for what ranks tell each other");
+    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of memory");
   int32_t code = group->all_gather(group->user, 0, group->num_ranks, &mine, all, sizeof(mine));
   if (code != HEWN_OK)
     code = hewn_ranks_fail(context, NULL, code);
   for (int32_t r = 0; code == HEWN_OK && r < group->num_ranks; ++r) {
     all[r].digest[sizeof(all[r].digest) - 1] = '\0';
     if (all[r].rank != r || all[r].num_ranks != group->num_ranks)
-      code = hewn_message_fail(context, HEWN_PEER_FAILED, "the communicator's ranks are not those that it tells of");
+      code = hewn_message_fail(context, HEWN_PEER_FAILED, "the communicator's ranks are out of order");
     else if (memcmp(all[r].digest, mine.digest, sizeof(mine.digest)) != 0)
       code = failOther(context, r, all[r].digest);
   }
@@ -96,9 +96,7 @@ int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group) {
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL, "the communicator's rank is {a} of {b}", group->rank,
                         group->num_ranks);
   if (context->arena_is_callers)
-    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             "options.arena is not for a model that is split: other ranks reach the arena, so that the "
-                             "communicator allocates it");
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "options.arena is not for a model that is split");
   context->communicator = group;
   return meet(context);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is in libhewn_runtime.a: 64 KB of code without parts, 8 KB in each part (artifacts have those that they call), and no call of
-# what a library must not do.
+# what a library must not do. What makes groups of ranks on one machine is counted apart: applications call it, and no artifact has it.
 #   cmake -DARCHIVE=libhewn_runtime.a -DNM=nm -P archive.cmake
 cmake_minimum_required(VERSION 3.20)
 find_program(SIZE NAMES llvm-size-22 llvm-size size REQUIRED) # LLVM's knows all architectures
@@ -9,6 +9,8 @@ list(TRANSFORM parts REPLACE ".*/" "")
 execute_process(COMMAND ${SIZE} ${ARCHIVE} OUTPUT_VARIABLE sizes COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${sizes}")
 set(core 0)
+set(applications "local.c;add.c")
+set(apart 0)
 set(members 0)
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "^[ \t]*([0-9]+)[ \t].*[ \t]([A-Za-z0-9_]+\\.c)\\.o")
@@ -17,7 +19,9 @@ foreach(line IN LISTS lines)
   set(bytes ${CMAKE_MATCH_1})
   set(source ${CMAKE_MATCH_2})
   math(EXPR members "${members} + 1")
-  if(NOT source IN_LIST parts)
+  if(source IN_LIST applications)
+    math(EXPR apart "${apart} + ${bytes}")
+  elseif(NOT source IN_LIST parts)
     math(EXPR core "${core} + ${bytes}")
   elseif(bytes GREATER 8000)
     message(FATAL_ERROR "the part ${source} has ${bytes} bytes of text; 8,000 are allowed")
@@ -26,8 +30,10 @@ endforeach()
 message(STATUS "${core} bytes of text without parts")
 if(members LESS 20)
   message(FATAL_ERROR "what does this say?\n${sizes}")
-elseif(core GREATER 64000)
-  message(FATAL_ERROR "the runtime has ${core} bytes of text without its parts; 64,000 are allowed")
+elseif(apart GREATER 16000)
+  message(FATAL_ERROR "what applications alone call has ${apart} bytes of text; 16,000 are allowed")
+elseif(core GREATER 65536)
+  message(FATAL_ERROR "the runtime has ${core} bytes of text without its parts; 65,536 are allowed")
 endif()
 
 execute_process(COMMAND ${NM} -u ${ARCHIVE} OUTPUT_VARIABLE undefined COMMAND_ERROR_IS_FATAL ANY)
