@@ -505,6 +505,8 @@ def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
     """A name, a file or a dict, as text."""
     if quantize is None:
         return ""
+    if not quantize and not isinstance(quantize, Mapping):
+        raise ValueError("quantize is a name, as 'int8', a file or a dict")
     return json.dumps(dict(quantize)) if isinstance(quantize, Mapping) else os.fsdecode(quantize)
 
 

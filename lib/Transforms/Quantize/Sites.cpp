@@ -31,6 +31,13 @@ bool readsRows(const ContractionSite &site) {
          int64_t(site.form->depthInLeft) == graph::getRank(site.op->getOperand(0)) - 1;
 }
 
+bool sumsChannels(const ContractionSite &site) {
+  if (!site.form || !channelDimOf(site, site.op->getOperand(0)))
+    return false;
+  auto type = cast<RankedTensorType>(site.weights.getType());
+  return type.getDimSize(site.form->depthInRight) * type.getDimSize(site.form->columnInRight) == type.getNumElements();
+}
+
 static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights) {
   if (!hasWeights && graph::isMadeOfConstants(op->getOperand(1)))
     return Verdict::no("its weights are quantized already");
