@@ -115,10 +115,10 @@ bool Quantizer::calibrate() {
     if (!operand.isRows && !operand.isChannels)
       for (const ExposedOperand::Contraction &reader : operand.readers)
         choose(reader, observation.seen);
-  if (notFinite > 0)
+  if (notShown > 0)
     diagnostics.warning(llvm::formatv("runs over the calibration data gave {0} contractions operands that are not "
-                                      "finite: these stay float32",
-                                      notFinite));
+                                      "finite or have no elements: these stay float32",
+                                      notShown));
   return true;
 }
 
@@ -127,12 +127,13 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
   if (!distribution.isFinite()) {
     site.scheme.keepFloat = true;
     site.why = "a run gave it operands that are not finite";
-    ++notFinite;
+    ++notShown;
     return;
   }
   if (distribution.count() == 0) {
     site.scheme.keepFloat = true;
     site.why = "no run gave it an operand with elements";
+    ++notShown;
     return;
   }
   Distribution::Mapping mapping = distribution.mapping(site.scheme.activations);

@@ -85,7 +85,7 @@ private:
   Report report;
   /// What rounding one contraction alone adds to each output, noise by signal; by its name.
   std::map<std::string, std::vector<double>> losses;
-  int64_t notFinite = 0;
+  int64_t notShown = 0;
   std::string told;
   int64_t toldRuns = 0;
 };

@@ -32,10 +32,9 @@ bool readsRows(const ContractionSite &site) {
 }
 
 bool sumsChannels(const ContractionSite &site) {
-  if (!site.form || !channelDimOf(site, site.op->getOperand(0)))
-    return false;
-  auto type = cast<RankedTensorType>(site.weights.getType());
-  return type.getDimSize(site.form->depthInRight) * type.getDimSize(site.form->columnInRight) == type.getNumElements();
+  auto type = site.form ? cast<RankedTensorType>(site.weights.getType()) : RankedTensorType();
+  return type && channelDimOf(site, site.op->getOperand(0)) &&
+         type.getDimSize(site.form->depthInRight) * type.getDimSize(site.form->columnInRight) == type.getNumElements();
 }
 
 static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights) {
