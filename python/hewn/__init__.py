@@ -505,7 +505,8 @@ def _paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | No
 
 
 def _bound(name: str, value: float | None, most: float) -> float:
-    if value is not None and not (isinstance(value, int | float) and 0 < value <= most):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value <= most):
         raise ValueError(f"{name} is a number above 0" + (f" and up to {most}" if most < float("inf") else ""))
     return float(value or 0.0)
 
@@ -514,7 +515,16 @@ def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
     """A name, a file or a dict, as text."""
     if quantize is None:
         return ""
-    return json.dumps(dict(quantize)) if isinstance(quantize, Mapping) else os.fsdecode(quantize)
+    if isinstance(quantize, Mapping):
+        try:
+            return json.dumps(dict(quantize))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"quantize holds what no JSON has: {error}") from error
+    if not isinstance(quantize, (str, bytes, os.PathLike)):
+        raise TypeError(f"quantize is a name, as 'int8', a file or a dict, not {type(quantize).__name__}")
+    if not os.fsdecode(quantize):
+        raise ValueError("quantize is a name, as 'int8', a file or a dict, and is empty")
+    return os.fsdecode(quantize)
 
 
 def compile(

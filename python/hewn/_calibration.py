@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
@@ -23,13 +24,26 @@ def _tensor(name: str, value: object) -> tuple[str, np.ndarray, int, int]:
         return name, raw, _CODES[array.dtype.kind], bits
     if array.dtype.name == "bfloat16":
         return name, array.view(np.uint16), 4, 16
-    raise TypeError(f"calibration data: '{name}' is of {array.dtype}, which no calibration takes")
+    what = f"'{name}'" if name else "a sample"
+    raise TypeError(f"calibration data: {what} is of {array.dtype}, which no calibration takes")
 
 
 def _sample(given: object) -> _Sample:
     if isinstance(given, Mapping):
         return [_tensor(str(name), value) for name, value in given.items()]
     return [_tensor("", given)]  # the only input, whatever its name
+
+
+def _load(path: pathlib.Path) -> object:
+    """An array, or arrays by name."""
+    try:
+        read = np.load(path)
+        if isinstance(read, np.ndarray):
+            return read
+        with read as arrays:
+            return dict(arrays)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"calibration data: {path}: {error}") from error
 
 
 def _from_folder(folder: pathlib.Path) -> Iterator[object]:
@@ -39,15 +53,12 @@ def _from_folder(folder: pathlib.Path) -> Iterator[object]:
         raise ValueError(f"'{folder}' has no calibration data: no .npy, no .npz and no folder of them")
     for path in found:
         if path.is_dir():
-            inside = {p.stem: np.load(p) for p in sorted(path.glob("*.npy"))}
+            inside = {p.stem: _load(p) for p in sorted(path.glob("*.npy"))}
             if not inside:
                 raise ValueError(f"'{path}' has no calibration data: no .npy")
             yield inside
-        elif path.suffix == ".npz":
-            with np.load(path) as arrays:
-                yield dict(arrays)
         else:
-            yield np.load(path)
+            yield _load(path)
 
 
 def samples(calibration: object) -> Callable[[], _Sample | None] | None:

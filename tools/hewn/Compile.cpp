@@ -225,6 +225,8 @@ struct Progress {
 
 /// What is wrong with flags that only mean something beside others; empty where nothing is.
 static std::string whyNotTogether(const CompileFlags &flags) {
+  if (quantize.getNumOccurrences() > 0 && quantize.empty())
+    return "--quantize wants a name, as int8, or a file";
   if (flags.quantize.empty() && !flags.calibrate.empty())
     return "--calibrate is for a model that is quantized: --quantize=int8";
   if (flags.leastDecibels > 0 && flags.calibrate.empty())

@@ -18,7 +18,10 @@ bool Quantizer::checkNames() {
     kinds.insert(site.kind);
   }
   unsigned before = diagnostics.numErrors();
+  constexpr unsigned most = 10; // a text for another model names nothing that is there
   auto refuse = [&](const std::string &what, StringRef name) {
+    if (diagnostics.numErrors() - before >= most)
+      return;
     StringRef near = nearestName(name, names);
     diagnostics.error("the quantization names " + what + " '" + printable(name) + "', which no contraction is" +
                       (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));

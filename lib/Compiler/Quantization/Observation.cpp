@@ -27,6 +27,7 @@ void Observation::add(const Array &array, std::optional<unsigned> channelDim) {
     for (size_t i = begin; i < begin + size_t(inside); ++i) {
       channel.low = std::min(channel.low, elements[i]);
       channel.high = std::max(channel.high, elements[i]);
+      channel.sum += double(elements[i]);
       channel.squares += double(elements[i]) * double(elements[i]);
     }
   }
@@ -40,22 +41,26 @@ void Observation::addDivided(const Array &array, unsigned channelDim, llvm::Arra
   seen.add(elements);
 }
 
-int64_t momentBytes(const Array &array) {
-  int64_t size = array.shape.empty() ? 0 : array.shape.back();
+int64_t momentBytes(const Array &array, unsigned channelDim) {
+  int64_t size = array.shape[channelDim];
   return size * size * int64_t(sizeof(float));
 }
 
-void Observation::addMoments(const Array &array, int64_t step) {
+void Observation::addMoments(const Array &array, unsigned channelDim, int64_t step) {
   std::vector<float> elements = floatsOf(array);
-  auto size = size_t(array.shape.back());
+  auto size = size_t(array.shape[channelDim]), inside = size_t(runLength(array, channelDim));
   evidence.moments.size = int64_t(size);
   evidence.moments.sums.resize(size * size);
-  for (size_t begin = 0; size > 0 && begin + size <= elements.size(); begin += size * size_t(step)) {
-    const float *row = &elements[begin];
+  size_t rows = size ? elements.size() / size : 0;
+  std::vector<float> x(size);
+  for (size_t row = 0; row < rows; row += size_t(step)) {
+    ++evidence.moments.rows;
+    for (size_t i = 0; i < size; ++i)
+      x[i] = elements[(row / inside * size + i) * inside + row % inside];
     for (size_t i = 0; i < size; ++i) {
-      float *sums = &evidence.moments.sums[i * size], x = row[i];
-      for (size_t j = 0; x != 0 && j <= i; ++j)
-        sums[j] += x * row[j];
+      float *sums = &evidence.moments.sums[i * size], own = x[i];
+      for (size_t j = 0; own != 0 && j <= i; ++j)
+        sums[j] += own * x[j];
     }
   }
 }

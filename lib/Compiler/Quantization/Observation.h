@@ -19,14 +19,14 @@ struct Observation {
   void add(const Array &array, std::optional<unsigned> channelDim);
   /// The same of the array with each channel divided by its factor; its distribution alone.
   void addDivided(const Array &array, unsigned channelDim, llvm::ArrayRef<double> factors);
-  /// Σ x xᵀ over every `step`th row.
-  void addMoments(const Array &array, int64_t step);
+  /// Σ x xᵀ over every `step`th row, which lies along `channelDim`.
+  void addMoments(const Array &array, unsigned channelDim, int64_t step);
   /// To be called when all are added: the other half of the sums, which are symmetric.
   void completeMoments();
 };
 
 /// The bytes that the moments of an array's rows take.
-int64_t momentBytes(const Array &array);
+int64_t momentBytes(const Array &array, unsigned channelDim);
 
 } // namespace hewn::quantize
 

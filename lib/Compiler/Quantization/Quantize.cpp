@@ -115,6 +115,10 @@ bool Quantizer::calibrate() {
     if (!operand.isRows && !operand.isChannels)
       for (const ExposedOperand::Contraction &reader : operand.readers)
         choose(reader, observation.seen);
+  if (notShown > 0)
+    diagnostics.warning(llvm::formatv("runs over the calibration data gave {0} contractions operands that are not "
+                                      "finite or have no elements: these stay float32",
+                                      notShown));
   return true;
 }
 
@@ -123,6 +127,13 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
   if (!distribution.isFinite()) {
     site.scheme.keepFloat = true;
     site.why = "a run gave it operands that are not finite";
+    ++notShown;
+    return;
+  }
+  if (distribution.count() == 0) {
+    site.scheme.keepFloat = true;
+    site.why = "no run gave it an operand with elements";
+    ++notShown;
     return;
   }
   Distribution::Mapping mapping = distribution.mapping(site.scheme.activations);
@@ -146,7 +157,7 @@ bool Quantizer::decide() {
   EvidenceOf evidence;
   std::vector<size_t> rows;
   for (auto [i, operand] : llvm::enumerate(exposed)) {
-    if (operand.isRows)
+    if (operand.isRows && operand.channelDim)
       rows.push_back(i);
     else if (operand.channelDim)
       for (const ExposedOperand::Contraction &reader : operand.readers)
@@ -156,6 +167,35 @@ bool Quantizer::decide() {
     return false;
   return rows.empty() || decideByMoments(std::move(rows));
 }
+
+namespace {
+
+/// What all contractions of integers on both sides save.
+class Savings {
+public:
+  void add(const QuantizedSite &site) {
+    cycles += isKnown(site) ? saved(site) : 0;
+    bytes += double(site.floatBytes);
+  }
+  /// Why a contraction is better left alone; empty where it is not. What saves next to nothing may still lose much: gates of channels
+  /// are made by one row, whose errors no other row makes up for, and scale all that there is.
+  std::string whyFloat(const QuantizedSite &site) const {
+    constexpr double few = 1.0 / 32; // of the bytes, which are saved too
+    if (!site.slower.empty())
+      return site.slower;
+    bool isNothing = isKnown(site) && saved(site) < kNothing * cycles && double(site.floatBytes) < few * bytes;
+    return isNothing ? "it would save less than a thousandth of the cycles that all of them save" : "";
+  }
+
+private:
+  static bool isKnown(const QuantizedSite &site) { return site.activations && site.floatCycles > 0; }
+  static double saved(const QuantizedSite &site) {
+    return double(std::max<int64_t>(site.floatCycles - site.integerCycles, 0));
+  }
+  double cycles = 0, bytes = 0;
+};
+
+} // namespace
 
 bool Quantizer::decideBy(const EvidenceOf &evidence) {
   std::vector<QuantizedSite> told;
@@ -169,9 +209,12 @@ bool Quantizer::decideBy(const EvidenceOf &evidence) {
   options.step = &step;
   if (!compileOnce(options, diagnostics).ok)
     return false;
+  Savings all;
+  for (const QuantizedSite &site : told)
+    all.add(site);
   for (const QuantizedSite &site : told)
     if (!asGiven.count(site.node))
-      note(site);
+      note(site, all.whyFloat(site));
   return true;
 }
 
@@ -184,14 +227,14 @@ Site &Quantizer::siteOf(llvm::StringRef node, llvm::StringRef kind) {
   return found->second;
 }
 
-void Quantizer::note(const QuantizedSite &told) {
-  bool isSlower = told.weightBits && !told.slower.empty() && !wanted.schemeFor(told.node, told.kind).evenIfSlower;
-  if (!isSlower && told.smooth.empty() && told.codes.empty() && told.codebook.empty())
+void Quantizer::note(const QuantizedSite &told, std::string whyFloat) {
+  bool staysFloat = told.weightBits && !whyFloat.empty() && !wanted.schemeFor(told.node, told.kind).evenIfSlower;
+  if (!staysFloat && told.smooth.empty() && told.codes.empty() && told.codebook.empty())
     return;
   Site &site = siteOf(told.node, told.kind);
-  if (isSlower) {
+  if (staysFloat) {
     site.scheme.keepFloat = true;
-    site.why = told.slower;
+    site.why = std::move(whyFloat);
     return;
   }
   if (!told.smooth.empty())
@@ -243,15 +286,17 @@ bool Quantizer::decideByMoments(std::vector<size_t> operands) {
       if (now.empty()) {
         int64_t bytes = 0;
         while (!operands.empty() && (now.empty() || bytes < kMomentBytes)) {
-          bytes += momentBytes(outputs[exposed[operands.back()].result]);
+          const ExposedOperand &next = exposed[operands.back()];
+          bytes += momentBytes(outputs[next.result], *next.channelDim);
           now.push_back(operands.back());
           operands.pop_back();
         }
       }
       for (size_t i : now) {
         const Array &array = outputs[exposed[i].result];
-        int64_t rows = array.elements() / std::max<int64_t>(array.shape.back(), 1) * int64_t(samples.kept().size());
-        seen[i].addMoments(array, std::max<int64_t>(1, rows / kMomentRows));
+        unsigned channels = *exposed[i].channelDim;
+        int64_t rows = array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.kept().size());
+        seen[i].addMoments(array, channels, std::max<int64_t>(1, rows / kMomentRows));
       }
     });
     if (!ran)

@@ -12,6 +12,9 @@
 
 namespace hewn::quantize {
 
+/// Of the cycles that all contractions save, a share that nobody waits for.
+inline constexpr double kNothing = 1e-3;
+
 class Quantizer {
 public:
   Quantizer(const CompileOptions &options, Diagnostics &diagnostics)
@@ -25,7 +28,7 @@ private:
   bool decide();
   bool decideBy(const EvidenceOf &evidence);
   bool decideByMoments(std::vector<size_t> operands);
-  void note(const QuantizedSite &told);
+  void note(const QuantizedSite &told, std::string whyFloat);
   /// What was chosen for the contraction, from the rules on.
   Site &siteOf(llvm::StringRef node, llvm::StringRef kind);
   bool rangesAfterSmoothing();
@@ -83,6 +86,7 @@ private:
   Report report;
   /// What rounding one contraction alone adds to each output, noise by signal; by its name.
   std::map<std::string, std::vector<double>> losses;
+  int64_t notShown = 0;
   std::string told;
   int64_t toldRuns = 0;
 };

@@ -12,6 +12,17 @@ namespace json = llvm::json;
 
 namespace hewn::quantize {
 
+static bool areProbabilities(llvm::ArrayRef<float> row) {
+  constexpr double most = 1e-3; // that sums of float32 are off
+  double sum = 0;
+  for (float x : row) {
+    if (!(x >= 0))
+      return false;
+    sum += double(x);
+  }
+  return std::fabs(sum - 1) < most;
+}
+
 bool Agreement::add(const Array &wanted, const Array &got) {
   if (wanted.shape != got.shape) {
     isBroken = true;
@@ -47,6 +58,7 @@ bool Agreement::add(const Array &wanted, const Array &got) {
       return std::max_element(all.begin() + long(begin), all.begin() + long(begin + row)) - all.begin();
     };
     sameArgmax += most(a) == most(b);
+    probabilities += areProbabilities(llvm::ArrayRef(a).slice(begin, row));
     ++rows;
   }
   return true;
@@ -74,16 +86,25 @@ json::Object Agreement::json() const {
   return object;
 }
 
-static double leastOf(const Report &report, double (Agreement::*of)() const) {
+double Report::leastDecibels() const {
   double least = 200;
-  for (const auto &[name, agreement] : report.outputs)
+  for (const auto &[name, agreement] : outputs)
     if (agreement.isThere())
-      least = std::min(least, (agreement.*of)());
+      least = std::min(least, agreement.decibels());
   return least;
 }
 
-double Report::leastDecibels() const { return leastOf(*this, &Agreement::decibels); }
-double Report::leastLikelyDecibels() const { return leastOf(*this, &Agreement::likelyDecibels); }
+double Report::leastLikelyDecibels(double lessOfProbabilities) const {
+  double least = 200;
+  for (const auto &[name, agreement] : outputs) {
+    if (!agreement.isThere())
+      continue;
+    least = std::min(least, agreement.likelyDecibels());
+    if (agreement.isOfProbabilities())
+      least = std::min(least, agreement.decibels() - lessOfProbabilities);
+  }
+  return least;
+}
 
 double Report::largestError() const {
   double largest = 0;

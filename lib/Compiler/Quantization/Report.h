@@ -25,6 +25,8 @@ public:
   llvm::json::Object json() const;
   /// Whether anything was compared: tensors of floats.
   bool isThere() const { return elements > 0 || isBroken; }
+  /// Whether all rows along the last dim were probabilities: none below zero, and 1 in sum.
+  bool isOfProbabilities() const { return rows > 0 && probabilities == rows; }
 
 private:
   double signal = 0, noise = 0, product = 0, signalOfGot = 0, largest = 0;
@@ -32,7 +34,7 @@ private:
   double noiseSquares = 0, noiseBySignal = 0, signalSquares = 0;
   /// Another shape, or a number in one and none in the other: no bound holds it.
   bool isBroken = false;
-  int64_t elements = 0, rows = 0, sameArgmax = 0, runs = 0;
+  int64_t elements = 0, rows = 0, sameArgmax = 0, probabilities = 0, runs = 0;
 };
 
 struct OperandRange {
@@ -53,8 +55,8 @@ struct Report {
   Times times;
 
   double leastDecibels() const;
-  /// The same by Agreement::likelyDecibels.
-  double leastLikelyDecibels() const;
+  /// The same by Agreement::likelyDecibels; of outputs that are probabilities at most what runs had less `lessOfProbabilities`.
+  double leastLikelyDecibels(double lessOfProbabilities) const;
   double largestError() const;
   std::string json(const Quantization &quantization) const;
 };

@@ -18,6 +18,9 @@ namespace hewn::quantize {
 /// Of integers of 8 bits where the user says no bound, in decibels. It is to hold for other data too, as far as samples tell
 /// (Agreement::likelyDecibels); what a user says is said of the samples.
 static constexpr double kLeastDecibels = 25;
+/// So many more are asked of probabilities: rows that are sure of their class have all the signal there, and next to no noise, so that the ratio
+/// says more than rows between two classes have.
+static constexpr double kMoreOfProbabilities = 5;
 /// Runs that tell contractions apart, about.
 static constexpr int64_t kTrialRuns = 256, kFewestSamples = 2, kMostSamples = 8;
 
@@ -27,7 +30,7 @@ double Quantizer::leastDecibels() const {
 }
 
 bool Quantizer::meetsBounds() const {
-  double decibels = given.leastDecibels > 0 ? report.leastDecibels() : report.leastLikelyDecibels();
+  double decibels = given.leastDecibels > 0 ? report.leastDecibels() : report.leastLikelyDecibels(kMoreOfProbabilities);
   return (leastDecibels() <= 0 || decibels >= leastDecibels()) &&
          (given.largestError <= 0 || report.largestError() <= given.largestError);
 }
@@ -104,7 +107,8 @@ bool Quantizer::measureLosses() {
 
 /// The fewest from the front after which the noise of the others is expected to meet the bound of decibels.
 size_t Quantizer::expectedCount(llvm::ArrayRef<std::string> order) const {
-  double margin = given.leastDecibels > 0 ? 0 : report.leastDecibels() - report.leastLikelyDecibels();
+  double margin =
+      given.leastDecibels > 0 ? 0 : report.leastDecibels() - report.leastLikelyDecibels(kMoreOfProbabilities);
   double most = leastDecibels() > 0 ? std::pow(10, -(leastDecibels() + margin) / 10) : HUGE_VAL;
   std::vector<double> left;
   size_t count = order.size();
@@ -148,11 +152,10 @@ std::vector<std::string> Quantizer::orderOf(const std::vector<std::string> &name
     saved[site.node] = double(std::max<int64_t>(site.floatCycles - site.integerCycles, 0));
     all += saved[site.node];
   }
-  // A thousandth of what all save is nothing that anybody waits for; where no machine's model tells, all save alike.
-  constexpr double nothing = 1e-3;
+  // Where no machine's model tells, all save alike.
   std::vector<std::pair<double, std::string>> order;
   for (const std::string &name : names)
-    order.push_back({-worstLoss(name) / (all > 0 ? std::max(saved[name], nothing * all) : 1), name});
+    order.push_back({-worstLoss(name) / (all > 0 ? std::max(saved[name], kNothing * all) : 1), name});
   llvm::sort(order);
   std::vector<std::string> sorted;
   for (const auto &[key, name] : order)

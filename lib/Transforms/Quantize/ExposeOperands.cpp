@@ -44,6 +44,7 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
     std::vector<ContractionSite> sites = findContractionSites(getOperation());
     if (exposed && !exposed->empty())
       return exposeAgain(sites);
+    roundsByRows = weightsToChoose(sites) <= kMostWeights;
     for (const ContractionSite &site : sites) {
       if (needsRange(quantization ? *quantization : all, site))
         add(site, Values);
@@ -88,27 +89,45 @@ struct ExposeOperandsPass : impl::ExposeOperandsPassBase<ExposeOperandsPass> {
     return !scheme.keepFloat && scheme.activations.integers;
   }
 
-  static bool needsRows(const quantize::Quantization &wanted, const ContractionSite &site) {
+  /// Weights for which data choose integers where nothing is said: their integers are in the text.
+  int64_t weightsToChoose(ArrayRef<ContractionSite> sites) const {
+    int64_t count = 0;
+    for (const ContractionSite &site : sites)
+      if (quantization && mayChoose(site))
+        count += cast<RankedTensorType>(site.weights.getType()).getNumElements();
+    return count;
+  }
+
+  bool mayChoose(const ContractionSite &site) const {
+    const quantize::Scheme *scheme = schemeOfRows(*quantization, site);
+    return scheme && scheme->activations.integers && scheme->weights.rounding == quantize::Rounding::Choose;
+  }
+
+  bool needsRows(const quantize::Quantization &wanted, const ContractionSite &site) const {
     const quantize::Scheme *scheme = schemeOfRows(wanted, site);
-    return scheme && scheme->weights.rounding == quantize::Rounding::Gptq;
+    return scheme && (scheme->weights.rounding == quantize::Rounding::Gptq || (roundsByRows && mayChoose(site)));
   }
 
   /// How much each place along the sum counts for a codebook.
   static bool needsChannels(const quantize::Quantization &wanted, const ContractionSite &site) {
-    const quantize::Scheme *scheme = schemeOfRows(wanted, site);
+    const quantize::Scheme *scheme = readsRows(site) ? schemeOfRows(wanted, site) : nullptr;
     return scheme && scheme->weights.storage == quantize::Storage::Codebook;
   }
 
   /// Of a contraction of rows by constants, whose numbers are not known yet; else null.
   static const quantize::Scheme *schemeOfRows(const quantize::Quantization &wanted, const ContractionSite &site) {
-    if (!readsRows(site) || !isInProgram(site.op->getOperand(0)) || wanted.sites.count(site.name))
+    if (!sumsChannels(site) || !isInProgram(site.op->getOperand(0)) || wanted.sites.count(site.name))
       return nullptr;
     const quantize::Scheme &scheme = wanted.schemeFor(site.name, site.kind);
     return scheme.keepFloat ? nullptr : &scheme;
   }
 
+  /// 11 MB of text.
+  static constexpr int64_t kMostWeights = 8 << 20;
+
   const quantize::Quantization *quantization = nullptr;
   std::vector<ExposedOperand> *exposed = nullptr;
+  bool roundsByRows = false;
 };
 
 } // namespace

@@ -20,7 +20,9 @@ constexpr StringRef kRanges[] = {"minmax", "percentile", "mse", "entropy", "hqq"
 constexpr size_t kNumActivationRanges = 4;
 constexpr StringRef kWeightRanges[] = {"minmax", "mse", "hqq"};
 constexpr Range kWeightRangeValues[] = {Range::MinMax, Range::Mse, Range::HalfQuadratic};
-constexpr StringRef kRoundings[] = {"nearest", "gptq"};
+/// Each contraction asks all of them.
+constexpr size_t kMostRules = 4096;
+constexpr StringRef kRoundings[] = {"auto", "nearest", "gptq"};
 constexpr StringRef kScales[] = {"column", "tensor"};
 constexpr StringRef kWeightTypes[] = {"int8",        "int4",    "int3",     "int2",  "codebook16",
                                       "codebook256", "float16", "bfloat16", "float8"};
@@ -69,6 +71,11 @@ public:
         version && *version != kVersion)
       r.error("the quantization", "is of version " + llvm::Twine(*version) + "; there is: " + llvm::Twine(kVersion));
     all.scheme = readScheme(*object, "the quantization", Scheme());
+    if (const json::Array *rules = object->getArray("rules"); rules && rules->size() > kMostRules) {
+      r.error("the quantization",
+              "has " + llvm::Twine(rules->size()) + " 'rules'; there may be " + llvm::Twine(kMostRules));
+      return all;
+    }
     r.each(*object, "rules", "", [&](const json::Value &value, const std::string &at) { readRule(value, at, all); });
     r.each(*object, "sites", "", [&](const json::Value &value, const std::string &at) { readSite(value, at, all); });
     all.asksForData = asksForData;
@@ -190,10 +197,6 @@ private:
       asksForData = "bias_correction";
     readSmoothing(object, at, scheme);
     bool says = object.get("weights") || object.get("activations");
-    if (scheme.weights.rounding != Rounding::Nearest && !object.get("smoothing"))
-      scheme.smoothing = 0;
-    if (scheme.smoothing != 0 && scheme.activations.integers && scheme.weights.rounding != Rounding::Nearest)
-      r.error(at, "has 'smoothing' beside integers that data choose: 'rounding' nearest goes with it");
     if (says && scheme.activations.integers && !scheme.weights.symmetric)
       r.error(
           at,
@@ -234,7 +237,7 @@ private:
       return;
     refuse({"range", "rounding", "symmetric"}, "integers");
     weights.range = Range::MinMax;
-    weights.rounding = Rounding::Nearest;
+    weights.rounding = Rounding::Choose;
     weights.symmetric = true;
     if (!weights.areFloats())
       return;
@@ -304,7 +307,7 @@ json::Object toJson(const Weights &weights) {
     object["range"] = nameOf(weights.range);
   if (weights.group)
     object["group"] = weights.group;
-  if (weights.rounding != Rounding::Nearest)
+  if (weights.rounding != Rounding::Choose)
     object["rounding"] = kRoundings[size_t(weights.rounding)];
   if (!weights.symmetric)
     object["symmetric"] = false;

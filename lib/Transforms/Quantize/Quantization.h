@@ -21,8 +21,9 @@ namespace hewn::quantize {
 enum class Range { MinMax, Percentile, Mse, Entropy, HalfQuadratic };
 
 /// Which integer a weight becomes: the nearest one, or one that makes up for what those before it lost, as far as data tell. (Frantar et al.,
-/// "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022.)
-enum class Rounding { Nearest, Gptq };
+/// "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022.) Choose: the latter for integers on both sides, where
+/// there are rows enough, in models whose weights are few enough that a text of them is no burden.
+enum class Rounding { Choose, Nearest, Gptq };
 
 /// Scales below this are none: numbers that small are near to what float32 has at all.
 inline constexpr double kLeastScale = 1e-30;
@@ -38,7 +39,7 @@ struct Weights {
   /// 0: all of a column.
   int64_t group = 0;
   Range range = Range::MinMax;
-  Rounding rounding = Rounding::Nearest;
+  Rounding rounding = Rounding::Choose;
   /// Around zero; else each scale has a zero point beside it.
   bool symmetric = true;
   /// All columns have one scale.

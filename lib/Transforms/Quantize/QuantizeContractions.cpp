@@ -106,7 +106,8 @@ public:
       if (llvm::any_of(
               read, [&](const auto &w) { return w.elements.empty() || w.channels() != int64_t(seen.channels.size()); }))
         continue;
-      std::vector<double> factors = quantize::chooseFactors(seen, read, key.second);
+      std::vector<double> factors =
+          quantize::chooseFactors(seen, read, key.second, schemeOf(*readers.front()).biasCorrection);
       for (const ContractionSite *site : readers)
         factorsOf[site->name] = factors;
     }
@@ -419,9 +420,15 @@ private:
     layout.depth = int64_t(floats.size()) / layout.columns;
     if (how.storage == quantize::Storage::Codebook)
       return lookUp(site, how, chosen, layout, floats, rounded, told);
-    if (const quantize::Evidence *seen = evidenceOf(site);
-        seen && how.rounding == quantize::Rounding::Gptq && seen->moments.size == layout.depth && readsRows(site))
-      told.codes = quantize::compensateRounding(floats, layout, how, seen->moments, context);
+    const quantize::Evidence *seen = evidenceOf(site);
+    // What few rows say of directions that none of them has is nothing, and integers would run wild there.
+    constexpr int64_t rowsForEach = 4;
+    bool isByData =
+        how.rounding == quantize::Rounding::Gptq ||
+        (how.rounding == quantize::Rounding::Choose && seen && seen->moments.rows >= rowsForEach * seen->moments.size);
+    if (seen && isByData && seen->moments.size == layout.depth && sumsChannels(site))
+      told.codes = quantize::compensateRounding(floats, layout, how, seen->moments,
+                                                chosen ? ArrayRef(chosen->smooth) : ArrayRef<double>(), context);
     rounded =
         quantize::roundWeights(floats, layout, how, chosen ? ArrayRef(chosen->codes) : ArrayRef<int8_t>(), context);
     return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");

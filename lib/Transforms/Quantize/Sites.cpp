@@ -31,6 +31,12 @@ bool readsRows(const ContractionSite &site) {
          int64_t(site.form->depthInLeft) == graph::getRank(site.op->getOperand(0)) - 1;
 }
 
+bool sumsChannels(const ContractionSite &site) {
+  auto type = site.form ? cast<RankedTensorType>(site.weights.getType()) : RankedTensorType();
+  return type && channelDimOf(site, site.op->getOperand(0)) &&
+         type.getDimSize(site.form->depthInRight) * type.getDimSize(site.form->columnInRight) == type.getNumElements();
+}
+
 static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights) {
   if (!hasWeights && graph::isMadeOfConstants(op->getOperand(1)))
     return Verdict::no("its weights are quantized already");

@@ -35,6 +35,9 @@ std::optional<unsigned> channelDimOf(const ContractionSite &site, mlir::Value va
 /// Whether the contraction is a matrix of rows by one of weights [k, n].
 bool readsRows(const ContractionSite &site);
 
+/// Whether it sums over channels alone: readsRows, or a window of one element, whose rows lie along a dim of channels.
+bool sumsChannels(const ContractionSite &site);
+
 /// All of them, in the order in which they stand. Names do not change where what is around the contractions does.
 std::vector<ContractionSite> findContractionSites(mlir::func::FuncOp function);
 

@@ -166,3 +166,50 @@ def test_a_model_that_comes_quantized_is_not_slower():
     x = samples((1, 64, 14, 14))[0]
     fast, slow = (compiled(model, target).run({"x": x})["y"] for target in ("host", "x86-64-v3"))
     assert decibels(fast, slow) > 90
+
+
+@pytest.mark.parametrize(
+    "given, error, what",
+    [
+        ("", ValueError, "is empty"),
+        (8, TypeError, "quantize is a name, as 'int8', a file or a dict, not int"),
+        ({"weights": np.zeros(1)}, TypeError, "quantize holds what no JSON has"),
+    ],
+)
+def test_what_is_no_quantization(given, error, what):
+    with pytest.raises(error, match=what):
+        hewn.compile(product(), quantize=given, calibration=samples((4, 48)))
+
+
+def test_samples_that_show_nothing():
+    """Rows that are not there, and infinities: contractions stay float32, and that is told."""
+    nothing = (np.zeros((0, 48), "f"), "no run gave it an operand with elements")
+    infinite = (np.full((4, 48), np.inf, "f"), "a run gave it operands that are not finite")
+    for x, why in (nothing, infinite):
+        with pytest.warns(match="gave 1 contractions operands that are not finite or have no elements"):
+            module = hewn.compile(product(), quantize=ALWAYS, calibration=[x])
+        assert layer(module, "fc")["why"] == why
+
+
+def test_a_broken_file_is_named(tmp_path):
+    (tmp_path / "a.npy").write_text("junk")
+    with pytest.raises(ValueError, match=r"calibration data: .*a\.npy"):
+        hewn.compile(product(), quantize=ALWAYS, calibration=tmp_path)
+    with pytest.raises(TypeError, match="calibration data: a sample is of object"):
+        hewn.compile(product(), quantize=ALWAYS, calibration=[None])
+
+
+def test_what_saves_next_to_nothing_stays():
+    """A gate beside a large product: one row of few columns."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="large"),
+        helper.make_node("ReduceMean", ["a", "axis"], ["m"], keepdims=1),
+        helper.make_node("MatMul", ["m", "v"], ["g"], name="gate"),
+        helper.make_node("Sigmoid", ["g"], ["s"]),
+        helper.make_node("Mul", ["a", "s"], ["y"]),
+    ]
+    constants = {"w": weights(0, 4096, 64), "v": weights(1, 64, 16) @ weights(2, 16, 64), "axis": np.array([0])}
+    model = model_of(nodes, [1024, 4096], constants)
+    module = hewn.compile(model, quantize={"bias_correction": False}, calibration=samples((1024, 4096), 1))
+    assert layer(module, "large")["weights"] == "int8"
+    assert "less than a thousandth" in layer(module, "gate")["why"]

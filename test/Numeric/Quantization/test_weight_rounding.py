@@ -7,7 +7,7 @@ import hewn
 import numpy as np
 import pytest
 from onnx import helper
-from quantizing import ALWAYS, decibels, layer, model_of, site, weights
+from quantizing import ALWAYS, decibels, layer, model_of, quantized, site, weights
 
 K, N = 256, 512
 
@@ -142,6 +142,50 @@ def test_int8_on_both_sides_by_gptq():
     how = ALWAYS | {"weights": {"rounding": "gptq"}, "bias_correction": False}
     module = hewn.compile(model(weights(0, K, N)), quantize=how, calibration=[x])
     assert layer(module, "fc")["activations"] == "uint8" and site(module, "fc")["codes"]
+
+
+def window(w):
+    """The product by windows of one element: channels lie ahead of places."""
+    return model_of(
+        [helper.make_node("Conv", ["x", "w"], ["y"], name="fc")], [1, K, 8, 8], {"w": w.T[:, :, None, None].copy()}
+    )
+
+
+def lost_by_weights(module, w, x, data):
+    """Of rows that are rounded already, in decibels."""
+    found = site(module, "fc")
+    rows = (quantized(x, found["scale"], found["zero_point"]) - found["zero_point"]) * np.float32(found["scale"])
+    got = [module.run({"x": one})["y"] for one in data]
+    return decibels(rows.astype("d") @ w, np.concatenate([y.reshape(N, -1).T if y.ndim == 4 else y for y in got]))
+
+
+def test_int8_is_chosen_by_data_where_rows_tell():
+    """Where nothing is said: of matrices and of windows of one element, if there are rows enough."""
+    w, x = weights(0, K, N), correlated(64 * 16)
+    plain = ALWAYS | {"bias_correction": False, "smoothing": False, "activations": {"range": "minmax"}}
+    places = [rows.T.reshape(1, K, 8, 8) for rows in x.reshape(-1, 64, K)]
+    for one, data in ((model(w), np.split(x, 16)), (window(w), places)):
+        module = hewn.compile(one, quantize=plain, calibration=data)
+        nearest = hewn.compile(one, quantize=plain | {"weights": {"rounding": "nearest"}}, calibration=data)
+        assert site(module, "fc")["codes"] and "codes" not in site(nearest, "fc")
+        assert lost_by_weights(module, w, x, data) > lost_by_weights(nearest, w, x, data) + 2
+        few = hewn.compile(one, quantize=plain, calibration=data[:1])
+        assert "codes" not in site(few, "fc")
+
+
+def test_codes_beside_smoothing():
+    """Rows are divided by the factors before they say what the integers are."""
+    w, x = weights(0, K, N), correlated(1024)
+    x[:, ::16] *= 40
+    both, smooth, codes = (
+        hewn.compile(model(w), quantize=ALWAYS | how, calibration=np.split(x, 16)).report["outputs"]["y"]["sqnr_db"]
+        for how in (
+            {"smoothing": 0.5},
+            {"smoothing": 0.5, "weights": {"rounding": "nearest"}},
+            {"smoothing": False},
+        )
+    )
+    assert both > smooth + 0.05 and both > codes + 3
 
 
 def test_codes_are_as_many_as_weights():

@@ -97,8 +97,11 @@ std::optional<Square> successors(const SecondMoments &moments, ArrayRef<int64_t>
 } // namespace
 
 std::vector<int8_t> compensateRounding(ArrayRef<float> weights, const ColumnLayout &layout, const Weights &how,
-                                       const SecondMoments &moments, mlir::MLIRContext *context) {
+                                       SecondMoments moments, ArrayRef<double> factors, mlir::MLIRContext *context) {
   int64_t depth = layout.depth;
+  for (size_t i = 0; i < factors.size(); ++i)
+    for (size_t j = 0; j < factors.size(); ++j)
+      moments.sums[i * size_t(depth) + j] /= float(factors[i] * factors[j]);
   if (!llvm::all_of(moments.sums, [](float sum) { return std::isfinite(sum); })) // no order, and no factors
     return {};
   std::vector<int64_t> order(static_cast<size_t>(depth));

@@ -12,9 +12,10 @@ namespace hewn::quantize {
 
 /// The integers of weights [depth, columns] on the grids that `roundWeights` fits to them, in the weights' order. Rows are rounded one
 /// after another, those of the largest activations first; what one loses the later ones take over, by the inverse of Σ x xᵀ with a hundredth
-/// of its mean diagonal added. Empty where that has no inverse.
+/// of its mean diagonal added. The rows x are divided by `factors`, one a channel, where there are any. Empty where that has no inverse.
 std::vector<int8_t> compensateRounding(llvm::ArrayRef<float> weights, const ColumnLayout &layout, const Weights &how,
-                                       const SecondMoments &moments, mlir::MLIRContext *context);
+                                       SecondMoments moments, llvm::ArrayRef<double> factors,
+                                       mlir::MLIRContext *context);
 
 } // namespace hewn::quantize
 

@@ -11,15 +11,15 @@
 
 namespace hewn::quantize {
 
-/// One channel of an operand: its extremes, with zero, and Σ x².
+/// One channel of an operand: its extremes, with zero, Σ x and Σ x².
 struct Channel {
   float low = 0, high = 0;
-  double squares = 0;
+  double sum = 0, squares = 0;
 };
 
 /// Σ x xᵀ over the rows x of an operand: [size, size].
 struct SecondMoments {
-  int64_t size = 0;
+  int64_t size = 0, rows = 0;
   std::vector<float> sums;
 };
 

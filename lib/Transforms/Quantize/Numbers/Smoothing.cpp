@@ -43,12 +43,14 @@ std::vector<double> factorsOf(const Evidence &evidence, ArrayRef<double> largest
 }
 
 /// Σ of the squared errors that rounding adds to the sums, expected of errors that are even over a step and independent.
-double expectedNoise(const Evidence &evidence, ArrayRef<ChannelWeights> readers, ArrayRef<double> factors) {
+double expectedNoise(const Evidence &evidence, ArrayRef<ChannelWeights> readers, ArrayRef<double> factors,
+                     bool shiftsAreKnown) {
   double low = 0, high = 0, squares = 0;
   for (auto [channel, factor] : llvm::zip(evidence.channels, factors)) {
     low = std::min(low, double(channel.low) / factor);
     high = std::max(high, double(channel.high) / factor);
-    squares += channel.squares / (factor * factor);
+    double mean = shiftsAreKnown && evidence.count > 0 ? channel.sum / evidence.count : 0;
+    squares += std::max(channel.squares - mean * mean * evidence.count, 0.0) / (factor * factor);
   }
   double step = (high - low) / kSteps, noise = 0;
   constexpr double evenSpread = 1.0 / 12;
@@ -70,7 +72,8 @@ double expectedNoise(const Evidence &evidence, ArrayRef<ChannelWeights> readers,
 
 } // namespace
 
-std::vector<double> chooseFactors(const Evidence &evidence, ArrayRef<ChannelWeights> readers, double strength) {
+std::vector<double> chooseFactors(const Evidence &evidence, ArrayRef<ChannelWeights> readers, double strength,
+                                  bool shiftsAreKnown) {
   std::vector<double> largestWeights(evidence.channels.size());
   for (const ChannelWeights &w : readers)
     eachElement(w, [&](size_t channel, size_t, double value) {
@@ -81,10 +84,10 @@ std::vector<double> chooseFactors(const Evidence &evidence, ArrayRef<ChannelWeig
   // What is expected is not exact: less than a decibel is no reason to change a model.
   constexpr double worthwhile = 0.8;
   std::vector<double> best, none(evidence.channels.size(), 1);
-  double least = expectedNoise(evidence, readers, none) * worthwhile;
+  double least = expectedNoise(evidence, readers, none, shiftsAreKnown) * worthwhile;
   for (double tried : {0.25, 0.4, 0.5, 0.6, 0.75}) {
     std::vector<double> factors = factorsOf(evidence, largestWeights, tried);
-    if (double noise = expectedNoise(evidence, readers, factors); noise < least) {
+    if (double noise = expectedNoise(evidence, readers, factors, shiftsAreKnown); noise < least) {
       least = noise;
       best = std::move(factors);
     }
