@@ -171,7 +171,7 @@ def test_artifacts_of_one_model_have_weights_of_their_own(folder):
     first = tool("compile", "deep.onnx", "-o", "libdeep.so").stderr
     before = (folder / "deep.weights").read_bytes()
     assert first.startswith("wrote libdeep.so (") and "deep.weights (" in first
-    for output in "deep.a", "libdeep.a", "deep.o":
+    for output in "deep.so", "deep.a", "libdeep.a", "deep.o", "lib.so", "libdeep.a.so":
         assert tool("compile", "deep.onnx", "-o", output, "--target=x86-64-v2", "--quiet").stderr == ""
         assert (folder / f"{output}.weights").read_bytes() != before
     assert (folder / "deep.weights").read_bytes() == before

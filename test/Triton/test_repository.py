@@ -137,13 +137,13 @@ def test_files(tmp_path):
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert (
         told.startswith(f"wrote {repository}/dense/1/model.so (")
-        and "model.weights (" in told
+        and "model.so.weights (" in told
         and "config.pbtxt" in told
     )
     files = {file: file.stat().st_ino for file in repository.rglob("*") if file.is_file()}
     assert sorted(str(file.relative_to(repository)) for file in files) == [
         "dense/1/model.so",
-        "dense/1/model.weights",
+        "dense/1/model.so.weights",
         "dense/config.pbtxt",
     ]
     before = {file: file.read_bytes() for file in files}
@@ -152,7 +152,7 @@ def test_files(tmp_path):
     assert {file: file.read_bytes() for file in repository.rglob("*") if file.is_file()} == before
     onnx.save(weighty(2), path)
     subprocess.run(command, check=True, capture_output=True)
-    assert (repository / "dense/1/model.weights").read_bytes() != before[repository / "dense/1/model.weights"]
+    assert (repository / "dense/1/model.so.weights").read_bytes() != before[repository / "dense/1/model.so.weights"]
     assert not [one for one in (repository / "dense").iterdir() if one.name not in ("1", "config.pbtxt")]
 
 
@@ -161,7 +161,7 @@ def test_weights_go_with_their_library(tmp_path):
     path = tmp_path / "dense.onnx"
     onnx.save(weighty(1), path)
     command = [TOOLS / "hewn", "compile", path, "--triton", tmp_path / "repository"]
-    for flags, files in (((), ["model.so", "model.weights"]), (("--embed-weights",), ["model.so"])):
+    for flags, files in (((), ["model.so", "model.so.weights"]), (("--embed-weights",), ["model.so"])):
         subprocess.run([*command, *flags], check=True, capture_output=True)
         assert sorted(file.name for file in (tmp_path / "repository/dense/1").iterdir()) == files
 

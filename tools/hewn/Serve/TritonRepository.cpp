@@ -71,12 +71,12 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
   // The library behind its weights, as a compile does: what is loaded in between is the old one, or is refused for its weights' digest.
   const std::string version = below(model, "1");
   const std::pair<std::string, const char *> places[] = {
-      {version, "model.weights"}, {version, "model.so"}, {model, "config.pbtxt"}};
+      {version, "model.so.weights"}, {version, "model.so"}, {model, "config.pbtxt"}};
   for (const auto &[folder, file] : places)
     if (fs::is_directory(below(folder, file))) // before anything is replaced
       return refuse("can't write '" + printable(below(folder, file)) +
                     "': " + std::make_error_code(std::errc::is_a_directory).message());
-  const bool hasWeights = fs::exists(below(scratch, "model.weights"));
+  const bool hasWeights = fs::exists(below(scratch, "model.so.weights"));
   for (const auto &[folder, file] : llvm::drop_begin(places, hasWeights ? 0 : 1)) {
     std::string to = below(folder, file);
     if (std::error_code error = fs::rename(below(scratch, file), to))
@@ -86,7 +86,7 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
   if (hasWeights)
     std::swap(written[0], written[1]); // the library is told first
   else
-    fs::remove(below(version, "model.weights")); // of a library that is gone
+    fs::remove(below(version, "model.so.weights")); // of a library that is gone
   return true;
 }
 
