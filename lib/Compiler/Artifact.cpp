@@ -80,7 +80,9 @@ std::string ArtifactWriter::beside(StringRef file) {
 /// the ending: model.so.weights, model.a.weights. The text of a stage names what a library would have.
 std::string ArtifactWriter::weightsName() {
   StringRef file = llvm::sys::path::filename(options.output);
-  auto isArtifact = [](StringRef name) { return name.ends_with(".so") || name.ends_with(".a") || name.ends_with(".o"); };
+  auto isArtifact = [](StringRef name) {
+    return name.ends_with(".so") || name.ends_with(".a") || name.ends_with(".o");
+  };
   bool isForLinkers = file.starts_with("lib") && file.ends_with(".so") && file.size() > StringRef("lib.so").size();
   if (!isArtifact(file) || (isForLinkers && !isArtifact(stem())))
     return stem() + ".weights";
