@@ -34,6 +34,8 @@ public:
   /// The code that runs.
   const hewn_variant &variant() const { return library->variant(); }
   int threads() const { return numThreads; }
+  /// What --dim said of the model that was compiled for this.
+  llvm::ArrayRef<std::string> bindings() const { return bound; }
   /// The input of this name; -1 where there is none.
   int inputNamed(const std::string &name) const { return library->inputNamed(name); }
   /// One array an input, in order. False after an error was printed.
@@ -52,6 +54,7 @@ private:
             std::string *problem);
   std::string folder;
   int numThreads = 1;
+  std::vector<std::string> bound;
   std::unique_ptr<LoadedLibrary> library;
 };
 
