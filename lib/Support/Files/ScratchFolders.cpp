@@ -66,9 +66,10 @@ void removeScratchFolders() {
   for (const auto &entry : made().folders)
     (void)llvm::sys::fs::remove_directories(entry.first());
   made().folders.clear();
-  for (const std::string &folder : llvm::reverse(made().ofResults))
+  std::vector<std::string> &ofResults = made().ofResults;
+  for (const std::string &folder : llvm::reverse(ofResults))
     (void)llvm::sys::fs::remove(folder);
-  made().ofResults.clear();
+  ofResults.clear();
 }
 
 } // namespace hewn
