@@ -80,9 +80,10 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
     run(
         python,
         "-c",
-        "import importlib.metadata as m, importlib.util as u, hewn.frontends\n"
+        "import importlib.metadata as m, importlib.util as u, os, hewn.frontends\n"
         "(e,) = m.entry_points(group='torch_dynamo_backends')\n"
-        "assert (e.name, e.value) == ('hewn', 'hewn.dynamo:backend') and u.find_spec('hewn.dynamo.running')",
+        "assert (e.name, e.value) == ('hewn', 'hewn.dynamo:backend') and u.find_spec('hewn.dynamo')\n"
+        "assert os.path.exists(os.path.dirname(u.find_spec('hewn.dynamo').origin) + '/running.py')",  # which imports torch
         cwd=folder,
     )
     # A build of one's own, with nothing but the wheel and a C compiler.
