@@ -47,6 +47,6 @@ ssize_t read(int file, void *into, size_t size) {
       memcpy(into, told, size);
       return (ssize_t)size;
     }
-  ssize_t (*real)(int, void *, size_t) = (ssize_t(*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+  ssize_t (*real)(int, void *, size_t) = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
   return real(file, into, size);
 }
