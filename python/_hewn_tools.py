@@ -16,7 +16,7 @@ def _start(tool: str) -> None:
 
 
 def hewn() -> None:
-    """`hewn ...`, and `python -m hewn ...`."""
+    """`hewn ...`."""
     _start("hewn")
 
 

@@ -59,7 +59,7 @@ def pack(name, model, feeds, said, dims, function=None):
     want = reference.run(feeds or random_feeds(specs))
     library = folder / "model.so"
     build(model, library, said.target, said.precision, dims)
-    weights = library.with_suffix(".weights")
+    weights = library.with_name("model.so.weights")
     if weights.exists():
         with lzma.open(f"{weights}.xz", "wb", preset=1) as packed:
             packed.write(weights.read_bytes())

@@ -183,9 +183,9 @@ def measure(name, said, left_out):
     with tempfile.TemporaryDirectory() as scratch, np.load(folder / "tensors.npz") as packed:
         library = pathlib.Path(scratch) / "model.so"
         library.write_bytes((folder / "model.so").read_bytes())
-        if (folder / "model.weights.xz").exists():
-            with lzma.open(folder / "model.weights.xz") as weights:
-                library.with_suffix(".weights").write_bytes(weights.read())
+        if (folder / "model.so.weights.xz").exists():
+            with lzma.open(folder / "model.so.weights.xz") as weights:
+                library.with_name("model.so.weights").write_bytes(weights.read())
         feeds = random_feeds(facts["inputs"]) | {key[3:]: packed[key] for key in packed if key.startswith("in ")}
         inputs = [feeds[spec[0]] for spec in facts["inputs"]]
         outputs = [np.empty(shape, dtype) for _, dtype, shape, _ in facts["outputs"]]

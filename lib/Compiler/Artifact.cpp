@@ -76,10 +76,17 @@ std::string ArtifactWriter::beside(StringRef file) {
   return path.str().str();
 }
 
-/// libmodel.so has model.weights; what is linked elsewhere lies beside libraries of the same model, and has a file of its own: model.a.weights.
+/// No two artifacts of a folder share a file: libmodel.so has model.weights, as a linker's name of it is model; every other name stands whole before
+/// the ending: model.so.weights, model.a.weights. The text of a stage names what a library would have.
 std::string ArtifactWriter::weightsName() {
   StringRef file = llvm::sys::path::filename(options.output);
-  return (file.ends_with(".a") || file.ends_with(".o") ? file.str() : stem()) + ".weights";
+  auto isArtifact = [](StringRef name) {
+    return name.ends_with(".so") || name.ends_with(".a") || name.ends_with(".o");
+  };
+  bool isForLinkers = file.starts_with("lib") && file.ends_with(".so") && file.size() > StringRef("lib.so").size();
+  if (!isArtifact(file) || (isForLinkers && !isArtifact(stem())))
+    return stem() + ".weights";
+  return (file + ".weights").str();
 }
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {

@@ -41,7 +41,8 @@ std::string findRuntime(const codegen::MachineSpec &machine) {
   for (StringRef place : {"../lib", "../lib64", ""})
     if (std::string path = own.empty() ? "" : in(sys::path::parent_path(own), place); !path.empty())
       return path;
-  return in(sys::path::parent_path(HEWN_RUNTIME_ARCHIVE), "");
+  StringRef built = HEWN_RUNTIME_ARCHIVE; // empty in a release, whose bytes say nothing of where it was made
+  return built.empty() ? "" : in(sys::path::parent_path(built), "");
 }
 
 std::string runtimeFor(StringRef target) {

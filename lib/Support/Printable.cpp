@@ -44,6 +44,8 @@ StringRef nearestName(StringRef given, llvm::ArrayRef<StringRef> names) {
     // A flag that was cut short is near, however much is missing.
     if (given.size() > 1 && name.starts_with(given))
       own = 1;
+    if (own >= name.size()) // nothing of the name is left: "-o" is near to nothing
+      continue;
     if (own < distance || (own == distance && best.empty())) {
       best = name;
       distance = own;

@@ -39,7 +39,7 @@ def test_packed(tmp_path):
     assert {file.name for file in (pack / "product").iterdir()} == {
         "facts.json",
         "model.so",
-        "model.weights.xz",
+        "model.so.weights.xz",
         "tensors.npz",
     }
     there = {"LD_LIBRARY_PATH": str(EMULATOR.parent), "HEWN_EMULATOR_CODE": str(kernels)}

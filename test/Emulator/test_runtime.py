@@ -267,8 +267,7 @@ def test_kept_code_of_several_processes(tmp_path):
     with added() as library:
         copies = []
         for i in range(3):
-            for end in (".so", ".weights"):
-                source = library.with_suffix(end)
+            for source in (library, library.with_name(f"{library.name}.weights")):
                 if source.exists():
                     (tmp_path / f"{i}").mkdir(exist_ok=True)
                     (tmp_path / f"{i}" / source.name).write_bytes(source.read_bytes())

@@ -14,13 +14,13 @@ torch.compile's own backend (*inductor*). Weights are random, from a seed. Made 
 
     test/Exports/doors.py run RECORDS.jsonl; test/Exports/doors.py table RECORDS.jsonl -o docs/python/torch-speed.md
 
-on {machine}, with {versions}. Sizes are those of [exports.md](exports.md); one thread each, under `torch.no_grad()`.
+on {machine}, with {versions}. Sizes are those of [exports.md](../exports.md); one thread each, under `torch.no_grad()`.
 
 *Graphs* is how many dynamo gave to the backend in two calls, *compiled* how often hewn compiled one of them: of one graph called twice, once. *Error* is
 the largest difference from torch's result, of an output's largest element, over all outputs: right up to {bound:g}; above that, rounding
 decides if torch itself is off by a {spreads}th of it or more when its weights are moved by a rounding each. *ms* is
-the best of several runs that took turns in one process, in time of that thread. *Compile* is wall-clock time from torch.compile to the end of the first call,
-tracing included, on a machine that others used too: a hint, no measurement. Where inductor has no figure it was not run
+the best of several runs that took turns in one process, in time of that thread, on a machine that others used too. *Compile* is wall-clock time from
+torch.compile to the end of the first call, tracing included, there: a hint, no measurement. Where inductor has no figure it was not run
 (`--without-inductor`): its compile takes a minute or more, where torch's cache on disk has nothing of an earlier one.
 """
 

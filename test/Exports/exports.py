@@ -51,9 +51,11 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "?")
-    return f"{os.cpu_count()} cores of {model}"
+    lines = [line.partition(":") for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()]
+    told = {key.strip(): value.strip() for key, _, value in reversed(lines)}
+    name = told.get("model name", "?")
+    numbers = f" (family {told['cpu family']}, model {told['model']})" if "cpu family" in told else ""
+    return f"{os.cpu_count()} cores of {name}{numbers}"
 
 
 def line_of(record) -> str:

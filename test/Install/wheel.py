@@ -80,9 +80,10 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
     run(
         python,
         "-c",
-        "import importlib.metadata as m, importlib.util as u, hewn.frontends\n"
+        "import importlib.metadata as m, importlib.util as u, os, hewn.frontends\n"
         "(e,) = m.entry_points(group='torch_dynamo_backends')\n"
-        "assert (e.name, e.value) == ('hewn', 'hewn.dynamo:backend') and u.find_spec('hewn.dynamo.running')",
+        "assert (e.name, e.value) == ('hewn', 'hewn.dynamo:backend') and u.find_spec('hewn.dynamo')\n"
+        "assert os.path.exists(os.path.dirname(u.find_spec('hewn.dynamo').origin) + '/running.py')",  # which imports torch
         cwd=folder,
     )
     # A build of one's own, with nothing but the wheel and a C compiler.
@@ -95,6 +96,7 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
 
 def main() -> None:
     wheel = pathlib.Path(sys.argv[1]).resolve()
+    os.environ.pop("PYTHONPATH", None)  # a build's package would be taken instead
     hide_llvm()
     size = wheel.stat().st_size
     must(size <= MOST_BYTES, f"{wheel.name} has {size / 1e6:.1f} MB, {MOST_BYTES / 1e6:.0f} are allowed")
@@ -115,7 +117,9 @@ def main() -> None:
             if "__pycache__" not in str(p)
         ]
         must(not left, f"pip uninstall left {left}")
-        print(f"wheel: {size / 1e6:.1f} MB, installed in {installed:.1f} s, compiles, links and runs without LLVM")
+        print(
+            f"{wheel.name}: {size / 1e6:.1f} MB, installed in {installed:.1f} s, compiles, links and runs without LLVM, by Python {sys.version.split()[0]}"
+        )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import hewn
@@ -66,6 +67,11 @@ def test_measured(folder, command):
         assert best["launches"] == sum(kernel["launches"] for kernel in best["kernels"]) > 0
         assert best["milliseconds"] == pytest.approx(inside + best["between_kernels_milliseconds"])
     assert record(command, "model.so", "--seconds", "0")["assumed_dims"] == ["batch"]
+
+
+def test_dims_that_were_bound_are_told(folder):
+    told = record("bench", "model.onnx", "--seconds", "0", "--dim", "batch=5")
+    assert told["dims"] == {"batch": 5} and told["assumed_dims"] == []
 
 
 def test_explain(folder):
@@ -171,7 +177,7 @@ def test_artifacts_of_one_model_have_weights_of_their_own(folder):
     first = tool("compile", "deep.onnx", "-o", "libdeep.so").stderr
     before = (folder / "deep.weights").read_bytes()
     assert first.startswith("wrote libdeep.so (") and "deep.weights (" in first
-    for output in "deep.a", "libdeep.a", "deep.o":
+    for output in "deep.so", "deep.a", "libdeep.a", "deep.o", "lib.so", "libdeep.a.so":
         assert tool("compile", "deep.onnx", "-o", output, "--target=x86-64-v2", "--quiet").stderr == ""
         assert (folder / f"{output}.weights").read_bytes() != before
     assert (folder / "deep.weights").read_bytes() == before
@@ -267,3 +273,8 @@ def test_python_says_the_same(folder):
     with pytest.raises(hewn.CompileError) as raised:
         hewn.compile(models.wrong())
     assert "error: " not in str(raised.value) and "first (Conjure" in str(raised.value)
+
+
+def test_python_m_hewn_is_the_command(folder):
+    done = subprocess.run([sys.executable, "-m", "hewn", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == tool("--version").stdout

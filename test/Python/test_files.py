@@ -118,7 +118,7 @@ print(test_files.is_answer(hewn.compile(test_files.weighted(1), output={str(tmp_
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
-    assert first == f"can't write {tmp_path}/m.weights: File too large" and second == "True"
+    assert first == f"can't write {tmp_path}/m.so.weights: File too large" and second == "True"
 
 
 def test_a_full_output_stream_is_an_error(tmp_path):
@@ -227,7 +227,7 @@ def spoil(path, how):
 def test_what_is_damaged_in_a_cache_is_made_again(tmp_path, how):
     cache, path = tmp_path / "cache", tmp_path / "m.so"
     hewn.compile(weighted(3), output=path, cache_dir=cache)
-    made = {suffix: path.with_suffix(suffix).read_bytes() for suffix in (".so", ".h", ".weights")}
+    made = {suffix: path.with_suffix(suffix).read_bytes() for suffix in (".so", ".h", ".so.weights")}
     entries = kept(cache)
     assert len(entries) >= 6  # the code, the names, the entry and its three files
     for entry in entries:
@@ -253,13 +253,13 @@ def test_external_data_are_a_part_of_the_key(tmp_path):
         (tmp_path / "model.data").write_bytes(np.full((256, 256), factor, np.float32).tobytes())
         time.sleep(0.05)
         assert is_answer(hewn.compile(model, output=tmp_path / "m.so", cache_dir=cache), factor)
-        made[factor] = (tmp_path / "m.weights").read_bytes()
+        made[factor] = (tmp_path / "m.so.weights").read_bytes()
     entries = {path: path.stat().st_mtime_ns for path in kept(cache)}
     for factor in (2, 1, 3):  # each has an entry of its own
         (tmp_path / "model.data").write_bytes(np.full((256, 256), factor, np.float32).tobytes())
         time.sleep(0.05)
         assert is_answer(hewn.compile(model, output=tmp_path / "m.so", cache_dir=cache), factor)
-        assert (tmp_path / "m.weights").read_bytes() == made[factor]
+        assert (tmp_path / "m.so.weights").read_bytes() == made[factor]
     assert {path: path.stat().st_mtime_ns for path in kept(cache)} == entries
 
 
@@ -367,10 +367,10 @@ def test_damaged_weights_are_found_when_asked_for(tmp_path):
     hewn.compile(weighted(1), output=path)
     assert is_answer(hewn.load(path, verify=True), 1)
     assert is_answer(hewn.load(path, verify=True, copy_weights=True), 1)
-    spoil(tmp_path / "m.weights", "changed")
+    spoil(tmp_path / "m.so.weights", "changed")
     hewn.load(path)
     for copy in (False, True):
-        with pytest.raises(hewn.RunError, match=r"'m\.weights' is damaged: its checksum is not that of its data"):
+        with pytest.raises(hewn.RunError, match=r"'m\.so\.weights' is damaged: its checksum is not that of its data"):
             hewn.load(path, verify=True, copy_weights=copy)
     np.save(tmp_path / "x.npy", X[None])
     run = ["run", path, "--input", f"x={tmp_path / 'x.npy'}"]
@@ -390,9 +390,9 @@ def test_a_copy_of_the_weights_knows_nothing_of_the_file(tmp_path):
     path = tmp_path / "m.so"
     hewn.compile(weighted(1), output=path)
     copied = hewn.load(path, copy_weights=True)
-    os.truncate(tmp_path / "m.weights", 0)
+    os.truncate(tmp_path / "m.so.weights", 0)
     assert is_answer(copied, 1)
-    (tmp_path / "m.weights").write_bytes(b"")
+    (tmp_path / "m.so.weights").write_bytes(b"")
     del copied
     with pytest.raises(hewn.RunError, match="is truncated"):
         hewn.load(path, copy_weights=True)

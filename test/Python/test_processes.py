@@ -92,7 +92,7 @@ except KeyboardInterrupt:
 """
     status, out, err = interrupted(script, "ready", delay)
     assert (status, out) == (0, "interrupted\n"), err
-    assert set(os.listdir(folder)) in (set(), {"m.so", "m.h", "m.weights"})
+    assert set(os.listdir(folder)) in (set(), {"m.so", "m.h", "m.so.weights"})
     assert os.listdir(scratch) == []
 
 

@@ -14,6 +14,7 @@ import hewn
 import numpy as np
 import pytest
 from conftest import ROOT
+from hewn.libraries import weights_of
 from hewn_batch import FramePredictor, Predictor, local_copy, mapped_bytes
 from hewn_batch.frames import _converted
 from hewn_batch.predictor import threads_of_worker
@@ -64,9 +65,23 @@ def test_one_copy_a_node(libraries, tmp_path):
     paths = {process.communicate()[0].strip() for process in processes}
     assert len(paths) == 1 and all(process.returncode == 0 for process in processes)
     (path,) = map(pathlib.Path, paths)
-    assert (path.parent / "model.weights").read_bytes() == libraries("wide").with_suffix(".weights").read_bytes()
+    assert (path.parent / "model.so.weights").read_bytes() == weights_of(libraries("wide")).read_bytes()
     assert path.is_relative_to(tmp_path / "node") and local_copy(libraries("wide"), tmp_path / "node") == path
     assert len(list((tmp_path / "node").iterdir())) == 2  # the copy and the lock
+
+
+def test_a_copy_loads_whatever_the_library_is_called(models, tmp_path):
+    """A library's weights have a name that depends on its own; both are copied. One from an older hewn has them in model.weights."""
+    for name in ("libwide.so", "wide.so"):
+        hewn.compile(models("wide"), output=tmp_path / name).close()
+        with hewn.load(local_copy(tmp_path / name, tmp_path / "node")) as module:
+            assert module.inputs[0].name == "x"
+    assert {file.name for file in tmp_path.glob("*.weights")} == {"wide.weights", "wide.so.weights"}
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/model.so").touch()
+    assert weights_of(tmp_path / "old/model.so") is None
+    (tmp_path / "old/model.weights").touch()
+    assert weights_of(tmp_path / "old/model.so").name == "model.weights"
 
 
 def test_a_folder_that_others_can_write_to(libraries, tmp_path, monkeypatch):
@@ -89,12 +104,12 @@ def test_a_folder_that_others_can_write_to(libraries, tmp_path, monkeypatch):
 def test_workers_share_the_weights(libraries):
     """N processes that have run the model: each has all of the weights resident, and counts for an Nth of them."""
     code = (
-        "import sys, pathlib, numpy as np; from hewn_batch import Predictor, mapped_bytes\n"
+        "import sys, numpy as np; from hewn.libraries import weights_of; from hewn_batch import Predictor, mapped_bytes\n"
         "predict = Predictor(sys.argv[1]); predict({'x': np.ones((2, 1024), np.float32)})\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
-        "print(*mapped_bytes(pathlib.Path(sys.argv[1]).with_suffix('.weights')), flush=True); sys.stdin.readline()\n"
+        "print(*mapped_bytes(weights_of(sys.argv[1])), flush=True); sys.stdin.readline()\n"
     )
-    size = libraries("wide").with_suffix(".weights").stat().st_size
+    size = weights_of(libraries("wide")).stat().st_size
     assert size > 4e6
     count = 4
     command = [sys.executable, "-c", code, libraries("wide")]
@@ -112,7 +127,7 @@ def test_workers_share_the_weights(libraries):
     finally:
         for process in processes:
             process.communicate("\n")
-    assert mapped_bytes(libraries("wide").with_suffix(".weights")) == (0, 0)
+    assert mapped_bytes(weights_of(libraries("wide"))) == (0, 0)
 
 
 def pandas():
@@ -315,7 +330,7 @@ def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
             return super().prepare(batch)
 
         def finish(self, batch):
-            resident, proportional = mapped_bytes(pathlib.Path(self.library).with_suffix(".weights"))
+            resident, proportional = mapped_bytes(weights_of(self.library))
             found = super().finish(batch)
             count = len(found["path"])
             return found | {"resident": np.full(count, resident), "proportional": np.full(count, proportional)}
@@ -325,7 +340,7 @@ def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
     assert [row["path"] for row in rows if row["error"]] == [str(folder / "in" / "broken.png")]
     workers = {row["pid"] for row in rows}
     assert len(workers) >= 2 and os.getpid() not in workers
-    size = (folder / "model.weights").stat().st_size
+    size = weights_of(folder / "model.so").stat().st_size
     assert all(row["resident"] > 0.9 * size for row in rows)
     # Of the last batch, when all of them had run the model: a page counts for what each has of it.
     assert min(row["proportional"] for row in rows) < 1.1 * size / len(workers)

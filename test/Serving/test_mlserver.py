@@ -418,7 +418,9 @@ def test_parallel_workers_share_what_was_compiled(tmp_path, models):
         status, found = running.infer(*BAD[0][:1], *BAD[0][1])
         assert status == 400 and BAD[0][2] in found["error"]
         mapped = [pathlib.Path(f"/proc/{pid}/maps").read_text() for pid in children(running.process.pid)]
-        weights = {line.split()[-1] for text in mapped for line in text.splitlines() if line.endswith("model.weights")}
+        weights = {
+            line.split()[-1] for text in mapped for line in text.splitlines() if line.endswith("model.so.weights")
+        }
         assert len(weights) == 1 and sum(next(iter(weights)) in text for text in mapped) == 2
     finally:
         running.stop()

@@ -2,6 +2,7 @@
 """What `hewn compile --triton` writes: folders and configs. No server is needed."""
 
 import re
+import signal
 import subprocess
 
 import numpy as np
@@ -137,13 +138,13 @@ def test_files(tmp_path):
     told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert (
         told.startswith(f"wrote {repository}/dense/1/model.so (")
-        and "model.weights (" in told
+        and "model.so.weights (" in told
         and "config.pbtxt" in told
     )
     files = {file: file.stat().st_ino for file in repository.rglob("*") if file.is_file()}
     assert sorted(str(file.relative_to(repository)) for file in files) == [
         "dense/1/model.so",
-        "dense/1/model.weights",
+        "dense/1/model.so.weights",
         "dense/config.pbtxt",
     ]
     before = {file: file.read_bytes() for file in files}
@@ -152,8 +153,24 @@ def test_files(tmp_path):
     assert {file: file.read_bytes() for file in repository.rglob("*") if file.is_file()} == before
     onnx.save(weighty(2), path)
     subprocess.run(command, check=True, capture_output=True)
-    assert (repository / "dense/1/model.weights").read_bytes() != before[repository / "dense/1/model.weights"]
+    assert (repository / "dense/1/model.so.weights").read_bytes() != before[repository / "dense/1/model.so.weights"]
     assert not [one for one in (repository / "dense").iterdir() if one.name not in ("1", "config.pbtxt")]
+
+
+def test_an_interrupted_compile_leaves_nothing(tmp_path):
+    """Neither what it has begun nor the folders that it made for it; what was there before stays."""
+    chain = "".join(f", t{n + 1} = MatMul(t{n}, w), s{n} = Sin(t{n})" for n in range(400))
+    text = '<ir_version: 9, opset_import: ["": 17]>\ng (float[n, 64] t0, float[64, 64] w) => (float[n, 64] t400) {\n'
+    (tmp_path / "deep.onnxtxt").write_text(text + "  z = Identity(t0)" + chain + "\n}\n")
+    (tmp_path / "kept").mkdir()
+    for where, left in (("new/repository", {"kept", "deep.onnxtxt"}), ("kept/repository", {"kept", "deep.onnxtxt"})):
+        command = [TOOLS / "hewn", "compile", tmp_path / "deep.onnxtxt", "--triton", tmp_path / where]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while not list((tmp_path / where).glob("deep/hewn-*")):
+            assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == -signal.SIGINT, process.communicate()
+        assert {one.name for one in tmp_path.iterdir()} == left and not list((tmp_path / "kept").iterdir())
 
 
 def test_weights_go_with_their_library(tmp_path):
@@ -161,7 +178,7 @@ def test_weights_go_with_their_library(tmp_path):
     path = tmp_path / "dense.onnx"
     onnx.save(weighty(1), path)
     command = [TOOLS / "hewn", "compile", path, "--triton", tmp_path / "repository"]
-    for flags, files in (((), ["model.so", "model.weights"]), (("--embed-weights",), ["model.so"])):
+    for flags, files in (((), ["model.so", "model.so.weights"]), (("--embed-weights",), ["model.so"])):
         subprocess.run([*command, *flags], check=True, capture_output=True)
         assert sorted(file.name for file in (tmp_path / "repository/dense/1").iterdir()) == files
 

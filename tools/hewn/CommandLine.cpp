@@ -173,8 +173,8 @@ private:
     refused = true;
   }
   void refuseFlag(StringRef given, StringRef name) {
-    // One letter is near to any other one; and -o is what others call --output.
-    StringRef near = name.size() < 2 ? StringRef() : nearestName(name, names);
+    StringRef near = nearestName(name, names);
+    // -o is what others call --output.
     if ((name == "output" || name == "out") && llvm::is_contained(names, "o"))
       near = "o";
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +

@@ -33,7 +33,7 @@ static cl::opt<std::string> target(
     "target", cl::init("host"), cl::value_desc("machine"),
     cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
              "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a; several with commas between share a library, whose "
-             "loader picks one; portable: the usual ones"),
+             "loader picks one; portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX"),
     cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
                                       cl::value_desc("precision"),

@@ -129,6 +129,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
     library = loaded->make(job, flags, nullptr, opening.explanation);
     if (library.empty())
       return nullptr;
+    loaded->bound = flags.dims;
   } else if (std::vector<std::string> given = givenCompileFlags(/*dims=*/!opening.sizes); !given.empty()) {
     llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
     return nullptr;

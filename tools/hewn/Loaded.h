@@ -35,6 +35,8 @@ public:
   /// The code that runs.
   const hewn_variant &variant() const { return library->variant(); }
   int threads() const { return numThreads; }
+  /// What --dim said of the model that was compiled for this.
+  llvm::ArrayRef<std::string> bindings() const { return bound; }
   /// The input of this name; -1 where there is none.
   int inputNamed(const std::string &name) const { return library->inputNamed(name); }
   /// One array an input, in order. False after an error was printed.
@@ -53,6 +55,7 @@ private:
   int numThreads = 1;
   /// Of a model that is split; null: it is not. Before the library, whose context ends first.
   std::unique_ptr<Ranks> ranks;
+  std::vector<std::string> bound;
   std::unique_ptr<LoadedLibrary> library;
 };
 

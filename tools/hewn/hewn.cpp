@@ -100,7 +100,7 @@ int hewn_main(int argc, char **argv) {
   llvm::StringRef given(name);
   if (given.starts_with("-")) {
     llvm::StringRef flag = given.ltrim('-').split('=').first;
-    llvm::StringRef near = flag.size() < 2 ? "" : hewn::nearestName(flag, {"help", "version"});
+    llvm::StringRef near = hewn::nearestName(flag, {"help", "version"});
     printMessage("error: hewn has no flag '" + name + "' in front of a command" +
                  (near.empty() ? "" : "; did you mean --" + near.str() + "?"));
   } else {

@@ -11,15 +11,7 @@ import re
 import shutil
 import tempfile
 
-
-def own_folder(folder: pathlib.Path) -> None:
-    """Makes a folder, or takes one that nobody else can put libraries into, since what lies there is run. PermissionError where others can."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"'{folder}' belongs to another user, whose libraries would be run")
-    if found.st_mode & 0o022:
-        raise PermissionError(f"'{folder}' can be written by others, whose libraries would be run: chmod go-w")
+from hewn.libraries import own_folder, weights_of
 
 
 def local_copy(library: str | os.PathLike[str], folder: str | os.PathLike[str]) -> pathlib.Path:
@@ -34,9 +26,8 @@ def local_copy(library: str | os.PathLike[str], folder: str | os.PathLike[str]) 
         if not kept.is_dir():
             fresh = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=folder))
             try:
-                for file in (library, library.with_suffix(".weights")):
-                    if file.is_file():
-                        shutil.copy2(file, fresh / file.name)
+                for file in filter(None, (library, weights_of(library))):
+                    shutil.copy2(file, fresh / file.name)
                 fresh.rename(kept)
             except BaseException:
                 shutil.rmtree(fresh, ignore_errors=True)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 
 import hewn
+from hewn.libraries import own_folder
 
 LIBRARY, MODEL = "model.so", "model.onnx"
 # What `compile` of model-settings.json may say: hewn.compile's own.
@@ -20,16 +21,6 @@ COMPILE_OPTIONS = ("target", "precision", "dims", "quantize", "limits", "optimiz
 def default_cache() -> pathlib.Path:
     """Where compiled models are kept: the user's cache, since libraries are code that is run, and a folder of everybody's is no place for it."""
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hewn" / "serving"
-
-
-def own_folder(folder: pathlib.Path) -> None:
-    """Makes a folder, or takes one that nobody else can put libraries into, since what lies there is run. PermissionError where others can."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"'{folder}' belongs to another user, whose libraries would be run")
-    if found.st_mode & 0o022:
-        raise PermissionError(f"'{folder}' can be written by others, whose libraries would be run: chmod go-w")
 
 
 def compile_options(given: Mapping[str, object]) -> dict[str, object]:

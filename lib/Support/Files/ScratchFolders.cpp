@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Support/Files/ScratchFolders.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace hewn {
 
@@ -12,6 +16,7 @@ namespace {
 struct Made {
   std::mutex mutex;
   llvm::StringSet<> folders;
+  std::vector<std::string> ofResults; // outer ones first
 };
 Made &made() {
   static Made *all = new Made; // threads may outlive statics
@@ -28,6 +33,28 @@ llvm::Expected<std::string> makeScratchFolder() {
   return path.str().str();
 }
 
+llvm::Expected<std::string> makeScratchFolderIn(llvm::StringRef parent) {
+  std::lock_guard<std::mutex> lock(made().mutex);
+  llvm::SmallString<128> pattern(parent), path;
+  llvm::sys::path::append(pattern, "hewn-%%%%%%%%");
+  llvm::sys::fs::createUniquePath(pattern, path, /*MakeAbsolute=*/false);
+  if (std::error_code error = llvm::sys::fs::create_directory(path, /*IgnoreExisting=*/false))
+    return llvm::errorCodeToError(error);
+  made().folders.insert(path);
+  return path.str().str();
+}
+
+void awaitResultsIn(llvm::StringRef folder) {
+  std::lock_guard<std::mutex> lock(made().mutex);
+  made().ofResults.push_back(folder.str());
+}
+
+void endResultsIn(llvm::StringRef folder) {
+  std::lock_guard<std::mutex> lock(made().mutex);
+  llvm::erase(made().ofResults, folder);
+  (void)llvm::sys::fs::remove(folder);
+}
+
 void removeScratchFolder(llvm::StringRef folder) {
   std::lock_guard<std::mutex> lock(made().mutex);
   (void)llvm::sys::fs::remove_directories(folder);
@@ -39,6 +66,10 @@ void removeScratchFolders() {
   for (const auto &entry : made().folders)
     (void)llvm::sys::fs::remove_directories(entry.first());
   made().folders.clear();
+  std::vector<std::string> &ofResults = made().ofResults;
+  for (const std::string &folder : llvm::reverse(ofResults))
+    (void)llvm::sys::fs::remove(folder);
+  ofResults.clear();
 }
 
 } // namespace hewn

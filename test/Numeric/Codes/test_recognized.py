@@ -98,7 +98,7 @@ OTHERS = {
 
 
 def weights_bytes(path):
-    return path.with_suffix(".weights").stat().st_size
+    return path.with_suffix(".so.weights").stat().st_size
 
 
 @pytest.mark.parametrize("form", FORMS)

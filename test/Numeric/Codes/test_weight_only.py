@@ -78,7 +78,7 @@ def close(got, want, tolerance=5e-6, size=1):
 
 def kernels(model, tmp_path, **options):
     hewn.compile(model, output=tmp_path / "m.so", **options)
-    return (tmp_path / "m.weights").stat().st_size
+    return (tmp_path / "m.so.weights").stat().st_size
 
 
 @pytest.mark.parametrize("target", TARGETS)

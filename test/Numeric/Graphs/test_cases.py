@@ -373,7 +373,7 @@ def test_each_case_has_an_arena_of_its_own(hot, tmp_path):
 def test_cases_share_the_weights(hot, tmp_path):
     proto, _, folder = hot
     hewn.compile(proto, output=tmp_path / "one.so")
-    assert (folder / "hot.weights").stat().st_size == (tmp_path / "one.weights").stat().st_size
+    assert (folder / "hot.so.weights").stat().st_size == (tmp_path / "one.so.weights").stat().st_size
 
 
 def test_several_machines(tmp_path):

@@ -99,7 +99,7 @@ def test_a_text_repeats_it(target, tmp_path):
     first = compiled(net(1), target, quantize=WITH, calibration=data, output=tmp_path / "first.so")
     text = json.loads(json.dumps(first.report["quantization"]))
     again = compiled(net(1), target, quantize=text, output=tmp_path / "again.so")
-    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    assert (tmp_path / "first.so.weights").read_bytes()[64:] == (tmp_path / "again.so.weights").read_bytes()[64:]
     integers = {one["node"] for one in first.report["layers"] if one["weights"] == "int8"}
     assert {one["node"] for one in text["sites"] if "bias" in one} == integers >= {"second", "third", "last"}
     naive = compiled(net(1), target, quantize=text, optimize=False)

@@ -196,7 +196,7 @@ def test_file_is_small(tmp_path):
     """Also where the model of the machine would have floats."""
     w = spread(1024, 256)
     hewn.compile(model(w, [64]), quantize=by("codebook16", 128), output=tmp_path / "m.so")
-    size = (tmp_path / "m.weights").stat().st_size
+    size = (tmp_path / "m.so.weights").stat().st_size
     assert size < w.size // 2 + w.size // 128 * 4 + 16384
 
 
@@ -215,7 +215,7 @@ def test_data_weigh_channels(tmp_path):
     assert len(site(first, "fc")["codebook"]) == 16
     text = json.loads(json.dumps(first.report["quantization"]))
     again = hewn.compile(model(w), quantize=text, output=tmp_path / "again.so")
-    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    assert (tmp_path / "first.so.weights").read_bytes()[64:] == (tmp_path / "again.so.weights").read_bytes()[64:]
     np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
 
 
@@ -223,4 +223,4 @@ def test_the_same_bytes(tmp_path):
     w = spread(256, 144)
     for name in ("a", "b"):
         hewn.compile(model(w), quantize=by("codebook256", 0), output=tmp_path / f"{name}.so")
-    assert (tmp_path / "a.weights").read_bytes()[64:] == (tmp_path / "b.weights").read_bytes()[64:]
+    assert (tmp_path / "a.so.weights").read_bytes()[64:] == (tmp_path / "b.so.weights").read_bytes()[64:]

@@ -71,7 +71,7 @@ def test_unoptimized(type):
 def test_file(type, tmp_path):
     w = wide(512, 512)
     hewn.compile(model(w, 1), quantize={"weights": type, "keep_float": False}, output=tmp_path / "m.so")
-    assert (tmp_path / "m.weights").stat().st_size < w.nbytes // SMALLER[type] + 8192
+    assert (tmp_path / "m.so.weights").stat().st_size < w.nbytes // SMALLER[type] + 8192
 
 
 @pytest.mark.parametrize("rows", [64, "n"])

@@ -126,7 +126,7 @@ def test_text_gives_the_same_again(tmp_path):
     first = hewn.compile(net(1), quantize=ALWAYS, calibration=data, output=tmp_path / "first.so")
     (tmp_path / "chosen.json").write_text(json.dumps(first.report["quantization"]))
     again = hewn.compile(net(1), quantize=tmp_path / "chosen.json", output=tmp_path / "again.so")
-    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    assert (tmp_path / "first.so.weights").read_bytes()[64:] == (tmp_path / "again.so.weights").read_bytes()[64:]
     for x in data:
         np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
     assert again.report["quantization"] == first.report["quantization"] and not again.report["outputs"]
@@ -248,7 +248,7 @@ def test_weights_alone(bits, group, tmp_path):
     np.testing.assert_allclose(module.run({"x": x})["y"], x @ (q * scale).reshape(w.shape), rtol=1e-4, atol=1e-4)
     assert layer(module, "fc")["weights_sqnr_db"] == pytest.approx(decibels(groups, (q * scale).astype("f")), abs=0.05)
     most = w.size * bits / 8 + 4 * w.size / length
-    assert pathlib.Path(tmp_path / "m.weights").stat().st_size < most + 8192  # pages, and what a panel is padded by
+    assert pathlib.Path(tmp_path / "m.so.weights").stat().st_size < most + 8192  # pages, and what a panel is padded by
 
 
 def test_least_error_beats_the_largest_element():

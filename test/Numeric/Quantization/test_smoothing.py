@@ -103,7 +103,7 @@ def test_a_text_repeats_it(target, tmp_path):
     first = compiled(net(1), target, quantize=how, calibration=data, output=tmp_path / "first.so")
     text = json.loads(json.dumps(first.report["quantization"]))
     again = compiled(net(1), target, quantize=text, output=tmp_path / "again.so")
-    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    assert (tmp_path / "first.so.weights").read_bytes()[64:] == (tmp_path / "again.so.weights").read_bytes()[64:]
     assert again.report["quantization"] == first.report["quantization"]
     assert any("smooth" in one for one in text["sites"])
     naive = compiled(net(1), target, quantize=text, optimize=False)

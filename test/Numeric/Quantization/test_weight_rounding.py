@@ -126,7 +126,7 @@ def test_codes_repeat_it(tmp_path):
     text = json.loads(json.dumps(first.report["quantization"]))
     again = hewn.compile(model(wide()), quantize=text, output=tmp_path / "again.so")
     assert site(first, "fc")["codes"]
-    assert (tmp_path / "first.weights").read_bytes()[64:] == (tmp_path / "again.weights").read_bytes()[64:]
+    assert (tmp_path / "first.so.weights").read_bytes()[64:] == (tmp_path / "again.so.weights").read_bytes()[64:]
     np.testing.assert_array_equal(first.run({"x": x})["y"], again.run({"x": x})["y"])
 
 

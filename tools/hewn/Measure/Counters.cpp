@@ -30,10 +30,12 @@ static std::string explain(int error) {
   if (error == ENOSYS)
     return "this system has no perf_event_open, as in some containers";
   if (error == EACCES || error == EPERM) {
-    std::string level = "not known";
-    if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/sys/kernel/perf_event_paranoid"))
-      level = (*file)->getBuffer().trim().str();
-    return "this system does not allow them: kernel.perf_event_paranoid is " + level + ", 2 would do";
+    // Up to 2 it is no matter of that setting: a process may count what it does outside of the kernel.
+    int level = 0;
+    auto file = llvm::MemoryBuffer::getFileAsStream("/proc/sys/kernel/perf_event_paranoid");
+    if (file && !(*file)->getBuffer().trim().getAsInteger(10, level) && level > 2)
+      return "this system does not allow them: kernel.perf_event_paranoid is " + std::to_string(level) + ", 2 would do";
+    return "perf_event_open is not allowed, as in most containers";
   }
   return std::string("perf_event_open says: ") + std::strerror(error);
 }
@@ -45,6 +47,7 @@ HardwareCounters::HardwareCounters() {
     attr.type = PERF_TYPE_HARDWARE;
     attr.size = sizeof(attr);
     attr.config = kind;
+    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     attr.inherit = 1;
     attr.exclude_kernel = 1;
     attr.exclude_hv = 1;
@@ -65,9 +68,16 @@ HardwareCounters::~HardwareCounters() {
 
 Counts HardwareCounters::read() const {
   uint64_t values[3] = {};
-  for (auto [file, value] : llvm::zip_equal(files, values))
-    if (file < 0 || ::read(file, &value, sizeof(value)) != ssize_t(sizeof(value)))
-      value = 0;
+  for (auto [file, value] : llvm::zip_equal(files, values)) {
+    struct {
+      uint64_t value, enabled, running; // as attr.read_format orders them
+    } told;
+    if (file < 0 || ::read(file, &told, sizeof(told)) != ssize_t(sizeof(told)) || told.running == 0)
+      continue;
+    // Where others count too, the counters take turns.
+    value = told.running < told.enabled ? uint64_t(double(told.value) * double(told.enabled) / double(told.running))
+                                        : told.value;
+  }
   return {values[0], values[1], values[2]};
 }
 

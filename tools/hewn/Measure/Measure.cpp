@@ -34,6 +34,17 @@ std::string cpuName() {
 
 namespace {
 
+/// The dims that the model was compiled for one size of, which are no symbols of its any more.
+std::vector<std::pair<std::string, int64_t>> boundSizes(const Loaded &loaded) {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  Diagnostics diagnostics;
+  for (const std::string &text : loaded.bindings())
+    if (std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, diagnostics);
+        binding && binding->fixed())
+      sizes.push_back({printable(binding->name), binding->low});
+  return sizes;
+}
+
 class InputSizes {
 public:
   explicit InputSizes(const hewn_model &model) : model(model), sizes(size_t(model.num_symbols)) {}
@@ -125,6 +136,7 @@ bool measuredInputs(const Loaded &loaded, const std::vector<std::string> &given,
       inputs.arrays[size_t(i)] = open.filled(model.inputs[i]);
   for (auto [s, size] : llvm::enumerate(open.sizes))
     inputs.dims.push_back({printable(model.symbols[s].name), *size});
+  llvm::append_range(inputs.dims, boundSizes(loaded));
   inputs.assumed = open.assumed;
   if (!open.told.empty()) {
     std::string by = open.assumed.empty() ? "" : "--dim " + shellWord(open.assumed.front() + "=8") + ", or ";

@@ -13,7 +13,7 @@ namespace hewn::tool {
 /// The inputs that bench and profile run a model on.
 struct MeasuredInputs {
   std::vector<Array> arrays;
-  /// Each open dim and its size; those of them that nobody has said.
+  /// Each open dim and its size, in the model's order, then those that were bound; the open ones that nobody has said.
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::string> assumed;
 };

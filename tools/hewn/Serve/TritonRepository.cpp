@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Serve/TritonRepository.h"
 #include "lib/Support/Files/OutputFile.h"
+#include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
 #include "tools/hewn/Artifacts.h"
 #include "tools/hewn/CommandLine.h"
@@ -35,23 +36,25 @@ bool TritonRepository::open(const std::string &folder, const std::string &called
     const size_t before = made.size();
     for (StringRef one = path; !one.empty() && !fs::exists(one); one = llvm::sys::path::parent_path(one))
       made.insert(made.begin() + before, one.str());
+    for (const std::string &one : llvm::drop_begin(made, before))
+      awaitResultsIn(one);
     // Who may read it is for the umask to say: a server runs as a user of its own.
     if (std::error_code error = fs::create_directories(path, /*IgnoreExisting=*/true, fs::all_all))
       return refuse("can't write '" + printable(path) + "': " + error.message());
   }
-  llvm::SmallString<128> unique; // Triton takes folders that are named by a number alone
-  fs::createUniquePath(below(model, "hewn-%%%%%%%%"), unique, /*MakeAbsolute=*/false);
-  if (std::error_code error = fs::create_directory(unique, /*IgnoreExisting=*/false))
-    return refuse("can't write '" + printable(model) + "': " + error.message());
-  scratch = unique.str();
+  llvm::Expected<std::string> unique =
+      makeScratchFolderIn(model); // Triton takes folders that are named by a number alone
+  if (!unique)
+    return refuse("can't write '" + printable(model) + "': " + llvm::toString(unique.takeError()));
+  scratch = *unique;
   return true;
 }
 
 TritonRepository::~TritonRepository() {
   if (!scratch.empty())
-    fs::remove_directories(scratch);
+    removeScratchFolder(scratch);
   for (const std::string &path : llvm::reverse(made))
-    fs::remove(path); // where it is empty
+    endResultsIn(path);
 }
 
 std::string TritonRepository::library() const { return below(scratch, "model.so"); }
@@ -71,12 +74,12 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
   // The library behind its weights, as a compile does: what is loaded in between is the old one, or is refused for its weights' digest.
   const std::string version = below(model, "1");
   const std::pair<std::string, const char *> places[] = {
-      {version, "model.weights"}, {version, "model.so"}, {model, "config.pbtxt"}};
+      {version, "model.so.weights"}, {version, "model.so"}, {model, "config.pbtxt"}};
   for (const auto &[folder, file] : places)
     if (fs::is_directory(below(folder, file))) // before anything is replaced
       return refuse("can't write '" + printable(below(folder, file)) +
                     "': " + std::make_error_code(std::errc::is_a_directory).message());
-  const bool hasWeights = fs::exists(below(scratch, "model.weights"));
+  const bool hasWeights = fs::exists(below(scratch, "model.so.weights"));
   for (const auto &[folder, file] : llvm::drop_begin(places, hasWeights ? 0 : 1)) {
     std::string to = below(folder, file);
     if (std::error_code error = fs::rename(below(scratch, file), to))
@@ -86,7 +89,7 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
   if (hasWeights)
     std::swap(written[0], written[1]); // the library is told first
   else
-    fs::remove(below(version, "model.weights")); // of a library that is gone
+    fs::remove(below(version, "model.so.weights")); // of a library that is gone
   return true;
 }
 
