@@ -3,6 +3,10 @@
 // the box.
 #include "element.h"
 
+/// In a bin: as many as a box of 8192 x 8192 elements asks for that becomes one. Some more, which a box or an attribute may ask for as
+/// well, would be minutes for each element of the result.
+static const int64_t kMostSamples = (int64_t)1 << 26;
+
 /// Where a sample lies along one dim: between two elements, with the weight of each; nowhere where both weigh nothing.
 typedef struct place {
   int64_t low, high; ///< elements
@@ -136,7 +140,8 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
     double binHeight = boxHeight / (double)height, binWidth = boxWidth / (double)width;
     int64_t rows = samples(params[2], binHeight), columns = samples(params[2], binWidth);
     int64_t wanted = hewn_size_add(hewn_size_mul(height, rows), hewn_size_mul(width, columns));
-    if (wanted < 0) {
+    int64_t each = hewn_size_mul(rows, columns);
+    if (wanted < 0 || each < 0 || each > kMostSamples) {
       hewn_rt_free(context, places);
       return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "{a} x {b} samples in each bin are too many", rows,
                           columns);

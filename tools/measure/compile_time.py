@@ -89,7 +89,53 @@ def kept(count):
     return finish(nodes, [last], weights, ("n", 8))
 
 
+def opened(nodes, inputs, made):
+    """A model of one output, `made`, whose rows are as many as a run tells; the inputs are of rows of their own, or of those named."""
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 4]) for name, rows in inputs]
+    made = helper.make_tensor_value_info(made, TensorProto.FLOAT, [None, 4])
+    graph = helper.make_graph(nodes, "graph", infos, [made])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def open_concat(count):
+    """Values of rows of their own each, one after another."""
+    names = [f"x{i}" for i in range(count)]
+    nodes = [helper.make_node("Concat", names, ["y"], axis=0)]
+    return opened(nodes, [(name, f"rows_of_{name}") for name in names], "y")
+
+
+def open_live(count):
+    """The same of what is computed from each: as many buffers of unlike sizes live at once."""
+    nodes = [helper.make_node("Relu", [f"x{i}"], [f"v{i}"]) for i in range(count // 2)]
+    nodes.append(helper.make_node("Concat", [f"v{i}" for i in range(count // 2)], ["y"], axis=0))
+    return opened(nodes, [(f"x{i}", f"rows_of_{i}") for i in range(count // 2)], "y")
+
+
+def open_adds(count):
+    """A chain of sums with values of rows of their own, each of which may be broadcast."""
+    names = ["x"] + [f"v{i}" for i in range(count)]
+    nodes = [helper.make_node("Add", [names[i], f"z{i}"], [names[i + 1]]) for i in range(count)]
+    return opened(nodes, [("x", "rows"), *((f"z{i}", f"rows_of_{i}") for i in range(count))], names[-1])
+
+
+def open_concats(count):
+    """A chain of Concats with values of rows of their own."""
+    names = ["x"] + [f"v{i}" for i in range(count)]
+    nodes = [helper.make_node("Concat", [names[i], f"z{i}"], [names[i + 1]], axis=0) for i in range(count)]
+    return opened(nodes, [("x", "rows"), *((f"z{i}", f"rows_of_{i}") for i in range(count))], names[-1])
+
+
+def open_slices(count):
+    """A chain of Slices, each of which takes a row away."""
+    numbers = [helper.make_node("Constant", [], [name], value_ints=[n]) for name, n in (("one", 1), ("end", 2**62))]
+    zero = helper.make_node("Constant", [], ["zero"], value_ints=[0])
+    names = ["x"] + [f"v{i}" for i in range(count)]
+    nodes = [helper.make_node("Slice", [names[i], "one", "end", "zero"], [names[i + 1]]) for i in range(count)]
+    return opened([*numbers, zero, *nodes], [("x", "rows")], names[-1])
+
+
 FORMS = {"chain": chain, "star": star, "fan": fan, "concat": concat, "grid": grid, "layers": layers, "kept": kept}
+FORMS |= {f.__name__: f for f in (open_concat, open_live, open_adds, open_concats, open_slices)}
 
 
 def seconds(model, emit):
@@ -109,7 +155,7 @@ def main():
         for count in map(int, said.sizes.split(",")):
             half, whole = (seconds(FORMS[form](n), said.emit) for n in (count // 2, count))
             print(
-                f"{form:7} {count:6} nodes {whole:7.2f} s  {whole / half:5.2f} times those of half the nodes",
+                f"{form:12} {count:6} nodes {whole:7.2f} s  {whole / half:5.2f} times those of half the nodes",
                 flush=True,
             )
 

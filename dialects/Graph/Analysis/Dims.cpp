@@ -17,20 +17,14 @@ namespace hewn::graph {
 
 namespace {
 
-bool sameFactors(const DimExpr::Term &a, const DimExpr::Term &b) {
-  return a.factors.size() == b.factors.size() && llvm::all_of(llvm::zip(a.factors, b.factors), [](auto p) {
-           return std::get<0>(p)->text == std::get<1>(p)->text;
-         });
-}
-
-/// Order of terms: more factors first, then by text; the constant comes last.
-bool termLess(const DimExpr::Term &a, const DimExpr::Term &b) {
+/// Order of terms: more factors first, then by text; the constant comes last. 0 of those that are one term.
+int compareFactors(const DimExpr::Term &a, const DimExpr::Term &b) {
   if (a.factors.size() != b.factors.size())
-    return a.factors.size() > b.factors.size();
-  for (auto [x, y] : llvm::zip(a.factors, b.factors))
-    if (x->text != y->text)
-      return x->text < y->text;
-  return false;
+    return a.factors.size() > b.factors.size() ? -1 : 1;
+  for (auto [x, y] : llvm::zip_equal(a.factors, b.factors))
+    if (int order = x == y ? 0 : StringRef(x->text).compare(y->text))
+      return order;
+  return 0;
 }
 
 void sortFactors(DimExpr::Term &term) {
@@ -64,18 +58,20 @@ int64_t floorDivide(int64_t a, int64_t b) { return b == -1 ? int64_t(-uint64_t(a
 } // namespace
 
 DimExpr::DimExpr(llvm::SmallVector<Term, 2> terms) {
-  llvm::sort(terms, termLess);
+  llvm::sort(terms, [](const Term &a, const Term &b) { return compareFactors(a, b) < 0; });
+  setSorted(std::move(terms));
+}
+
+void DimExpr::setSorted(llvm::SmallVector<Term, 2> terms) {
   llvm::SmallVector<Term, 2> merged;
-  bool overflows = false;
+  merged.reserve(terms.size());
   for (Term &term : terms) {
-    if (!merged.empty() && sameFactors(merged.back(), term))
-      overflows |= llvm::AddOverflow(merged.back().coefficient, term.coefficient, merged.back().coefficient);
-    else
+    if (merged.empty() || compareFactors(merged.back(), term) != 0) {
       merged.push_back(std::move(term));
-  }
-  if (overflows) {
-    rep = symbol(kOverflow).rep;
-    return;
+    } else if (llvm::AddOverflow(merged.back().coefficient, term.coefficient, merged.back().coefficient)) {
+      rep = symbol(kOverflow).rep;
+      return;
+    }
   }
   llvm::erase_if(merged, [](const Term &t) { return t.coefficient == 0; });
   std::string text = print(merged);
@@ -83,9 +79,13 @@ DimExpr::DimExpr(llvm::SmallVector<Term, 2> terms) {
 }
 
 DimExpr::DimExpr(int64_t constant) {
+  if (constant == 0) { // where every sum and every list of dims begins
+    static const auto zero = std::make_shared<const Rep>(Rep{{}, "0"});
+    rep = zero;
+    return;
+  }
   auto fresh = std::make_shared<Rep>();
-  if (constant != 0)
-    fresh->terms.push_back({constant, {}});
+  fresh->terms.push_back({constant, {}});
   fresh->text = print(fresh->terms);
   rep = std::move(fresh);
 }
@@ -110,8 +110,21 @@ std::optional<int64_t> DimExpr::constant() const {
 }
 
 DimExpr DimExpr::operator+(const DimExpr &other) const {
-  llvm::SmallVector<Term, 2> terms(rep->terms);
-  llvm::append_range(terms, other.rep->terms);
+  if (rep->terms.empty() || other.rep->terms.empty())
+    return rep->terms.empty() ? other : *this;
+  llvm::SmallVector<Term, 2> terms;
+  terms.reserve(rep->terms.size() + other.rep->terms.size());
+  std::merge(rep->terms.begin(), rep->terms.end(), other.rep->terms.begin(), other.rep->terms.end(),
+             std::back_inserter(terms), [](const Term &a, const Term &b) { return compareFactors(a, b) < 0; });
+  DimExpr result;
+  result.setSorted(std::move(terms));
+  return result;
+}
+
+DimExpr DimExpr::sum(ArrayRef<DimExpr> summands) {
+  llvm::SmallVector<Term, 2> terms;
+  for (const DimExpr &one : summands)
+    llvm::append_range(terms, one.rep->terms);
   return DimExpr(std::move(terms));
 }
 
@@ -376,19 +389,19 @@ private:
   std::optional<DimExpr> sum(int depth) {
     if (depth > 64) // text comes from files: its nesting is bounded
       return std::nullopt;
-    DimExpr total(0);
+    SmallVector<DimExpr> summands;
     bool isNegative = eat('-');
     while (true) {
       std::optional<DimExpr> term = product(depth, isNegative);
       if (!term)
         return std::nullopt;
-      total = total + *term;
+      summands.push_back(*term);
       if (eat('+'))
         isNegative = false;
       else if (eat('-'))
         isNegative = true;
       else
-        return total;
+        return DimExpr::sum(summands);
     }
   }
 

@@ -60,6 +60,8 @@ public:
 
   DimExpr operator+(const DimExpr &other) const;
   DimExpr operator-(const DimExpr &other) const;
+  /// Of many: adding one after another takes the square of their number.
+  static DimExpr sum(llvm::ArrayRef<DimExpr> summands);
   DimExpr operator*(const DimExpr &other) const;
   bool operator==(const DimExpr &other) const { return rep == other.rep || rep->text == other.rep->text; }
   bool operator!=(const DimExpr &other) const { return !(*this == other); }
@@ -96,6 +98,8 @@ private:
     std::string text;
   };
   explicit DimExpr(llvm::SmallVector<Term, 2> terms);
+  /// Terms in canonical order, of which some may be the same but for their coefficients.
+  void setSorted(llvm::SmallVector<Term, 2> terms);
   static DimExpr atom(Op op, const DimExpr &a, const DimExpr &b);
   /// The sum as one factor, `floordiv(a, 1)`, which nobody multiplies out.
   static DimExpr whole(const DimExpr &a);

@@ -62,8 +62,10 @@ LogicalResult buildVariadic(OnnxNode &node) {
   Value result = node.input(0);
   if (!result)
     return node.refuse("needs an input");
-  for (unsigned i = 1; i < node.numInputs(); ++i)
+  for (unsigned i = 1; i < node.numInputs(); ++i) {
     result = makeNamed(node.b, node.loc, name, {result, node.input(i)});
+    node.setOutput(0, result); // so that its dims are of bearable length
+  }
   if (result && node.opType() == "Mean" && node.numInputs() > 1)
     result = node.make<DivOp>({result, makeSplat(node.b, node.loc, getElementType(result), node.numInputs())});
   return node.finish(result);

@@ -6,7 +6,9 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Move/Axes.h"
 #include "dialects/Graph/Move/IndexOps.h"
+#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 
@@ -194,11 +196,33 @@ LogicalResult buildRange(OnnxNode &node) {
   return node.finish(node.make<RangeOp>({start, delta}, node.attr("count", ArrayRef<DimExpr>(*count))));
 }
 
+/// Each from 0 to `most`: known now, or a run ends with a status.
+static LogicalResult checkLengths(OnnxNode &node, Value lengths, const DimExpr &most) {
+  if (std::optional<Dims> known = node.contents(lengths); known && areConstant(*known) && most.constant()) {
+    for (const DimExpr &length : *known)
+      if (*length.constant() < 0 || *length.constant() > *most.constant())
+        return node.refuse("a sequence of " + length.str() + " elements along a dim of " + most.str());
+    return success();
+  }
+  Composer c(node);
+  Value longest = c.reduce<ReduceMaxOp>(lengths, {0}, /*keep=*/true);
+  Value shortest = c.reduce<ReduceMinOp>(lengths, {0}, /*keep=*/true);
+  std::optional<Dims> high = node.contentsOrRead(longest), low = node.contentsOrRead(shortest);
+  if (!high || !low)
+    return failure();
+  require(node.b, node.loc, Relation::AtMost, high->front(), most);
+  require(node.b, node.loc, Relation::AtMost, DimExpr(0), low->front());
+  return success();
+}
+
 LogicalResult buildReverseSequence(OnnxNode &node) {
   int64_t rank = getRank(node.input(0));
   std::optional<int64_t> batch = node.axis(node.getInt("batch_axis", 1), rank),
                          time = node.axis(node.getInt("time_axis", 0), rank);
   if (!batch || !time)
+    return failure();
+  if (node.input(1) && getRank(node.input(1)) == 1 &&
+      failed(checkLengths(node, node.input(1), getDims(node.input(0))[*time])))
     return failure();
   return node.finish(node.make<ReverseSequenceOp>({node.input(0), node.input(1)},
                                                   {node.attr("batchAxis", *batch), node.attr("timeAxis", *time)}));

@@ -213,19 +213,21 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   std::optional<int64_t> axis = normalizeAxis(getAxis(), dims.size());
   if (!axis)
     return emitOpError() << "axis " << getAxis() << " is outside of rank " << dims.size();
+  SmallVector<DimExpr> lengths = {dims[*axis]};
   for (Value other : getInputs().drop_front()) {
     Dims more = dimsOf(other);
     if (more.size() != dims.size())
       return emitOpError("operands differ in rank");
     for (auto [d, dim] : llvm::enumerate(more)) {
       if (int64_t(d) == *axis)
-        dims[d] = dims[d] + dim;
+        lengths.push_back(dim);
       else if (!dims[d].constant() && dim.constant())
         dims[d] = dim;
       else if (dims[d].constant() && dim.constant() && dims[d] != dim)
         return emitOpError() << "operands differ in dim " << d << ": " << dims[d].str() << " and " << dim.str();
     }
   }
+  dims[*axis] = DimExpr::sum(lengths);
   results.push_back({dims, getElementType(getInputs()[0])});
   return success();
 }

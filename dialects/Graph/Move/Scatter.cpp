@@ -187,11 +187,15 @@ LogicalResult buildRoiAlign(OnnxNode &node) {
   if ((mode != "avg" && mode != "max") || (coordinates != "half_pixel" && coordinates != "output_half_pixel"))
     return node.refuse("mode '" + mode + "', coordinate_transformation_mode '" + coordinates + "'");
   SmallVector<int64_t> size = {node.getInt("output_height", 1), node.getInt("output_width", 1)};
+  constexpr int64_t kMostSamples = 8192; // squared, what the part takes in a bin
+  int64_t ratio = node.getInt("sampling_ratio", 0);
+  if (ratio > kMostSamples)
+    return node.refuse("sampling_ratio " + Twine(ratio) + ": at most " + Twine(kMostSamples) +
+                       " samples are taken along each side of a bin");
   return node.finish(node.make<RoiAlignOp>(
       {node.input(0), node.input(1), node.input(2)},
       {node.attr("size", ArrayRef<int64_t>(size)), node.attr("halfPixel", b.getBoolAttr(coordinates == "half_pixel")),
-       node.attr("takesMax", b.getBoolAttr(mode == "max")),
-       node.attr("samplingRatio", node.getInt("sampling_ratio", 0)),
+       node.attr("takesMax", b.getBoolAttr(mode == "max")), node.attr("samplingRatio", ratio),
        node.attr("spatialScale", b.getF32FloatAttr(float(node.getFloat("spatial_scale", 1))))}));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Importer/ONNX/Node.h"
 
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Control/Control.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
@@ -50,8 +51,30 @@ void Node::discard(Operation *op) {
 }
 
 void Node::setOutput(unsigned i, Value value) {
+  shortenDims(value);
   if (i < results.size())
     results[i] = value;
+}
+
+/// Where each node's dims are written in those of the node before, a chain of nodes has text of the square of its length, and a pass
+/// over it takes that or more. From some length on a dim is a number that the run computes before the op.
+void Node::shortenDims(Value value) {
+  constexpr size_t kLongest = 1000;
+  auto isLong = [](const graph::DimExpr &dim) { return dim.str().size() > kLongest; };
+  Operation *op = value ? value.getDefiningOp() : nullptr;
+  // What parts and bodies define is not known before them.
+  if (!op || op->getNumResults() != 1 || isa<graph::PartOpInterface, graph::ControlOpInterface>(op) ||
+      !isa<graph::ShapeOpInterface>(op))
+    return;
+  graph::Dims dims = graph::getDims(value);
+  if (llvm::none_of(dims, isLong))
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(op);
+  for (graph::DimExpr &dim : dims)
+    if (isLong(dim))
+      dim = shortened(dim, /*isSize=*/graph::isKnownNonNegative(dim));
+  graph::setResultDims(op, dims);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -60,6 +60,10 @@ CASES = [
     ("ScatterElements", {}, [ones(3, 4), zeros(2, 4), ones(2, 4)], [ones(3, 4), zeros(2, 4), ones(2, 3)], [], "equal, and are 3 and 4"),
     ("ScatterND", {}, [ones(4, 3), zeros(2, 1), ones(2, 3)], [ones(4, 3), zeros(2, 1), ones(1, 3)], [(1, 1)], "equal, and are 1 and 2"),
     ("ReverseSequence", {}, [ones(4, 3), zeros(3)], [ones(4, 3), zeros(2)], [], "equal, and are 2 and 3"),
+    ("ReverseSequence", {}, [ones(4, 3), np.array([0, 1, 4])], [ones(4, 3), np.array([0, 5, 4])], [], "takes 5 elements along a dim that has 4"),
+    ("ReverseSequence", {}, [ones(4, 3), np.array([0, 1, 4])], [ones(4, 3), np.array([0, -1, 4])], [], "takes 0 elements along a dim that has -1"),
+    ("ReverseSequence", {"time_axis": 1, "batch_axis": 0}, [ones(4, 3), np.full(4, 3)], [ones(4, 3), np.full(4, 4)], [(0, 0), (0, 1)], "takes 4 elements along a dim that has 3"),
+    ("RoiAlign", {}, [ones(1, 1, 4, 4), BOXES, zeros(2)], [ones(1, 1, 4, 4), BOXES * F(9000), zeros(2)], [(1, 1)], "samples in each bin are too many"),
     ("TensorScatter", {}, [ones(2, 4, 3), ones(2, 2, 3), zeros(2)], [ones(2, 4, 3), ones(1, 2, 3), zeros(2)], [], "equal, and are 1 and 2"),
     ("TensorScatter", {}, [ones(2, 4, 3), ones(2, 2, 3), zeros(2)], [ones(2, 4, 3), ones(2, 2, 3), zeros(1)], [], "equal, and are 1 and 2"),
     ("Attention", {}, [ones(2, 1, 3, 4)] * 3, [ones(2, 1, 3, 4), ones(1, 1, 3, 4), ones(1, 1, 3, 4)], [(i, d) for i in range(3) for d in (1, 3)], "equal, and are 1 and 2"),
@@ -355,3 +359,44 @@ def test_sizes_that_do_not_fit():
     with pytest.raises(hewn.RunError):
         module.run({"x": np.zeros(((1 << 62) + 1, 0), np.int8)})
     assert module.run({"x": np.zeros((1 << 50, 0), np.int8)})["y"].shape == (1 << 52, 0)
+
+
+def test_dims_of_long_chains():
+    """Dims whose text would grow with each node are numbers that the run computes: of sums that broadcast, and of pieces."""
+    count, last = 60, "x"
+    nodes = []
+    for i in range(count):
+        nodes.append(helper.make_node("Add", [last, f"z{i}"], [f"v{i}"]))
+        nodes.append(helper.make_node("Concat", [f"v{i}", f"w{i}"], [f"c{i}"], axis=0))
+        last = f"v{i}" if i % 3 else f"c{i}"
+    pieces = [f"w{i}" for i in range(count)]
+    nodes.append(helper.make_node("Relu", [last], ["y"]))
+    nodes.append(helper.make_node("Concat", ["y", *pieces], ["all"], axis=0))
+    names = ["x", *(f"{kind}{i}" for i in range(count) for kind in "zw")]
+    model = model_of(nodes, {name: (F, [None, 2]) for name in names}, ["y", "all"])
+    module = hewn.compile(model)
+    rng = np.random.default_rng(0)
+
+    def feeds_of(rows):
+        """`rows` of x, and what fits to it."""
+        feeds, have = {"x": rng.standard_normal((rows, 2)).astype(F)}, rows
+        for i in range(count):
+            feeds[f"z{i}"] = rng.standard_normal((have if i % 2 else 1, 2)).astype(F)
+            feeds[f"w{i}"] = rng.standard_normal((i % 4, 2)).astype(F)
+            have += 0 if i % 3 else i % 4
+        return feeds
+
+    for rows in (3, 1, 0):
+        feeds = feeds_of(rows)
+        value = feeds["x"]
+        for i in range(count):
+            value = value + feeds[f"z{i}"]
+            value = value if i % 3 else np.concatenate([value, feeds[f"w{i}"]])
+        value = np.maximum(value, 0)
+        got = module.run(feeds)
+        np.testing.assert_allclose(got["y"], value, rtol=1e-5)
+        np.testing.assert_allclose(got["all"], np.concatenate([value, *(feeds[p] for p in pieces)]), rtol=1e-5)
+    feeds = feeds_of(3)
+    feeds["z41"] = ones(2, 2)
+    with pytest.raises(hewn.RunError, match="a dim of 2 is neither 1 nor"):
+        module.run(feeds)

@@ -221,10 +221,11 @@ void RangeBuilder::addFacts(Value condition, llvm::DenseMap<Value, Range> &facts
 
 void RangeBuilder::record(Value tensor, ArrayRef<Index> at, const llvm::DenseMap<Value, Range> &facts) {
   for (auto [dim, index] : llvm::enumerate(at)) {
-    Range range = rangeOf(index.base);
-    if (auto told = facts.find(index.base); told != facts.end()) {
-      range.least = told->second.least ? told->second.least : range.least;
-      range.most = told->second.most ? told->second.most : range.most;
+    Range range = facts.lookup(index.base);
+    if (!range.least || !range.most) { // a subview of many begins where as many sizes end, which nobody asks for
+      Range own = rangeOf(index.base);
+      range.least = range.least ? range.least : own.least;
+      range.most = range.most ? range.most : own.most;
     }
     accesses.ranges.push_back({tensor, unsigned(dim), range.least, range.most});
   }

@@ -186,7 +186,7 @@ private:
       SmallVector<DimExpr> &room = rooms[bytes[request].str()];
       if (room.empty()) {
         room.push_back(arena.bytes);
-        arena.bytes = arena.bytes + bytes[request];
+        arena.bytes = shortened(arena.bytes + bytes[request]);
       }
       arena.offsets[request] = room.pop_back_val();
       live.insert({requests[request].life.end, request});
@@ -227,7 +227,7 @@ private:
         carries[other] = true;
       }
       arena.offsets[request] = most(under);
-      tops[request] = arena.offsets[request] + bytes[request];
+      tops[request] = shortened(arena.offsets[request] + bytes[request]);
     }
     for (unsigned request : order)
       if (!carries[request])
@@ -248,7 +248,7 @@ private:
       return llvm::any_of(*sides, [&](const DimExpr &side) { return neverAbove(a, with(b, side), depth - 1); });
     return false;
   }
-  /// The sides of the level that is a term of `expr`. Levels are never more than that.
+  /// The sides of the level that is a term of `expr`.
   const SmallVector<DimExpr> *levelIn(const DimExpr &expr) {
     for (const DimExpr::Term &term : expr.terms())
       if (term.factors.size() == 1)
@@ -279,13 +279,25 @@ private:
     DimExpr level = sides[0];
     for (const DimExpr &side : ArrayRef(sides).drop_front())
       level = DimExpr::max(level, side);
-    auto found = llvm::find(arena.levels, level);
+    return named(level, std::move(sides));
+  }
+
+  /// The level that is `value`, the largest of `sides`.
+  DimExpr named(const DimExpr &value, SmallVector<DimExpr> sides) {
+    auto found = llvm::find(arena.levels, value);
     std::string name = levelName(size_t(found - arena.levels.begin()));
     if (found == arena.levels.end()) {
-      arena.levels.push_back(level);
+      arena.levels.push_back(value);
       sidesOf[name] = std::move(sides);
     }
     return DimExpr::symbol(name);
+  }
+
+  /// A level in place of a long sum: where many buffers of unlike sizes live at once, each offset is that of the one below and one size
+  /// more, and written out they would be as many terms as the square of their number.
+  DimExpr shortened(const DimExpr &sum) {
+    constexpr size_t kMostTerms = 32;
+    return sum.terms().size() > kMostTerms ? named(sum, {sum}) : sum;
   }
 
   ArrayRef<Request> requests;

@@ -7,8 +7,8 @@
 // offsets are sums and maxima of sizes: a closed form. The order is that of a packing for sample sizes, the one that comes
 // nearest to what is live over all samples.
 //
-// Maxima of which neither side is always the larger are levels: they have names and are computed once, each from the ones
-// before it.
+// Maxima of which neither side is always the larger, and sums of many sizes, are levels: they have names and are computed once,
+// each from the ones before it.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_OFFSETS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_ARENA_OFFSETS_H
 
