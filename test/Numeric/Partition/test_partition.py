@@ -4,7 +4,9 @@
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
+import sys
 
 import hewn
 import numpy as np
@@ -107,6 +109,30 @@ def test_from_python(tmp_path):
         assert process.exitcode == 0
     for _, scale, outputs in got:
         check(outputs, whole(model, {key: value * scale for key, value in feeds.items()}))
+
+
+@pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="there is no mpirun.openmpi")
+def test_by_mpi4py(tmp_path):
+    pytest.importorskip("mpi4py")
+    model, feeds = MODELS["attention"]()
+    library = split(model, "tensor=2,pipeline=2", tmp_path)
+    np.savez(tmp_path / "given.npz", **feeds)
+    program = tmp_path / "rank.py"
+    program.write_text(
+        "import sys\n"
+        "import hewn\n"
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "module = hewn.load(sys.argv[1], communicator=MPI.COMM_WORLD)\n"
+        "got = module.run(dict(np.load(sys.argv[2])))\n"
+        "np.savez(f'{sys.argv[3]}/got{MPI.COMM_WORLD.Get_rank()}.npz', **got)\n"
+    )
+    launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "4"]
+    subprocess.run(
+        [*launcher, sys.executable, program, library, tmp_path / "given.npz", tmp_path], check=True, timeout=120
+    )
+    for rank in range(4):
+        check(dict(np.load(tmp_path / f"got{rank}.npz")), whole(model, feeds))
 
 
 class Queues:
