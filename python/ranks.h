@@ -8,7 +8,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,14 +35,25 @@ public:
              receive,
              abandon,
              message,
-             destroy};
+             destroy,
+             0};
   }
   hewn_communicator table;
 
 private:
-  static nb::object view(const void *data, size_t bytes, int flags) {
-    return nb::steal(PyMemoryView_FromMemory(static_cast<char *>(const_cast<void *>(data)), Py_ssize_t(bytes), flags));
-  }
+  /// Memory for the time of one call: whoever keeps the view has an empty one behind it.
+  struct View {
+    View(const void *data, size_t bytes, int flags)
+        : view(nb::steal(
+              PyMemoryView_FromMemory(static_cast<char *>(const_cast<void *>(data)), Py_ssize_t(bytes), flags))) {}
+    ~View() {
+      nb::error_scope kept; // of the call, which may have failed
+      nb::object released = nb::steal(PyObject_CallMethod(view.ptr(), "release", nullptr));
+      if (!released.is_valid())
+        PyErr_Clear(); // a view of the view is still there: the process that keeps it answers for it
+    }
+    nb::object view;
+  };
 
   template <typename Call> int32_t guarded(Call call) {
     nb::gil_scoped_acquire lock;
@@ -63,8 +77,8 @@ private:
   static int32_t allGather(void *user, int32_t first, int32_t ranks, const void *mine, void *all, size_t bytes) {
     auto *self = static_cast<ObjectRanks *>(user);
     return self->guarded([&] {
-      self->object.attr("all_gather")(first, ranks, view(mine, bytes, PyBUF_READ),
-                                      view(all, bytes * size_t(ranks), PyBUF_WRITE));
+      View from(mine, bytes, PyBUF_READ), to(all, bytes * size_t(ranks), PyBUF_WRITE);
+      self->object.attr("all_gather")(first, ranks, from.view, to.view);
     });
   }
 
@@ -92,11 +106,17 @@ private:
 
   static int32_t send(void *user, int32_t to, const void *data, size_t bytes) {
     auto *self = static_cast<ObjectRanks *>(user);
-    return self->guarded([&] { self->object.attr("send")(to, view(data, bytes, PyBUF_READ)); });
+    return self->guarded([&] {
+      View from(data, bytes, PyBUF_READ);
+      self->object.attr("send")(to, from.view);
+    });
   }
   static int32_t receive(void *user, int32_t from, void *data, size_t bytes) {
     auto *self = static_cast<ObjectRanks *>(user);
-    return self->guarded([&] { self->object.attr("receive")(from, view(data, bytes, PyBUF_WRITE)); });
+    return self->guarded([&] {
+      View into(data, bytes, PyBUF_WRITE);
+      self->object.attr("receive")(from, into.view);
+    });
   }
   static void abandon(void *, const char *) {}
   static const char *message(void *user) { return static_cast<ObjectRanks *>(user)->text.c_str(); }
@@ -110,10 +130,13 @@ private:
 class LocalRanks {
 public:
   LocalRanks(const std::string &name, int32_t rank, int32_t ranks, double seconds) {
+    if (!(seconds > 0 && seconds < 1e9))
+      throw std::invalid_argument("a timeout is a number of seconds above 0");
     hewn_status status;
     {
       nb::gil_scoped_release unlocked;
-      status = hewn_local_communicator_create(name.c_str(), rank, ranks, int64_t(seconds * 1000), &table);
+      status = hewn_local_communicator_create(name.c_str(), rank, ranks, std::max<int64_t>(1, int64_t(seconds * 1000)),
+                                              &table);
     }
     if (status.code != HEWN_OK)
       throw std::runtime_error(status.message);

@@ -3,7 +3,6 @@
 // a share in the model's weights, and perhaps a pool of threads.
 
 #include "context.h"
-#include "hewn/communicator.h"
 
 #include <errno.h>
 #include <string.h>
@@ -211,9 +210,9 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   layOut(context, memory);
   findDynamicOutputs(context);
   int savedErrno = errno;
-  context->broken = furnish(context, &options);
-  if (context->broken != HEWN_OK && context->communicator)
-    context->communicator->abandon(context->communicator->user, context->message);
+  int32_t code = furnish(context, &options);
+  hewn_ranks_abandon(context, code);
+  context->broken = code;
   errno = savedErrno;
   *out = context;
   return hewn_message_status(context);
@@ -228,6 +227,7 @@ void hewn_impl_context_destroy(hewn_context *context) {
     context->model->device->table->destroy(context);
   hewn_weights_release(context);
   releaseArena(context);
+  hewn_ranks_leave(context);
   hewn_keep_forget(context);
   hewn_memory_forget(context);
   allocator.release(allocator.user, context);

@@ -37,8 +37,8 @@ struct hewn_context {
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
-  const hewn_communicator *communicator; ///< NULL: the model is not split
-  hewn_pool *pool;                       ///< NULL: one thread, or a thread hook
+  hewn_communicator *communicator; ///< NULL: the model is not split
+  hewn_pool *pool;                 ///< NULL: one thread, or a thread hook
   int32_t threads;
   uint32_t parallel;    ///< a task runs: what it calls runs serially
   uint32_t busy;        ///< a call is in progress
@@ -188,7 +188,11 @@ void hewn_weights_release(hewn_context *context);
 //===-- ranks/group.c -----------------------------------------------------===//
 
 /// Takes the communicator of a model that is split, and meets the other ranks.
-int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group);
+int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group);
+/// Tells the other ranks that this one has failed with `code`: it does not run any more, so that no run of its meets another one of theirs.
+void hewn_ranks_abandon(hewn_context *context, int32_t code);
+/// Gives the communicator back.
+void hewn_ranks_leave(hewn_context *context);
 /// Sets the symbol that is the rank.
 void hewn_ranks_bind(hewn_context *context);
 /// What the rank that needs most does; all ranks have arenas of that size.

@@ -3,7 +3,6 @@
 // services for work in parallel and for traces.
 
 #include "context.h"
-#include "hewn/communicator.h"
 
 #include <errno.h>
 
@@ -24,8 +23,6 @@ static int32_t execute(hewn_context *context) {
   for (int32_t i = 0; code == HEWN_OK && i < model->num_outputs; ++i)
     if (!context->output_data[i])
       code = hewn_rt_fail(context, HEWN_INTERNAL, NULL, "the generated code left output {a} without data", i, 0);
-  if (code != HEWN_OK && context->communicator)
-    context->communicator->abandon(context->communicator->user, context->message);
   if (code != HEWN_OK) // Keeps the message of who failed first.
     hewn_rt_fail(context, code, NULL, "the generated code failed with code {a} and no message", code, 0);
   return hewn_rt_code(context);
@@ -125,6 +122,7 @@ hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const 
     else
       runTensors(context, inputs, outputs);
   }
+  hewn_ranks_abandon(context, hewn_rt_code(context));
   hewn_keep_end_run(context);
   hewn_status status = hewn_message_status(context);
   errno = savedErrno;
@@ -230,6 +228,7 @@ hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *contex
     else
       runPointers(context, inputs, outputs, output_dims, symbols);
   }
+  hewn_ranks_abandon(context, hewn_rt_code(context));
   hewn_keep_end_run(context);
   hewn_status status = hewn_message_status(context);
   errno = savedErrno;

@@ -15,8 +15,8 @@
 ///
 /// Each rank gives its context inputs of the same shapes, and all get all of
 /// the outputs. A run is over for a rank when it is for all, or when the time
-/// that a communicator waits is. After a failure in the middle of a run the
-/// group is of no use any more: ranks end with a status, and make another.
+/// that a communicator waits is. After a run that failed, for whatever reason,
+/// contexts and group are of no use any more: ranks end with a status, and make others.
 
 #include <hewn/runtime.h>
 
@@ -53,6 +53,8 @@ struct hewn_communicator {
   void (*abandon)(void *user, const char *why);
   const char *(*message)(void *user);
   void (*destroy)(void *user);
+  /// 1 while a context has it: contexts set it.
+  uint32_t taken;
 };
 
 /// Ends it. NULL is allowed.

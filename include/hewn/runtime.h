@@ -382,7 +382,7 @@ typedef struct hewn_context_options {
   /// Of a model that is split over ranks: how this one reaches the others. It
   /// also says which rank the context is; it must outlive the context. All
   /// ranks create theirs at the same time: creation waits for them.
-  const hewn_communicator *communicator;
+  hewn_communicator *communicator;
 } hewn_context_options;
 
 /// The variant that runs on this machine; NULL where it has the instructions of

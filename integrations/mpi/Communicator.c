@@ -10,6 +10,9 @@
 //
 // No call of MPI's that may wait for a peer is made without an end: what waits is
 // started (MPI_I...) and asked for, until it is done or too much time went by.
+//
+// In front of calls that have no such form ranks meet. After a failure MPI may still write to what it
+// was given: end the process soon.
 #include "hewn_mpi.h"
 
 #include <mpi.h>
@@ -25,6 +28,13 @@
 #define BLOCK_ELEMENTS 4096
 #define MAX_RANKS 1024
 
+/// What ranks say before a sum or a gather, so that none gets what it does not want.
+typedef struct place {
+  uint64_t bytes;
+  uint64_t operation;
+  int64_t from, to; ///< in the window; negative: elsewhere
+} place;
+
 typedef struct mpi_group {
   hewn_communicator table;
   /// Of all ranks, and of the fewer ones that this one is with (MPI_COMM_NULL: they have not met yet), from `first` on.
@@ -35,17 +45,13 @@ typedef struct mpi_group {
   size_t bytes;
   int64_t milliseconds;
   int twoSided, finalizes, failed;
-  unsigned char *room; ///< for pieces of others' addends
+  /// What is told and heard, and for pieces of others' addends. Here and not on the stack: where a wait has ended without an end, MPI may still
+  /// write to it; after a failure it is never given back.
+  place *places; ///< one a rank, this one's own, and a receiver's
+  unsigned char *room;
   size_t roomBytes;
   char text[TEXT_BYTES];
 } mpi_group;
-
-/// What ranks say before a sum or a gather, so that none gets what it does not want.
-typedef struct place {
-  uint64_t bytes;
-  uint64_t operation;
-  int64_t from, to; ///< in the window; negative: elsewhere
-} place;
 
 static int64_t now(void) {
   struct timespec time;
@@ -129,9 +135,15 @@ static int32_t chooseRanks(mpi_group *group, int32_t first, int32_t count, ranks
 // The window
 //===----------------------------------------------------------------------===//
 
+/// In front of what all ranks must call and that would wait without an end: all are about to.
+static int32_t gather(mpi_group *group) {
+  MPI_Request request;
+  return finish(group, MPI_Ibarrier(group->comm, &request), &request);
+}
+
 static void *allocate(void *user, size_t bytes) {
   mpi_group *group = user;
-  if (group->failed)
+  if (group->failed || gather(group) != HEWN_OK)
     return NULL;
   if (check(group, MPI_Win_allocate((MPI_Aint)(bytes + 64), 1, MPI_INFO_NULL, group->comm, &group->base,
                                     &group->window)) != HEWN_OK ||
@@ -147,7 +159,7 @@ static void release(void *user, void *memory) {
   mpi_group *group = user;
   (void)memory;
   // Freeing waits for all ranks: after a failure nobody may come.
-  if (group->window == MPI_WIN_NULL || group->failed)
+  if (group->window == MPI_WIN_NULL || group->failed || gather(group) != HEWN_OK)
     return;
   MPI_Win_unlock_all(group->window);
   MPI_Win_free(&group->window);
@@ -164,8 +176,10 @@ static int64_t offsetOf(const mpi_group *group, const void *data, size_t bytes) 
 }
 
 /// Tells all ranks this one's place, and checks that all do the same. `all`: a place a rank.
-static int32_t tell(mpi_group *group, const ranks *with, const place *own, place *all) {
+static int32_t tell(mpi_group *group, const ranks *with, place told) {
   MPI_Request request;
+  place *all = group->places, *own = &group->places[group->table.num_ranks];
+  *own = told;
   int32_t code = finish(
       group, MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, with->comm, &request),
       &request);
@@ -228,10 +242,10 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *m
   if (group->failed)
     return HEWN_PEER_FAILED;
   ranks with;
-  place own = {bytes, 1, -1, -1}, every[MAX_RANKS];
+  place own = {bytes, 1, -1, -1};
   int32_t code = chooseRanks(group, first, count, &with);
   if (code == HEWN_OK)
-    code = tell(group, &with, &own, every);
+    code = tell(group, &with, own);
   return code == HEWN_OK ? gatherAll(group, &with, mine, all, bytes) : code;
 }
 
@@ -296,11 +310,12 @@ static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void
   if (group->failed)
     return HEWN_PEER_FAILED;
   size_t bytes = (size_t)count * (type.bits / 8u);
-  place own = {bytes, 2, offsetOf(group, mine, bytes), offsetOf(group, sum, bytes)}, all[MAX_RANKS];
+  place own = {bytes, 2, offsetOf(group, mine, bytes), offsetOf(group, sum, bytes)};
+  const place *all = group->places;
   ranks with;
   int32_t code = chooseRanks(group, first, numRanks, &with);
   if (code == HEWN_OK)
-    code = tell(group, &with, &own, all);
+    code = tell(group, &with, own);
   if (code != HEWN_OK)
     return code;
   int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);
@@ -318,12 +333,13 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   if (group->failed)
     return HEWN_PEER_FAILED;
   // Where the receiver wants it, and how much it waits for.
-  place theirs;
+  place *heard = &group->places[group->table.num_ranks + 1];
   MPI_Request request;
   int32_t code =
-      finish(group, MPI_Irecv(&theirs, (int)sizeof(theirs), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
+      finish(group, MPI_Irecv(heard, (int)sizeof(*heard), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
     return code;
+  place theirs = *heard;
   if (theirs.bytes != bytes)
     return fail(group,
                 "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
@@ -351,9 +367,11 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   if (group->failed)
     return HEWN_PEER_FAILED;
   place own = {bytes, 0, -1, group->twoSided ? -1 : offsetOf(group, data, bytes)};
+  place *told = &group->places[group->table.num_ranks];
+  *told = own;
   MPI_Request request;
   int32_t code =
-      finish(group, MPI_Isend(&own, (int)sizeof(own), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
+      finish(group, MPI_Isend(told, (int)sizeof(*told), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
     return code;
   if (own.to >= 0) { // it is put there; the message says that it is
@@ -380,7 +398,10 @@ static const char *message(void *user) { return ((mpi_group *)user)->text; }
 static void destroy(void *user) {
   mpi_group *group = user;
   release(user, NULL);
-  free(group->room);
+  if (!group->failed) {
+    free(group->room);
+    free(group->places);
+  }
   if (group->finalizes && group->failed)
     MPI_Abort(group->comm, HEWN_PEER_FAILED); // finalizing would wait for the ranks that are gone
   if (!group->failed && group->fewer != MPI_COMM_NULL)
@@ -389,7 +410,8 @@ static void destroy(void *user) {
     MPI_Comm_free(&group->comm);
   if (group->finalizes)
     MPI_Finalize();
-  free(group);
+  if (!group->failed)
+    free(group);
 }
 
 static hewn_status status(int32_t code, const char *why) {
@@ -417,10 +439,13 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
   MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(group->comm, &rank);
   MPI_Comm_size(group->comm, &ranks);
-  if (ranks > MAX_RANKS) {
+  group->places = calloc((size_t)ranks + 2, sizeof(place));
+  if (ranks > MAX_RANKS || !group->places) {
     MPI_Comm_free(&group->comm);
+    free(group->places);
     free(group);
-    return status(HEWN_INVALID_ARGUMENT, "a group has 1024 ranks at most");
+    return ranks > MAX_RANKS ? status(HEWN_INVALID_ARGUMENT, "a group has 1024 ranks at most")
+                             : status(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
   }
   hewn_communicator table = {sizeof(hewn_communicator),
                              rank,
@@ -434,7 +459,8 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              receiveFrom,
                              abandon,
                              message,
-                             destroy};
+                             destroy,
+                             0};
   group->table = table;
   group->window = MPI_WIN_NULL;
   group->fewer = MPI_COMM_NULL;

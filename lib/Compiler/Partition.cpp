@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Partition.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Handle/Handle.h"
 #include "lib/Compiler/Compilation.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -74,10 +77,30 @@ static OwningOpRef<ModuleOp> moduleOfRank(ModuleOp module, StringRef symbol, int
   return own;
 }
 
+/// Strings, sequences and optional values are places in one process's memory.
+static bool hasHandles(ModuleOp module) {
+  auto isHandle = [](Value value) { return handle::isHandle(getElementTypeOrSelf(value)); };
+  return module
+      ->walk([&](Operation *op) {
+        bool found = llvm::any_of(op->getOperands(), isHandle) || llvm::any_of(op->getResults(), isHandle);
+        for (Region &region : op->getRegions())
+          for (mlir::Block &block : region)
+            found |= llvm::any_of(block.getArguments(), isHandle);
+        return found ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 bool addRanks(Compilation &c) {
   int64_t ranks = c.partition.ranks();
   if (ranks == 1)
     return true;
+  for (importer::Case &one : c.cases.list)
+    if (one.module && hasHandles(*one.module)) {
+      c.diagnostics.error(
+          "--partition: the model has strings, sequences or optional values, which ranks can't hand to each other");
+      return false;
+    }
   for (importer::Case &one : c.cases.list)
     if (one.module && !one.module->lookupSymbol<func::FuncOp>(plan::kProgramName)) {
       c.diagnostics.error("--partition splits a model, and this module has no function 'main'");

@@ -7,7 +7,8 @@ these attributes:
     send(to, data)                        to one rank
     receive(source, data)                 what a rank sends, into `data`
 
-where data are memoryviews of bytes. What such a function raises ends the run with a RunError.
+where data are memoryviews of bytes, which end with the call. What such a function raises ends the run with a RunError. How long it
+waits for another rank is its own to say: by mpi4py, without an end.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class MpiRanks:
     """The ranks of a communicator of mpi4py's."""
 
     def __init__(self, comm: object) -> None:
-        self._all = comm
+        self._all = comm.Dup()  # messages of ours and of the program's do not meet
         self._fewer: dict[tuple[int, int], object] = {}
         self.rank: int = comm.Get_rank()
         self.num_ranks: int = comm.Get_size()

@@ -10,6 +10,7 @@
 /// What ranks tell each other when they meet.
 typedef struct introduction {
   char digest[48];
+  char variant[32]; ///< sizes of arenas, and bits of what all compute, may depend on it
   int32_t num_ranks;
   int32_t rank;
 } introduction;
@@ -54,6 +55,8 @@ static int32_t meet(hewn_context *context) {
   memset(&mine, 0, sizeof(mine));
   size_t length = strlen(context->model->digest);
   memcpy(mine.digest, context->model->digest, length < sizeof(mine.digest) ? length : sizeof(mine.digest) - 1);
+  length = strlen(context->variant->target);
+  memcpy(mine.variant, context->variant->target, length < sizeof(mine.variant) ? length : sizeof(mine.variant) - 1);
   mine.num_ranks = group->num_ranks;
   mine.rank = group->rank;
   introduction *all =
@@ -69,12 +72,28 @@ static int32_t meet(hewn_context *context) {
       code = hewn_message_fail(context, HEWN_PEER_FAILED, "the communicator's ranks are out of order");
     else if (memcmp(all[r].digest, mine.digest, sizeof(mine.digest)) != 0)
       code = failOther(context, r, all[r].digest);
+    else if (memcmp(all[r].variant, mine.variant, sizeof(mine.variant)) != 0)
+      code = hewn_message_fail(context, HEWN_PEER_FAILED,
+                               "ranks run code for unlike processors: compile for one that all have");
   }
   context->allocator.release(context->allocator.user, all);
   return code;
 }
 
-int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group) {
+void hewn_ranks_abandon(hewn_context *context, int32_t code) {
+  const hewn_communicator *group = context->communicator;
+  if (!group || code == HEWN_OK || context->broken != HEWN_OK)
+    return;
+  context->broken = code;
+  group->abandon(group->user, context->message);
+}
+
+void hewn_ranks_leave(hewn_context *context) {
+  if (context->communicator)
+    __atomic_store_n(&context->communicator->taken, 0, __ATOMIC_RELEASE);
+}
+
+int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group) {
   const hewn_model *model = context->model;
   if (model->num_ranks == 0)
     return group
@@ -97,6 +116,8 @@ int32_t hewn_ranks_join(hewn_context *context, const hewn_communicator *group) {
                         group->num_ranks);
   if (context->arena_is_callers)
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "options.arena is not for a model that is split");
+  if (__atomic_exchange_n(&group->taken, 1, __ATOMIC_ACQ_REL))
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the communicator is another context's");
   context->communicator = group;
   return meet(context);
 }

@@ -3,8 +3,8 @@
 //
 // A group has a block of control words that all ranks map. A rank's arena is a
 // file in memory (memfd) that others open by its number in /proc and map when
-// they first need it, so that nothing is left behind by a process that is
-// killed. What is not in the arena (an output in the caller's memory) goes through
+// they first need it, so that nothing of it is left behind by a process that is
+// killed; the block's name is taken away when all have come. What is not in the arena (an output in the caller's memory) goes through
 // a second such file.
 //
 // A sum: each rank says where its addend lies and where it wants the sum; all
@@ -167,20 +167,24 @@ static int32_t failHere(local_group *group, int32_t code, const char *what, int 
   return code;
 }
 
-/// When a process began, in the system's ticks; 0 where there is none, or one that has ended and is not buried.
+#define UNKNOWN UINT64_MAX
+
+/// When a process began, in the system's ticks; 0 where there is none, or one that has ended and is not buried; UNKNOWN where that can't be told now.
 static uint64_t startOf(int32_t process) {
   char path[64], text[1024];
   say(path, sizeof(path), "/proc/{a}/stat", process, 0);
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return errno == ENOENT ? 0 : 1;
+    return errno == ENOENT || errno == ESRCH ? 0 : UNKNOWN;
   ssize_t got = read(file, text, sizeof(text) - 1);
   close(file);
   if (got <= 0)
-    return 0;
+    return got < 0 && errno == ESRCH ? 0 : UNKNOWN;
   text[got] = '\0';
   char *at = strrchr(text, ')'); // the name before it may hold anything
-  if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X')
+  if (!at || at[1] == '\0')
+    return UNKNOWN;
+  if (at[2] == 'Z' || at[2] == 'X')
     return 0;
   ++at; // in front of field 3; it is field 22
   for (int field = 0; at && field < 19; ++field)
@@ -188,17 +192,24 @@ static uint64_t startOf(int32_t process) {
   uint64_t start = 0;
   for (at += at != NULL; at && *at >= '0' && *at <= '9'; ++at)
     start = start * 10 + (uint64_t)(*at - '0');
-  return at ? start : 1;
+  return at ? start : UNKNOWN;
+}
+
+/// Whether a rank that has come is gone.
+static int isGone(const slot *other) {
+  if (__atomic_load_n(&other->left, __ATOMIC_ACQUIRE))
+    return 1;
+  if (__atomic_load_n(&other->joined, __ATOMIC_ACQUIRE) != 2)
+    return 0;
+  uint64_t start = startOf(other->process);
+  return start != UNKNOWN && other->started != UNKNOWN && start != other->started;
 }
 
 /// A rank that is gone; -1: none is.
-static int32_t findGone(local_group *group) {
-  for (int32_t r = 0; r < group->table.num_ranks; ++r) {
-    const slot *other = &group->shared->slots[r];
-    if (r != group->table.rank && (__atomic_load_n(&other->left, __ATOMIC_ACQUIRE) ||
-                                   (other->joined == 2 && startOf(other->process) != other->started)))
+static int32_t findGone(const control *shared, int32_t ranks, int32_t but) {
+  for (int32_t r = 0; r < ranks; ++r)
+    if (r != but && isGone(&shared->slots[r]))
       return r;
-  }
   return -1;
 }
 
@@ -220,7 +231,7 @@ static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int
       return failToo(group);
     int64_t time = now();
     if (time - looked >= 100) {
-      int32_t gone = findGone(group);
+      int32_t gone = findGone(group->shared, group->table.num_ranks, group->table.rank);
       // It may have done its part before.
       if (gone >= 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
         return failAll(group, "rank {a} is gone", gone, 0);
@@ -276,13 +287,15 @@ static int32_t makeRegion(local_group *group, int which, size_t bytes) {
   unmap(map);
   if (group->files[which] >= 0)
     close(group->files[which]);
-  int file = group->files[which] = memfd_create("hewn", MFD_CLOEXEC);
+  int file = group->files[which] = memfd_create("hewn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0)
     return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be made: errno {a}", errno);
   // Taken now: where there is too little, a store into it would end the process.
   int error = posix_fallocate(file, 0, (off_t)bytes);
   if (error)
     return failHere(group, HEWN_OUT_OF_MEMORY, "there is too little memory that other ranks reach: errno {a}", error);
+  (void)fcntl(file, F_ADD_SEALS,
+              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); // others need not fear that it gets shorter
   void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (base == MAP_FAILED)
     return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be mapped: errno {a}", errno);
@@ -308,7 +321,8 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
     int file = open(path, O_RDWR | O_CLOEXEC);
     struct stat status;
     void *base = MAP_FAILED;
-    if (file >= 0 && fstat(file, &status) == 0 && (uint64_t)status.st_size >= theirs->bytes)
+    if (file >= 0 && fstat(file, &status) == 0 && status.st_uid == geteuid() &&
+        (uint64_t)status.st_size >= theirs->bytes)
       base = mmap(NULL, theirs->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (file >= 0)
       close(file);
@@ -568,72 +582,106 @@ static hewn_status failCreate(int32_t code, const char *why) {
   return status;
 }
 
-/// The block of control words: rank 0 makes it, the others wait for it. NULL: `*status` says why.
-static control *openControl(const char *path, int32_t rank, int32_t count, int64_t deadline, hewn_status *status) {
-  int file = -1;
-  if (rank == 0) {
-    file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) {
-      *status = errno == EEXIST ? failCreate(HEWN_INVALID_ARGUMENT, "there is a group of ranks by that name already")
-                                : failCreate(HEWN_IO, "memory that ranks share can't be made (shm_open)");
-      return NULL;
-    }
-    if (posix_fallocate(file, 0, (off_t)sizeof(control)) != 0) {
-      close(file);
-      shm_unlink(path);
-      *status = failCreate(HEWN_OUT_OF_MEMORY, "there is no memory that ranks share (/dev/shm)");
-      return NULL;
-    }
-  }
+/// Maps the block of control words that is at `path` now; NULL: there is none, or none that this rank may take for its group's.
+static control *mapControl(const char *path) {
+  int file = shm_open(path, O_RDWR | O_CLOEXEC, 0600);
   struct stat info;
+  void *base = MAP_FAILED;
+  if (file < 0)
+    return NULL;
+  // One of another user's is none of ours, whatever its name.
+  if (fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0 &&
+      (size_t)info.st_size == sizeof(control))
+    base = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  return base == MAP_FAILED ? NULL : base;
+}
+
+/// Whether rank 0 has made it and is there.
+static int isAlive(const control *shared) {
+  return __atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) == MAGIC && !isGone(&shared->slots[0]);
+}
+
+static void present(control *shared, int32_t rank) {
+  slot *own = &shared->slots[rank];
+  own->process = (int32_t)getpid();
+  own->started = startOf(own->process);
+  __atomic_store_n(&own->joined, 2, __ATOMIC_RELEASE);
+}
+
+/// Rank 0 makes the block. One that a rank 0 left behind which was killed before all had come is taken away. NULL: `*status` says why.
+static control *makeControl(const char *path, int32_t count, hewn_status *status) {
+  int file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0 && errno == EEXIST) {
+    control *before = mapControl(path);
+    int isStale = before && __atomic_load_n(&before->magic, __ATOMIC_ACQUIRE) == MAGIC && isGone(&before->slots[0]);
+    if (before)
+      munmap(before, sizeof(control));
+    if (isStale && shm_unlink(path) == 0)
+      file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    else
+      errno = EEXIST;
+  }
+  if (file < 0) {
+    *status = errno == EEXIST ? failCreate(HEWN_INVALID_ARGUMENT, "there is a group of ranks by that name already")
+                              : failCreate(HEWN_IO, "memory that ranks share can't be made (shm_open)");
+    return NULL;
+  }
+  void *base = MAP_FAILED;
+  if (posix_fallocate(file, 0, (off_t)sizeof(control)) == 0)
+    base = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (base == MAP_FAILED) {
+    shm_unlink(path);
+    *status = failCreate(HEWN_OUT_OF_MEMORY, "there is no memory that ranks share (/dev/shm)");
+    return NULL;
+  }
+  control *shared = base;
+  shared->num_ranks = count;
+  present(shared, 0);
+  __atomic_store_n(&shared->magic, MAGIC, __ATOMIC_RELEASE);
+  return shared;
+}
+
+/// The other ranks wait for it.
+static control *awaitControl(const char *path, int64_t deadline, hewn_status *status) {
   struct timespec pause = {0, 2000000};
-  while (file < 0 || fstat(file, &info) != 0 || (size_t)info.st_size < sizeof(control)) {
-    if (file < 0)
-      file = shm_open(path, O_RDWR | O_CLOEXEC, 0600);
-    else if (now() < deadline)
-      nanosleep(&pause, NULL);
-    if (file < 0 && now() < deadline)
-      nanosleep(&pause, NULL);
+  for (;;) {
+    control *shared = mapControl(path);
+    if (shared && isAlive(shared))
+      return shared;
+    if (shared)
+      munmap(shared, sizeof(control));
     if (now() >= deadline) {
-      if (file >= 0)
-        close(file);
       *status = failCreate(HEWN_PEER_FAILED, "rank 0 of the group has not come in time");
       return NULL;
     }
-  }
-  control *shared = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (shared == MAP_FAILED) {
-    *status = failCreate(HEWN_OUT_OF_MEMORY, "memory that ranks share can't be mapped");
-    return NULL;
-  }
-  if (rank == 0) {
-    shared->num_ranks = count;
-    __atomic_store_n(&shared->magic, MAGIC, __ATOMIC_RELEASE);
-  }
-  while (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC && now() < deadline)
     nanosleep(&pause, NULL);
-  return shared;
+  }
 }
 
 /// Takes this rank's place and waits for all others.
 static hewn_status join(control *shared, int32_t rank, int32_t count, int64_t deadline) {
-  if (__atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) != MAGIC || shared->num_ranks != count)
+  if (shared->num_ranks != count)
     return failCreate(HEWN_INVALID_ARGUMENT, "ranks of the group do not agree in how many they are");
   slot *own = &shared->slots[rank];
   uint32_t expected = 0;
-  if (!__atomic_compare_exchange_n(&own->joined, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return failCreate(HEWN_INVALID_ARGUMENT, "two processes say that they are the same rank of the group");
-  own->process = (int32_t)getpid();
-  own->started = startOf(own->process);
-  __atomic_store_n(&own->joined, 2, __ATOMIC_RELEASE);
+  if (rank > 0) {
+    if (!__atomic_compare_exchange_n(&own->joined, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      return failCreate(HEWN_INVALID_ARGUMENT, "two processes say that they are the same rank of the group");
+    present(shared, rank);
+  }
   __atomic_add_fetch(&shared->attached, 1, __ATOMIC_ACQ_REL);
   wake(&shared->attached);
   struct timespec slice = {0, SLICE_NANOSECONDS};
   uint32_t seen;
   while ((seen = __atomic_load_n(&shared->attached, __ATOMIC_ACQUIRE)) < (uint32_t)count) {
-    if (now() >= deadline)
-      return failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time");
+    int isLate = now() >= deadline;
+    if (isLate || findGone(shared, count, rank) >= 0) {
+      __atomic_store_n(&own->left, 1, __ATOMIC_RELEASE);
+      return isLate ? failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time")
+                    : failCreate(HEWN_PEER_FAILED, "a rank of the group was gone before all had come");
+    }
     syscall(SYS_futex, &shared->attached, FUTEX_WAIT, seen, &slice, NULL, 0);
   }
   return failCreate(HEWN_OK, "");
@@ -666,7 +714,9 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
   hewn_status status = failCreate(HEWN_OK, "");
   void *memory = mmap(NULL, sizeof(local_group), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   local_group *group = memory == MAP_FAILED ? NULL : memory;
-  control *shared = group ? openControl(path, rank, num_ranks, deadline, &status) : NULL;
+  control *shared = !group      ? NULL
+                    : rank == 0 ? makeControl(path, num_ranks, &status)
+                                : awaitControl(path, deadline, &status);
   if (!group)
     status = failCreate(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
   if (shared)
@@ -693,7 +743,8 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
                              receiveFrom,
                              abandon,
                              message,
-                             destroy};
+                             destroy,
+                             0};
   group->table = table;
   group->shared = shared;
   group->milliseconds = wait;

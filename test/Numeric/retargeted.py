@@ -231,7 +231,7 @@ def build(model, folder, target, flags=(), optimize="-O1"):
     path = folder / "m.onnx"
     onnx.save(model, path)
     command = [TOOLS / "hewn", "compile", path, f"--target={target}", *flags]
-    subprocess.run([*command, "-o", folder / "m.so"], check=True)  # for the weights, by the name that the text has
+    subprocess.run([*command, "-o", folder / "libm.so"], check=True)  # for the weights, by the name that the text has
     subprocess.run([*command, "--emit=llvm", "-o", folder / "m.ll"], check=True)
     modules = re.split(r"(?=^; ModuleID)", (folder / "m.ll").read_text(), flags=re.M)[1:]
     sources = [pathlib.Path(__file__).parent / "Contract" / "emulate_tiles.c"]
@@ -241,8 +241,8 @@ def build(model, folder, target, flags=(), optimize="-O1"):
     runtime = TOOLS.parent / "lib" / "libhewn_runtime.a"
     archive = ["-Wl,--whole-archive", runtime, "-Wl,--no-whole-archive", "--rtlib=compiler-rt", "-lm", "-lpthread"]
     flags = [optimize, "-fPIC", "-Wno-override-module", "-shared"]
-    subprocess.run([CLANG, *flags, *sources, *archive, *ENTRY, "-o", folder / "m.so"], check=True)
-    return folder / "m.so", sum("x86_amx" in module for module in modules)
+    subprocess.run([CLANG, *flags, *sources, *archive, *ENTRY, "-o", folder / "libm.so"], check=True)
+    return folder / "libm.so", sum("x86_amx" in module for module in modules)
 
 
 def choose():

@@ -20,7 +20,7 @@ COUNTS = {
     "fan": 20000,
     "open_concat": 600,
     "open_live": 1000,
-    "open_adds": 120,
+    "open_adds": 240,  # from some 110 on dims are numbers of the run
     "open_concats": 1000,
     "open_slices": 1000,
 }

@@ -13,8 +13,9 @@ std::optional<ItemForm> itemForm(Operation *op) {
   if (!form)
     return std::nullopt;
   ItemForm items{{}, std::move(form->attributes)};
-  for (const std::optional<Cut> &cut : form->operands) {
-    if (cut && cut->dim != 0)
+  DimExpr items0 = getDims(op->getResult(0))[0];
+  for (auto [operand, cut] : llvm::zip(op->getOperands(), form->operands)) {
+    if (cut && (*cut != Cut{0} || getDims(operand)[0] != items0))
       return std::nullopt;
     items.byItem.push_back(cut.has_value());
   }

@@ -114,7 +114,7 @@ private:
     // What is shared may have to be gathered or added up.
     Type type = op->getNumResults() == 1 ? graph::getElementType(op->getResult(0)) : Type();
     bool travels = type && graph::canTravel(type) && (std::holds_alternative<Shared>(sharding) || !type.isInteger(1));
-    if (op->getBlock() != &block || (!travels && !constant.contains(op)))
+    if (op->getBlock() != &block || !travels)
       return false;
     std::optional<CutForm> form;
     if (auto *shared = std::get_if<Shared>(&sharding)) {

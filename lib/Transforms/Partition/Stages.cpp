@@ -35,9 +35,8 @@ public:
     if (failed(check()))
       return failure();
     divide();
-    if (failed(handOver()))
+    if (failed(handOver()) || failed(handOut()))
       return failure();
-    handOut();
     for (Operation *op : llvm::reverse(ops))
       if (stageOf[op] != own.number)
         op->erase();
@@ -156,7 +155,7 @@ private:
   }
 
   /// All ranks have all results.
-  void handOut() {
+  LogicalResult handOut() {
     Operation *end = block.getTerminator();
     OpBuilder b(end);
     DenseMap<Value, Value> had;
@@ -166,6 +165,8 @@ private:
       if (!maker || !stageOf.contains(maker))
         continue;
       int64_t from = stageOf[maker];
+      if (!graph::canTravel(graph::getElementType(value)))
+        return maker->emitError("makes elements that stages can't hand on: ") << graph::getElementType(value);
       if (from != own.number && !had.contains(value))
         had[value] = receive(b, value, from);
       if (from == own.number && had.try_emplace(value, value).second)
@@ -174,6 +175,7 @@ private:
             graph::makeSend(b, value.getLoc(), value, rankIn(to));
       result.set(had[value]);
     }
+    return success();
   }
 
   Block &block;

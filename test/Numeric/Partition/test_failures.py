@@ -94,9 +94,10 @@ def test_a_rank_runs_another_artifact(library, tmp_path):
 
 def test_ranks_have_inputs_of_other_shapes(library):
     pair = Pair([library, library], rows=(3, 4))
-    pair.hear_loaded()
-    for _, said in (pair.hear(), pair.hear()):
-        assert "were they given inputs of other shapes" in said
+    said = [pair.hear() for _ in range(4)]  # each has loaded, and then fails
+    told = [text for _, text in said if text != "loaded"]
+    assert len(told) == 2 and all("shapes?" in text or "has failed" in text for text in told)
+    assert any("were they given inputs of other shapes" in text for text in told)
     pair.end()
 
 
@@ -111,6 +112,85 @@ def test_a_split_model_alone(library):
         hewn.LocalRanks("a/b", 0, 1)
     with pytest.raises(RuntimeError, match="not all ranks of the group have come"):
         hewn.LocalRanks(group_name(), 0, 2, timeout=0.1)
+
+
+def two_modules(library, name, rank, answers):
+    group = hewn.LocalRanks(name, rank, 2)
+    first = hewn.load(library, communicator=group)
+    try:
+        hewn.load(library, communicator=group)
+    except hewn.RunError as error:
+        answers.put(str(error))
+    first.run({"x": np.ones((3, 64), np.float32)})
+    first.close()
+    hewn.load(library, communicator=group).run({"x": np.ones((3, 64), np.float32)})
+    answers.put("both ran")
+
+
+def test_a_group_has_one_module_at_a_time(library):
+    spawn = multiprocessing.get_context("spawn")
+    answers, name = spawn.Queue(), group_name()
+    ranks = [spawn.Process(target=two_modules, args=(library, name, r, answers)) for r in range(2)]
+    for process in ranks:
+        process.start()
+    said = sorted(answers.get(timeout=60) for _ in range(4))
+    assert said[:2] == ["both ran"] * 2 and all("another context's" in text for text in said[2:])
+    for process in ranks:
+        process.join(SECONDS)
+        assert process.exitcode == 0
+
+
+def refused_rank(library, name, rank, answers):
+    module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, 2, timeout=20))
+    for width in (63 if rank else 64, 64):
+        try:
+            module.run({"x": np.ones((3, width), np.float32)})
+            answers.put((rank, "ran"))
+        except hewn.RunError as error:
+            answers.put((rank, str(error)))
+
+
+def test_no_run_meets_another_one(library):
+    """One rank's input is refused: its next run must not be taken for this one by the other."""
+    spawn = multiprocessing.get_context("spawn")
+    answers, name = spawn.Queue(), group_name()
+    ranks = [spawn.Process(target=refused_rank, args=(library, name, r, answers)) for r in range(2)]
+    for process in ranks:
+        process.start()
+    said = [answers.get(timeout=60) for _ in range(4)]
+    assert not [text for _, text in said if text == "ran"]
+    assert [text for rank, text in said if rank == 1 and "expected" in text]
+    assert [text for rank, text in said if rank == 0 and "a run of rank 1 has failed" in text]
+    for process in ranks:
+        process.join(SECONDS)
+        assert process.exitcode == 0
+
+
+def abandoned(name):
+    try:
+        hewn.LocalRanks(name, 0, 2, timeout=60)
+    except RuntimeError:
+        pass
+
+
+def test_a_name_is_free_again(tmp_path):
+    """Rank 0 is killed before the others have come."""
+    spawn = multiprocessing.get_context("spawn")
+    name = group_name()
+    first = spawn.Process(target=abandoned, args=(name,))
+    first.start()
+    place = f"/dev/shm/hewn-{name}"
+    deadline = time.monotonic() + SECONDS
+    while not os.path.exists(place) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    first.kill()
+    first.join()
+    with pytest.raises(RuntimeError, match="rank 0 of the group has not come in time"):
+        hewn.LocalRanks(name, 1, 2, timeout=0.3)
+    with pytest.raises(RuntimeError, match="not all ranks of the group have come in time"):
+        hewn.LocalRanks(name, 0, 2, timeout=0.3)
+    assert not os.path.exists(place)
 
 
 def test_a_communicator_for_a_model_that_is_not_split(tmp_path):

@@ -47,7 +47,9 @@ std::vector<std::pair<std::string, int64_t>> boundSizes(const Loaded &loaded) {
 
 class InputSizes {
 public:
-  explicit InputSizes(const hewn_model &model) : model(model), sizes(size_t(model.num_symbols)) {}
+  /// Of a model that is split the last symbol is the rank, which is nobody's to say.
+  explicit InputSizes(const hewn_model &model)
+      : model(model), sizes(size_t(model.num_symbols) - (model.num_ranks > 0)) {}
 
   /// "batch=8". False after an error was printed.
   bool give(const std::string &text) {
@@ -56,13 +58,13 @@ public:
     diagnostics.print(llvm::errs());
     if (!binding)
       return false;
-    for (int32_t s = 0; s < model.num_symbols; ++s)
+    for (int32_t s = 0; s < int32_t(sizes.size()); ++s)
       if (binding->name == model.symbols[s].name && binding->fixed()) {
         sizes[size_t(s)] = binding->low;
         return true;
       }
     llvm::SmallVector<std::string> names;
-    for (int32_t s = 0; s < model.num_symbols; ++s)
+    for (int32_t s = 0; s < int32_t(sizes.size()); ++s)
       names.push_back(printable(model.symbols[s].name));
     if (llvm::is_contained(names, printable(binding->name)))
       llvm::errs() << "error: '" << printable(text) << "' gives no size: what is compiled runs on one, as in "
@@ -106,7 +108,7 @@ public:
   }
 
   std::optional<size_t> symbolOf(int64_t dim) const {
-    bool isSymbol = dim < 0 && dim > HEWN_DIM_FORMULA && -1 - dim < model.num_symbols;
+    bool isSymbol = dim < 0 && dim > HEWN_DIM_FORMULA && -1 - dim < int64_t(sizes.size());
     return isSymbol ? std::optional(size_t(-1 - dim)) : std::nullopt;
   }
 

@@ -24,7 +24,9 @@ enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2 };
 static const char *mpiLibrary() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE"))
     return "libhewn_openmpi.so";
-  return std::getenv("PMI_SIZE") ? "libhewn_mpich.so" : nullptr;
+  // Slurm and others leave it to a single process as well.
+  const char *size = std::getenv("PMI_SIZE");
+  return size && std::atoi(size) > 1 ? "libhewn_mpich.so" : nullptr;
 }
 
 /// Beside the program, or in ../lib.
@@ -76,6 +78,8 @@ bool Ranks::start(const hewn_model &model, std::string &problem) {
     pid_t child = fork();
     if (child < 0) {
       problem = std::string("can't make a process for rank ") + std::to_string(r) + ": " + std::strerror(errno);
+      for (pid_t made : children)
+        kill(made, SIGKILL);
       return false;
     }
     if (child > 0) {

@@ -25,7 +25,7 @@ public:
   /// Rank 0: tells the others that it is over. Before the library goes: its end is all ranks' together.
   void stop();
 
-  const hewn_communicator *communicator() const { return group; }
+  hewn_communicator *communicator() const { return group; }
   bool isLeader() const { return group->rank == 0; }
   /// Rank 0, before each run: what the others run, too.
   hewn_status announce(const std::vector<Array> &inputs);
