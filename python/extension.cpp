@@ -521,7 +521,10 @@ NB_MODULE(_hewn, m) {
         nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0, nb::arg("largest_error") = 0.0,
         nb::arg("tunings") = nb::list());
   m.def("version", &hewn_compiler_version);
-  nb::class_<hewn::python::LocalRanks>(m, "LocalRanks")
+  nb::class_<hewn::python::LocalRanks>(m, "LocalRanks",
+                                       "Processes of one machine that run a model together. `name` is the same on all "
+                                       "and no other group's; waits for all of them, and then in "
+                                       "each run for others, `timeout` seconds at most.")
       .def(nb::init<const std::string &, int32_t, int32_t, double>(), nb::arg("name"), nb::arg("rank"),
            nb::arg("num_ranks"), nb::arg("timeout") = 30.0)
       .def_prop_ro("rank", &hewn::python::LocalRanks::rank)

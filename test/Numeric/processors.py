@@ -83,7 +83,7 @@ class Model:
 
     command = ()
 
-    def __init__(self, path, threads, device, cache_dir, verify, copy_weights):
+    def __init__(self, path, threads, device, cache_dir, verify, copy_weights, communicator=None):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self.process = subprocess.Popen([*self.command, path, str(threads)], **pipes)
         weakref.finalize(self, end, self.process)

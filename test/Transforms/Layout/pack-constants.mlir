@@ -4,7 +4,7 @@
 // RUN: hewn-opt %t/alone.mlir --hewn-pack-constants --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // With the compiler's weights the elements are at hand.
 // RUN: hewn compile %t/whole.mlir --target=x86-64-v3 --emit=kernels | FileCheck %s --check-prefix=PACKED
-// RUN: hewn compile %t/whole.mlir --target=x86-64-v3 -o %t/packed.so && od -A d -t f4 -w32 -v %t/packed.weights | FileCheck %s --check-prefix=BYTES
+// RUN: hewn compile %t/whole.mlir --target=x86-64-v3 -o %t/packed.so && od -A d -t f4 -w32 -v %t/packed.so.weights | FileCheck %s --check-prefix=BYTES
 
 //--- alone.mlir
 // Equal elements are in order in any order: a type is all that changes.
