@@ -9,7 +9,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
-include "dialects/Graph/DimParameter.td"
+include "dialects/Graph/Analysis/DimParameter.td"
 include "dialects/Graph/GraphInterfaces.td"
 
 def GraphDialect : Dialect {

@@ -4,7 +4,7 @@
 #ifndef HEWN_PLAN_BASE
 #define HEWN_PLAN_BASE
 
-include "dialects/Graph/DimParameter.td"
+include "dialects/Graph/Analysis/DimParameter.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"

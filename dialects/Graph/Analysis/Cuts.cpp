@@ -119,6 +119,9 @@ std::optional<CutForm> sumForm(Operation *op, unsigned operand, const Cut &cut) 
   return form;
 }
 
+/// Cuts in more blocks are not looked for: dims may be as long as they like.
+static constexpr int64_t kMostBlocks = 1024;
+
 SmallVector<Cut> cutsThrough(Operation *op, unsigned operand, const Cut &cut, int64_t parts) {
   SmallVector<Cut> found;
   if (op->getNumResults() != 1)
@@ -128,7 +131,7 @@ SmallVector<Cut> cutsThrough(Operation *op, unsigned operand, const Cut &cut, in
     std::optional<int64_t> size = dims[dim].constant();
     if (!size || *size % parts != 0)
       continue;
-    for (int64_t blocks = 1; blocks * parts <= *size; ++blocks) {
+    for (int64_t blocks = 1; blocks <= std::min(*size / parts, kMostBlocks); ++blocks) {
       Cut result{dim, blocks};
       if (!isCuttable(dims, result, parts))
         continue;

@@ -10,6 +10,7 @@ namespace hewn::graph {
 
 /// What ranks hand each other lies in memory as it is: no strings, and nothing below a byte.
 bool canTravel(Type elementType) { return isOrdered(elementType) || elementType.isInteger(1); }
+bool canBeAdded(Type elementType) { return isOrdered(elementType) && !elementType.isInteger(1); }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // The ops
@@ -19,7 +20,7 @@ LogicalResult AllReduceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
   Type type = getElementType(getX());
   if (int64_t(getRanks()) < 1)
     return emitOpError("adds up for no ranks");
-  if (!isOrdered(type) || type.isInteger(1))
+  if (!canBeAdded(type))
     return emitOpError("can't add elements of type ") << type;
   results.push_back({dimsOf(getX()), type});
   return success();
@@ -71,8 +72,7 @@ static SmallVector<NamedAttribute> attributesOf(OpBuilder &b, RankRange ranks) {
 }
 
 Value makeAllReduce(OpBuilder &b, Location loc, Value part, RankRange ranks) {
-  Type type = getElementType(part);
-  return isOrdered(type) && !type.isInteger(1) ? make<AllReduceOp>(b, loc, part, attributesOf(b, ranks)) : Value();
+  return canBeAdded(getElementType(part)) ? make<AllReduceOp>(b, loc, part, attributesOf(b, ranks)) : Value();
 }
 
 /// The dims where the cut one is `blocks`, `parts` (if that is not 0) and the rest of it.

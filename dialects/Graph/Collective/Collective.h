@@ -21,9 +21,10 @@ mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value pa
 /// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
 mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, int64_t parts,
                      int64_t number);
-/// Gives `value` to another rank, and takes what another one gives, of these dims.
-/// Whether such elements can be handed to other ranks.
+/// Whether such elements can be handed to other ranks, and whether ranks can add them up.
 bool canTravel(mlir::Type elementType);
+bool canBeAdded(mlir::Type elementType);
+/// Gives `value` to another rank, and takes what another one gives, of these dims.
 void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
 mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
 

@@ -113,7 +113,8 @@ private:
     }
     // What is shared may have to be gathered or added up.
     Type type = op->getNumResults() == 1 ? graph::getElementType(op->getResult(0)) : Type();
-    bool travels = type && graph::canTravel(type) && (std::holds_alternative<Shared>(sharding) || !type.isInteger(1));
+    bool travels =
+        type && (std::holds_alternative<Shared>(sharding) ? graph::canTravel(type) : graph::canBeAdded(type));
     if (op->getBlock() != &block || !travels)
       return false;
     std::optional<CutForm> form;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllGather: what each of some ranks of a model that is split has, one after another. params: the first one, how many.
-#include "../element.h"
 #include "hewn/communicator.h"
+#include "parts/element.h"
 
 int32_t hewn_part_allgather(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
                             int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {

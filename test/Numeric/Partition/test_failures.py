@@ -114,6 +114,20 @@ def test_a_split_model_alone(library):
         hewn.LocalRanks(group_name(), 0, 2, timeout=0.1)
 
 
+def on_both(target, library):
+    """Processes of two ranks, and what they say."""
+    spawn = multiprocessing.get_context("spawn")
+    answers, name = spawn.Queue(), group_name()
+    ranks = [spawn.Process(target=target, args=(library, name, r, answers)) for r in range(2)]
+    for process in ranks:
+        process.start()
+    said = [answers.get(timeout=60) for _ in range(4)]
+    for process in ranks:
+        process.join(SECONDS)
+        assert process.exitcode == 0
+    return said
+
+
 def two_modules(library, name, rank, answers):
     group = hewn.LocalRanks(name, rank, 2)
     first = hewn.load(library, communicator=group)
@@ -128,16 +142,8 @@ def two_modules(library, name, rank, answers):
 
 
 def test_a_group_has_one_module_at_a_time(library):
-    spawn = multiprocessing.get_context("spawn")
-    answers, name = spawn.Queue(), group_name()
-    ranks = [spawn.Process(target=two_modules, args=(library, name, r, answers)) for r in range(2)]
-    for process in ranks:
-        process.start()
-    said = sorted(answers.get(timeout=60) for _ in range(4))
+    said = sorted(on_both(two_modules, library))
     assert said[:2] == ["both ran"] * 2 and all("another context's" in text for text in said[2:])
-    for process in ranks:
-        process.join(SECONDS)
-        assert process.exitcode == 0
 
 
 def refused_rank(library, name, rank, answers):
@@ -152,18 +158,10 @@ def refused_rank(library, name, rank, answers):
 
 def test_no_run_meets_another_one(library):
     """One rank's input is refused: its next run must not be taken for this one by the other."""
-    spawn = multiprocessing.get_context("spawn")
-    answers, name = spawn.Queue(), group_name()
-    ranks = [spawn.Process(target=refused_rank, args=(library, name, r, answers)) for r in range(2)]
-    for process in ranks:
-        process.start()
-    said = [answers.get(timeout=60) for _ in range(4)]
+    said = on_both(refused_rank, library)
     assert not [text for _, text in said if text == "ran"]
     assert [text for rank, text in said if rank == 1 and "expected" in text]
     assert [text for rank, text in said if rank == 0 and "a run of rank 1 has failed" in text]
-    for process in ranks:
-        process.join(SECONDS)
-        assert process.exitcode == 0
 
 
 def abandoned(name):

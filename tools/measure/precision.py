@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error of each precision beside onnxruntime's float32, against float64: prints the table of docs/performance.md.
 
-    .venv/bin/python tools/precision.py [--dim NAME=SIZE] MODEL.onnx ...
+    .venv/bin/python tools/measure/precision.py [--dim NAME=SIZE] MODEL.onnx ...
 
 The reference is the model with every float32 made a float64, as hewn compiles it. (onnxruntime has no float64 for convolutions. That
 its column is small says that the reference is right.) An error is the largest difference of all outputs, relative to the output's
@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import sys
 
 import hewn
 import numpy as np
 import onnx
-from benchmark import inputs_of
 from onnx import AttributeProto, TensorProto, numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from benchmark import inputs_of
 
 PRECISIONS = ("highest", "high", "medium")
 

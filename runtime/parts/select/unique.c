@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unique: sort the slices by a stable merge sort of their numbers, or elements
 // byte by byte, then number the groups of equal ones.
-#include "element.h"
+#include "parts/element.h"
 
 /// The input as [outer, n, inner]: slice i is all of x[:, i, :].
 typedef struct slices {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NonZero in two passes: count, then write the coordinates, one row a dim.
-#include "element.h"
+#include "parts/element.h"
 
 static int isNonZero(const unsigned char *element, int64_t bytes, int32_t dtype) {
   int isFloat = dtype == HEWN_PART_FLOAT || dtype == HEWN_PART_DOUBLE || dtype == HEWN_PART_FLOAT16 ||

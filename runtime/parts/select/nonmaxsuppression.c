@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NonMaxSuppression: for each batch and class, boxes by falling score (from a
 // heap, since few are wanted), dropping those that overlap a chosen one.
-#include "element.h"
+#include "parts/element.h"
 
 /// How many chosen boxes a box is compared with at once.
 enum { TOGETHER = 16 };

@@ -2,7 +2,7 @@
 // TopK by a heap of the k best: n log k steps, most of which only compare with
 // the worst of the best. Elements of up to 32 bits and their indices are one
 // number each, in scratch memory; of others the heap is in the outputs.
-#include "element.h"
+#include "parts/element.h"
 
 /// One row of the input and its k outputs. All have the same stride.
 typedef struct row {

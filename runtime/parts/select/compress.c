@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compress: the slices along an axis (or the elements) where a condition holds.
-#include "element.h"
+#include "parts/element.h"
 
 int32_t hewn_part_compress(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
                            int32_t num_outputs, hewn_part_tensor *outputs, const int64_t *params) {
