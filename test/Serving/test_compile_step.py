@@ -18,6 +18,11 @@ from mlserver_hewn import artifacts, compile_step
 PIPELINES = ROOT / "integrations/mlserver/pipelines"
 
 
+def step(models, folder):
+    """The arguments of a step that compiles one model, with its report."""
+    return ["--model", str(models("scaled")), "--output-dir", str(folder / "o"), "--report", str(folder / "r.json")]
+
+
 def argo_arguments(folder, model, options):
     """What the template's container is called with, when Argo has put the values in."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed: tools/requirements/docs.txt")
@@ -137,15 +142,7 @@ def test_mlflow_out_of_reach(models, tmp_path, monkeypatch, capsys):
         raise RuntimeError("no route to the tracking server")
 
     monkeypatch.setattr(compile_step, "log_to_mlflow", unreachable)
-    arguments = [
-        "--model",
-        str(models("scaled")),
-        "--output-dir",
-        str(tmp_path / "o"),
-        "--report",
-        str(tmp_path / "r.json"),
-    ]
-    assert compile_step.main(arguments) == 1
+    assert compile_step.main(step(models, tmp_path)) == 1
     assert "compiled, and not logged to MLflow: no route to the tracking server" in capsys.readouterr().err
     report = json.loads((tmp_path / "r.json").read_text())
     assert (
@@ -157,15 +154,7 @@ def test_a_tracking_server_that_is_not_there(models, tmp_path, monkeypatch, caps
     pytest.importorskip("mlflow", reason="mlflow is not installed: tools/requirements/serving.txt")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    arguments = [
-        "--model",
-        str(models("scaled")),
-        "--output-dir",
-        str(tmp_path / "o"),
-        "--report",
-        str(tmp_path / "r.json"),
-    ]
-    assert compile_step.main(arguments) == 1
+    assert compile_step.main(step(models, tmp_path)) == 1
     assert "not logged to MLflow: " in capsys.readouterr().err
     assert json.loads((tmp_path / "r.json").read_text())["logged_to_mlflow"] is False
 
