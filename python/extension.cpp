@@ -257,14 +257,41 @@ public:
       throw nb::python_error();
     return view;
   }
-  explicit operator bool() const { return view.obj; }
 
 private:
   Py_buffer view = {};
 };
 
+/// A tensor on a device, as hewn/_device.py gives it: (address, the device's number, shape). The caller holds the memory.
+class DeviceTensor {
+public:
+  static bool is(nb::handle given) { return PyTuple_Check(given.ptr()) && PyTuple_GET_SIZE(given.ptr()) == 3; }
+  explicit DeviceTensor(nb::handle given) {
+    nb::tuple parts = nb::borrow<nb::tuple>(given);
+    data = reinterpret_cast<void *>(nb::cast<uintptr_t>(parts[0]));
+    device = nb::cast<int32_t>(parts[1]);
+    for (nb::handle dim : nb::cast<nb::tuple>(parts[2]))
+      shape.push_back(nb::cast<int64_t>(dim));
+  }
+  /// Which points here.
+  DLTensor tensor(DLDataType dtype) {
+    DLTensor made = {};
+    made.data = data;
+    made.device = {kDLCUDA, device};
+    made.ndim = int32_t(shape.size());
+    made.dtype = dtype;
+    made.shape = shape.data();
+    return made;
+  }
+
+private:
+  void *data;
+  int32_t device;
+  std::vector<int64_t> shape;
+};
+
 /// What a run is given, held while it is used. Of numbers comes an array with the buffer protocol, of the element size that is wanted
-/// and contiguous; of strings (list of bytes, shape); of a sequence a list of these, of an optional value that is not there None.
+/// and contiguous, or what `DeviceTensor` takes; of strings (list of bytes, shape); of a sequence a list of these, of an optional value that is not there None.
 class Feed {
 public:
   explicit Feed(size_t inputs) { numbers.reserve(inputs); }
@@ -322,6 +349,11 @@ private:
       made.shape = shape.data();
       return made;
     }
+    if (DeviceTensor::is(given)) {
+      if (!kept)
+        kept = std::make_unique<Kept>();
+      return kept->devices.emplace_back(given).tensor(dtype);
+    }
     static_assert(sizeof(Py_ssize_t) == sizeof(int64_t)); // a buffer's shape is a tensor's
     const Py_buffer &view = numbers.emplace_back().open(given);
     made.data = view.buf;
@@ -331,8 +363,9 @@ private:
   }
 
   std::vector<Buffer> numbers;
-  /// Of what is no tensor of numbers, which few models have.
+  /// Of what is no array of numbers, which few runs have.
   struct Kept {
+    std::deque<DeviceTensor> devices;
     std::deque<std::vector<const void *>> words;
     std::deque<std::vector<int64_t>> shapes;
     std::deque<std::vector<DLTensor>> lists;
@@ -451,8 +484,44 @@ public:
   }
   const char *variant() const { return model->runtime->model_variant(model)->target; }
 
-  /// `arrays`: one for each input (see Feed). `into`: for each output None, or a writable array of the type and shape that it will have, which
-  /// the run writes without a copy; other numbers of outputs than the model's mean all None. Returns what `takeOutput` gives of each output, and
+  bool hasDevice() const { return model->device; }
+  /// Where later runs go: the driver's stream; 0: one of the context's own, whose runs wait for their end.
+  void setStream(uintptr_t stream) {
+    hewn_status status = hewn_context_set_stream(context, reinterpret_cast<void *>(stream));
+    if (status.code != HEWN_OK)
+      fail(status.message);
+  }
+  /// The shape of each output in a run on inputs of these shapes (a tuple for each, None of what is no tensor): a tuple, or None of what only
+  /// the run tells or refuses.
+  nb::list outputShapes(const nb::list &inputShapes) const {
+    std::vector<int64_t> symbols = symbolsOf(inputShapes);
+    const bool isKnown = model->num_symbols == 0 || !symbols.empty();
+    const hewn_tensor_info *infos = model->outputs;
+    if (isKnown && model->num_cases > 0)
+      infos = model->cases[model->case_of(symbols.data())].outputs;
+    std::vector<std::vector<int64_t>> dims(model->num_outputs);
+    std::vector<int64_t *> places;
+    for (int i = 0; i < model->num_outputs; ++i) {
+      dims[i].resize(model->outputs[i].rank + 1);
+      places.push_back(dims[i].data());
+    }
+    if (isKnown && infos)
+      model->output_dims(symbols.data(), places.data());
+    nb::list shapes;
+    for (int i = 0; i < model->num_outputs; ++i) {
+      nb::list shape;
+      bool isTold = isKnown && infos && infos[i].kind == HEWN_KIND_TENSOR;
+      for (int d = 0; isTold && d < infos[i].rank; ++d) {
+        isTold = dims[i][d] >= 0;
+        shape.append(dims[i][d]);
+      }
+      shapes.append(isTold ? nb::object(nb::tuple(shape)) : nb::object(nb::none()));
+    }
+    return shapes;
+  }
+
+  /// `arrays`: one for each input (see Feed). `into`: for each output None, or a writable array of the type and shape that it will have, or what
+  /// `DeviceTensor` takes, which the run writes without a copy; other numbers of outputs than the model's mean all None. Returns what `takeOutput` gives of each output, and
   /// None of those that were given.
   nb::list run(const nb::list &arrays, const nb::list &into) {
     if (arrays.size() != size_t(model->num_inputs))
@@ -464,12 +533,16 @@ public:
       in.push_back(feed.input(arrays[i], model->inputs[i]));
     std::vector<std::vector<int64_t>> shapes(out.size());
     std::vector<Buffer> given(out.size());
+    std::deque<DeviceTensor> devices;
+    auto isGiven = [&](size_t i) { return into.size() == out.size() && !into[i].is_none(); };
     for (size_t i = 0; i < out.size(); ++i) {
       shapes[i].resize(model->outputs[i].rank + 1);
       out[i] = {};
       out[i].device = {kDLCPU, 0};
       out[i].shape = shapes[i].data();
-      if (into.size() == out.size() && !into[i].is_none())
+      if (isGiven(i) && DeviceTensor::is(into[i]))
+        out[i] = devices.emplace_back(into[i]).tensor(model->outputs[i].dtype);
+      else if (isGiven(i))
         writeInto(out[i], given[i].open(into[i], PyBUF_WRITABLE), model->outputs[i].dtype);
     }
     hewn_status status;
@@ -480,11 +553,33 @@ public:
       fail(status.message);
     nb::list results;
     for (size_t i = 0; i < out.size(); ++i)
-      results.append(given[i] ? nb::object(nb::none()) : takeOutput(out[i], model->outputs[i]));
+      results.append(isGiven(i) ? nb::object(nb::none()) : takeOutput(out[i], model->outputs[i]));
     return results;
   }
 
 private:
+  /// What the inputs' dims say; none where they do not fit the model.
+  std::vector<int64_t> symbolsOf(const nb::list &inputShapes) const {
+    std::vector<int64_t> symbols(size_t(model->num_symbols), -1);
+    for (int s = 0; s < model->num_symbols; ++s)
+      if (model->symbols[s].min == model->symbols[s].max)
+        symbols[s] = model->symbols[s].min;
+    for (size_t i = 0; i < inputShapes.size() && i < size_t(model->num_inputs); ++i) {
+      if (inputShapes[i].is_none())
+        continue;
+      nb::tuple shape = nb::cast<nb::tuple>(inputShapes[i]);
+      if (shape.size() != size_t(model->inputs[i].rank))
+        return {};
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (int64_t dim = model->inputs[i].dims[d]; dim < 0 && dim != HEWN_DIM_DYNAMIC && dim != HEWN_DIM_FORMULA)
+          symbols[size_t(-1 - dim)] = nb::cast<int64_t>(shape[d]);
+    }
+    for (int s = 0; s < model->num_symbols; ++s)
+      if (symbols[s] < model->symbols[s].min || symbols[s] > model->symbols[s].max)
+        return {};
+    return symbols;
+  }
+
   /// What the context calls to reach other ranks; they outlive it.
   nb::object held;
   std::unique_ptr<hewn::python::ObjectRanks> ranks;
@@ -540,5 +635,8 @@ NB_MODULE(_hewn, m) {
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("cases", &Model::cases)
+      .def_prop_ro("has_device", &Model::hasDevice)
+      .def("set_stream", &Model::setStream, nb::arg("stream"))
+      .def("output_shapes", &Model::outputShapes, nb::arg("input_shapes"))
       .def("run", &Model::run, nb::arg("arrays"), nb::arg("into") = nb::list());
 }

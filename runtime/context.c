@@ -79,9 +79,13 @@ static void findDynamicOutputs(hewn_context *context) {
 static const char *readOptions(const hewn_context_options *given, hewn_context_options *options) {
   memset(options, 0, sizeof(*options));
   if (given) {
-    if (given->size < sizeof(size_t) || given->size > sizeof(*options))
+    const size_t most = 4096; // of any later version: more is no size
+    if (given->size < sizeof(size_t) || given->size > most)
       return "options.size is wrong: set it to sizeof(hewn_context_options)";
-    memcpy(options, given, given->size);
+    for (size_t i = sizeof(*options); i < given->size; ++i)
+      if (((const unsigned char *)given)[i])
+        return "options has a member that the runtime of this library does not know: it is older than the headers";
+    memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
   }
   if (!options->allocator.allocate != !options->allocator.release)
     return "options.allocator needs both allocate and release, or neither";
@@ -196,6 +200,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   start.thread_hook = options.thread_hook;
   start.trace_hook = options.trace_hook;
   start.traces_tasks = options.trace_hook.event && (options.flags & HEWN_TRACE_TASKS);
+  start.device_hook = options.device_hook;
   start.threads = options.threads > 1 ? options.threads : 1;
   start.arena = options.arena;
   start.arena_bytes = options.arena ? (int64_t)options.arena_bytes : 0;

@@ -37,6 +37,7 @@ struct hewn_context {
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
+  hewn_device_hook device_hook;
   hewn_communicator *communicator; ///< NULL: the model is not split
   hewn_pool *pool;                 ///< NULL: one thread, or a thread hook
   int32_t threads;

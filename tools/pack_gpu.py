@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs models, compiled for a GPU, into a folder that a machine with a GPU and without hewn's compiler runs.
 
-    .venv/bin/python tools/pack_gpu.py FOLDER [--target sm_90a] [--precision P] [--dim NAME=SIZE] [--ops] [--forms] [MODEL.onnx ...]
+    .venv/bin/python tools/pack_gpu.py FOLDER [--target sm_90a] [--precision P] [--dim NAME=SIZE] [--ops] [--forms] [--suite [K/N]]
+        [MODEL.onnx ...]
     python3 FOLDER/run.py --help      # there: Python with numpy; with PyTorch it times, too
 
-Each model is a folder: its library, weights (compressed), inputs, the host's results. --ops packs the single ops of
-tools/benchmark_gpu.py with what PyTorch runs for them, --forms the models of the tests, one for each form of kernel. --coarse
+Each model is a folder: its library and weights (compressed), inputs, the host's results. --ops packs the single ops of
+tools/benchmark_gpu.py with what PyTorch runs for them, --forms the models of the tests, one for each form of kernel, --suite ONNX's own
+cases of one node (or every Nth of them, from the Kth on) with ONNX's results. --coarse
 gives large weights two values a tensor, so that a model of 400 MB is packed in 20; kernels take the same time with them.
 """
 
@@ -21,7 +23,7 @@ import sys
 import tempfile
 
 import numpy as np
-from run_packed_gpu import random_feeds, sampled
+from run_packed_gpu import NARROW, bits_of, random_feeds, sampled
 
 ROOT = pathlib.Path(__file__).parents[1]
 LARGE = 1 << 16  # elements of weights that --coarse makes coarse
@@ -43,40 +45,112 @@ def coarse(path: str, folder: str) -> str:
     return made
 
 
+def compress(file):
+    """FILE.xz in the file's place."""
+    with lzma.open(f"{file}.xz", "wb", preset=1) as packed:
+        packed.write(file.read_bytes())
+    file.unlink()
+
+
+def write(name, said, build_into, given, outputs, **facts):
+    """One folder. `given`: arrays by name that are packed, `outputs`: what they give. `build_into` writes the library to a path."""
+    folder = pathlib.Path(said.folder) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / "model.so"
+    try:
+        build_into(library)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    for file in (library, library.with_name("model.so.weights")):
+        if file.exists():
+            compress(file)
+    library.with_suffix(".h").unlink(missing_ok=True)
+    arrays = {f"in {key}": bits_of(value) for key, value in given.items()}
+    arrays |= {f"out {key}": bits_of(sampled(value)) for key, value in outputs.items()}
+    np.savez_compressed(folder / "tensors.npz", **arrays)
+    facts["outputs"] = [(key, value.dtype.name, value.shape, largest(value)) for key, value in outputs.items()]
+    (folder / "facts.json").write_text(json.dumps({"target": said.target, "precision": said.precision} | facts))
+    return sum(file.stat().st_size for file in folder.iterdir()) >> 10
+
+
 def pack(name, model, feeds, said, dims, function=None):
-    """One folder. `feeds`: what is packed as the model's inputs; None: numbers that are made anew there. `function` is what PyTorch
+    """A model with the host's results. `feeds`: what is packed as its inputs; None: numbers that are made anew there. `function` is what PyTorch
     runs in the model's place, as text."""
     import hewn
 
     reference = hewn.compile(model, dims=dims or None)
-    folder = pathlib.Path(said.folder) / name
-    folder.mkdir(parents=True, exist_ok=True)
     # A dim that is known only when run is 5, as in the tests.
     sizes = [[dim if isinstance(dim, int) else 5 for dim in tensor.shape] for tensor in reference.inputs]
     if feeds:
         sizes = [feeds[tensor.name].shape for tensor in reference.inputs]
     specs = [(tensor.name, tensor.dtype.name, list(size)) for tensor, size in zip(reference.inputs, sizes)]
     want = reference.run(feeds or random_feeds(specs))
-    library = folder / "model.so"
-    build(model, library, said.target, said.precision, dims)
-    weights = library.with_name("model.so.weights")
-    if weights.exists():
-        with lzma.open(f"{weights}.xz", "wb", preset=1) as packed:
-            packed.write(weights.read_bytes())
-        weights.unlink()
-    library.with_suffix(".h").unlink(missing_ok=True)
-    arrays = {f"in {key}": value for key, value in (feeds or {}).items()}
-    arrays |= {f"out {key}": sampled(value) for key, value in want.items()}
-    np.savez_compressed(folder / "tensors.npz", **arrays)
-    facts = {"target": said.target, "precision": said.precision, "torch": function, "inputs": specs}
-    facts["outputs"] = [(key, value.dtype.name, value.shape, largest(value)) for key, value in want.items()]
-    (folder / "facts.json").write_text(json.dumps(facts))
-    print(f"{name}: {sum(file.stat().st_size for file in folder.iterdir()) >> 10} KB", flush=True)
+    try:
+        size = write(
+            name,
+            said,
+            lambda library: build(model, library, said.target, said.precision, dims),
+            feeds or {},
+            want,
+            torch=function,
+            inputs=specs,
+        )
+    except hewn.CompileError as refused:
+        sys.exit(str(refused))
+    print(f"{name}: {size} KB", flush=True)
+
+
+def is_packable(value) -> bool:
+    """A tensor of numbers that numpy has, or of bfloat16."""
+    return isinstance(value, np.ndarray) and (value.dtype.kind in "biuf" or value.dtype.name in NARROW)
+
+
+def pack_suite(said, part):
+    """Every Nth of ONNX's cases of one node, from the Kth on."""
+    import hewn
+    from test_node_suite import RANDOM, accuracy, cases, plain
+
+    first, step = (int(number) for number in part.split("/"))
+    packed, size, left_out = 0, 0, {}
+    for name in sorted(cases())[first::step]:
+        case = cases()[name]
+        graph = case.model.graph
+        inputs, outputs = ([plain(value) for value in side] for side in case.data_sets[0])
+        if any(node.op_type in RANDOM for node in graph.node):
+            why = "of random numbers"
+        elif not all(map(is_packable, (*inputs, *outputs))):
+            why = "of sequences, strings or types that numpy lacks"
+        else:
+            feeds = dict(zip((info.name for info in graph.input), inputs))
+            want = dict(zip((info.name for info in graph.output), outputs))
+            specs = [(key, value.dtype.name, list(value.shape)) for key, value in feeds.items()]
+            rtol = max(case.rtol, *(accuracy(value.dtype) for value in outputs))
+            try:
+                size += write(
+                    f"node-{name}",
+                    said,
+                    lambda library, model=case.model: build(model, library, said.target, said.precision, {}),
+                    feeds,
+                    want,
+                    torch=None,
+                    inputs=specs,
+                    rtol=rtol,
+                    atol=max(case.atol, rtol / 100),
+                )
+                packed += 1
+                continue
+            except hewn.CompileError as refused:
+                why = str(refused).splitlines()[0]
+        left_out.setdefault(why, []).append(name)
+    print(f"{packed} cases of ONNX's: {size} KB", flush=True)
+    for why, names in left_out.items():
+        print(f"left out, {why}: {', '.join(names)}")
 
 
 def largest(values):
     """The size that errors are relative to."""
-    if values.dtype.kind != "f":
+    if values.dtype.kind != "f" and values.dtype.name not in NARROW:
         return 0.0
     sizes = np.abs(values.astype(np.float64))
     return float(sizes[np.isfinite(sizes)].max(initial=0))
@@ -86,10 +160,7 @@ def build(model, library, target, precision, dims):
     """The library alone: there may be no driver here to load it with."""
     import hewn
 
-    try:
-        hewn._compile(model, library, target=target, dims=dims, precision=precision)
-    except hewn.CompileError as refused:
-        sys.exit(str(refused))
+    hewn._compile(model, library, target=target, dims=dims, precision=precision)
 
 
 def main() -> None:
@@ -101,6 +172,7 @@ def main() -> None:
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--ops", action="store_true")
     parser.add_argument("--forms", action="store_true")
+    parser.add_argument("--suite", nargs="?", const="0/1", metavar="K/N")
     parser.add_argument("--coarse", action="store_true")
     said = parser.parse_intermixed_args()
     dims = {name: int(size) for name, size in (dim.split("=") for dim in said.dim)}
@@ -118,9 +190,11 @@ def main() -> None:
                 path = os.path.join(scratch, f"op{i}.onnx")
                 save_op(node, shapes, attributes, path)
                 pack("op-" + name.replace(" ", "-") + suffix, path, None, said, {}, function)
+    sys.path += [str(ROOT / "test" / folder) for folder in ("Emulator", "Target", "Numeric", "NodeSuite")]
+    os.environ.setdefault("HEWN_TOOLS", str(ROOT / "build" / "dev" / "bin"))
+    if said.suite:
+        pack_suite(said, said.suite)
     if said.forms:
-        sys.path += [str(ROOT / "test" / folder) for folder in ("Emulator", "Target", "Numeric")]
-        os.environ.setdefault("HEWN_TOOLS", str(ROOT / "build" / "dev" / "bin"))
         from test_device import ATTENTION, MODELS, given
 
         for name in [*MODELS, *ATTENTION]:

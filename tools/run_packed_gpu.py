@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what tools/pack_gpu.py has packed on the GPU of this machine: are results those of the host, and how long does a run take?
 
-    python3 run.py [--only REGEX] [--rounds N] [--torch NAME=EXPRESSION ...]
+    python3 run.py [--only REGEX] [--rounds N] [--torch NAME=EXPRESSION ...] [--json FILE]
     compute-sanitizer --tool memcheck python3 run.py --here --check [--only REGEX]
 
 Needs Python and numpy. Where PyTorch is, hewn is timed on its tensors and stream, and beside it what the pack or --torch says (an
 expression of a function or module, with torch, torchvision and transformers, as in resnet50='torchvision.models.resnet50()'),
 eager and by torch.compile(mode="max-autotune"). --check times nothing, --here starts no other process: otherwise a model that
 fails, or hangs for ten minutes, ends a process, and another one goes on behind it. Times are medians of the device's events in
-microseconds; the error is the largest difference from the host, relative to the largest result, of three runs.
+microseconds; the error is the largest difference from the host, relative to the largest result, of three runs. --json writes all of it, with
+what the device took for each kernel (the fastest of five runs, launched one by one), as far as it has come: also when the run is ended.
 """
 
 from __future__ import annotations
@@ -33,7 +34,26 @@ HOME = pathlib.Path(__file__).resolve().parent
 LIMITS = {"highest": 1e-4, "high": 1e-3}  # of errors that are no mistake; medium depends on the model
 SAMPLES = 1 << 16  # of larger results so many elements are packed
 COLUMNS = ("model", "error", "load s", "hewn us", "torch eager us", "torch.compile us", "ratio")
-WRONG = "wrong"
+
+
+NARROW = {"bfloat16": 4}  # types that numpy lacks, and DLPack's number of them: packed as their bits
+
+
+def bits_of(values):
+    """What numpy can keep of it."""
+    return values.view(np.uint16) if values.dtype.name in NARROW else values
+
+
+def numbers_of(values, dtype):
+    """Bits of the type as numbers to compare."""
+    if dtype not in NARROW:
+        return values
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
+def storage(dtype):
+    """numpy's type of an array of it."""
+    return np.dtype(np.uint16 if dtype in NARROW else dtype)
 
 
 class DLTensor(ctypes.Structure):
@@ -52,28 +72,46 @@ class Status(ctypes.Structure):
     _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char_p)]
 
 
-def describe(tensor):
+HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_double)
+
+
+class Options(ctypes.Structure):
+    """hewn/runtime.h's hewn_context_options."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("threads", ctypes.c_int32),
+        ("flags", ctypes.c_uint32),
+        ("to_device", ctypes.c_void_p * 16),
+        ("device_hook", HOOK),
+        ("device_user", ctypes.c_void_p),
+    ]
+
+
+def describe(tensor, dtype):
     """An array of numpy's, or a tensor of PyTorch's on the device, as DLPack has it."""
     host = isinstance(tensor, np.ndarray)
-    dtype = tensor.dtype if host else np.dtype(str(tensor.dtype).removeprefix("torch."))
     shape = (ctypes.c_int64 * max(tensor.ndim, 1))(*tensor.shape)
-    kind = {"f": 2, "i": 0, "u": 1, "b": 6}[dtype.kind]
+    kind = NARROW.get(dtype) or {"f": 2, "i": 0, "u": 1, "b": 6}[np.dtype(dtype).kind]
     address, device = (tensor.ctypes.data, (1, 0)) if host else (tensor.data_ptr(), (2, 0))
-    made = DLTensor(address, device, tensor.ndim, (kind, dtype.itemsize * 8, 1, 0), shape, None, 0)
+    made = DLTensor(address, device, tensor.ndim, (kind, storage(dtype).itemsize * 8, 1, 0), shape, None, 0)
     made.held = (tensor, shape)
     return made
 
 
 class Library:
-    """A model's library and a context of it."""
+    """A model's library and a context of it, whose kernels the device times where `hook` is told of them."""
 
-    def __init__(self, path):
+    def __init__(self, path, facts, hook=None):
+        self.types = [[spec[1] for spec in facts[side]] for side in ("inputs", "outputs")]
         self.code = ctypes.CDLL(str(path))
         for name in ("hewn_context_create", "hewn_context_set_stream", "hewn_run"):
             getattr(self.code, name).restype = Status
         self.model = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(self.code, "hewn_model_main")))
         self.context = ctypes.c_void_p()
-        self.ask(self.code.hewn_context_create(self.model, None, ctypes.byref(self.context)))
+        self.hook = HOOK(hook or 0)
+        options = Options(ctypes.sizeof(Options) if hook else Options.device_hook.offset, device_hook=self.hook)
+        self.ask(self.code.hewn_context_create(self.model, ctypes.byref(options), ctypes.byref(self.context)))
 
     @staticmethod
     def ask(status):
@@ -84,7 +122,9 @@ class Library:
         """A function that runs the model on these tensors, on the driver's stream."""
         if stream is not None:
             self.ask(self.code.hewn_context_set_stream(self.context, ctypes.c_void_p(stream)))
-        arrays = [(DLTensor * len(list_))(*map(describe, list_)) for list_ in (inputs, outputs)]
+        arrays = [
+            (DLTensor * len(list_))(*map(describe, list_, types)) for list_, types in zip((inputs, outputs), self.types)
+        ]
 
         def run():
             self.ask(self.code.hewn_run(self.model, self.context, *arrays))
@@ -102,9 +142,14 @@ def random_feeds(specs):
     random = np.random.default_rng(0)
     feeds = {}
     for name, dtype, shape in specs:
-        floats = np.dtype(dtype).kind == "f"
+        floats = dtype in NARROW or np.dtype(dtype).kind == "f"
         values = random.standard_normal(shape) if floats else random.integers(0, 100, shape)
-        feeds[name] = (np.ones(shape) if not floats and "mask" in name else values).astype(dtype)
+        values = np.ones(shape) if not floats and "mask" in name else values
+        feeds[name] = (
+            (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+            if dtype in NARROW
+            else values.astype(dtype)
+        )
     return feeds
 
 
@@ -112,6 +157,13 @@ def sampled(values):
     """What of a result is packed and compared."""
     flat = np.ascontiguousarray(values).reshape(-1)
     return flat if flat.size <= SAMPLES else flat[np.random.default_rng(1).integers(0, flat.size, SAMPLES)]
+
+
+def is_near(got, want, facts):
+    """As ONNX's runner has it: of a sum that cancels, what is left is as exact as its terms were."""
+    finite = np.abs(want[np.isfinite(want)]) if want.dtype.kind == "f" else want
+    largest = float(finite.max()) if finite.size and want.dtype.kind == "f" else 0
+    return np.allclose(got, want, rtol=facts["rtol"], atol=max(facts["atol"], 1e-6 * largest), equal_nan=True)
 
 
 def difference(got, want, largest):
@@ -176,35 +228,75 @@ def peer(expression, torch, half):
     return function
 
 
-def measure(name, said, left_out):
-    """A row of the table."""
-    folder = HOME / name
-    facts = json.loads((folder / "facts.json").read_text())
-    with tempfile.TemporaryDirectory() as scratch, np.load(folder / "tensors.npz") as packed:
-        library = pathlib.Path(scratch) / "model.so"
-        library.write_bytes((folder / "model.so").read_bytes())
-        if (folder / "model.so.weights.xz").exists():
-            with lzma.open(folder / "model.so.weights.xz") as weights:
-                library.with_name("model.so.weights").write_bytes(weights.read())
+def kernels_of(library, facts, inputs, outputs):
+    """What the device took for each kernel in the fastest of five runs, the longest first."""
+    heard, fastest = [], []
+    loaded = Library(library, facts, lambda _, kernel, begin, end: heard.append((kernel.decode(), end - begin)))
+    run = loaded.runner(inputs, outputs)
+    for _ in range(5):
+        heard.clear()
+        run()
+        if not fastest or sum(took for _, took in heard) < sum(took for _, took in fastest):
+            fastest = list(heard)
+    loaded.close()
+    kernels = {}
+    for name, took in fastest:
+        kernel = kernels.setdefault(name, {"kernel": name, "launches": 0, "microseconds": 0.0})
+        kernel["launches"] += 1
+        kernel["microseconds"] += took
+    return sorted(kernels.values(), key=lambda kernel: -kernel["microseconds"])
+
+
+def unpacked(name, scratch):
+    """The path of the model's library, beside its weights."""
+    for file in (HOME / name).glob("model.so*.xz"):
+        with lzma.open(file) as packed:
+            (pathlib.Path(scratch) / file.stem).write_bytes(packed.read())
+    return pathlib.Path(scratch) / "model.so"
+
+
+def is_right(facts, worst):
+    narrow = any(dtype in ("float16", *NARROW) for _, dtype, *_ in (*facts["inputs"], *facts["outputs"]))
+    return worst <= (2e-2 if narrow else LIMITS.get(facts["precision"], 1.0))
+
+
+def measure(name, said):
+    """What is to be said of a model."""
+    facts = json.loads((HOME / name / "facts.json").read_text())
+    record = {"model": name, "target": facts["target"], "precision": facts["precision"], "left_out": []}
+    with tempfile.TemporaryDirectory() as scratch, np.load(HOME / name / "tensors.npz") as packed:
+        library = unpacked(name, scratch)
         feeds = random_feeds(facts["inputs"]) | {key[3:]: packed[key] for key in packed if key.startswith("in ")}
         inputs = [feeds[spec[0]] for spec in facts["inputs"]]
-        outputs = [np.empty(shape, dtype) for _, dtype, shape, _ in facts["outputs"]]
+        outputs = [np.empty(shape, storage(dtype)) for _, dtype, shape, _ in facts["outputs"]]
         begin = time.perf_counter()
-        loaded = Library(library)
-        seconds = time.perf_counter() - begin
-        run, worst = loaded.runner(inputs, outputs), 0.0
+        loaded = Library(library, facts)
+        record["load_seconds"] = time.perf_counter() - begin
+        run, worst, near = loaded.runner(inputs, outputs), 0.0, True
         for _ in range(3):
-            for (output, _, _, largest), values in zip(facts["outputs"], run()):
-                worst = max(worst, difference(sampled(values), packed[f"out {output}"], largest))
+            for (output, dtype, _, largest), values in zip(facts["outputs"], run()):
+                got, want = numbers_of(sampled(values), dtype), numbers_of(packed[f"out {output}"], dtype)
+                worst = max(worst, difference(got, want, largest))
+                near = near and ("rtol" not in facts or is_near(got, want, facts))
                 values.view(np.uint8).fill(255)
-        cells = {"model": name, "error": f"{worst:.1e}", "load s": f"{seconds:.2f}"}
+        record |= {"error": worst, "right": bool(near if "rtol" in facts else is_right(facts, worst))}
+        record["kernels"] = kernels_of(library, facts, inputs, outputs)
         torch = None if said.check else find_torch()
         if torch:
-            cells |= timed(facts, loaded, inputs, outputs, name, said, torch, left_out)
+            record["microseconds"] = timed(facts, loaded, inputs, outputs, name, said, torch, record["left_out"])
         loaded.close()
-    narrow = any(dtype == "float16" for _, dtype, *_ in (*facts["inputs"], *facts["outputs"]))
-    if not worst <= (2e-2 if narrow else LIMITS.get(facts["precision"], 1.0)):
-        left_out.append(WRONG)
+    return record
+
+
+def row(record):
+    """A line of the table."""
+    cells = {"model": record["model"]}
+    if "error" in record:
+        times = record.get("microseconds", {})
+        cells |= {"error": f"{record['error']:.1e}", "load s": f"{record['load_seconds']:.2f}"}
+        cells |= {column: f"{value:.1f}" for column, value in times.items()}
+        others = [value for column, value in times.items() if column != "hewn us"]
+        cells |= {"ratio": f"{min(others) / times['hewn us']:.2f}"} if others else {}
     return "| " + " | ".join(cells.get(column, "-") for column in COLUMNS) + " |"
 
 
@@ -233,51 +325,59 @@ def timed(facts, loaded, inputs, outputs, name, said, torch, left_out):
             times[column].append(microseconds(run, torch))
     median = {column: statistics.median(list_) for column, list_ in times.items()}
     torch.cuda.synchronize()
-    cells = {column: f"{value:.1f}" for column, value in median.items()}
-    others = [value for column, value in median.items() if column != "hewn us"]
-    return cells | ({"ratio": f"{min(others) / median['hewn us']:.2f}"} if others else {})
+    return median
 
 
 def here(names, said):
     """In this process. Each line says which model it is of."""
     for name in names:
         print(f"begins: {name}", flush=True)
-        left_out = []
-        print(measure(name, said, left_out), flush=True)
-        for line in left_out:
-            print(f"FAILED {name}: wrong" if line == WRONG else f"left out: {line}", flush=True)
+        print("record: " + json.dumps(measure(name, said)), flush=True)
 
 
-def elsewhere(names, arguments, patience):
-    """In processes that may die or hang: each is followed by one for the models behind."""
-    failed = 0
+def tell(record, records, file):
+    """One model's lines of the table, and all that there is so far in the file."""
+    records.append(record)
+    print(row(record), flush=True)
+    for line in record.get("left_out", []):
+        print(f"left out: {line}", flush=True)
+    if not record["right"]:
+        print(f"FAILED {record['model']}: {record.get('why', 'wrong')}", flush=True)
+    if file:
+        other = pathlib.Path(f"{file}.part")
+        other.write_text(json.dumps({"right": sum(one["right"] for one in records), "models": records}, indent=1))
+        other.replace(file)
+
+
+def elsewhere(names, arguments, said):
+    """In processes that may die or hang: each is followed by one for the models behind. What is to be said of each."""
+    records = []
     while names:
         only = "^(" + "|".join(map(re.escape, names)) + ")$"
         command = [sys.executable, __file__, *arguments, "--here", "--only", only]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
-        begun, said, why = 0, [], ""
+        begun, heard, why = 0, [], ""
         while True:
-            if not select.select([process.stdout], [], [], patience)[0]:
+            if not select.select([process.stdout], [], [], said.patience)[0]:
                 process.kill()
-                why = f"nothing for {patience} s"
+                why = f"nothing for {said.patience} s"
                 break
             line = process.stdout.readline()
             if not line:
                 break
             if line.startswith("begins: "):
-                begun, said = begun + 1, []
-            elif line.startswith(("|", "left out: ", "FAILED ")):
-                print(line, end="", flush=True)
-                failed += line.startswith("FAILED ")
+                begun, heard = begun + 1, []
+            elif line.startswith("record: "):
+                tell(json.loads(line.removeprefix("record: ")), records, said.json)
             else:
-                said.append(line)
+                heard.append(line)
         code = process.wait()
         if code == 0 and not why:
             break
-        failed += 1
-        print(f"FAILED {names[max(begun - 1, 0)]}: {why or f'exit code {code}'}\n{''.join(said[-12:])}", flush=True)
+        why = f"{why or f'exit code {code}'}\n{''.join(heard[-12:])}"
+        tell({"model": names[max(begun - 1, 0)], "right": False, "why": why}, records, said.json)
         names = names[max(begun, 1) :]
-    return failed
+    return records
 
 
 def main() -> None:
@@ -287,6 +387,7 @@ def main() -> None:
     parser.add_argument("--torch", action="append", default=[], metavar="NAME=EXPRESSION")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--here", action="store_true")
+    parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--patience", type=int, default=600, metavar="SECONDS")
     said = parser.parse_args()
     names = sorted(folder.parent.name for folder in HOME.glob("*/facts.json"))
@@ -298,9 +399,9 @@ def main() -> None:
     print("times: " + (f"on {torch.cuda.get_device_name()}" if torch else "none, for there is no PyTorch, or --check"))
     print(f"| {' | '.join(COLUMNS)} |\n{'| --- ' * len(COLUMNS)}|", flush=True)
     passed = [f"--rounds={said.rounds}", *(f"--torch={pair}" for pair in said.torch), *["--check"] * said.check]
-    failed = elsewhere(names, passed, said.patience)
-    print(f"{len(names) - failed} of {len(names)} ran, and are right")
-    sys.exit(failed > 0)
+    right = sum(record["right"] for record in elsewhere(names, passed, said))
+    print(f"{right} of {len(names)} ran, and are right")
+    sys.exit(right < len(names))
 
 
 if __name__ == "__main__":

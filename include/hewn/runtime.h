@@ -326,6 +326,14 @@ typedef struct hewn_trace_hook {
   void *user;
 } hewn_trace_hook;
 
+/// Of models for a GPU: told, after each run, of its kernels in the order of their launches, by the thread that called `hewn_run`. `begin` and `end`
+/// are microseconds on the device (of its events, half a microsecond fine), from where the run's work began there. The name is the library's. Kernels
+/// are then launched one by one instead of as one recorded graph, and a run waits for its end also on a caller's stream.
+typedef struct hewn_device_hook {
+  void (*kernel)(void *user, const char *kernel, double begin, double end);
+  void *user;
+} hewn_device_hook;
+
 /// Bits of `hewn_context_options.flags`.
 enum hewn_context_flags {
   /// Compares the weights with their file's checksum, which reads all of them:
@@ -344,7 +352,8 @@ enum hewn_context_flags {
 };
 
 /// All zero, apart from `size`, means: one thread, memory from malloc, weights
-/// from where the model says. Every member is optional.
+/// from where the model says. Every member is optional. A library whose runtime
+/// is older, and knows fewer members, takes them where the others are zero.
 typedef struct hewn_context_options {
   size_t size; ///< sizeof(hewn_context_options)
   /// 0 and 1: the calling thread alone. n: it and n - 1 of the runtime's own,
@@ -383,6 +392,8 @@ typedef struct hewn_context_options {
   /// also says which rank the context is; it must outlive the context. All
   /// ranks create theirs at the same time: creation waits for them.
   hewn_communicator *communicator;
+  /// Ignored where the model has no code for a device.
+  hewn_device_hook device_hook;
 } hewn_context_options;
 
 /// The variant that runs on this machine; NULL where it has the instructions of

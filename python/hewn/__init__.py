@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from . import _calibration, _dlpack, _hewn, _tensors, frontends
+from . import _calibration, _device, _dlpack, _hewn, _tensors, frontends
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
 from ._ranks import LocalRanks, ranks_of
@@ -181,6 +181,7 @@ class Module:
         self._names = {t.name for t in self.inputs}
         # Tensors of numbers, which nearly all models have alone, are handed over without a look at what else there is.
         tensors = (*self.inputs, *self.outputs)
+        self._has_device = model.has_device
         self._only_numbers = all(t.kind == "tensor" and t.dtype.isbuiltin == 1 and t.dtype != object for t in tensors)
         self._wanted = [(t.name, t.dtype, t) for t in self.inputs]
         self._turn = threading.Lock()
@@ -254,6 +255,7 @@ class Module:
         feeds: Mapping[str, object],
         outputs: Sequence[str] | None = None,
         out: Mapping[str, object] | None = None,
+        stream: object = None,
     ) -> dict[str, np.ndarray | list | None]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name: arrays of numpy's, or tensors of
         torch's where an input is one.
@@ -263,6 +265,12 @@ class Module:
         They must not overlap the inputs.
 
         Sequences are lists of arrays, an optional value that is not there is None, strings are arrays of str.
+
+        A model for a GPU takes tensors on the device as well, and there `out` too. Where one is of torch's or CuPy's, outputs are new tensors of
+        that package on its device, but those whose size only the run tells; other packages' get arrays of the host, unless `out` has one.
+        `stream` is the stream of the device that the run goes to (torch's, CuPy's, or the driver's address of one), behind what it holds:
+        results that stay on the device are there when the stream has come to them. Without it that is the package's current stream, and
+        where no tensor is on the device, a stream of the module's own, which the run waits for.
         """
         if type(feeds) is not dict and not isinstance(feeds, Mapping):
             raise TypeError(f"run takes arrays by name, as in run({{'x': array}}), not {type(feeds).__name__}")
@@ -271,6 +279,10 @@ class Module:
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
             told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
             raise RunError("; ".join(told))
+        if self._has_device:
+            return self._run_on_device(feeds, outputs, out, stream)
+        if stream is not None:
+            raise RunError(f"a stream is a device's, and this module runs on {self.variant}")
         if only_numbers := self._only_numbers:
             arrays = []
             for name, dtype, tensor in self._wanted:
@@ -280,8 +292,7 @@ class Module:
         else:
             arrays = [self._feed(tensor, feeds[name]) for name, _, tensor in self._wanted]
         of_torch = any(map(_tensors.is_torch, feeds.values()))
-        written = {name: _tensors.array_of(value) for name, value in out.items()} if out else {}
-        into = self._into(written, arrays) if out else _NOWHERE
+        into = self._into(out, arrays) if out else _NOWHERE
         if self._calls_python:
             results = self._run_with_python(arrays, into)
         else:
@@ -301,6 +312,82 @@ class Module:
         if of_torch:
             found = {name: _tensors.tensor_of(value) for name, value in found.items()}
         return found if outputs is None else self._chosen(found, outputs)
+
+    def _run_on_device(
+        self,
+        feeds: Mapping[str, object],
+        outputs: Sequence[str] | None,
+        out: Mapping[str, object] | None,
+        stream: object,
+    ) -> dict[str, np.ndarray | list | None]:
+        """`run` of a model for a GPU, whose tensors are on the host or on the device."""
+        out = dict(out or {})
+        self._expect_outputs(out)
+        first = _device.first_on_device(feeds, out)
+        if stream is None:
+            handle = 0 if first is None else _device.stream_of(first)
+        else:
+            handle = _device.handle_of(stream)
+        arrays = [self._fed_on_device(tensor, feeds[tensor.name], handle) for tensor in self.inputs]
+        given = dict(out)
+        if first is not None:
+            self._allocate(given, first, handle, arrays)
+        into = self._into_on_device(given, arrays, handle)
+
+        def handed(values: list) -> list:
+            return [value.handed if isinstance(value, _device.DeviceTensor) else value for value in values]
+
+        results = self._run_with_python(handed(arrays), handed(into), handle)
+        found = {
+            t.name: given[t.name] if t.name in given else self._result(t, result)
+            for t, result in zip(self.outputs, results)
+        }
+        if any(map(_tensors.is_torch, feeds.values())):
+            found = {name: _tensors.tensor_of(value) for name, value in found.items()}
+        return found if outputs is None else self._chosen(found, outputs)
+
+    def _fed_on_device(self, tensor: Tensor, value: object, handle: int) -> object:
+        """What is given for an input: where it lies."""
+        if not _device.is_on_device(value):
+            return self._feed(tensor, value)
+        return self._opened_on_device(tensor, value, handle, to_write=False)
+
+    @staticmethod
+    def _opened_on_device(tensor: Tensor, value: object, handle: int, to_write: bool) -> _device.DeviceTensor:
+        what, verb = ("out", "gives") if to_write else ("input", "wants")
+        if tensor.kind != "tensor" or tensor.dtype == object:
+            raise RunError(f"{what} '{tensor.name}': only tensors of numbers can be on a device")
+        try:
+            opened = _device.opened(value, handle, to_write)
+        except (BufferError, TypeError, ValueError, RuntimeError) as problem:
+            raise RunError(f"{what} '{tensor.name}': {problem}") from None
+        if opened.dtype != tensor.dtype:
+            raise RunError(f"{what} '{tensor.name}' is {opened.dtype}, the model {verb} {tensor.dtype}")
+        return opened
+
+    def _allocate(self, given: dict, first: object, handle: int, arrays: list) -> None:
+        """Adds a tensor beside `first` for each output that has none and whose shape is known."""
+        shapes = self._model.output_shapes([getattr(array, "shape", None) for array in arrays])
+        for tensor, shape in zip(self.outputs, shapes):
+            if tensor.name in given or shape is None or tensor.dtype == object:
+                continue
+            if (made := _device.allocated(first, handle, shape, tensor.dtype)) is not None:
+                given[tensor.name] = made
+
+    def _into_on_device(self, given: Mapping[str, object], arrays: list, handle: int) -> list:
+        """What the extension writes into, one for each output: a tensor on the device, an array, or None."""
+        fed = [array for array in arrays if isinstance(array, _device.DeviceTensor)]
+        on_host = [array for array in arrays if not isinstance(array, _device.DeviceTensor)]
+        into = self._into({n: v for n, v in given.items() if not _device.is_on_device(v)}, on_host)
+        for i, tensor in enumerate(self.outputs):
+            value = given.get(tensor.name)
+            if value is None or not _device.is_on_device(value):
+                continue
+            opened = self._opened_on_device(tensor, value, handle, to_write=True)
+            if any(map(opened.overlaps, fed)):
+                raise RunError(f"out '{tensor.name}' shares memory with an input")
+            into[i] = opened
+        return into
 
     async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, np.ndarray | list | None]:
         """`run` in a thread, to be awaited: the event loop goes on meanwhile. Runs of one module still take turns."""
@@ -322,8 +409,7 @@ class Module:
         for tensor in self.outputs:
             array = out.get(tensor.name)
             if array is not None:
-                if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
-                    array = self._borrowed(tensor, array)
+                array = array if isinstance(array, np.ndarray) else self._borrowed(tensor, array)
                 self._expect_writable(tensor, array)
                 if any(np.may_share_memory(array, a) for a in arrays if isinstance(a, np.ndarray)):
                     raise RunError(f"out '{tensor.name}' shares memory with an input")
@@ -332,9 +418,11 @@ class Module:
         return into
 
     @staticmethod
-    def _borrowed(tensor: Tensor, value: object) -> np.ndarray:
+    def _borrowed(tensor: Tensor, value: object) -> object:
         try:
-            return _dlpack.array_of(value)
+            value = _tensors.array_of(value)
+            is_foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+            return _dlpack.array_of(value) if is_foreign else value
         except (BufferError, TypeError, ValueError, RuntimeError) as problem:
             raise RunError(f"out '{tensor.name}': {problem}") from None
 
@@ -349,11 +437,13 @@ class Module:
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise RunError(f"out '{tensor.name}' must be dense, row-major and writable")
 
-    def _run_with_python(self, arrays: list, into: list) -> list:
-        """The same of a model that calls Python functions: what one of them raises is the error's cause."""
+    def _run_with_python(self, arrays: list, into: list, stream: int | None = None) -> list:
+        """The same of a model that calls Python functions, where what one of them raises is the error's cause, or of one that has a stream."""
         with raised() as cause_of:
             try:
                 with self._turn:
+                    if stream is not None:
+                        self._model.set_stream(stream)
                     return self._model.run(arrays, into)
             except RuntimeError as problem:
                 cause = cause_of()
@@ -540,6 +630,7 @@ def compile(
     min_sqnr: float | None = None,
     max_error: float | None = None,
     threads: int = 1,
+    device: int = 0,
     output: str | os.PathLike[str] | None = None,
     optimize: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
@@ -557,6 +648,7 @@ def compile(
     ModuleNotFoundError says so. What the converter refuses is a ConversionError (docs/python/torch.md).
 
     `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
+    `device` is the number of the GPU that a model for one is loaded on.
     `dims` binds symbolic dims: a number, or (low, high), or as text "1,128,1..512": a range, and sizes in front of it that get
     code of their own. `cache_dir` keeps artifacts and kernels for later compiles, and what a GPU's driver makes of them.
     `remarks` is a file for what was not fused, laid out, done in place or by integers, and why, by node: JSON where its name ends in
@@ -601,7 +693,7 @@ def compile(
                 custom=custom,
                 tuning=tuning,
             )
-        module = Module(artifact, threads, cache_dir=cache_dir, _folder=folder, _custom=custom)
+        module = Module(artifact, threads, device, cache_dir=cache_dir, _folder=folder, _custom=custom)
         module.report = report
         return module
     except BaseException:

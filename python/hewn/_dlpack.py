@@ -52,12 +52,14 @@ _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def _open(value: object) -> tuple[object, DLTensor, bool]:
-    """The capsule, which holds the memory until it goes away itself (nobody takes it over), its tensor, and whether that may be written."""
+def opened(value: object, stream: int | None = None) -> tuple[object, DLTensor, bool]:
+    """The capsule, which holds the memory until it goes away itself (nobody takes it over), its tensor, and whether that may be written.
+    `stream`: of the device, which reads it; None on the host."""
+    asked = {} if stream is None else {"stream": stream}
     try:
-        capsule = value.__dlpack__(max_version=(1, 0))
+        capsule = value.__dlpack__(max_version=(1, 0), **asked)
     except TypeError:  # from before versions
-        capsule = value.__dlpack__()
+        capsule = value.__dlpack__(**asked)
     if _is_valid(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
         if versioned.major > 1:
@@ -66,20 +68,37 @@ def _open(value: object) -> tuple[object, DLTensor, bool]:
     return capsule, _Managed.from_address(_pointer_of(capsule, b"dltensor")).tensor, True
 
 
-def array_of(value: object) -> np.ndarray:
-    """What has `__dlpack__` as an array on its memory, writable where the memory is. BufferError where it is not in the host's, or no array can be."""
-    if not hasattr(value, "__dlpack_device__"):
-        raise BufferError(f"{type(value).__name__} has __dlpack__ and no __dlpack_device__")
-    if (device := value.__dlpack_device__()[0]) != _CPU:
-        raise BufferError(f"a tensor on a device (DLPack's kind {int(device)}), not in the host's memory")
-    capsule, tensor, is_writable = _open(value)
+def dtype_and_shape(tensor: DLTensor) -> tuple[np.dtype, tuple[int, ...]]:
+    """NumPy's words for a tensor's type, BufferError where it has none, and its shape."""
     if tensor.lanes != 1 or tensor.bits % 8:
         raise BufferError(f"elements of {tensor.lanes} times {tensor.bits} bits")
     try:
         dtype = dtype_of(tensor.code, tensor.bits)
     except (KeyError, TypeError, AttributeError):
         raise BufferError(f"elements of DLPack's type {tensor.code} with {tensor.bits} bits") from None
-    shape = tuple(tensor.shape[: tensor.ndim])
+    return dtype, tuple(tensor.shape[: tensor.ndim])
+
+
+def is_dense(tensor: DLTensor) -> bool:
+    """Whether its elements follow each other, the last dim's first."""
+    step = 1
+    for d in reversed(range(tensor.ndim if tensor.strides else 0)):
+        if tensor.shape[d] == 0:
+            return True
+        if tensor.shape[d] != 1 and tensor.strides[d] != step:
+            return False
+        step *= tensor.shape[d]
+    return True
+
+
+def array_of(value: object) -> np.ndarray:
+    """What has `__dlpack__` as an array on its memory, writable where the memory is. BufferError where it is not in the host's, or no array can be."""
+    if not hasattr(value, "__dlpack_device__"):
+        raise BufferError(f"{type(value).__name__} has __dlpack__ and no __dlpack_device__")
+    if (device := value.__dlpack_device__()[0]) != _CPU:
+        raise BufferError(f"a tensor on a device (DLPack's kind {int(device)}), not in the host's memory")
+    capsule, tensor, is_writable = opened(value)
+    dtype, shape = dtype_and_shape(tensor)
     if 0 in shape:
         return np.empty(shape, dtype)
     strides = None

@@ -44,6 +44,24 @@ def array_of(value: object) -> object:
     return value.view({1: torch.uint8, 2: torch.uint16}[size]).numpy().view(getattr(ml_dtypes, _NAMES[name]))
 
 
+def dtype_of(value: object) -> np.dtype:
+    """NumPy's word for the type of a tensor of torch's; BufferError where it has none."""
+    name = str(value.dtype).removeprefix("torch.")
+    try:
+        if name not in _NAMES:
+            return np.dtype(name)
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, _NAMES[name]))
+    except (TypeError, AttributeError):
+        raise BufferError(f"elements of torch's type {name}") from None
+
+
+def torch_dtype(dtype: np.dtype) -> object:
+    """Torch's type of this name; None where it has none."""
+    return getattr(sys.modules["torch"], dtype.name, None)
+
+
 def tensor_of(value: object) -> object:
     """An array as a tensor of torch's over the same memory; lists of arrays item by item; what torch has no type for, and strings, stay."""
     torch = sys.modules["torch"]

@@ -283,6 +283,7 @@ static void destroy(hewn_context *context) {
       driver->cuEventSynchronize(state->done);
     hewn_cuda_forget(state);
     hewn_cuda_free_stages(state);
+    hewn_cuda_free_times(context);
     hewn_cuda_free_buffers(context);
     if (state->done)
       driver->cuEventDestroy(state->done);
@@ -295,6 +296,7 @@ static void destroy(hewn_context *context) {
   if (state->retained)
     driver->cuDevicePrimaryCtxRelease(state->device);
   hewn_cuda_close(driver);
+  hewn_cuda_release(context, state->launches);
   hewn_cuda_release(context, state->functions);
   hewn_cuda_release(context, state->together);
   hewn_cuda_release(context, state->inputs);

@@ -66,6 +66,7 @@ typedef struct cuda_link_s *cuda_link;
   X(cuEventCreate, (cuda_event * event, unsigned flags))                                                               \
   X(cuEventRecord, (cuda_event event, cuda_stream stream))                                                             \
   X(cuEventSynchronize, (cuda_event event))                                                                            \
+  X(cuEventElapsedTime, (float *milliseconds, cuda_event from, cuda_event to))                                         \
   X(cuEventDestroy, (cuda_event event))                                                                                \
   X(cuGraphInstantiateWithFlags, (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                       \
   X(cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                                                               \

@@ -30,12 +30,14 @@ int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   int32_t code = hewn_cuda_done(context, state->driver.cuCtxPushCurrent(state->context), "using the device");
   if (code != HEWN_OK)
     return code;
-  state->waits = state->stream == state->own;
+  state->waits = state->stream == state->own || context->device_hook.kernel;
   code = checkRecording(context);
   if (code == HEWN_OK)
     code = hewn_cuda_check_places(context);
   if (code == HEWN_OK)
     code = hewn_cuda_grow(context, &state->arena, context->variant->arena_bytes(context->symbols), "the model's arena");
+  if (code == HEWN_OK)
+    code = hewn_cuda_time_run(context);
   if (code != HEWN_OK) {
     cuda_context popped;
     state->driver.cuCtxPopCurrent(&popped);
@@ -60,6 +62,8 @@ int32_t hewn_device_end(hewn_context *context, int32_t code) {
       ended = hewn_cuda_arrive(context);
     int32_t waited = hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
     ended = ended != HEWN_OK ? ended : waited;
+    if (code == HEWN_OK && ended == HEWN_OK)
+      ended = hewn_cuda_tell_times(context);
   } else {
     ended = hewn_cuda_ran(context, state->driver.cuEventRecord(state->done, state->stream), "running the model");
     state->pending = ended == HEWN_OK;
@@ -113,6 +117,9 @@ int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks
   cuda_stream stream = state->recording ? state->own : state->stream;
   unsigned threads = (unsigned)info->threads, shared = (unsigned)info->shared_bytes;
   cuda_result result;
+  int32_t code = hewn_cuda_time_launch(context, info->name, stream);
+  if (code != HEWN_OK)
+    return code;
   if (info->meets) {
     int64_t grid = blocks < state->together[kernel] ? blocks : state->together[kernel];
     result = state->driver.cuLaunchCooperativeKernel(state->functions[kernel], (unsigned)grid, 1, 1, threads, 1, 1,
@@ -121,7 +128,8 @@ int32_t hewn_device_launch(hewn_context *context, int32_t kernel, int64_t blocks
     result = state->driver.cuLaunchKernel(state->functions[kernel], (unsigned)blocks, 1, 1, threads, 1, 1, shared,
                                           stream, arguments, NULL);
   }
-  return result == CUDA_SUCCESS ? HEWN_OK : hewn_cuda_ran(context, result, info->name);
+  code = hewn_cuda_ran(context, result, info->name);
+  return code == HEWN_OK ? hewn_cuda_time_landed(context, stream) : code;
 }
 
 void *hewn_device_counters(hewn_context *context) {

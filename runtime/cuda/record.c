@@ -115,7 +115,7 @@ static int32_t copyOutput(hewn_context *context, int32_t index, given_output giv
 
 int32_t hewn_device_replay(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
-  if (context->trace_hook.event) // which wants to hear of each launch
+  if (context->trace_hook.event || context->device_hook.kernel) // which want to hear of each launch
     return HEWN_DEVICE_GO_ON;
   if (!sameSymbols(context) || memcmp(state->recorded_places, state->places, bytesOfPlaces(context)) != 0) {
     hewn_cuda_forget(state);

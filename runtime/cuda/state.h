@@ -55,6 +55,12 @@ typedef struct stage {
   void *to; ///< where the host wants its bytes; NULL: on the way to the device
 } stage;
 
+/// A launch whose time on the device the hook is told. The first one is no launch: its `end` is where the run's work begins.
+typedef struct timed_launch {
+  cuda_event begin, end; ///< NULL: not made
+  const char *kernel;
+} timed_launch;
+
 /// Chunks in turn: while one is on its way, the host fills or empties the others.
 #define HEWN_CUDA_STAGES 16
 #define HEWN_CUDA_STAGE_BYTES ((size_t)256 << 10)
@@ -84,6 +90,9 @@ typedef struct cuda_state {
   cuda_pointer *places;          ///< of this run's inputs, then outputs
   cuda_pointer *recorded_places; ///< of the recorded run's
   given_output *given;
+  timed_launch *launches; ///< of this run, and events for later ones
+  int32_t num_launches;   ///< 0: this run is not timed
+  int32_t most_launches;
   uint8_t copies;    ///< the caller's tensors move: they are copied, so that the recording stays good
   uint8_t no_stages; ///< there was no memory for them
   uint8_t recording;
@@ -147,6 +156,17 @@ int32_t hewn_cuda_copy_in(hewn_context *context, cuda_pointer to, const void *fr
 int32_t hewn_cuda_copy_out(hewn_context *context, void *to, cuda_pointer from, size_t bytes);
 int32_t hewn_cuda_arrive(hewn_context *context);
 void hewn_cuda_free_stages(cuda_state *state);
+
+//===-- timing.c ----------------------------------------------------------===//
+
+/// Begins a run's times, where the hook wants them.
+int32_t hewn_cuda_time_run(hewn_context *context);
+/// Before, and behind, a launch on `stream`.
+int32_t hewn_cuda_time_launch(hewn_context *context, const char *kernel, cuda_stream stream);
+int32_t hewn_cuda_time_landed(hewn_context *context, cuda_stream stream);
+/// Tells the hook of the run's launches, which have ended.
+int32_t hewn_cuda_tell_times(hewn_context *context);
+void hewn_cuda_free_times(hewn_context *context);
 
 //===-- record.c ----------------------------------------------------------===//
 

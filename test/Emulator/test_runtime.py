@@ -351,6 +351,63 @@ def test_what_is_refused_is_no_loss(error):
         raise AssertionError("no end")
 
 
+KERNEL_TIME = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_double)
+
+
+def timed():
+    """A hook for kernels' times, and what it has heard."""
+    heard = []
+    told = KERNEL_TIME(lambda _, kernel, begin, end: heard.append((kernel, begin, end)))
+    return told, heard
+
+
+def test_times_of_kernels():
+    """Each launch in its turn, in every run; on a caller's stream the run waits for its end. Nothing is recorded meanwhile."""
+    built = model(
+        [helper.make_node("Softmax", ["x"], ["s"]), helper.make_node("CumSum", ["s", "axis"], ["y"])],
+        [("x", TensorProto.FLOAT, [4, 1000])],
+        [("y", TensorProto.FLOAT)],
+        axis=np.array(0),
+    )
+    with nothing_left(), emulated.compiled(built) as module, InContext() as here:
+        stream = here.stream()
+        for options in ({}, {"device_stream": stream}):
+            told, heard = timed()
+            hook = (ctypes.c_void_p * 2)(ctypes.cast(told, ctypes.c_void_p), None)
+            x, y = Memory(numbers()), Memory(numbers() * 0)
+            with Loaded(module.artifact, device_hook=hook, **options) as loaded:
+                graphs = DRIVER.emulator_graphs()
+                for _ in range(3):
+                    launches = DRIVER.emulator_launches()
+                    heard.clear()
+                    assert loaded.run([on_device(x)], [on_device(y)]).code == 0
+                    assert DRIVER.emulator_waiting() == 0
+                    assert len(heard) == DRIVER.emulator_launches() - launches > 0
+                    ends = [0.0] + [end for _, _, end in heard]
+                    assert all(before <= begin < end for before, (_, begin, end) in zip(ends, heard))
+                assert DRIVER.emulator_graphs() == graphs
+            x.free()
+            y.free()
+        assert DROP_STREAM(stream) == 0
+        del module
+
+
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
+def test_every_call_that_fails_where_kernels_are_timed(error):
+    told, _ = timed()
+
+    def use(loaded):
+        for _ in range(2):
+            status = loaded.run([tensor(numbers())], [tensor(numbers() * 0)])
+            if status.code:
+                return status
+        return status
+
+    with added() as library:
+        hook = (ctypes.c_void_p * 2)(ctypes.cast(told, ctypes.c_void_p), None)
+        assert each_failure(library, error, use, device_hook=hook) > 20
+
+
 @pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
 def test_every_call_that_fails_with_parts_of_the_host(error):
     def use(loaded):

@@ -51,4 +51,6 @@ class Options(ctypes.Structure):
         ("device_context", ctypes.c_void_p),
         ("device_cache", ctypes.c_char_p),
         ("device_cache_bytes", ctypes.c_uint64),
+        ("communicator", ctypes.c_void_p),
+        ("device_hook", ctypes.c_void_p * 2),
     ]

@@ -216,6 +216,27 @@ TEST(Context, EveryAllocationMayFail) {
   EXPECT_EQ(failures, 6); // The context, pool, arena, two outputs, scratch.
 }
 
+/// Options as a later version has them: a runtime takes them where what it does not know is zero.
+TEST(Context, OptionsOfALaterVersion) {
+  FakeModel fake;
+  struct {
+    hewn_context_options known;
+    uint64_t later[2];
+  } options = {defaultOptions(), {0, 0}};
+  options.known.size = sizeof(options);
+  hewn_context *context = nullptr;
+  EXPECT_EQ(hewn_context_create(&fake.model, &options.known, &context).code, HEWN_OK);
+  hewn_context_destroy(context);
+  options.later[1] = uint64_t(1) << 63;
+  hewn_status status = hewn_context_create(&fake.model, &options.known, &context);
+  EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+  EXPECT_THAT(status.message, HasSubstr("a member that the runtime of this library does not know"));
+  hewn_context_destroy(context);
+  options.known.size = size_t(1) << 40; // never read so far
+  EXPECT_THAT(hewn_context_create(&fake.model, &options.known, &context).message, HasSubstr("options.size is wrong"));
+  hewn_context_destroy(context);
+}
+
 TEST(Context, TraceHookHearsOfKernels) {
   FakeModel fake;
   hewn_context *context = nullptr;

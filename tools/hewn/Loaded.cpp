@@ -42,6 +42,9 @@ static bool fail(const std::string &why, std::string *problem) {
 bool Loaded::load(const std::string &path, const std::string &variant, const hewn_context_options &options,
                   std::string *problem) {
   std::string why;
+  libraryPath = path;
+  chosenVariant = variant;
+  this->options = options;
   numThreads = options.threads;
   if (ranks)
     ranks->stop();
@@ -111,13 +114,15 @@ static std::string whyNotRun(llvm::StringRef path) {
 std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
   // Compiling ends with the linker, which resets flags.
   const CompileFlags flags = compileFlags();
-  const std::string variant = variantFlag, deviceCache = deviceCacheFlag;
+  const std::string variant = variantFlag;
+  std::unique_ptr<Loaded> loaded(new Loaded);
+  loaded->deviceCache = deviceCacheFlag;
   hewn_context_options options = plainOptions(flags.threads);
   options.flags = (verifyFlag ? HEWN_VERIFY_WEIGHTS : 0) | (copyFlag ? HEWN_COPY_WEIGHTS : 0);
   options.trace_hook = opening.trace;
+  options.device_hook = opening.device;
   options.device = deviceFlag;
-  options.device_cache = deviceCache.empty() ? nullptr : deviceCache.c_str();
-  std::unique_ptr<Loaded> loaded(new Loaded);
+  options.device_cache = loaded->deviceCache.empty() ? nullptr : loaded->deviceCache.c_str();
   std::string library = path;
   if (std::string why = whyNotRun(path); !why.empty()) {
     fail(why, nullptr);
@@ -164,6 +169,37 @@ Loaded::~Loaded() {
 bool Loaded::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
   hewn_status status = tryRun(inputs, outputs);
   return status.code == HEWN_OK || fail(status.message, nullptr);
+}
+
+std::optional<Loaded::DeviceTime> Loaded::timeOnDevice(const std::vector<Array> &inputs) {
+  constexpr int runs = 10;
+  if (!model().device)
+    return std::nullopt;
+  DeviceTime now, fastest;
+  hewn_context_options timed = options;
+  timed.device_hook = {[](void *user, const char *, double begin, double end) {
+                         auto *time = static_cast<DeviceTime *>(user);
+                         time->kernelMilliseconds += (end - begin) / 1e3;
+                         ++time->launches;
+                       },
+                       &now};
+  std::string why;
+  std::unique_ptr<LoadedLibrary> beside = LoadedLibrary::open(libraryPath, chosenVariant, timed, why);
+  if (!beside) {
+    fail(why, nullptr);
+    return std::nullopt;
+  }
+  std::vector<Array> outputs;
+  for (int i = 0; i < runs; ++i) {
+    now = {};
+    if (hewn_status status = beside->run(inputs, outputs); status.code != HEWN_OK) {
+      fail(status.message, nullptr);
+      return std::nullopt;
+    }
+    if (i == 0 || now.kernelMilliseconds < fastest.kernelMilliseconds)
+      fastest = now;
+  }
+  return fastest;
 }
 
 Array filledArray(DLDataType type, std::vector<int64_t> shape) {

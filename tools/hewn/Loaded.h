@@ -8,6 +8,7 @@
 #include "tools/hewn/Ranks/Ranks.h"
 #include "tools/hewn/Subcommands.h"
 #include <memory>
+#include <optional>
 
 namespace hewn::tool {
 
@@ -16,6 +17,8 @@ public:
   struct Opening {
     /// Hears of every launch and, where `tracesTasks` and the library's runtime can tell, of what each thread does.
     hewn_trace_hook trace = {};
+    /// Hears of a device's times.
+    hewn_device_hook device = {};
     bool tracesTasks = false;
     /// Null, or: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
     std::vector<std::string> *sizes = nullptr;
@@ -41,6 +44,14 @@ public:
   int inputNamed(const std::string &name) const { return library->inputNamed(name); }
   /// One array an input, in order. False after an error was printed.
   bool run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
+  /// Kernels of a run by the device's own clock.
+  struct DeviceTime {
+    double kernelMilliseconds = 0;
+    int64_t launches = 0;
+  };
+  /// Of a model with code for a device: the fastest of some runs in a context of their own, whose kernels are launched one by one. Nothing of
+  /// other models, or after an error was printed.
+  std::optional<DeviceTime> timeOnDevice(const std::vector<Array> &inputs);
   /// The same, with the status of a run that fails for the caller.
   hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
@@ -52,6 +63,9 @@ private:
   bool load(const std::string &path, const std::string &variant, const hewn_context_options &options,
             std::string *problem);
   std::string folder;
+  /// What the library was loaded with.
+  std::string libraryPath, chosenVariant, deviceCache;
+  hewn_context_options options = {};
   int numThreads = 1;
   /// Of a model that is split; null: it is not. Before the library, whose context ends first.
   std::unique_ptr<Ranks> ranks;

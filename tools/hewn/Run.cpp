@@ -143,6 +143,8 @@ int benchMain() {
   Measurement measurement(*loaded, inputs);
   if (!measure(said.time, 3, measurement, [&] { return loaded->run(inputs.arrays, outputs); }))
     return 1;
+  if (loaded->model().device && !measurement.interrupted && !(measurement.device = loaded->timeOnDevice(inputs.arrays)))
+    return 1;
   if (said.isJson)
     printRecord("bench", said.modelPath, measurement.record());
   else

@@ -7,6 +7,7 @@
 #ifndef HEWN_TEST_EMULATOR_DRIVER_DEVICE_H
 #define HEWN_TEST_EMULATOR_DRIVER_DEVICE_H
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -29,6 +30,7 @@ enum Result {
   kUnsupportedPtx = 222,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kNotReady = 600,
   kLaunchFailed = 719,
   kTooLarge = 720,
   kCapturing = 900,
@@ -57,6 +59,10 @@ struct Stream {
 struct Event {
   std::shared_ptr<Stream> stream;
   uint64_t at = 0;
+  /// Whether it may be asked for its time.
+  bool timed = true;
+  /// When the stream had come to it: shared with the stream's work, which an event may be gone before.
+  std::shared_ptr<std::chrono::steady_clock::time_point> time;
 };
 
 struct Context {

@@ -298,12 +298,32 @@ int streamSynchronize(void *stream) {
   return found == context()->legacy ? context()->flush() : found->flush();
 }
 
-int eventCreate(Event **event, unsigned) { return *event = keep(new Event), 0; }
+int eventCreate(Event **event, unsigned flags) {
+  constexpr unsigned withoutTime = 2;
+  *event = keep(new Event);
+  (*event)->timed = !(flags & withoutTime);
+  return 0;
+}
 int eventRecord(Event *event, void *stream) {
   event->stream = streamOf(stream);
   if (!event->stream || event->stream->recording)
     return event->stream ? kCapturing : kInvalidHandle;
+  if (event->timed) {
+    auto time = event->time = std::make_shared<std::chrono::steady_clock::time_point>();
+    if (int result = ask(stream, [time] { return *time = std::chrono::steady_clock::now(), 0; }))
+      return result;
+  }
   return event->at = event->stream->asked, 0;
+}
+/// Of events that the device has come to.
+int eventElapsedTime(float *milliseconds, Event *from, Event *to) {
+  const std::chrono::steady_clock::time_point never;
+  if (!from->time || !to->time)
+    return kInvalidHandle;
+  if (*from->time == never || *to->time == never)
+    return kNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(*to->time - *from->time).count();
+  return 0;
 }
 int eventSynchronize(Event *event) { return event->stream ? event->stream->flush(event->at) : 0; }
 
@@ -557,6 +577,7 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, u
       {"cuEventCreate", makes<eventCreate>()},
       {"cuEventRecord", makes<eventRecord>()},
       {"cuEventSynchronize", makes<eventSynchronize>()},
+      {"cuEventElapsedTime", makes<eventElapsedTime>()},
       {"cuEventDestroy", frees<drop<Event>>()},
       {"cuGraphInstantiateWithFlags", makes<graphInstantiate>()},
       {"cuGraphLaunch", makes<graphLaunch>()},

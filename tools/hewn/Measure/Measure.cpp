@@ -190,7 +190,11 @@ std::string Measurement::text() const {
                     timings.percentile(99), timings.percentile(100), runsPerSecond());
   if (items && items->second != 1)
     text += llvm::formatv(", {0:f1} items/s by {1}", runsPerSecond() * double(items->second), items->first);
-  return text + (interrupted ? "; interrupted\n" : "\n");
+  text += interrupted ? "; interrupted\n" : "\n";
+  if (device)
+    text += llvm::formatv("on the device: {0:f4} ms in {1} kernel{2}, launched one by one\n",
+                          device->kernelMilliseconds, device->launches, device->launches == 1 ? "" : "s");
+  return text;
 }
 
 json::Object Measurement::record() const {
@@ -213,6 +217,9 @@ json::Object Measurement::record() const {
                       {"milliseconds", std::move(milliseconds)},
                       {"runs_per_second", jsonNumber(runsPerSecond())},
                       {"interrupted", interrupted}};
+  if (device)
+    record["device"] =
+        json::Object{{"kernel_milliseconds", device->kernelMilliseconds}, {"launches", device->launches}};
   if (items) {
     record["items"] = json::Object{{"dim", items->first}, {"per_run", items->second}};
     record["items_per_second"] = jsonNumber(runsPerSecond() * double(items->second));

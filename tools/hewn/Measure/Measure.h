@@ -44,6 +44,8 @@ struct Measurement {
   std::vector<std::string> inputNames;
   Timings timings;
   bool interrupted = false;
+  /// Of a model with code for a device, where it was asked for.
+  std::optional<Loaded::DeviceTime> device;
 
   Measurement(const Loaded &loaded, const MeasuredInputs &inputs);
   double runsPerSecond() const { return 1e3 / timings.mean(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook.
+// hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook, of a device by its own clock.
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "tools/hewn/CommandLine.h"
@@ -137,7 +137,7 @@ int profileMain() {
   Recorder recorder;
   std::vector<std::string> sizes;
   std::string explained;
-  Loaded::Opening opening{recorder.hook(), said.wantsAll() && said.flags.threads > 1, &sizes};
+  Loaded::Opening opening{recorder.hook(), recorder.deviceHook(), said.wantsAll() && said.flags.threads > 1, &sizes};
   if (said.wantsAll())
     opening.explanation = &explained;
   std::unique_ptr<Loaded> loaded = Loaded::open(said.path, opening);

@@ -70,6 +70,7 @@ json::Object profileRecord(const Profile &profile, const SuggestionContext &cont
   }
   record["fastest_run"] = json::Object{{"milliseconds", run.total / 1e3},
                                        {"launches", int64_t(run.launches.size())},
+                                       {"on_device", run.onDevice},
                                        {"between_kernels_milliseconds", outsideOf(run) / 1e3},
                                        {"busy_share", busyShare(run, profile.measurement.threads)},
                                        {"kernels", std::move(listed)}};
@@ -137,7 +138,8 @@ std::string profileText(const json::Object &record) {
          kernel.getObject("counters"), printable(kernel.getString("kernel").value_or("")));
   });
   line(run.getNumber("between_kernels_milliseconds").value_or(0), "", nullptr,
-       "between kernels: control flow, parts of the runtime, tracing");
+       run.getBoolean("on_device").value_or(false) ? "between kernels: copies, launches, what the host does, tracing"
+                                                   : "between kernels: control flow, parts of the runtime, tracing");
   line(total, std::to_string(run.getInteger("launches").value_or(0)), nullptr, "the fastest run");
   if (std::optional<StringRef> why = record.getString("counters_unavailable"))
     os << "no hardware counters: " << *why << "\n";

@@ -72,9 +72,14 @@ void Recorder::hear(void *user, int32_t phase, const char *kernel) {
   }
 }
 
+void Recorder::hearDevice(void *user, const char *kernel, double begin, double end) {
+  static_cast<Recorder *>(user)->onDevice.push_back({kernel, begin, end - begin});
+}
+
 void Recorder::begin() {
   laneOfThread(); // the first one
   run = {};
+  onDevice.clear();
   run.launches.reserve(launchesBefore); // a run is as the one before
   for (auto &lane : lanes)
     lane->slices.clear();
@@ -86,6 +91,8 @@ TracedRun Recorder::end() {
   for (auto &lane : lanes)
     run.tasks.push_back(lane->slices);
   launchesBefore = run.launches.size();
+  if ((run.onDevice = !onDevice.empty()))
+    run.launches = onDevice; // the thread has only asked for them
   return std::move(run);
 }
 
@@ -159,11 +166,14 @@ std::string traceText(const TracedRun &run, const std::string &process, int thre
   int lanes = std::max(threads, int(run.tasks.size()));
   for (int lane = 1; lane <= lanes; ++lane)
     events.name("thread_name", lane, "thread " + std::to_string(lane) + (lane == 1 ? ", which runs the model" : ""));
+  const int kernels = run.onDevice ? lanes + 1 : 1;
+  if (run.onDevice)
+    events.name("thread_name", kernels, "device");
   std::map<std::string, size_t> launched;
   for (const Slice &launch : run.launches)
-    events.add(1, "kernel", jsonText(launch.kernel), launch, describe(launch.kernel, launched[launch.kernel]++));
+    events.add(kernels, "kernel", jsonText(launch.kernel), launch, describe(launch.kernel, launched[launch.kernel]++));
   for (const Slice &gap : gapsOf(run.launches, run.total))
-    events.add(1, "idle", "between kernels", gap);
+    events.add(kernels, "idle", "between kernels", gap);
   for (int lane = 1; lane <= lanes; ++lane) {
     const std::vector<Slice> none, &tasks = size_t(lane) <= run.tasks.size() ? run.tasks[size_t(lane - 1)] : none;
     for (const Slice &task : tasks)

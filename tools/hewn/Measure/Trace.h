@@ -28,8 +28,9 @@ struct Slice {
 struct TracedRun {
   /// In microseconds.
   double total = 0;
-  /// By the thread that runs the model.
+  /// By the thread that runs the model; or, `onDevice`, as the device did them, from where its work for the run began.
   std::vector<Slice> launches;
+  bool onDevice = false;
   /// Ranges of work in parallel, of each thread that did some: first that one.
   std::vector<std::vector<Slice>> tasks;
 };
@@ -52,6 +53,8 @@ double outsideOf(const TracedRun &run);
 class Recorder {
 public:
   hewn_trace_hook hook() { return {hear, this}; }
+  /// For models with code for a device, whose times are the device's then.
+  hewn_device_hook deviceHook() { return {hearDevice, this}; }
   void begin();
   /// After the run. The names are the library's, and go with it.
   TracedRun end();
@@ -69,6 +72,7 @@ private:
 
   static uint64_t nextNumber();
   static void hear(void *user, int32_t phase, const char *kernel);
+  static void hearDevice(void *user, const char *kernel, double begin, double end);
   /// One for each thread, however many recorders it has beside this one.
   Lane &laneOfThread();
 
@@ -77,6 +81,7 @@ private:
   std::mutex lock;
   std::vector<std::unique_ptr<Lane>> lanes;
   size_t launchesBefore = 0;
+  std::vector<Slice> onDevice;
   /// Of no other recorder, as its address may be.
   const uint64_t number = nextNumber();
   const HardwareCounters *counting = nullptr;

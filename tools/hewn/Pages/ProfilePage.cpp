@@ -143,7 +143,8 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
   tellSuggestions(page, record);
   tellRoofline(page, record);
   page.section("timeline", "Timeline",
-               "The fastest run. Where threads share kernels, each has a lane: what is empty, it waited.");
+               "The fastest run. Where threads share kernels, each has a lane: what is empty, it waited. Kernels of a "
+               "device are timed by the device.");
   llvm::StringMap<const json::Object *> kernels;
   eachObject(*record.getObject("fastest_run"), "kernels",
              [&](const json::Object &kernel) { kernels[textOf(kernel, "kernel")] = &kernel; });
