@@ -101,6 +101,11 @@ def pack(name, model, feeds, said, dims, function=None):
     print(f"{name}: {size} KB", flush=True)
 
 
+def as_array(value):
+    """NumPy's scalars, which cases have where a tensor has rank 0, as arrays."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
 def is_packable(value) -> bool:
     """A tensor of numbers that numpy has, or of bfloat16."""
     return isinstance(value, np.ndarray) and (value.dtype.kind in "biuf" or value.dtype.name in NARROW)
@@ -116,7 +121,7 @@ def pack_suite(said, part):
     for name in sorted(cases())[first::step]:
         case = cases()[name]
         graph = case.model.graph
-        inputs, outputs = ([plain(value) for value in side] for side in case.data_sets[0])
+        inputs, outputs = ([as_array(plain(value)) for value in side] for side in case.data_sets[0])
         if any(node.op_type in RANDOM for node in graph.node):
             why = "of random numbers"
         elif not all(map(is_packable, (*inputs, *outputs))):

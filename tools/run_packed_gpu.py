@@ -278,7 +278,7 @@ def measure(name, said):
                 got, want = numbers_of(sampled(values), dtype), numbers_of(packed[f"out {output}"], dtype)
                 worst = max(worst, difference(got, want, largest))
                 near = near and ("rtol" not in facts or is_near(got, want, facts))
-                values.view(np.uint8).fill(255)
+                values.reshape(-1).view(np.uint8).fill(255)
         record |= {"error": worst, "right": bool(near if "rtol" in facts else is_right(facts, worst))}
         record["kernels"] = kernels_of(library, facts, inputs, outputs)
         torch = None if said.check else find_torch()

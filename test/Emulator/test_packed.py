@@ -84,7 +84,7 @@ CASES = (
     "test_softmax_axis_0",
     "test_reshape_allowzero_reordered",
     "test_layer_normalization_default_axis",
-    "test_where_example",
+    "test_matmul_1d_1d",
     "test_gelu_tanh_1",
 )
 
