@@ -127,9 +127,8 @@ bool checkOptions(Compilation &c) {
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
   readTunings(c);
-  if (!options.partition.empty() && readPartition(options.partition, c.partition, c.diagnostics) &&
-      c.partition.ranks() > 1 && !c.machines.empty() && c.machines.front().device)
-    refuse("--partition is for hosts: '" + options.target + "' is a GPU");
+  if (!options.partition.empty())
+    (void)readPartition(options.partition, c.partition, c.diagnostics);
   // What is linked in must be there, and code; an object leaves it to whoever links it.
   std::string triple = c.machines.empty() ? "" : target::baseMachine(c.machines.front()).triple;
   if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())

@@ -228,10 +228,6 @@ def test_partitions_that_are_none(partition, why, tmp_path):
     assert why in compile_says(tmp_path, partition)
 
 
-def test_a_gpu_has_no_ranks(tmp_path):
-    assert "is a GPU" in compile_says(tmp_path, "tensor=2", "--target=sm_90a")
-
-
 @pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="there is no mpirun.openmpi")
 def test_another_number_of_processes(library, tmp_path):
     np.savez(tmp_path / "x.npz", x=np.ones((3, 64), np.float32))
