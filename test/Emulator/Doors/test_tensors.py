@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 from runtime import DROP_STREAM, WAIT, InContext, Memory
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "Target"))
 from test_ptx import model
 
 DRIVER = emulated.DRIVER

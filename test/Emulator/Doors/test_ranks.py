@@ -8,7 +8,7 @@ import sys
 import emulated
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric" / "Partition"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "Numeric" / "Partition"))
 from split import MODELS, hewn_command, run_split, whole
 from test_partition import check
 

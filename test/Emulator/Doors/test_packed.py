@@ -11,10 +11,10 @@ import hewn
 import numpy as np
 import onnx
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "Target"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "Target"))
 from test_ptx import MODELS
 
-TOOLS = pathlib.Path(__file__).parents[2] / "tools"
+TOOLS = pathlib.Path(__file__).parents[3] / "tools"
 EMULATOR = pathlib.Path(os.environ["HEWN_EMULATOR"])
 
 
