@@ -97,7 +97,8 @@ def opened(value: object, stream: int, to_write: bool = False) -> DeviceTensor:
     to read. BufferError where it can't be."""
     if _tensors.is_torch(value):
         return _opened_torch(value, stream, to_write)
-    if is_cupy(value) and not to_write:
+    # A copy's memory is given back when the run was only asked for: its pool knows that for its own stream alone.
+    if is_cupy(value) and not to_write and stream == stream_of(value):
         value = sys.modules["cupy"].ascontiguousarray(value)
     capsule, tensor, is_writable = _dlpack.opened(value, stream)
     dtype, shape = _dlpack.dtype_and_shape(tensor)
