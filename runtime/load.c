@@ -88,8 +88,9 @@ static int loadAnew(hewn_library *library, int flags) {
   return named;
 }
 
-/// Whether a file is code for another architecture: the system's loader says of one that there is no such file.
-static int isForeign(const char *path) {
+/// Why a file that exists can't be loaded, where that is plain to see; else NULL. The system's loader says of code for another architecture that
+/// there is no such file, and of what is to be linked that its ELF header is wrong.
+static const char *whyNone(const char *path) {
 #if defined(__x86_64__)
   const uint16_t own = EM_X86_64;
 #elif defined(__aarch64__)
@@ -102,8 +103,13 @@ static int isForeign(const char *path) {
   ssize_t bytes = file >= 0 ? read(file, &header, sizeof(header)) : 0;
   if (file >= 0)
     close(file);
-  return bytes == (ssize_t)sizeof(header) && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && own != EM_NONE &&
-         header.e_machine != own;
+  if (bytes != (ssize_t)sizeof(header))
+    return NULL;
+  const int isElf = memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+  if ((isElf && header.e_type == ET_REL) || memcmp(header.e_ident, "!<arch>\n", 8) == 0)
+    return ": to be linked into a program; what can be loaded is a library (.so)";
+  return isElf && own != EM_NONE && header.e_machine != own ? ": compiled for another architecture than this machine's"
+                                                            : NULL;
 }
 
 static hewn_status openLibrary(hewn_library *library, const char *path) {
@@ -123,8 +129,9 @@ static hewn_status openLibrary(hewn_library *library, const char *path) {
     dlclose(known);
   if (!tried)
     return fail(library, HEWN_IO, path, ": cannot be opened, or its path is too long");
-  if (!library->handle && isForeign(library->path))
-    return fail(library, HEWN_UNSUPPORTED, path, ": compiled for another architecture than this machine's");
+  const char *none = library->handle ? NULL : whyNone(library->path);
+  if (none)
+    return fail(library, HEWN_UNSUPPORTED, path, none);
   if (!library->handle) {
     const char *why = dlerror();
     size_t ours = strlen(library->name);

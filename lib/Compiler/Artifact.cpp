@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/TargetParser/Triple.h"
 #include <future>
@@ -38,6 +39,8 @@ private:
   std::string stem();
   std::string beside(StringRef file);
   std::string weightsName();
+  /// Writes the header, and warns where it is no longer that of another artifact.
+  void writeHeader(llvm::raw_ostream &os);
   codegen::CodeOptions codeOptions();
   Error link();
   Error emitDeviceCode();
@@ -87,6 +90,29 @@ std::string ArtifactWriter::weightsName() {
   if (!isArtifact(file) || (isForLinkers && !isArtifact(stem())))
     return stem() + ".weights";
   return (file + ".weights").str();
+}
+
+/// What a header says of the interface: all but its line of targets, which artifacts of one model may differ in.
+static std::string withoutTargets(StringRef header) {
+  auto [before, after] = header.split(codegen::kHeaderTargets);
+  return (before + after.split('\n').second).str();
+}
+
+/// libmodel.so, model.so and model.a have one header, model.h, as they are one model to C's compiler: that of what was compiled last.
+void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
+  std::string text = codegen::headerText(generated.interface), path = beside(stem() + ".h");
+  os << text;
+  auto before = llvm::MemoryBuffer::getFile(path);
+  if (!before || withoutTargets((*before)->getBuffer()) == withoutTargets(text))
+    return;
+  std::vector<std::string> others;
+  for (std::string file : {"lib" + stem() + ".so", stem() + ".so", "lib" + stem() + ".a", stem() + ".a", stem() + ".o"})
+    if (file != llvm::sys::path::filename(options.output) && llvm::sys::fs::exists(beside(file)))
+      others.push_back(file);
+  if (!others.empty())
+    c.diagnostics.warning("'" + path + "' is now the header of " + llvm::sys::path::filename(options.output) +
+                          " and is unlike that of before: compile " + llvm::join(others, " and ") +
+                          " again, or keep artifacts of different models in folders of their own");
 }
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {
@@ -168,7 +194,7 @@ Error ArtifactWriter::link() {
     return linked;
   if (Error error = begin(beside(stem() + ".h"), /*executable=*/false))
     return error;
-  files.back().stream() << codegen::headerText(generated.interface);
+  writeHeader(files.back().stream());
   return publish(c, std::move(files));
 }
 

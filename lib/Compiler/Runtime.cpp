@@ -36,6 +36,7 @@ std::string findRuntime(const codegen::MachineSpec &machine) {
   auto in = [&](StringRef folder, StringRef place) {
     SmallString<256> path(folder);
     sys::path::append(path, place, beside, "libhewn_runtime.a");
+    sys::path::remove_dots(path, /*remove_dot_dot=*/true);
     return sys::fs::exists(path) ? path.str().str() : "";
   };
   for (StringRef place : {"../lib", "../lib64", ""})

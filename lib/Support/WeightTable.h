@@ -9,6 +9,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <map>
 #include <memory>
@@ -33,6 +34,13 @@ public:
   /// The key of bytes that were made of others, by a description of all that they depend on; empty until it is set. Whoever
   /// makes the same for another machine finds them here.
   std::string &derived(const std::string &description) { return derivedKeys[description]; }
+
+  /// The key of a matrix with rows and columns exchanged; empty until somebody has made it.
+  template <typename WeightAttr> std::string &transposed(WeightAttr weight) {
+    return derived(
+        ("transposed " + weight.getKey() + " " + llvm::Twine(weight.getOffset()) + " " + llvm::Twine(weight.getBytes()))
+            .str());
+  }
 
   /// Tells of a mapped file that bytes lie in, for `releasePages`.
   void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) { mappings.push_back(std::move(mapping)); }

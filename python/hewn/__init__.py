@@ -19,6 +19,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -240,7 +241,7 @@ class Module:
         """The one of `variants` that this machine runs."""
         return self._model.variant
 
-    def __call__(self, *arrays: object, **named: object) -> object:
+    def __call__(self, *arrays: object, **named: object) -> Any:
         """Runs on arrays in the order of `inputs`, or by name, and returns the output, or where there are several a tuple of them."""
         if len(arrays) > len(self.inputs):
             raise RunError(f"{len(arrays)} arrays, the model has {len(self.inputs)} inputs")
@@ -256,7 +257,7 @@ class Module:
         outputs: Sequence[str] | None = None,
         out: Mapping[str, object] | None = None,
         stream: object = None,
-    ) -> dict[str, np.ndarray | list | None]:
+    ) -> dict[str, Any]:
         """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name: arrays of numpy's, or tensors of
         torch's where an input is one.
 
@@ -319,7 +320,7 @@ class Module:
         outputs: Sequence[str] | None,
         out: Mapping[str, object] | None,
         stream: object,
-    ) -> dict[str, np.ndarray | list | None]:
+    ) -> dict[str, Any]:
         """`run` of a model for a GPU, whose tensors are on the host or on the device."""
         out = dict(out or {})
         self._expect_outputs(out)
@@ -389,7 +390,7 @@ class Module:
             into[i] = opened
         return into
 
-    async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, np.ndarray | list | None]:
+    async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, Any]:
         """`run` in a thread, to be awaited: the event loop goes on meanwhile. Runs of one module still take turns."""
         return await asyncio.to_thread(self.run, feeds, **options)
 
@@ -578,9 +579,8 @@ def _compile_and_report(
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
-    if quantize is not None:
-        for message in messages:
-            warnings.warn(Diagnostic(*message).text, stacklevel=4)
+    for message in messages:
+        warnings.warn(Diagnostic(*message).text.removeprefix("warning: "), stacklevel=3)
     return text, json.loads(report) if report else None
 
 
@@ -671,6 +671,9 @@ def compile(
     custom = CustomOps(custom_ops)
     if output and custom.functions:
         raise ValueError("a library can't hold Python functions: give custom ops in C where it is kept by `output`")
+    if output and pathlib.Path(os.fsdecode(output)).suffix != ".so":
+        why = f"output is a library (.so), which is loaded, not {os.fsdecode(output)!r}: `hewn compile` makes .a and .o"
+        raise CompileError([Diagnostic("", "", "", 0, why, False, why)])
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wheel.py WHEEL: installs a wheel into an empty environment, on a system without LLVM, and uses it as its users do: compiles from the
-shell and from Python, builds examples/c by find_package(hewn) from the package's folder, and uninstalls it.
+"""wheel.py WHEEL [EXTRA...]: installs a wheel into an empty environment, on a system without LLVM, and uses it as its users do: compiles from the
+shell and from Python, builds examples/c by find_package(hewn) from the package's folder, and uninstalls it. Each extra (torch, jax, keras,
+sklearn) is installed as pip has it, in an environment of its own, and a model of that framework compiled without a network.
 
-"Without LLVM": in a mount namespace whose /usr/lib/llvm-22 is empty, where the system lets us make one; else it says so and goes on."""
+"Without LLVM": in a mount namespace whose /usr/lib/llvm-22 is empty, and "without a network": in a network namespace that has none,
+where the system lets us make one; else it says so and goes on."""
 
 import os
 import pathlib
@@ -16,6 +18,37 @@ LLVM = pathlib.Path("/usr/lib/llvm-22")
 MOST_BYTES = 40e6
 # What any Linux has: glibc's libraries, and the loader.
 EVERYWHERE = ("linux-vdso.so", "ld-linux-", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so")
+
+
+# A model of each extra's framework, compiled and compared.
+DOORS = {
+    "torch": """
+import hewn, hewn.dynamo, torch
+net, x = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4)).eval(), torch.randn(8, 64)
+with torch.inference_mode():
+    wanted = net(x)
+    torch.testing.assert_close(hewn.compile(net, example_inputs=x)(x), wanted, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(hewn.compile(torch.export.export(net, (x,)))(x), wanted, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(torch.compile(net, backend="hewn")(x), wanted, rtol=1e-4, atol=1e-4)
+assert hewn.dynamo.counts["compiled"] == 1 and hewn.dynamo.counts["fallbacks"] == 0, hewn.dynamo.counts
+""",
+    "jax": """
+import hewn, jax.numpy as jnp, numpy as np
+f, x = lambda x: jnp.tanh(x @ jnp.full((64, 4), 0.1)).sum(axis=0), np.random.default_rng(0).random((8, 64), np.float32)
+np.testing.assert_allclose(np.asarray(hewn.compile(f, example_inputs=x)(x)), f(x), rtol=1e-4, atol=1e-4)
+""",
+    "keras": """
+import hewn, keras, numpy as np
+net, x = keras.Sequential([keras.layers.Input((64,)), keras.layers.Dense(4, "relu")]), np.ones((8, 64), np.float32)
+np.testing.assert_allclose(np.asarray(hewn.compile(net)(x)), net.predict(x, verbose=0), rtol=1e-4, atol=1e-4)
+""",
+    "sklearn": """
+import hewn, numpy as np, sklearn.linear_model as linear
+x = np.random.default_rng(0).random((40, 4), np.float32)
+net = linear.LinearRegression().fit(x, x.sum(axis=1))
+np.testing.assert_allclose(np.asarray(hewn.compile(net)(x)).ravel(), net.predict(x), rtol=1e-4, atol=1e-4)
+""",
+}
 
 
 def run(*command: object, **options: object) -> str:
@@ -94,6 +127,19 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
     must(run(folder / "c/edges") == (ROOT / "test/Install/edges.txt").read_text(), "examples/c drew another picture")
 
 
+def try_extra(wheel: pathlib.Path, extra: str) -> None:
+    """What pip brings, then no network: converters and compilers that fetch something when run would show."""
+    must(extra in DOORS, f"there is no extra {extra} to be tried; there are {', '.join(DOORS)}")
+    isolated = subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        run(sys.executable, "-m", "venv", folder / "venv")
+        python = folder / "venv/bin/python"
+        run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[{extra}]")
+        run(*(["unshare", "-n"] if isolated else []), python, "-c", DOORS[extra], cwd=folder)
+    print(f"{wheel.name}[{extra}]: compiles, {'without a network' if isolated else 'the network could not be cut off'}")
+
+
 def main() -> None:
     wheel = pathlib.Path(sys.argv[1]).resolve()
     os.environ.pop("PYTHONPATH", None)  # a build's package would be taken instead
@@ -120,6 +166,8 @@ def main() -> None:
         print(
             f"{wheel.name}: {size / 1e6:.1f} MB, installed in {installed:.1f} s, compiles, links and runs without LLVM, by Python {sys.version.split()[0]}"
         )
+    for extra in sys.argv[2:]:
+        try_extra(wheel, extra)
 
 
 if __name__ == "__main__":

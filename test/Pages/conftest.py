@@ -53,7 +53,7 @@ def pages(tmp_path_factory):
     onnx.save(chain(26, 8, "layer"), folder / "many.onnx")
     made = types.SimpleNamespace(folder=folder)
     for model, key in (folder / "hostile & co.onnx", "hostile"), (folder / "many.onnx", "many"):
-        dims = [] if key == "hostile" else ["--dim", "rows=40"]  # no dim whose name has a = can be bound
+        dims = ["--dim", f"{HOSTILE} rows=4" if key == "hostile" else "rows=40"]
         (folder / f"{key}-samples").mkdir()
         for i in range(2):
             sample = np.random.default_rng(i).standard_normal((4, 24 if key == "hostile" else 8), np.float32)

@@ -184,6 +184,41 @@ def test_artifacts_of_one_model_have_weights_of_their_own(folder):
     hewn.load("libdeep.so", verify=True)
 
 
+def test_a_header_that_another_artifact_has_too(folder):
+    """m.h is of all artifacts that C knows as m: where one of another model replaces it, the others are told of."""
+    onnx.save(models.deep(2), "deep.onnx")
+    assert "warning" not in tool("compile", "deep.onnx", "-o", "m.a").stderr
+    before = (folder / "m.h").read_text()
+    assert "warning" not in tool("compile", "deep.onnx", "-o", "libm.so", "--target=x86-64-v2").stderr  # one interface
+    told = tool("compile", "model.onnx", "-o", "libm.so").stderr
+    assert (
+        "warning: 'm.h' is now the header of libm.so and is unlike that of before: compile m.a again, or keep artifacts of "
+        "different models in folders of their own" in told
+    )
+    now = (folder / "m.h").read_text()
+    assert now != before and "batch" in now and "batch" not in before
+    assert "warning" not in tool("compile", "model.onnx", "-o", "m.a").stderr
+    (folder / "libm.so").unlink()
+    assert "warning" not in tool("compile", "deep.onnx", "-o", "m.a").stderr  # its own alone
+    assert (folder / "m.h").read_text() == before
+    with pytest.warns(UserWarning, match="'m.h' is now the header of m.so .* compile m.a again"):
+        hewn.compile("model.onnx", output="m.so")
+
+
+def test_a_dim_whose_name_has_an_equals_sign(folder):
+    """Its name is all before the last one, as a file is all after it."""
+    node = onnx.helper.make_node("Neg", ["x"], ["y"])
+    values = [(name, onnx.TensorProto.FLOAT, ["len=past+1", 4]) for name in "xy"]
+    onnx.save(models.model([node], values[:1], values[1:]), "odd.onnx")
+    assert record("info", "odd.onnx")["inputs"][0]["shape"] == ["len=past+1", 4]
+    done = tool("compile", "odd.onnx", "-o", "odd.so", "--dim", "len=past+1=1..8")
+    assert done.returncode == 0, done.stderr
+    assert record("bench", "odd.so", "--seconds", "0", "--dim", "len=past+1=3")["inputs"][0]["shape"] == [3, 4]
+    assert tool("check", "odd.onnx", "--dim", "len=past+1=3").returncode == 0
+    with hewn.compile("odd.onnx", dims={"len=past+1": 2}) as module:
+        assert [value.shape for value in module.inputs] == [(2, 4)]
+
+
 def test_ctrl_c_tells_what_was_measured(folder):
     scratch = folder / "scratch"
     scratch.mkdir()
@@ -270,6 +305,10 @@ def test_python_says_the_same(folder):
         hewn.RunError, match=r"'model\.onnx' is a model and no library: hewn\.compile compiles and loads it"
     ):
         hewn.load("model.onnx")
+    for linked in "model.a", "model.o":
+        tool("compile", "model.onnx", "-o", linked)
+        with pytest.raises(hewn.RunError, match="to be linked into a program; what can be loaded is a library"):
+            hewn.load(linked)
     with pytest.raises(hewn.CompileError) as raised:
         hewn.compile(models.wrong())
     assert "error: " not in str(raised.value) and "first (Conjure" in str(raised.value)

@@ -129,7 +129,8 @@ def test_compile_error_has_every_diagnostic():
         ({"dims": {"bach": 1}}, "no input has a dim 'bach'; there are: batch"),
         ({"dims": {"batch": -1}}, "batch=-1"),
         ({"dims": {"batch": (5, 2)}}, r"batch=5\.\.2"),
-        ({"output": "model.dll"}, r"model\.dll"),
+        ({"output": "model.dll"}, r"output is a library \(\.so\), which is loaded, not 'model\.dll'"),
+        ({"output": "model.a"}, r"`hewn compile` makes \.a and \.o"),
     ],
 )
 def test_wrong_options_are_named(options, message):
@@ -234,6 +235,15 @@ def test_names_need_not_be_utf8():
     module = hewn.compile(renamed(models.scaled(), b"n\xe4me"))
     assert module.inputs[0].name == "n\udce4me"
     np.testing.assert_array_equal(module.run({"n\udce4me": X})["y"], 3 * X + 1)
+
+
+def test_warnings_are_python_s():
+    inputs = [(name, onnx.TensorProto.FLOAT, [4]) for name in "xw"]
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    proto = models.model([node], inputs, [("y", onnx.TensorProto.FLOAT, [4])], [("w", np.ones(4, np.float32))])
+    with pytest.warns(UserWarning, match="^inputs that have an initializer stay that constant: 'w'") as told:
+        hewn.compile(proto)
+    assert told[0].filename == __file__
 
 
 def test_messages_are_text_whatever_a_model_holds():

@@ -37,20 +37,32 @@ TEST(Library, WhatIsNone) {
   hewn_library_close(nullptr);
 }
 
-TEST(Library, OfAnotherArchitecture) {
+/// What is said of a file that begins with these bytes, behind its path.
+std::string refusalOf(const Elf64_Ehdr &header) {
+  std::string path = testing::TempDir() + "strange.so";
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  EXPECT_NE(file, nullptr);
+  EXPECT_EQ(std::fwrite(&header, sizeof(header), 1, file), 1u);
+  EXPECT_EQ(std::fclose(file), 0);
+  std::string why = refusal(path.c_str(), HEWN_UNSUPPORTED);
+  std::remove(path.c_str());
+  EXPECT_EQ(why.substr(0, path.size()), path);
+  return why.substr(path.size());
+}
+
+TEST(Library, OfAnotherKind) {
   Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
   header.e_type = ET_DYN;
   header.e_machine = EM_S390;
-  std::string path = testing::TempDir() + "foreign.so";
-  std::FILE *file = std::fopen(path.c_str(), "wb");
-  ASSERT_NE(file, nullptr);
-  ASSERT_EQ(std::fwrite(&header, sizeof(header), 1, file), 1u);
-  ASSERT_EQ(std::fclose(file), 0);
-  EXPECT_EQ(refusal(path.c_str(), HEWN_UNSUPPORTED), path + ": compiled for another architecture than this machine's");
-  std::remove(path.c_str());
+  EXPECT_EQ(refusalOf(header), ": compiled for another architecture than this machine's");
+  const std::string linked = ": to be linked into a program; what can be loaded is a library (.so)";
+  header.e_type = ET_REL;
+  EXPECT_EQ(refusalOf(header), linked);
+  std::memcpy(&header, "!<arch>\n", 8);
+  EXPECT_EQ(refusalOf(header), linked);
 }
 
 TEST(Library, OfSomebodyElse) {

@@ -38,11 +38,12 @@ static cl::opt<std::string> target(
 static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
                                       cl::value_desc("precision"),
                                       cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
-static cl::list<std::string> dims(
-    "dim", cl::value_desc("name=value|low..high"),
-    cl::desc("Bind a symbolic dim: batch=1, seq=1..512; sizes in front of a range get code "
-             "of their own: seq=1,128,1..512; of a library, the sizes that bench and profile run on; may be repeated"),
-    cl::sub(compiling));
+static cl::list<std::string>
+    dims("dim", cl::value_desc("name=value|low..high"),
+         cl::desc("Bind a symbolic dim: batch=1, seq=1..512; sizes in front of a range get code "
+                  "of their own: seq=1,128,1..512; the name is all before the last '='; of a library, the sizes that "
+                  "bench and profile run on; may be repeated"),
+         cl::sub(compiling));
 static cl::list<std::string>
     limits("limit", cl::value_desc("name=value"),
            cl::desc("What a model may ask for beyond what its file has; may be repeated: nodes=65536 in bodies "

@@ -60,6 +60,8 @@ void emitDescription(const ProgramInterface &interface, const WeightsReference &
 /// The name of an element type by ONNX's number: "float32", "float8e4m3fn".
 llvm::StringRef elementTypeName(int32_t onnx);
 
+/// Stands in front of the targets' names in a header.
+inline constexpr llvm::StringLiteral kHeaderTargets = "Code for: ";
 /// The text of `<name>.h`.
 std::string headerText(const ProgramInterface &interface);
 

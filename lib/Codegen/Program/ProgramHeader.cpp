@@ -92,8 +92,8 @@ std::string headerText(const ProgramInterface &interface) {
 
   os << "/* Made by hewn. */\n#ifndef " << guard << "\n#define " << guard << "\n\n#include <hewn/runtime.h>\n\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-     << "/** The model, for the functions of hewn/runtime.h. Code for: " << targets << ". */\nextern const hewn_model "
-     << name << ";\n\n"
+     << "/** The model, for the functions of hewn/runtime.h. " << kHeaderTargets << targets
+     << ". */\nextern const hewn_model " << name << ";\n\n"
      << "/** Bytes of memory that a run needs on this machine; negative where they do not fit in 64 bits, or where it "
         "can run\n"
         " * none of the code. */\nint64_t "

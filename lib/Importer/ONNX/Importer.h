@@ -28,8 +28,13 @@ struct DimBinding {
   bool fixed() const { return low == high; }
 };
 
-/// Reads "batch=1", "seq=1..512" or "seq=1,128,1..512"; nullopt, after an error, where the text is neither.
+/// Reads "batch=1", "seq=1..512" or "seq=1,128,1..512"; the name is all before the last "=". nullopt, after an error, where the text is none of
+/// these.
 std::optional<DimBinding> parseDimBinding(llvm::StringRef text, Diagnostics &diagnostics);
+
+/// A dim's name as a symbol: DimExpr's text has no other characters in names, and a name is no number. Where several of a model's names come to
+/// the same, all but the first have a number behind it.
+std::string symbolText(llvm::StringRef dim);
 
 struct ImportOptions {
   /// The model file: binary, or ONNX's text form (.onnxtxt, .txt).

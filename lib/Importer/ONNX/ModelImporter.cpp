@@ -141,16 +141,18 @@ std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphPr
 // Symbols
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// A dim's name as a symbol: DimExpr's text has no other characters in names, and a name is no number.
+std::string symbolText(StringRef dim) {
+  std::string symbol;
+  for (char c : dim)
+    symbol += llvm::isAlnum(c) || c == '_' || c == '.' || c == '/' ? c : '_';
+  return symbol.empty() || llvm::isDigit(symbol.front()) ? "d_" + symbol : symbol;
+}
+
 std::string ModelImporter::symbolFor(StringRef name) {
   auto found = symbols.find(name);
   if (found != symbols.end())
     return found->second;
-  std::string symbol;
-  for (char c : name)
-    symbol += llvm::isAlnum(c) || c == '_' || c == '.' || c == '/' ? c : '_';
-  if (symbol.empty() || llvm::isDigit(symbol.front()))
-    symbol = "d_" + symbol;
+  std::string symbol = symbolText(name);
   for (std::string base = symbol; !takenSymbols.insert(symbol).second;)
     symbol = base + "_" + std::to_string(takenSymbols.size());
   return symbols[name] = symbol;
@@ -476,7 +478,7 @@ OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
 }
 
 std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnostics) {
-  auto [name, value] = text.split('=');
+  auto [name, value] = text.rsplit('='); // the name, which the model's author gave, may hold one
   SmallVector<StringRef> list;
   value.split(list, ',');
   auto [low, high] = list.back().split("..");

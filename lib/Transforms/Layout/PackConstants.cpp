@@ -6,7 +6,8 @@
 //     →   %w1 = graph.constant {value = #graph.weight<"w.packed", 0 : 6912>} : tensor<...>
 //
 // Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
-// one go. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
+// one go. A table whose rows are looked up, and which a contraction multiplies as well (words, in and out of a language model), is there once:
+// looking up reads the packed elements too. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
@@ -31,6 +32,8 @@ struct Job {
   graph::ConstantOp constant;
   RankedTensorType from, to;
   SmallVector<Operation *> users;
+  /// Constants that the matrix is a transposition of and that are only looked up, each with its type in what is packed.
+  SmallVector<std::pair<graph::ConstantOp, RankedTensorType>> tables;
   /// What is packed, and under which name; what was made of it.
   ArrayRef<char> bytes;
   std::vector<char> dense, packed;
@@ -60,6 +63,8 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
       job.to = cast<RankedTensorType>(op->getResult(0).getType());
       job.users.push_back(op);
     });
+    if (weights)
+      findTables(found);
     SmallVector<Job *> toPack;
     for (auto &[what, job] : found)
       if (!isDone(job))
@@ -90,6 +95,45 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   }
 
 private:
+  /// Whether all that is read are elements of operand 0 at places that operand 1 has, whose cost is not that of memory's order.
+  static bool isLookedUp(graph::ConstantOp constant) {
+    return llvm::all_of(constant->getUses(), [](OpOperand &use) {
+      auto move = dyn_cast<graph::MoveOpInterface>(use.getOwner());
+      return move && use.getOperandNumber() == 0 && move->getNumOperands() == 2 &&
+             graph::getElementType(move->getOperand(1)).isInteger();
+    });
+  }
+
+  /// Whether a type says panels of a matrix, and nothing more.
+  static bool isPanels(RankedTensorType type) {
+    auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
+    return layout && type.getRank() == 2 && layout.getBlockDim() >= 0 && layout.getGroupDim() < 0 && !layout.getTile();
+  }
+
+  /// The type by which panels of a matrix are that matrix with rows and columns exchanged.
+  static RankedTensorType transposedType(RankedTensorType type) {
+    auto layout = cast<graph::LayoutAttr>(type.getEncoding());
+    SmallVector<int64_t> order = llvm::map_to_vector(layout.getOrder(), [](int64_t dim) { return 1 - dim; });
+    auto exchanged = graph::LayoutAttr::get(type.getContext(), order, 1 - layout.getBlockDim(), layout.getBlock());
+    return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), exchanged);
+  }
+
+  /// Tables of which a transposition is packed.
+  void findTables(llvm::MapVector<std::pair<Value, Type>, Job> &found) {
+    llvm::StringMap<Job *> ofWeight;
+    for (auto &[what, job] : found)
+      if (auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue()); weight && isPanels(job.to))
+        ofWeight.try_emplace(weight.getKey(), &job);
+    getOperation().walk([&](graph::ConstantOp constant) {
+      auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
+      Job *job = weight && !plan::gridOf(constant) ? ofWeight.lookup(weights->transposed(weight)) : nullptr;
+      auto own = cast<RankedTensorType>(constant.getResult().getType());
+      if (RankedTensorType type = job ? transposedType(job->to) : own;
+          job && !own.getEncoding() && own.getShape() == type.getShape() && isLookedUp(constant))
+        job->tables.push_back({constant, type});
+    });
+  }
+
   /// Weights that only one packing reads need not be there twice; where several machines or cases share them, the next one does.
   void findLast(ArrayRef<Job *> toPack) {
     auto module = getOperation()->getParentOfType<ModuleOp>();
@@ -155,6 +199,11 @@ private:
     for (Operation *op : job.users) {
       op->getResult(0).replaceAllUsesWith(packed);
       op->erase();
+    }
+    for (auto &[table, type] : job.tables) {
+      b.setInsertionPoint(table);
+      table.getResult().replaceAllUsesWith(graph::ConstantOp::create(b, table.getLoc(), type, value).getResult());
+      table->erase();
     }
   }
 };

@@ -264,8 +264,20 @@ private:
       auto type = cast<RankedTensorType>(value.getType());
       OpBuilder b(value.getDefiningOp());
       auto constant = graph::ConstantOp::create(b, value.getLoc(), type, attributeOf(type, std::move(bytes)));
+      noteTransposition(value, constant);
       value.replaceUsesWithIf(constant.getResult(), [&](OpOperand &use) { return !foldable.contains(use.getOwner()); });
     }
+  }
+
+  /// Who packs the matrix that was made may find that what it was made of need not be there as well.
+  void noteTransposition(Value value, graph::ConstantOp made) {
+    auto move = dyn_cast<graph::MoveOpInterface>(value.getDefiningOp());
+    if (!move || move.getViewKind() != graph::ViewKind::Transpose || move.getViewOrder() != ArrayRef<int64_t>{1, 0})
+      return;
+    auto source = move->getOperand(0).getDefiningOp<graph::ConstantOp>();
+    auto from = source ? dyn_cast<graph::WeightAttr>(source.getValue()) : graph::WeightAttr();
+    if (auto to = dyn_cast<graph::WeightAttr>(made.getValue()); from && to)
+      weights.transposed(from) = to.getKey().str();
   }
 
   Attribute attributeOf(RankedTensorType type, std::vector<char> bytes) {

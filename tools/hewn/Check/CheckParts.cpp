@@ -106,7 +106,7 @@ CompileFlags Parts::flagsFor(const ModelGraph::Part &part, bool naive) const {
   }
   if (!part.feeds.empty())
     llvm::erase_if(own.dims, [&](const std::string &binding) {
-      llvm::StringRef name = llvm::StringRef(binding).split('=').first.trim();
+      llvm::StringRef name = llvm::StringRef(binding).rsplit('=').first.trim();
       return llvm::none_of(part.feeds, [&](const ModelGraph::Feed &feed) {
         return llvm::any_of(feed.dims, [&](const std::string &dim) { return dim == name; });
       });

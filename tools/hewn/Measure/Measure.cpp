@@ -58,8 +58,12 @@ public:
     diagnostics.print(llvm::errs());
     if (!binding)
       return false;
+    // As the compiled model has it, or as the ONNX model had it.
+    auto isCalled = [&](llvm::StringRef symbol) {
+      return symbol == binding->name || symbol == importer::symbolText(binding->name);
+    };
     for (int32_t s = 0; s < int32_t(sizes.size()); ++s)
-      if (binding->name == model.symbols[s].name && binding->fixed()) {
+      if (isCalled(model.symbols[s].name) && binding->fixed()) {
         sizes[size_t(s)] = binding->low;
         return true;
       }

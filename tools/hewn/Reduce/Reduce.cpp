@@ -284,7 +284,7 @@ std::string Reduction::again() const {
     return probe.commandFor(said.output);
   CompileFlags flags = said.question.flags;
   llvm::erase_if(flags.dims, [&](const std::string &binding) { // of dims that are gone
-    return !llvm::StringRef(best).contains(llvm::StringRef(binding).split('=').first.trim());
+    return !llvm::StringRef(best).contains(llvm::StringRef(binding).rsplit('=').first.trim());
   });
   std::string input = feeds.empty() || wanted.phase == "compile" ? "" : " --input " + arrays;
   std::string bound = said.bound.empty() ? "" : " --tolerance " + shellWord(said.bound);

@@ -144,7 +144,11 @@ static bool parseBinary(llvm::StringRef bytes, LoadedModel &model, std::string &
   if (!guarded(reason, [&] { parsed = parseModel(bytes, model); }))
     return false;
   if (!parsed)
-    reason = "it is truncated, or no ONNX model";
+    reason = bytes.starts_with("\x7f"
+                               "ELF") ||
+                     bytes.starts_with("!<arch>\n")
+                 ? "it is what a model was compiled to, or other code, and the model is wanted"
+                 : "it is truncated, or no ONNX model";
   return parsed;
 }
 
