@@ -454,6 +454,7 @@ public:
     else if (!communicator.is_none())
       options.communicator = &(ranks = std::make_unique<hewn::python::ObjectRanks>(communicator))->table;
     held = std::move(communicator);
+    group = options.communicator;
     withoutLock([&] { status = model->runtime->context_create(model, &options, &context); });
     if (status.code != HEWN_OK)
       refuse(status);
@@ -461,6 +462,8 @@ public:
   ~Model() { close(); }
   Model(const Model &) = delete;
 
+  /// Of a model that is split: what this rank has moved in all runs.
+  uint64_t movedBytes() const { return group ? group->moved : 0; }
   nb::list inputs() const { return describe(model, model->inputs, model->num_inputs); }
   nb::list outputs() const { return describe(model, model->outputs, model->num_outputs); }
   /// (condition, why it can't be run or None, outputs as this case gives them)
@@ -582,6 +585,7 @@ private:
 
   /// What the context calls to reach other ranks; they outlive it.
   nb::object held;
+  const hewn_communicator *group = nullptr;
   std::unique_ptr<hewn::python::ObjectRanks> ranks;
   hewn_library *library = nullptr;
   const hewn_model *model = nullptr;
@@ -629,6 +633,7 @@ NB_MODULE(_hewn, m) {
            nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"),
            nb::arg("communicator").none() = nb::none())
       .def_prop_ro("ranks", &Model::numRanks)
+      .def_prop_ro("moved_bytes", &Model::movedBytes)
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("variants", &Model::variants)
       .def_prop_ro("variant", &Model::variant)

@@ -36,6 +36,7 @@ public:
              abandon,
              message,
              destroy,
+             0,
              0};
   }
   hewn_communicator table;
@@ -79,6 +80,7 @@ private:
     return self->guarded([&] {
       View from(mine, bytes, PyBUF_READ), to(all, bytes * size_t(ranks), PyBUF_WRITE);
       self->object.attr("all_gather")(first, ranks, from.view, to.view);
+      self->table.moved += uint64_t(ranks - 1) * bytes;
     });
   }
 
@@ -116,6 +118,7 @@ private:
     return self->guarded([&] {
       View into(data, bytes, PyBUF_WRITE);
       self->object.attr("receive")(from, into.view);
+      self->table.moved += bytes;
     });
   }
   static void abandon(void *, const char *) {}

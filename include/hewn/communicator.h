@@ -55,6 +55,11 @@ struct hewn_communicator {
   void (*destroy)(void *user);
   /// 1 while a context has it: contexts set it.
   uint32_t taken;
+  /// Bytes that this rank has moved since its context was made: read of other
+  /// ranks' memory, written there, and received. Transports count; by shared
+  /// memory and MPI's windows it is what the compiler says (hewn explain), by
+  /// messages sums take more.
+  uint64_t moved;
 };
 
 /// Ends it. NULL is allowed.

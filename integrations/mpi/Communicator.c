@@ -220,6 +220,7 @@ static unsigned char *room(mpi_group *group, size_t bytes) {
 static int32_t gatherAll(mpi_group *group, const ranks *with, const void *mine, void *all, size_t bytes) {
   const size_t most = (size_t)1 << 30;
   MPI_Request request;
+  group->table.moved += (uint64_t)(with->count - 1) * bytes;
   if (bytes <= most)
     return finish(group, MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, with->comm, &request),
                   &request);
@@ -275,6 +276,8 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
       if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, last - first, type) != HEWN_OK)
         return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
     // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
+    // The others' addends have come here, and the sum goes to the others.
+    group->table.moved += 2 * (uint64_t)(ranks - 1) * bytes;
     for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
       code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].to + (MPI_Aint)offset,
                                   (int)bytes, MPI_BYTE, group->window));
@@ -370,6 +373,7 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   place *told = &group->places[group->table.num_ranks];
   *told = own;
   MPI_Request request;
+  group->table.moved += bytes;
   int32_t code =
       finish(group, MPI_Isend(told, (int)sizeof(*told), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
@@ -460,6 +464,7 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              abandon,
                              message,
                              destroy,
+                             0,
                              0};
   group->table = table;
   group->window = MPI_WIN_NULL;

@@ -234,6 +234,8 @@ bool ArtifactWriter::write() {
     return false;
   codegen::ProgramInterface &interface = generated.interface = std::move(*read);
   interface.target = options.target;
+  if (c.partition.ranks() > 1)
+    interface.partition = c.partition.text();
   c.result.name = interface.name;
   std::vector<PlannedVariant> variants;
   for (const codegen::MachineSpec &machine : c.machines) {

@@ -96,6 +96,10 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
     hash << dim;
   hash << c.limits.folding;
   hash << c.partition.tensor << c.partition.stages;
+  if (c.partition.isAuto) { // which machines' best it is stands in their file
+    std::unique_ptr<llvm::MemoryBuffer> cluster = open(o.cluster);
+    hash << (cluster ? cluster->getBuffer() : o.cluster);
+  }
   if (c.tuning.size() > 0) // what is in the files, in whatever order they came
     hash << c.tuning.text();
   for (const std::string &text : c.customOps.texts)

@@ -6,7 +6,7 @@
 
 #include "lib/Codegen/Emit/Machine.h"
 #include "lib/Compiler/Compiler.h"
-#include "lib/Compiler/Partition.h"
+#include "lib/Compiler/Partition/Partition.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Schedule/Tuning.h"

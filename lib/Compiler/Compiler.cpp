@@ -11,6 +11,7 @@
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/Explain/Explain.h"
 #include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
@@ -29,6 +30,7 @@
 #include <chrono>
 
 using namespace mlir;
+namespace json = llvm::json;
 
 namespace hewn {
 
@@ -98,6 +100,20 @@ void readTunings(Compilation &c) {
     c.diagnostics.error("-O0 makes no use of schedules: a tuning has no meaning for it");
 }
 
+bool isExplained(const CompileOptions &options) { return options.emit == kExplain || options.emit == kExplainJson; }
+
+void checkCluster(Compilation &c) {
+  const CompileOptions &options = c.options;
+  if (c.partition.isAuto && options.cluster.empty())
+    c.diagnostics.error("--partition auto is the best for a cluster: --cluster FILE says of which machines it is");
+  if (!options.cluster.empty() && options.partition.empty())
+    c.diagnostics.error("--cluster is for a model that is split: --partition auto, tensor=N or pipeline=N");
+  if (!options.cluster.empty() && !c.partition.isAuto && !isExplained(options))
+    c.diagnostics.error("--cluster is for --partition auto: '" + options.partition + "' is chosen already");
+  if (!options.cluster.empty() && llvm::sys::path::extension(options.modelPath) == ".mlir")
+    c.diagnostics.error("--cluster is for models, and '" + options.modelPath + "' is the text of a stage");
+}
+
 /// Says what is wrong with the options, all of it, before anything is read.
 bool checkOptions(Compilation &c) {
   const CompileOptions &options = c.options;
@@ -129,6 +145,7 @@ bool checkOptions(Compilation &c) {
   readTunings(c);
   if (!options.partition.empty())
     (void)readPartition(options.partition, c.partition, c.diagnostics);
+  checkCluster(c);
   // What is linked in must be there, and code; an object leaves it to whoever links it.
   std::string triple = c.machines.empty() ? "" : target::baseMachine(c.machines.front()).triple;
   if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
@@ -378,6 +395,8 @@ std::string explain(Compilation &c, Explanation &explanation) {
       }
     explainArena(*variant.module, explanation.valuesOfNode, explained);
     explainWeights(*variant.module, explained);
+    if (c.partition.ranks() > 1)
+      explainTransfers(*variant.module, int64_t(size_t(variant.of - c.cases.list.data()) / c.numSizes()), explained);
     explainTime(*variant.module, explained);
   }
   explanation.stageSeconds = c.result.stageSeconds;
@@ -448,6 +467,16 @@ bool run(Compilation &c) {
     explanation.emplace();
   if (!c.options.remarks.empty() || explanation)
     collectRemarks.emplace(*c.context, c.remarks);
+  if (!c.options.cluster.empty()) {
+    std::optional<PartitionPlan> plan = planPartition(c);
+    if (!plan)
+      return false;
+    if (isExplained(c.options))
+      return deliver(c, c.options.emit == kExplain ? plan->text()
+                                                   : jsonDocument(json::Object{{"partition", plan->json()}}));
+    c.partition.tensor = plan->splits.front().tensor;
+    c.partition.stages = plan->splits.front().stages;
+  }
   Explanation *explains = explanation ? &*explanation : nullptr;
   if (!import(c, explains)) {
     if (!c.diagnostics.hasErrors())

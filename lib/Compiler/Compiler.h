@@ -44,8 +44,11 @@ struct CompileOptions {
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
   /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tutorials/tuning.md). Rows of other machines are left alone.
   std::vector<std::string> tunings;
-  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2": over how many ranks the model is split, and how (docs/tutorials/partition.md). Empty: it is not.
+  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "auto": over how many ranks the model is split, and how (docs/tutorials/partition.md). Empty: it is not.
   std::string partition;
+  /// Of which machines: a file, or its text, which begins with a brace (docs/cluster.md). With the partition "auto" the best for them; the stages
+  /// explain and explain-json say what each way takes there.
+  std::string cluster;
   /// How many threads compile; 0: as many as the machine has.
   int jobs = 0;
   /// The model's name in C; empty: from the output's, or the model's file name.

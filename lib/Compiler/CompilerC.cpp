@@ -66,6 +66,7 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.customFunctions.push_back(
         {text(o.custom_functions[i].name), uint64_t(reinterpret_cast<uintptr_t>(o.custom_functions[i].function))});
   options.partition = text(o.partition);
+  options.cluster = text(o.cluster);
   if (!text(o.precision).empty())
     options.precision = o.precision;
   options.quantize = text(o.quantize);

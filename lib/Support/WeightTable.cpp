@@ -22,6 +22,13 @@ std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes,
   if (auto there = entries.find(known);
       !known.empty() && there != entries.end() && there->second.bytes.data() == bytes.data())
     return known;
+  std::string key = firstFree(wanted);
+  entries.try_emplace(key, Entry{bytes, std::move(owner), /*isOwn=*/false});
+  known = key;
+  return key;
+}
+
+std::string WeightTable::firstFree(llvm::StringRef wanted) const {
   auto numbered = [&](uint64_t n) { return n == 1 ? wanted.str() : (wanted + "_" + llvm::Twine(n)).str(); };
   // Numbers are taken in their order: the first free one lies between one that is taken and one that is not.
   uint64_t taken = 0, open = 1;
@@ -33,10 +40,18 @@ std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes,
     uint64_t middle = taken + (open - taken) / 2;
     (entries.contains(numbered(middle)) ? taken : open) = middle;
   }
-  std::string key = numbered(open);
-  entries.try_emplace(key, Entry{bytes, std::move(owner), /*isOwn=*/false});
-  known = key;
+  return numbered(open);
+}
+
+std::string WeightTable::name(llvm::StringRef wanted) {
+  std::string key = firstFree(wanted);
+  entries[key].isNameOnly = true;
   return key;
+}
+
+bool WeightTable::isNameOnly(llvm::StringRef key) const {
+  auto found = entries.find(key);
+  return found != entries.end() && found->second.isNameOnly;
 }
 
 std::string WeightTable::add(llvm::StringRef wanted, std::vector<char> bytes) {

@@ -31,6 +31,10 @@ public:
   /// The same for bytes that the table takes over.
   std::string add(llvm::StringRef wanted, std::vector<char> bytes);
 
+  /// A key of bytes that are nowhere, for those who ask what a model would be and never run it: what is made of them has a name as well.
+  std::string name(llvm::StringRef wanted);
+  bool isNameOnly(llvm::StringRef key) const;
+
   /// The key of bytes that were made of others, by a description of all that they depend on; empty until it is set. Whoever
   /// makes the same for another machine finds them here.
   std::string &derived(const std::string &description) { return derivedKeys[description]; }
@@ -69,11 +73,14 @@ public:
   static std::string contentHash(llvm::ArrayRef<char> bytes);
 
 private:
+  /// `wanted`, or it with the first number behind it that no key has.
+  std::string firstFree(llvm::StringRef wanted) const;
   struct Entry {
     llvm::ArrayRef<char> bytes;
     std::shared_ptr<const void> owner;
     /// Whether the table took the bytes over: memory that nobody else knows.
     bool isOwn = false;
+    bool isNameOnly = false;
   };
   llvm::StringMap<Entry> entries;
   /// The key of bytes, by the name that was wanted for them.

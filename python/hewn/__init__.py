@@ -241,6 +241,11 @@ class Module:
         """The one of `variants` that this machine runs."""
         return self._model.variant
 
+    @property
+    def moved_bytes(self) -> int:
+        """Of one rank of a model that is split: the bytes that it has read of other ranks, written to them and received, in all runs."""
+        return self._model.moved_bytes
+
     def __call__(self, *arrays: object, **named: object) -> Any:
         """Runs on arrays in the order of `inputs`, or by name, and returns the output, or where there are several a tuple of them."""
         if len(arrays) > len(self.inputs):

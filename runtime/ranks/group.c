@@ -119,7 +119,9 @@ int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group) {
   if (__atomic_exchange_n(&group->taken, 1, __ATOMIC_ACQ_REL))
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the communicator is another context's");
   context->communicator = group;
-  return meet(context);
+  int32_t code = meet(context);
+  group->moved = 0;
+  return code;
 }
 
 void hewn_ranks_bind(hewn_context *context) {

@@ -427,6 +427,7 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *d
       return HEWN_PEER_FAILED;
     memcpy((unsigned char *)all + (size_t)r * bytes, from, bytes);
   }
+  group->table.moved += (uint64_t)(count - 1) * bytes;
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
@@ -487,8 +488,12 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
   int32_t rank = group->table.rank - firstRank;
   // Pieces begin at multiples of a line of 64 elements: neighbours write no line together.
   int64_t lines = (count + 63) / 64, first = lines * rank / numRanks * 64, last = lines * (rank + 1) / numRanks * 64;
-  if (code == HEWN_OK && first < count)
-    code = addPiece(group, with, first, last < count ? last : count, type, bytes);
+  last = last < count ? last : count;
+  if (code == HEWN_OK && first < last) {
+    code = addPiece(group, with, first, last, type, bytes);
+    // The others' addends come here, and the sum goes to the others.
+    group->table.moved += 2 * (uint64_t)(numRanks - 1) * (uint64_t)(last - first) * (type.bits / 8u);
+  }
   if (code == HEWN_OK)
     code = meet(group, with);
   if (code == HEWN_OK && !toHere)
@@ -547,6 +552,7 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
     return code;
   if (!here)
     memcpy(data, group->peers[group->table.rank][STAGING].base, bytes);
+  group->table.moved += bytes;
   __atomic_store_n(&line->state, 0, __ATOMIC_RELEASE);
   wake(&line->state);
   return HEWN_OK;
@@ -744,6 +750,7 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
                              abandon,
                              message,
                              destroy,
+                             0,
                              0};
   group->table = table;
   group->shared = shared;

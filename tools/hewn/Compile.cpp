@@ -59,10 +59,14 @@ static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
                                               "choice (docs/tutorials/tuning.md); may be repeated"),
                                      cl::sub(compiling));
 static cl::opt<std::string> partition(
-    "partition", cl::value_desc("tensor=N|pipeline=N"),
+    "partition", cl::value_desc("tensor=N|pipeline=N|auto"),
     cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
-             "between (docs/tutorials/partition.md)"),
+             "between; auto: as is best for --cluster (docs/tutorials/partition.md)"),
     cl::sub(compiling));
+static cl::opt<std::string> cluster("cluster", cl::value_desc("file.yaml"),
+                                    cl::desc("The machines that a model is split over, by which --partition auto "
+                                             "chooses and explain tells time, bytes and memory (docs/cluster.md)"),
+                                    cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
             cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));
@@ -142,6 +146,7 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
                                &cacheDir,
                                &remarks,
                                &partition,
+                               &cluster,
                                &naive,
                                &quantize,
                                &calibrate,
@@ -154,8 +159,8 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
 }
 
 CompileFlags compileFlags() {
-  return {target,  precision, dims,  limits,   customOps, tunings,       threads,     cacheDir,
-          remarks, partition, naive, quantize, calibrate, leastDecibels, largestError};
+  return {target,  precision, dims,    limits, customOps, tunings,   threads,       cacheDir,
+          remarks, partition, cluster, naive,  quantize,  calibrate, leastDecibels, largestError};
 }
 
 std::string shellWord(const std::string &text) {
@@ -187,6 +192,8 @@ std::string flagsText(const CompileFlags &flags) {
   addEach(*std::addressof(tunings), flags.tunings);
   if (!flags.partition.empty())
     add(partition, flags.partition);
+  if (!flags.cluster.empty())
+    add(cluster, flags.cluster);
   if (flags.threads != 1)
     add(threads, std::to_string(flags.threads));
   if (!flags.quantize.empty())
@@ -277,6 +284,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   options.tunings = tuningFiles.data();
   options.num_tunings = tuningFiles.size();
   options.partition = orNull(flags.partition);
+  options.cluster = orNull(flags.cluster);
   options.quantize = orNull(flags.quantize);
   options.least_decibels = flags.leastDecibels;
   options.largest_error = flags.largestError;

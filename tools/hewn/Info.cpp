@@ -207,6 +207,8 @@ static void printArtifact(const json::Object &model) {
   const json::Object *weights = model.getObject("weights");
   if (std::optional<int64_t> ranks = model.getInteger("ranks"); ranks && *ranks > 0) {
     llvm::outs() << "  split over " << *ranks << " ranks";
+    if (model.getString("partition"))
+      llvm::outs() << " (" << printableOf(model, "partition") << ")";
     const char *comma = ", of whose weights each reads: ";
     if (weights)
       each(*weights, "bytes_by_rank", [&](const json::Value &bytes) {

@@ -65,6 +65,10 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
   return library || fail(why, problem);
 }
 
+std::optional<uint64_t> Loaded::movedBytes() const {
+  return ranks ? std::optional(ranks->communicator()->moved) : std::nullopt;
+}
+
 hewn_status Loaded::tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
   hewn_status status = ranks ? ranks->announce(inputs) : hewn_status{HEWN_OK, ""};
   return status.code == HEWN_OK ? library->run(inputs, outputs) : status;

@@ -38,6 +38,8 @@ public:
   /// The code that runs.
   const hewn_variant &variant() const { return library->variant(); }
   int threads() const { return numThreads; }
+  /// Of a model that is split: bytes that this rank has moved in all runs; nullopt: it is not split.
+  std::optional<uint64_t> movedBytes() const;
   /// What --dim said of the model that was compiled for this.
   llvm::ArrayRef<std::string> bindings() const { return bound; }
   /// The input of this name; -1 where there is none.

@@ -120,10 +120,11 @@ int runMain() {
       if (!output.file.empty())
         (*list.back().getAsObject())["file"] = jsonText(output.file);
     }
-    printRecord("run", said.modelPath,
-                json::Object{{"target", loaded->variant().target},
-                             {"threads", loaded->threads()},
-                             {"outputs", std::move(list)}});
+    json::Object record{
+        {"target", loaded->variant().target}, {"threads", loaded->threads()}, {"outputs", std::move(list)}};
+    if (std::optional<uint64_t> moved = loaded->movedBytes())
+      record["moved_bytes"] = int64_t(*moved);
+    printRecord("run", said.modelPath, std::move(record));
     return 0;
   }
   for (const Output &output : outputs)
@@ -190,6 +191,10 @@ int explainMain() {
   const CompileFlags flags = compileFlags();
   job.stage = isJson || !page.empty() ? "explain-json" : "explain";
   CompileTexts texts;
+  if (!page.empty() && !flags.cluster.empty()) {
+    llvm::errs() << "error: there is no page of --cluster: leave --html out\n";
+    return 2;
+  }
   if (!canWrite(page, {job.path, flags.remarks}) || !compileModel(job, flags, &texts))
     return 1;
   if (job.stage == "explain") {

@@ -42,7 +42,7 @@ struct CompileFlags {
   std::vector<std::string> dims, limits, customOps, tunings;
   int threads;
   std::string cacheDir, remarks;
-  std::string partition;
+  std::string partition, cluster;
   bool naive;
   /// How it is quantized, and by which data: a folder.
   std::string quantize, calibrate;

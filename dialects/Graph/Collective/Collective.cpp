@@ -128,4 +128,38 @@ Value makeReceive(OpBuilder &b, Location loc, const Dims &dims, Type elementType
                           b.getNamedAttr("from", b.getI64IntegerAttr(from))});
 }
 
+std::optional<Transfer> transferOf(Operation *op) {
+  auto made = [&](Transfer::Kind kind, RankRange ranks, Value value) {
+    int64_t bytes = elementBytes(value);
+    return Transfer{kind, ranks, numElements(getDims(value)) * DimExpr(bytes), bytes};
+  };
+  if (auto sum = dyn_cast<AllReduceOp>(op))
+    return made(Transfer::Sum, {int64_t(sum.getFirst()), int64_t(sum.getRanks())}, sum.getX());
+  if (auto gather = dyn_cast<AllGatherOp>(op))
+    return made(Transfer::Gather, {int64_t(gather.getFirst()), int64_t(gather.getRanks())}, gather.getX());
+  if (auto send = dyn_cast<SendOp>(op))
+    return made(Transfer::Send, {int64_t(send.getTo()), 1}, send.getX());
+  if (auto receive = dyn_cast<ReceiveOp>(op))
+    return made(Transfer::Receive, {int64_t(receive.getFrom()), 1}, op->getResult(0));
+  return std::nullopt;
+}
+
+DimExpr movedBytes(const Transfer &transfer, int64_t rank) {
+  constexpr int64_t granule = 64; // as transports cut them
+  DimExpr others(transfer.ranks.count - 1);
+  if (transfer.kind == Transfer::Send)
+    return DimExpr(0);
+  if (transfer.kind == Transfer::Receive)
+    return transfer.bytes;
+  if (transfer.kind == Transfer::Gather)
+    return others * transfer.bytes;
+  DimExpr count = transfer.bytes.floorDiv(DimExpr(transfer.elementBytes));
+  DimExpr lines = (count + DimExpr(granule - 1)).floorDiv(DimExpr(granule));
+  auto bound = [&](int64_t r) {
+    return DimExpr::min(count, (lines * DimExpr(r)).floorDiv(DimExpr(transfer.ranks.count)) * DimExpr(granule));
+  };
+  int64_t own = rank - transfer.ranks.first;
+  return DimExpr(2) * others * (bound(own + 1) - bound(own)) * DimExpr(transfer.elementBytes);
+}
+
 } // namespace hewn::graph

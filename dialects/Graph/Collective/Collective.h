@@ -28,6 +28,19 @@ bool canBeAdded(mlir::Type elementType);
 void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
 mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
 
+/// What an op hands between ranks; `bytes` are the sum's, what each rank brings to a gather, a message's.
+struct Transfer {
+  enum Kind { Sum, Gather, Send, Receive } kind;
+  /// Those that meet; of a message the other one.
+  RankRange ranks;
+  DimExpr bytes;
+  int64_t elementBytes;
+};
+std::optional<Transfer> transferOf(mlir::Operation *op);
+/// The bytes that `rank` reads of other ranks' memory and writes there: of a sum its own chunk of each addend, and the chunk's sum to each;
+/// chunks are cut at multiples of 64 elements. Who receives a message moves it.
+DimExpr movedBytes(const Transfer &transfer, int64_t rank);
+
 } // namespace hewn::graph
 
 #endif

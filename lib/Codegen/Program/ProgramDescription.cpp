@@ -58,6 +58,7 @@ public:
                         {"outputs", tensors(interface.outputs)},
                         {"cases", std::move(cases)},
                         {"ranks", interface.numRanks},
+                        {"partition", interface.partition.empty() ? json::Value(nullptr) : interface.partition},
                         {"weights", weightsOf()}};
   }
 

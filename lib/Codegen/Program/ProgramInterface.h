@@ -77,6 +77,8 @@ struct ProgramInterface {
   std::vector<SymbolInterface> symbols;
   /// Of a model that is split over so many; 0: it is not.
   int32_t numRanks = 0;
+  /// And how: "tensor=2,pipeline=1".
+  std::string partition;
   /// How many bytes of the weights each reads.
   std::vector<uint64_t> weightsByRank;
   /// Which case the symbols' values choose, and what it is.

@@ -2,6 +2,7 @@
 //
 // What `hewn explain` counts of kernels and weights.
 #include "lib/Compiler/Explain/Explain.h"
+#include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Contract/Tunable.h"
@@ -21,19 +22,6 @@ std::string typeText(Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return text;
-}
-
-/// What its contractions multiply, those with the most work.
-std::string multiplied(plan::KernelOp kernel) {
-  std::string type;
-  int64_t most = -1;
-  for (Operation &op : kernel.getBody().front())
-    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op)) {
-      int64_t work = graph::numElements(contraction.getIterationDims(graph::getDims)).constant().value_or(0);
-      if (std::exchange(most, std::max(most, work)) < work)
-        type = typeText(graph::getElementType(op.getOperand(0)));
-    }
-  return type;
 }
 
 void tellNodes(plan::KernelOp kernel, llvm::ArrayRef<plan::LaunchOp> launches, ExplainedKernel &one) {
@@ -69,6 +57,18 @@ void addNodes(Location location, std::vector<std::string> &nodes) {
     for (Location each : fused.getLocations())
       addNodes(each, nodes);
   }
+}
+
+std::string multipliedType(plan::KernelOp kernel) {
+  std::string type;
+  int64_t most = -1;
+  for (Operation &op : kernel.getBody().front())
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(op)) {
+      int64_t work = graph::numElements(contraction.getIterationDims(graph::getDims)).constant().value_or(0);
+      if (std::exchange(most, std::max(most, work)) < work)
+        type = typeText(graph::getElementType(op.getOperand(0)));
+    }
+  return type;
 }
 
 /// What a search over schedules may try instead.
@@ -113,7 +113,7 @@ void explainKernels(ModuleOp module, ExplainedVariant &variant) {
       else
         one.launchesARun = std::nullopt;
     one.work = workOf(kernel, list);
-    one.multiplies = multiplied(kernel);
+    one.multiplies = multipliedType(kernel);
     one.constantBytes = constantBytesOf(list.front());
     tellNodes(kernel, list, one);
     for (Value operand : list.front()->getOperands())
@@ -121,6 +121,16 @@ void explainKernels(ModuleOp module, ExplainedVariant &variant) {
     for (Type result : kernel.getFunctionType().getResults())
       one.outputs.push_back(typeText(result));
   }
+}
+
+void explainTransfers(ModuleOp module, int64_t rank, ExplainedVariant &variant) {
+  variant.meetings = 0;
+  module.walk([&](Operation *op) {
+    if (std::optional<graph::Transfer> transfer = graph::transferOf(op)) {
+      ++*variant.meetings;
+      variant.moved = variant.moved + graph::movedBytes(*transfer, rank);
+    }
+  });
 }
 
 void explainWeights(ModuleOp module, ExplainedVariant &variant) {

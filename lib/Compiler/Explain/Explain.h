@@ -26,6 +26,9 @@ struct Work {
 /// In the program's symbols; nullopt where a launch of the kernel has other work than the first one.
 std::optional<Work> workOf(plan::KernelOp kernel, llvm::ArrayRef<plan::LaunchOp> launches);
 
+/// The element type that the kernel's contractions multiply, those with the most work; empty where it has none.
+std::string multipliedType(plan::KernelOp kernel);
+
 struct ExplainedKernel {
   std::string name;
   /// What brought its ops together, and how it is computed, as MLIR has it; empty where that is not told.
@@ -114,6 +117,10 @@ struct ExplainedVariant {
   };
   std::vector<Copy> copies = {};
   int64_t weightBytes = 0, weightConstants = 0;
+  /// Of the program of one rank: how many times it meets others in a run, and the bytes that it moves then (graph::movedBytes), in the program's
+  /// symbols.
+  std::optional<int64_t> meetings = std::nullopt;
+  graph::DimExpr moved{0};
   std::optional<ExplainedTime> time = std::nullopt;
 };
 
@@ -144,6 +151,8 @@ void explainKernels(mlir::ModuleOp module, ExplainedVariant &variant);
 void explainArena(mlir::ModuleOp module, const llvm::StringMap<std::vector<std::string>> &valuesOfNode,
                   ExplainedVariant &variant);
 void explainWeights(mlir::ModuleOp module, ExplainedVariant &variant);
+/// Of a module of the plan stage that is rank `rank`'s.
+void explainTransfers(mlir::ModuleOp module, int64_t rank, ExplainedVariant &variant);
 /// Nothing for machines that have no such model.
 void explainTime(mlir::ModuleOp module, ExplainedVariant &variant);
 

@@ -111,6 +111,12 @@ static json::Object toJson(const ExplainedVariant &variant) {
       {"arenas", listOf(variant.arenas, [](const auto &arena) { return toJson(arena); })},
       {"copies", listOf(variant.copies, copy)},
       {"weights", json::Object{{"bytes", variant.weightBytes}, {"constants", variant.weightConstants}}}};
+  if (variant.meetings) {
+    made["meetings"] = *variant.meetings;
+    made["moved_bytes"] = orNull(variant.moved.constant());
+    made["moved_bytes_formula"] =
+        variant.moved.constant() ? json::Value(nullptr) : json::Value(jsonText(variant.moved.str()));
+  }
   if (variant.time)
     made["predicted"] = toJson(*variant.time);
   return made;

@@ -180,6 +180,9 @@ std::string Explanation::text() const {
     for (const ExplainedVariant::Copy &copy : variant.copies)
       os << "copy to the " << copy.to << ": " << copy.type << "\n";
     os << "weights: " << variant.weightBytes << " bytes in " << counted(variant.weightConstants, "constant") << "\n";
+    if (variant.meetings)
+      os << "other ranks: met " << counted(*variant.meetings, "time") << " a run, " << variant.moved.str()
+         << " bytes moved\n";
     if (variant.time)
       printTime(os, *variant.time);
   }

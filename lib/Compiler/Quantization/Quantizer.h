@@ -67,6 +67,7 @@ private:
     CompileOptions options = plain();
     options.target = "host";
     options.partition.clear();
+    options.cluster.clear();
     return options;
   }
   bool hasBound() const { return given.leastDecibels > 0 || given.largestError > 0; }

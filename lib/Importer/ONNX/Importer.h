@@ -47,6 +47,8 @@ struct ImportOptions {
   Limits limits;
   /// Ops that the user gives; null: none.
   const CustomOps *customOps = nullptr;
+  /// Whether the bytes of long constants are not wanted, and need not be there: what is made of the model is never run.
+  bool namesOnly = false;
   /// Told of each node that is imported, by the name that its ops' locations have, and of its outputs' names.
   std::function<void(llvm::StringRef node, llvm::ArrayRef<llvm::StringRef> outputs)> seeNode = nullptr;
 };

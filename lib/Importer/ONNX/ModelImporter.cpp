@@ -29,9 +29,9 @@ const Binding *Frame::find(StringRef name) const {
 ModelImporter::ModelImporter(MLIRContext &context, std::shared_ptr<const LoadedModel> loaded,
                              const ImportOptions &options, std::string folder, WeightTable &weights,
                              Diagnostics &diagnostics)
-    : builder(&context), tensors(&context, weights, std::move(folder), loaded->raw, options.limits), contents(weights),
-      diagnostics(diagnostics), loaded(std::move(loaded)), model(&this->loaded->proto), options(options),
-      bytesLeft(options.limits.bytes) {}
+    : builder(&context), tensors(&context, weights, std::move(folder), loaded->raw, options.limits, options.namesOnly),
+      contents(weights), diagnostics(diagnostics), loaded(std::move(loaded)), model(&this->loaded->proto),
+      options(options), bytesLeft(options.limits.bytes) {}
 
 void ModelImporter::refuse(const NodeInfo &info, const Twine &reason) {
   diagnostics.report({Message::Level::Error, info.name, info.op, info.domain, info.opset, reason.str()});

@@ -99,6 +99,9 @@ Constant Tensors::make(RankedTensorType type, std::vector<char> bytes, StringRef
 
 std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, std::shared_ptr<const void> owner,
                                       std::string &reason) {
+  if (namesOnly)
+    if (std::optional<Constant> named = nameOnly(tensor, key))
+      return named;
   std::optional<Bytes> bytes = locate(tensor, reason);
   if (!bytes)
     return std::nullopt;
@@ -131,6 +134,21 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
   if (own.empty())
     own = weights.add(key, bytes->data, std::move(owner));
   return Constant{bytes->type, graph::WeightAttr::get(context, own, 0, size)};
+}
+
+std::optional<Constant> Tensors::nameOnly(const TensorProto &tensor, StringRef key) {
+  Type element = elementType(context, tensor.data_type());
+  SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  std::string refused; // which `locate` tells
+  std::optional<int64_t> size =
+      element && !handle::isHandle(element) ? tensorBytes(dims, element, refused) : std::nullopt;
+  if (!size)
+    return std::nullopt;
+  auto type = RankedTensorType::get(dims, element);
+  if (isShort(type, size_t(*size)))
+    return std::nullopt;
+  int64_t kept = elementsInByte(element) > 1 ? type.getNumElements() : *size;
+  return Constant{type, graph::WeightAttr::get(context, weights.name(key), 0, kept)};
 }
 
 bool Tensors::visitElements(const TensorProto &tensor, std::string &reason,

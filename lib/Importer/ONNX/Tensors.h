@@ -29,8 +29,8 @@ class Tensors {
 public:
   /// `folder` is where external data lies; empty: external data is refused.
   Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder, const RawBytes &raw,
-          const Limits &limits)
-      : context(context), weights(weights), folder(std::move(folder)), raw(raw), limits(limits) {}
+          const Limits &limits, bool namesOnly)
+      : context(context), weights(weights), folder(std::move(folder)), raw(raw), limits(limits), namesOnly(namesOnly) {}
 
   /// Reads a tensor; nullopt, and why in `reason`, where it is ill-formed. `key` names its bytes. With an `owner`,
   /// which keeps `tensor` alive, raw bytes are not copied.
@@ -63,6 +63,8 @@ private:
     std::string key;
     std::shared_ptr<const llvm::MemoryBuffer> mapping;
   };
+  /// A long tensor by its name and type; nullopt where it is short, or ill-formed.
+  std::optional<Constant> nameOnly(const onnx::TensorProto &tensor, llvm::StringRef key);
   std::optional<Bytes> locate(const onnx::TensorProto &tensor, std::string &reason);
   bool locateExternal(const onnx::TensorProto &tensor, Bytes &bytes, std::string &reason);
   const File *mapFile(llvm::StringRef location, std::string &reason);
@@ -72,6 +74,8 @@ private:
   std::string folder;
   const RawBytes &raw;
   const Limits &limits;
+  /// Whether long tensors are names alone.
+  const bool namesOnly;
   int64_t denseBytes = 0;      // of all sparse tensors
   llvm::StringMap<File> files; // by location
   /// Keys of the messages' own bytes, which stay where they are: a body that is put in place many times has them each time.

@@ -160,7 +160,9 @@ private:
     if (!weights || !weight)
       return false;
     llvm::raw_string_ostream(job.description) << weight << " as " << job.from << " to " << job.to;
-    StringRef known = weights->derived(job.description);
+    std::string &known = weights->derived(job.description);
+    if (known.empty() && weights->isNameOnly(weight.getKey()))
+      known = weights->name((weight.getKey() + ".packed").str());
     if (known.empty())
       return false;
     replace(job, weightOf(job, known));

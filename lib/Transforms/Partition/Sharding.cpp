@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include <deque>
+#include <queue>
 
 using namespace mlir;
 using hewn::graph::Cut;
@@ -16,12 +17,14 @@ namespace hewn::partition {
 namespace {
 
 constexpr StringRef kPass = "hewn-partition";
-/// Smaller constants are not worth a message between ranks.
-constexpr double kSmallBytes = 4096;
+/// Smaller constants are not worth a message between ranks: in bytes, and as a share of all constants.
+constexpr double kSmallBytes = 4096, kSmallShare = 1e-4;
 /// Extents that are known only when run are taken for this.
 constexpr int64_t kAssumedExtent = 32;
 /// A message costs at least what moving so many bytes does.
 constexpr double kMessageBytes = 16384;
+/// A choice goes on over so many ops at most: what is between two contractions is a few dozen.
+constexpr size_t kMostShared = 256;
 /// Blocks in which constants are cut at first: one, or a few things that one product makes side by side.
 constexpr int64_t kMostBlocks = 8;
 
@@ -30,6 +33,22 @@ struct Trial {
   Shardings shared;
   /// Bytes of constants that a rank needs no more, and bytes that go between ranks.
   double saved = 0, moved = 0;
+  /// Whether it moves fewer bytes for each one saved.
+  bool isBetterThan(double otherSaved, double otherMoved) const { return moved * otherSaved < otherMoved * saved; }
+};
+
+/// An op that waits to be chosen for: what the best trial for it was when so many choices had been made.
+struct Waiting {
+  size_t order;
+  Operation *op;
+  double saved, moved;
+  size_t choices;
+  bool isBetterThan(const Trial &trial) const { return moved * trial.saved < trial.moved * saved; }
+  /// Of a heap: the better one, of equals the earlier one, is on top.
+  bool operator<(const Waiting &other) const {
+    double mine = moved * other.saved, theirs = other.moved * saved;
+    return mine != theirs ? mine > theirs : order > other.order;
+  }
 };
 
 class Chooser {
@@ -40,9 +59,32 @@ public:
     for (Operation &op : block)
       if (isMadeOfConstants(&op))
         constant.insert(&op);
-    for (Operation &op : block)
-      if (!constant.contains(&op) && !chosen.contains(&op) && constantBytes(&op) >= kSmallBytes)
-        choose(&op);
+    double all = 0;
+    for (auto op : block.getOps<graph::ConstantOp>())
+      all += bytesOf(op.getResult());
+    std::priority_queue<Waiting> waiting;
+    auto wait = [&](size_t order, Operation *op, const Trial &trial) {
+      waiting.push({order, op, trial.saved, trial.moved, choices});
+    };
+    for (auto [order, op] : llvm::enumerate(block))
+      if (!constant.contains(&op) && constantBytes(&op) >= std::max(kSmallBytes, kSmallShare * all))
+        if (std::optional<Trial> best = bestFor(&op))
+          wait(order, &op, *best);
+    // What was chosen since may have made a choice better or worse; those that have become worse wait again.
+    while (!waiting.empty()) {
+      Waiting next = waiting.top();
+      waiting.pop();
+      std::optional<Trial> best = chosen.contains(next.op) ? std::nullopt : bestFor(next.op);
+      if (!best)
+        continue;
+      if (next.choices != choices && !waiting.empty() && waiting.top().isBetterThan(*best)) {
+        wait(next.order, next.op, *best);
+        continue;
+      }
+      ++choices;
+      for (auto &[shared, sharding] : best->shared)
+        chosen.try_emplace(shared, sharding);
+    }
     return std::move(chosen);
   }
 
@@ -63,17 +105,24 @@ private:
     return most;
   }
 
-  void choose(Operation *op) {
+  /// Of all ways to begin with the op the best one.
+  std::optional<Trial> bestFor(Operation *op) {
     std::optional<Trial> best;
-    auto consider = [&](const Sharding &sharding) {
+    auto considerThis = [&](const Sharding &sharding, bool goesOn) {
       Trial trial;
       if (!decide(op, sharding, trial))
         return;
-      spread(op, trial);
+      if (goesOn)
+        spread(op, trial);
       price(trial);
-      // Bytes moved for each one saved.
-      if (trial.saved > 0 && (!best || trial.moved * best->saved < best->moved * trial.saved))
+      if (trial.saved > 0 && (!best || trial.isBetterThan(best->saved, best->moved)))
         best = std::move(trial);
+    };
+    // What follows goes on with parts, or has the whole.
+    auto consider = [&](const Sharding &sharding) {
+      considerThis(sharding, true);
+      if (std::holds_alternative<Shared>(sharding))
+        considerThis(sharding, false);
     };
     if (op->getNumResults() == 1)
       for (int64_t dim = 0; dim < graph::getRank(op->getResult(0)); ++dim)
@@ -83,11 +132,9 @@ private:
       if (isConstant(operand.get()))
         for (int64_t dim = 0; dim < graph::getRank(operand.get()); ++dim)
           consider(Summed{operand.getOperandNumber(), {dim, 1}});
-    if (best)
-      for (auto &[shared, sharding] : best->shared)
-        chosen.try_emplace(shared, sharding);
-    else if (isa<graph::ContractOpInterface>(op))
+    if (!best && isa<graph::ContractOpInterface>(op))
       missed(op, kPass, "NotShared", "no dim of its constants is a multiple of the ranks that can be cut");
+    return best;
   }
 
   const Sharding *find(Operation *op, const Trial &trial) {
@@ -160,6 +207,10 @@ private:
   void spread(Operation *first, Trial &trial) {
     pending.push_back(first);
     while (!pending.empty()) {
+      if (trial.shared.size() > kMostShared) {
+        pending.clear();
+        return;
+      }
       Operation *op = pending.front();
       pending.pop_front();
       std::optional<Cut> cut = cutOf(op->getResult(0), trial);
@@ -195,7 +246,11 @@ private:
         trial.moved += 2 * bytesOf(op->getResult(0)) * others + kMessageBytes;
         continue;
       }
-      bool readWhole = llvm::any_of(op->getResult(0).getUsers(), [&](Operation *user) { return !find(user, trial); });
+      std::optional<Cut> own = cutOf(op->getResult(0), trial);
+      bool readWhole = llvm::any_of(op->getResult(0).getUses(), [&](OpOperand &use) {
+        const Sharding *reader = find(use.getOwner(), trial);
+        return !reader || formOf(use.getOwner(), *reader, ranks).operands[use.getOperandNumber()] != own;
+      });
       if (readWhole && gathered.insert(op->getResult(0)).second)
         trial.moved += gatherCost(op->getResult(0));
     }
@@ -208,6 +263,8 @@ private:
   int64_t ranks;
   DenseSet<Operation *> constant;
   Shardings chosen;
+  /// How many choices have been made.
+  size_t choices = 0;
   std::deque<Operation *> pending;
 };
 

@@ -96,18 +96,7 @@ private:
     for (auto &[value, end] : last)
       for (size_t i = place[value.getDefiningOp()]; i < end; ++i)
         crossing[i] += bytesOf(value);
-    SmallVector<size_t> ends; // the last op of each stage
-    for (int64_t s = 1; s < own.count; ++s) {
-      double wanted = total * double(s) / double(own.count);
-      size_t from = ends.empty() ? 0 : ends.back() + 1,
-             until = ops.size() - size_t(own.count - s); // one op a stage at least
-      size_t best = from;
-      auto off = [&](size_t i) { return std::max(0.0, std::abs(constants[i] - wanted) - kSlack * total); };
-      for (size_t i = from; i < until; ++i)
-        if (std::pair(off(i), crossing[i]) < std::pair(off(best), crossing[best]))
-          best = i;
-      ends.push_back(best);
-    }
+    SmallVector<size_t> ends = divideStages(constants, crossing, own.count);
     for (auto [i, op] : llvm::enumerate(ops))
       stageOf[op] = llvm::lower_bound(ends, i) - ends.begin();
   }
@@ -187,6 +176,22 @@ private:
 };
 
 } // namespace
+
+SmallVector<size_t> divideStages(ArrayRef<double> constants, ArrayRef<double> crossing, int64_t count) {
+  SmallVector<size_t> ends;
+  const double total = constants.back();
+  for (int64_t s = 1; s < count; ++s) {
+    double wanted = total * double(s) / double(count);
+    size_t from = ends.empty() ? 0 : ends.back() + 1, best = from;
+    size_t until = constants.size() - size_t(count - s); // one op a stage at least
+    auto off = [&](size_t i) { return std::max(0.0, std::abs(constants[i] - wanted) - kSlack * total); };
+    for (size_t i = from; i < until; ++i)
+      if (std::pair(off(i), crossing[i]) < std::pair(off(best), crossing[best]))
+        best = i;
+    ends.push_back(best);
+  }
+  return ends;
+}
 
 LogicalResult takeStage(Block &block, const Stage &stage) { return Stages(block, stage).run(); }
 

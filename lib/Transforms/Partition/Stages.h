@@ -13,6 +13,11 @@ struct Stage {
   int64_t count, number, ranks, rank;
 };
 
+/// The last op of each stage but the last one, of `count` stages. Of each op: the bytes of constants that are read up to it, and of values that go on
+/// behind it.
+llvm::SmallVector<size_t> divideStages(llvm::ArrayRef<double> constants, llvm::ArrayRef<double> crossing,
+                                       int64_t count);
+
 /// Leaves of the program what the stage does, with what it receives from the ones before and sends to those behind, rank by rank; results of
 /// the program go to all. Fails, after an error, where the model can't be taken apart so.
 llvm::LogicalResult takeStage(mlir::Block &block, const Stage &stage);

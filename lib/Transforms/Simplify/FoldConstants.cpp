@@ -121,12 +121,20 @@ public:
     for (Operation *op : llvm::to_vector(llvm::reverse(foldable)))
       if (!llvm::all_of(op->getResultTypes(), isStorable) && hasUserOutside(op))
         foldable.remove(op);
+    for (Operation *op : foldable)
+      if (llvm::any_of(op->getOperands(), [&](Value operand) { return isNameOnly(operand); }))
+        named.insert(op);
     SmallVector<Value> batch;
     int64_t bytes = 0;
     for (Operation *op : foldable)
       for (Value result : op->getResults()) {
         if (llvm::all_of(result.getUsers(), [&](Operation *user) { return foldable.contains(user); }))
           continue;
+        if (named.contains(op)) {
+          auto type = cast<RankedTensorType>(result.getType());
+          replace(result, graph::WeightAttr::get(type.getContext(), weights.name("folded"), 0, bytesOf(result)));
+          continue;
+        }
         batch.push_back(result);
         bytes += leafBytes(op);
         if (bytes > kBatchBytes) {
@@ -259,14 +267,23 @@ private:
         missed(value.getDefiningOp(), kFoldConstants, "NotFolded", "the evaluator refuses a program with it");
       return;
     }
-    for (auto [given, bytes] : llvm::zip(values, *results)) {
-      Value value = given;
-      auto type = cast<RankedTensorType>(value.getType());
-      OpBuilder b(value.getDefiningOp());
-      auto constant = graph::ConstantOp::create(b, value.getLoc(), type, attributeOf(type, std::move(bytes)));
-      noteTransposition(value, constant);
-      value.replaceUsesWithIf(constant.getResult(), [&](OpOperand &use) { return !foldable.contains(use.getOwner()); });
-    }
+    for (auto [value, bytes] : llvm::zip(values, *results))
+      replace(value, attributeOf(cast<RankedTensorType>(value.getType()), std::move(bytes)));
+  }
+
+  void replace(Value value, Attribute content) {
+    OpBuilder b(value.getDefiningOp());
+    auto constant = graph::ConstantOp::create(b, value.getLoc(), cast<RankedTensorType>(value.getType()), content);
+    noteTransposition(value, constant);
+    value.replaceUsesWithIf(constant.getResult(), [&](OpOperand &use) { return !foldable.contains(use.getOwner()); });
+  }
+
+  /// Whether the bytes of a constant are nowhere; so are then those of what is made of it.
+  bool isNameOnly(Value value) {
+    Operation *op = value.getDefiningOp();
+    auto constant = dyn_cast<graph::ConstantOp>(op);
+    auto weight = constant ? dyn_cast<graph::WeightAttr>(constant.getValue()) : graph::WeightAttr();
+    return named.contains(op) || (weight && weights.isNameOnly(weight.getKey()));
   }
 
   /// Who packs the matrix that was made may find that what it was made of need not be there as well.
@@ -296,6 +313,8 @@ private:
   ConstantEvaluator &evaluate;
   uint64_t operationsLeft;
   llvm::SetVector<Operation *> foldable;
+  /// Of these, what reads constants that are names alone.
+  llvm::DenseSet<Operation *> named;
   /// What makes floats of integers that a contraction may take instead.
   llvm::DenseSet<Operation *> kept;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model over several ranks: what the user says of it, and the cases that it makes.
-#ifndef HEWN_LIB_COMPILER_PARTITION_H
-#define HEWN_LIB_COMPILER_PARTITION_H
+#ifndef HEWN_LIB_COMPILER_PARTITION_PARTITION_H
+#define HEWN_LIB_COMPILER_PARTITION_PARTITION_H
 
 #include "lib/Support/Diagnostics.h"
 #include "llvm/ADT/StringRef.h"
@@ -15,10 +15,17 @@ struct Compilation;
 struct PartitionShape {
   /// Among how many ranks contractions are cut, and how many stages there are, one after another.
   int64_t tensor = 1, stages = 1;
+  /// Both are the best for a cluster (PartitionPlan.h).
+  bool isAuto = false;
   int64_t ranks() const { return tensor * stages; }
+  /// "tensor=2,pipeline=1".
+  std::string text() const { return "tensor=" + std::to_string(tensor) + ",pipeline=" + std::to_string(stages); }
 };
 
-/// Reads "tensor=2", "pipeline=2", "tensor=2,pipeline=2"; false after an error.
+/// Each rank costs a compile.
+constexpr int64_t kMostRanks = 64;
+
+/// Reads "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "auto"; false after an error.
 bool readPartition(llvm::StringRef text, PartitionShape &shape, Diagnostics &diagnostics);
 
 /// Makes a case of each rank of each of the model's cases: a program for the rank, chosen by a symbol that a context gives its rank.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/Partition.h"
+#include "lib/Compiler/Partition/Partition.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Handle/Handle.h"
+#include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Compilation.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,14 +15,15 @@ using hewn::graph::DimExpr;
 
 namespace hewn {
 
-/// Each rank costs a compile.
-static constexpr int64_t kMostRanks = 64;
-
 bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnostics) {
   auto refuse = [&](const Twine &why) {
     diagnostics.error("--partition: " + why);
     return false;
   };
+  if (text == "auto") {
+    shape.isAuto = true;
+    return true;
+  }
   SmallVector<StringRef> words;
   text.split(words, ',');
   bool seen[2] = {};
@@ -30,8 +32,8 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
     bool isTensor = name == "tensor";
     int64_t count;
     if (!isTensor && name != "pipeline")
-      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, not '" + word +
-                    "'");
+      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, and auto, not '" +
+                    word + "'");
     if (std::exchange(seen[isTensor], true))
       return refuse("'" + name + "' is there twice");
     if (value.getAsInteger(10, count) || count < 1 || count > kMostRanks)

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parsed by LLVM's YAML parser, node by node and not by its traits, which stop at the first error.
+#include "lib/Compiler/Partition/Cluster.h"
+#include "lib/Support/Files/InputFile.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/YAMLParser.h"
+#include <cmath>
+
+namespace yaml = llvm::yaml;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace hewn {
+
+RankGroup Cluster::group(int64_t ranks) const {
+  int64_t perNode = ranks <= devicesPerNode && devicesPerNode % ranks == 0  ? ranks
+                    : ranks > devicesPerNode && ranks % devicesPerNode == 0 ? devicesPerNode
+                                                                            : 1;
+  return {ranks, nodes == 1 ? ranks : perNode, within, between};
+}
+
+namespace {
+
+constexpr double kMostDevices = 1 << 20;
+
+class Reader {
+public:
+  Reader(StringRef name, Diagnostics &diagnostics) : name(name), diagnostics(diagnostics) {
+    manager.setDiagHandler(tellSyntax, this);
+  }
+
+  bool read(StringRef text, Cluster &cluster) {
+    yaml::Stream stream(text, manager, /*ShowColors=*/false);
+    auto document = stream.begin();
+    yaml::Node *root = document == stream.end() ? nullptr : document->getRoot();
+    if (llvm::isa_and_nonnull<yaml::NullNode>(root))
+      root = nullptr;
+    if (root && !stream.failed())
+      readCluster(*root, cluster);
+    if (!root && isGood)
+      error(0, "there is nothing in it");
+    return isGood;
+  }
+
+private:
+  using Read = std::function<void(yaml::Node &)>;
+  struct Field {
+    StringRef key;
+    bool isNeeded;
+    Read read;
+  };
+
+  static void tellSyntax(const llvm::SMDiagnostic &problem, void *self) {
+    static_cast<Reader *>(self)->error(unsigned(std::max(problem.getLineNo(), 0)),
+                                       "is no YAML: " + problem.getMessage());
+  }
+
+  void error(unsigned line, const Twine &what) {
+    isGood = false;
+    diagnostics.error("--cluster: " + name + (line ? ":" + Twine(line) : Twine("")) + ": " + what);
+  }
+
+  unsigned lineOf(yaml::Node &node) { return manager.getLineAndColumn(node.getSourceRange().Start).first; }
+
+  static std::string join(StringRef path, StringRef key) { return path.empty() ? key.str() : (path + "." + key).str(); }
+
+  /// A mapping of these keys; `path` is where it stands, for messages.
+  void readMapping(yaml::Node &node, StringRef path, llvm::ArrayRef<Field> fields) {
+    unsigned line = lineOf(node);
+    auto *mapping = llvm::dyn_cast<yaml::MappingNode>(&node);
+    if (!mapping)
+      return error(line, (path.empty() ? Twine("it") : "'" + path + "'") + " is no mapping of keys to values");
+    llvm::StringSet<> seen;
+    for (yaml::KeyValueNode &entry : *mapping) {
+      llvm::SmallString<32> kept;
+      auto *scalar = llvm::dyn_cast_or_null<yaml::ScalarNode>(entry.getKey());
+      if (!scalar || !entry.getValue())
+        return error(line, "a key is no word");
+      const std::string key = scalar->getValue(kept).str(), place = join(path, key);
+      line = lineOf(*scalar);
+      const Field *field = llvm::find_if(fields, [&](const Field &one) { return one.key == key || one.key == "*"; });
+      if (field == fields.end()) {
+        error(line, "there is no key '" + place + "'; there are: " + keysText(fields));
+        entry.getValue()->skip();
+      } else if (!seen.insert(key).second) {
+        error(line, "'" + place + "' is there twice");
+        entry.getValue()->skip();
+      } else {
+        current = key;
+        field->read(*entry.getValue());
+      }
+    }
+    for (const Field &field : fields)
+      if (field.isNeeded && !seen.contains(field.key))
+        error(line, "'" + join(path, field.key) + "' is not there");
+  }
+
+  static std::string keysText(llvm::ArrayRef<Field> fields) {
+    std::string text;
+    for (const Field &field : fields)
+      text += (text.empty() ? "" : ", ") + field.key.str();
+    return text;
+  }
+
+  std::string scalarOf(yaml::Node &node) {
+    llvm::SmallString<32> kept;
+    auto *scalar = llvm::dyn_cast<yaml::ScalarNode>(&node);
+    return scalar ? scalar->getValue(kept).str() : "";
+  }
+
+  /// A number above `least`, up to `most`.
+  Read number(std::string place, StringRef what, double least, double most, std::function<void(double)> set) {
+    return [=, this](yaml::Node &node) {
+      const std::string text = scalarOf(node), full = place + (place.empty() || place.back() == '.' ? current : "");
+      double value = 0;
+      if (StringRef(text).getAsDouble(value) || !std::isfinite(value) || value <= least || value > most)
+        error(lineOf(node), "'" + full + "' is " + what + ", not '" + text + "'");
+      else
+        set(value);
+    };
+  }
+
+  Read count(StringRef key, int64_t &to) {
+    return [this, key, &to](yaml::Node &node) {
+      const std::string text = scalarOf(node);
+      if (StringRef(text).getAsInteger(10, to) || to < 1 || double(to) > kMostDevices)
+        error(lineOf(node), "'" + key + "' is a number from 1 to 1048576, not '" + text + "'");
+    };
+  }
+
+  Read linkTo(StringRef key, Link &link) {
+    return [this, key, &link](yaml::Node &node) {
+      readMapping(node, key,
+                  {{"latency", true,
+                    number((key + ".latency").str(), "seconds, above 0 and up to 1", 0, 1,
+                           [&link](double value) { link.latency = value; })},
+                   {"bandwidth", true,
+                    number((key + ".bandwidth").str(), "bytes a second, above 0", 0, 1e18,
+                           [&link](double value) { link.bandwidth = value; })}});
+    };
+  }
+
+  void readDevice(yaml::Node &node, Cluster &cluster) {
+    MachineRates &rates = cluster.device;
+    auto readRates = [&](yaml::Node &inner) {
+      readMapping(inner, "device.rates",
+                  {{"*", false, number("device.rates.", "operations a second, above 0", 0, 1e18, [&](double value) {
+                      // What has no rate of its own multiplies at float32's, which is first.
+                      rates.rates.insert(current == "f32" ? rates.rates.begin() : rates.rates.end(), {current, value});
+                    })}});
+    };
+    unsigned line = lineOf(node);
+    readMapping(
+        node, "device",
+        {{"memory", false,
+          number("device.memory", "bytes, above 0", 0, 1e18, [&](double value) { cluster.memory = value; })},
+         {"rates", false, readRates},
+         {"bandwidth", false,
+          number("device.bandwidth", "bytes a second, above 0", 0, 1e18,
+                 [&](double value) { rates.bandwidths = {{1, value}}; })},
+         {"efficiency", false,
+          number("device.efficiency", "above 0 and up to 1", 0, 1, [&](double value) { cluster.efficiency = value; })},
+         {"launch", false, number("device.launch", "seconds, from 0 up to 1", -1e-300, 1, [&](double value) {
+            cluster.launch = value;
+          })}});
+    if (rates.rates.empty() != rates.bandwidths.empty())
+      error(line, "'device.rates' and 'device.bandwidth' are both there, or neither, and this machine's are measured");
+  }
+
+  void readCluster(yaml::Node &root, Cluster &cluster) {
+    auto readGoal = [&](yaml::Node &node) {
+      const std::string text = scalarOf(node);
+      cluster.wantsThroughput = text == "throughput";
+      if (text != "throughput" && text != "latency")
+        error(lineOf(node), "'goal' is latency or throughput, not '" + text + "'");
+    };
+    readMapping(root, "",
+                {{"nodes", false, count("nodes", cluster.nodes)},
+                 {"devices_per_node", true, count("devices_per_node", cluster.devicesPerNode)},
+                 {"within", false, linkTo("within", cluster.within)},
+                 {"between", false, linkTo("between", cluster.between)},
+                 {"device", false, [&](yaml::Node &node) { readDevice(node, cluster); }},
+                 {"goal", false, readGoal}});
+    if (!isGood)
+      return;
+    if (cluster.devices() > int64_t(kMostDevices))
+      error(0, "it has " + Twine(cluster.devices()) + " devices; there are at most 1048576");
+    if (cluster.devicesPerNode > 1 && cluster.within.bandwidth == 0)
+      error(0, "'within' is not there: the link of devices of one node");
+    if (cluster.nodes > 1 && cluster.between.bandwidth == 0)
+      error(0, "'between' is not there: the link of devices of two nodes");
+  }
+
+  const std::string name;
+  Diagnostics &diagnostics;
+  llvm::SourceMgr manager;
+  /// The key that is read.
+  std::string current;
+  bool isGood = true;
+};
+
+} // namespace
+
+std::optional<Cluster> readCluster(StringRef given, StringRef target, Diagnostics &diagnostics) {
+  Cluster cluster;
+  const bool isText = given.ltrim().starts_with("{");
+  cluster.name = isText ? "the text" : given.str();
+  std::string why, text = given.str();
+  if (!isText) {
+    std::unique_ptr<llvm::MemoryBuffer> file = openRegular(given, why);
+    if (!file) {
+      diagnostics.error("--cluster: can't read '" + given + "': " + why);
+      return std::nullopt;
+    }
+    text = file->getBuffer().str();
+  }
+  if (!Reader(cluster.name, diagnostics).read(text, cluster))
+    return std::nullopt;
+  if (cluster.device.rates.empty()) {
+    llvm::Expected<MachineRates> measured = measureMachine(target, 1);
+    if (!measured) {
+      diagnostics.error(
+          "--cluster: " + cluster.name +
+          " has no 'device.rates', and this machine's can't be measured: " + llvm::toString(measured.takeError()));
+      return std::nullopt;
+    }
+    cluster.device = std::move(*measured);
+    cluster.isMeasured = true;
+  }
+  return cluster;
+}
+
+} // namespace hewn

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each number of ranks that share layers is compiled up to its plan, once, for the first of them: the others' programs differ in their
+// constants alone. Stages are runs of that program's steps, taken apart by the rule that the pass has.
+#include "lib/Compiler/Partition/PartitionPlan.h"
+#include "lib/Compiler/Compilation.h"
+#include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Partition/RankProgram.h"
+#include "lib/Pipelines/Pipelines.h"
+#include "lib/Target/Targets.h"
+#include "lib/Transforms/Partition/Stages.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace hewn {
+
+double SplitCost::memory() const {
+  double most = 0;
+  for (const StageCost &stage : byStage)
+    most = std::max(most, stage.memory());
+  return most;
+}
+
+double SplitCost::moved() const {
+  double all = 0;
+  for (const StageCost &stage : byStage)
+    all += stage.moved * double(stage.ranks);
+  return all;
+}
+
+std::string SplitCost::name() const { return PartitionShape{tensor, stages}.text(); }
+
+namespace {
+
+/// Of two that are so close, the one on fewer ranks is better.
+constexpr double kAlike = 0.02;
+
+class Planner {
+public:
+  Planner(Compilation &c, PartitionPlan &plan) : c(c), plan(plan), cluster(plan.cluster) {}
+
+  bool run() {
+    if (!import())
+      return false;
+    for (int64_t tensor : tensors()) {
+      RankProgram program;
+      if (!compileFor(tensor, program))
+        return false;
+      for (int64_t stages : stagesBeside(tensor, int64_t(program.steps.size())))
+        plan.splits.push_back(costOf(program, tensor, stages));
+    }
+    return choose();
+  }
+
+private:
+  bool import() {
+    importer::ImportOptions options;
+    options.path = c.options.modelPath;
+    options.bytes = c.options.modelBytes;
+    options.folder = c.options.modelFolder;
+    options.dims = c.dims;
+    options.limits = c.limits;
+    options.customOps = &c.customOps;
+    options.namesOnly = true;
+    importer::Cases cases = importer::importModel(*c.context, options, weights, c.diagnostics);
+    for (importer::Case &one : cases.list)
+      if (!module && one.module)
+        module = std::move(one.module);
+    if (!module && !c.diagnostics.hasErrors())
+      c.diagnostics.error("the model can't be read");
+    return bool(module);
+  }
+
+  static SmallVector<int64_t> divisors(int64_t number, int64_t most) {
+    SmallVector<int64_t> found;
+    for (int64_t one = 1; one <= std::min(number, most); ++one)
+      if (number % one == 0)
+        found.push_back(one);
+    return found;
+  }
+
+  SmallVector<int64_t> tensors() const {
+    return c.partition.isAuto ? divisors(cluster.devices(), kMostRanks) : SmallVector<int64_t>{c.partition.tensor};
+  }
+
+  SmallVector<int64_t> stagesBeside(int64_t tensor, int64_t steps) const {
+    if (!c.partition.isAuto)
+      return {c.partition.stages};
+    return divisors(cluster.devices() / tensor, std::min(steps, kMostRanks / tensor));
+  }
+
+  /// The program of the first of `tensor` ranks, up to its plan.
+  bool compileFor(int64_t tensor, RankProgram &program) {
+    OwningOpRef<ModuleOp> own = module->clone();
+    PipelineOptions options;
+    options.optimize = c.options.optimize;
+    options.precision = c.precision;
+    options.weights = &weights;
+    options.sharesWeights = true;
+    options.maxFoldedOps = c.limits.folding;
+    options.tensorRanks = tensor;
+    options.machine = target::identity(c.machines.front());
+    options.evaluate = [&](OwningOpRef<ModuleOp> folded) {
+      return evaluate(std::move(folded), weights, codegen::CodeOptions());
+    };
+    (*own)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front(), c.precision));
+    PassManager pm(c.context.get());
+    buildGraphStage(pm, options);
+    buildKernelsStage(pm, options);
+    buildPlanStage(pm, options);
+    if (failed(pm.run(*own))) {
+      if (!c.diagnostics.hasErrors())
+        c.diagnostics.error("internal error where a partition is planned");
+      return false;
+    }
+    std::vector<plan::Sample> samples = plan::samplesOf(own->lookupSymbol<func::FuncOp>(plan::kProgramName));
+    program = readRankProgram(*own, samples.front());
+    if (plan.assumed.empty())
+      for (const auto &[name, size] : samples.front())
+        plan.assumed.push_back({name.str(), size});
+    return true;
+  }
+
+  /// Roofline (Williams, Waterman, Patterson: CACM 2009), at what kernels reach of the rates. Constants come from where all of the rank's
+  /// lie, since a run reads each once.
+  double computing(const RankStep &step, double constants) const {
+    const MachineRates &rates = cluster.device;
+    double rate = rates.rateOf(step.multiplies, /*rounds=*/c.precision != Precision::Highest);
+    double moving = 0;
+    if (step.constants > 0)
+      moving += step.constants / rates.bandwidthOf(std::max(constants, 1.0));
+    if (double others = step.bytes - step.constants; others > 0)
+      moving += others / rates.bandwidthOf(others / std::max(step.launches, 1.0));
+    return step.launches * cluster.launch + std::max(step.flop / rate, moving) / cluster.efficiency;
+  }
+
+  SplitCost costOf(const RankProgram &program, int64_t tensor, int64_t stages) {
+    SplitCost split;
+    split.tensor = tensor;
+    split.stages = stages;
+    split.replicas = cluster.devices() / (tensor * stages);
+    std::vector<double> constants = program.constantsUpTo(), crossing = program.crossing();
+    SmallVector<size_t> ends = partition::divideStages(constants, crossing, stages);
+    ends.push_back(program.steps.size() - 1);
+    const RankGroup group = cluster.group(tensor);
+    double slowest = 0;
+    for (int64_t s = 0; s < stages; ++s) {
+      size_t first = s ? ends[size_t(s) - 1] + 1 : 0, last = ends[size_t(s)];
+      StageCost &stage = split.byStage.emplace_back();
+      stage.first = s * tensor;
+      stage.ranks = tensor;
+      stage.weights = constants[last] - (s ? constants[first - 1] : 0);
+      stage.arena = program.arenaBytes(first, last);
+      stage.values = program.inputs;
+      for (size_t i = first; i <= last; ++i)
+        addStep(program.steps[i], group, stage, split, slowest);
+    }
+    addMessages(program, ends, split);
+    for (const StageCost &stage : split.byStage)
+      split.seconds += stage.computing + stage.meeting;
+    split.problem = problemOf(split);
+    return split;
+  }
+
+  void addStep(const RankStep &step, const RankGroup &group, StageCost &stage, SplitCost &split, double &slowest) {
+    stage.computing += computing(step, stage.weights);
+    if (!step.transfer)
+      return;
+    LinkCost cost = *step.transfer == graph::Transfer::Sum ? sumCost(group, step.sent) : gatherCost(group, step.sent);
+    stage.meeting += cost.seconds;
+    stage.moved += step.moved;
+    if (*step.transfer == graph::Transfer::Sum && cost.seconds > slowest) {
+      slowest = cost.seconds;
+      split.way = cost.way.str();
+    }
+  }
+
+  /// What stages hand on, to each that reads it, and the results to all. Who receives counts it.
+  void addMessages(const RankProgram &program, ArrayRef<size_t> ends, SplitCost &split) {
+    auto stageOf = [&](size_t step) { return int64_t(llvm::lower_bound(ends, step) - ends.begin()); };
+    auto hand = [&](double bytes, int64_t from, int64_t to) {
+      StageCost &receiver = split.byStage[size_t(to)];
+      receiver.meeting += cluster.link(from * split.tensor, to * split.tensor).messageSeconds(bytes);
+      receiver.moved += bytes;
+    };
+    for (const RankProgram::Value &value : program.values)
+      for (int64_t s : value.readersBy(stageOf))
+        if (s != stageOf(value.from))
+          hand(value.bytes, stageOf(value.from), s);
+    for (const RankProgram::Value &result : program.results)
+      for (int64_t s = 0; s < split.stages; ++s) {
+        split.byStage[size_t(s)].values += result.bytes;
+        if (s != stageOf(result.from))
+          hand(result.bytes, stageOf(result.from), s);
+      }
+  }
+
+  std::string problemOf(const SplitCost &split) const {
+    if (split.replicas < 1)
+      return llvm::formatv("wants {0} devices, and there are {1}", split.tensor * split.stages, cluster.devices());
+    if (cluster.memory && split.memory() > *cluster.memory)
+      return llvm::formatv("wants {0:f1} GB of a rank, and there are {1:f1}", split.memory() / 1e9,
+                           *cluster.memory / 1e9);
+    return "";
+  }
+
+  /// Less is better.
+  double priceOf(const SplitCost &split) const {
+    return cluster.wantsThroughput ? 1 / split.runsPerSecond() : split.seconds;
+  }
+
+  bool choose() {
+    std::vector<SplitCost> &splits = plan.splits;
+    auto keyOf = [&](const SplitCost &split) {
+      return std::tuple(!split.problem.empty(), priceOf(split), split.tensor, split.stages);
+    };
+    llvm::sort(splits, [&](const SplitCost &a, const SplitCost &b) { return keyOf(a) < keyOf(b); });
+    size_t good = size_t(llvm::count_if(splits, [](const SplitCost &split) { return split.problem.empty(); }));
+    if (good == 0) {
+      c.diagnostics.error("--partition: no way to split the model over '" + cluster.name +
+                          "': " + splits.front().name() + " " + splits.front().problem +
+                          (splits.size() > 1 ? ", and so do all others" : ""));
+      return false;
+    }
+    size_t best = 0;
+    for (size_t i = 1; i < good; ++i)
+      if (priceOf(splits[i]) <= (1 + kAlike) * priceOf(splits.front()) &&
+          splits[i].tensor * splits[i].stages < splits[best].tensor * splits[best].stages)
+        best = i;
+    std::rotate(splits.begin(), splits.begin() + ptrdiff_t(best), splits.begin() + ptrdiff_t(best) + 1);
+    plan.why = whyBest(good);
+    return true;
+  }
+
+  std::string whyBest(size_t good) const {
+    const std::vector<SplitCost> &splits = plan.splits;
+    std::string why = llvm::formatv("of {0} ways {1} can be chosen", splits.size(), good);
+    const char *quality = cluster.wantsThroughput ? "makes the most runs a second" : "has the shortest run";
+    if (good == 1)
+      return why + ", this one";
+    double next = priceOf(splits[1]) / priceOf(splits[0]);
+    if (next < 1 + kAlike)
+      return why +
+             llvm::formatv(", and this one, within {0:f0} % of the best, takes the fewest ranks", 100 * kAlike).str();
+    return why + llvm::formatv(", and this one {0}; {1} is next, by {2:f2}", quality, splits[1].name(), next).str();
+  }
+
+  Compilation &c;
+  PartitionPlan &plan;
+  const Cluster &cluster;
+  WeightTable weights;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+std::optional<PartitionPlan> planPartition(Compilation &c) {
+  std::optional<Cluster> cluster = readCluster(c.options.cluster, c.machines.front().name, c.diagnostics);
+  if (!cluster)
+    return std::nullopt;
+  PartitionPlan plan;
+  plan.cluster = std::move(*cluster);
+  if (!Planner(c, plan).run())
+    return std::nullopt;
+  if (!plan.assumed.empty()) {
+    std::string dims;
+    for (const auto &[name, size] : plan.assumed)
+      dims += (dims.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+    c.diagnostics.warning("--cluster: open dims were taken for the least that the model allows: " + dims +
+                          "; --dim gives others");
+  }
+  return plan;
+}
+
+} // namespace hewn

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Partition/RankProgram.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "lib/Compiler/Explain/Explain.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace hewn {
+
+namespace {
+
+/// Steps of the search for a packing: what it finds in them is within a few percent.
+constexpr int64_t kPackingSteps = 10'000;
+
+class ProgramReader {
+public:
+  ProgramReader(ModuleOp module, const plan::Sample &sample)
+      : table(module), program(module.lookupSymbol<func::FuncOp>(plan::kProgramName)), sample(sample) {}
+
+  RankProgram read() {
+    for (Value input : program.getArguments())
+      made.inputs += bytesOf(input);
+    for (Operation &op : program.getBody().front().without_terminator())
+      if (!op.hasTrait<OpTrait::ConstantLike>())
+        readStep(&op);
+    if (made.steps.empty())
+      made.steps.emplace_back();
+    readValues();
+    readArena();
+    return std::move(made);
+  }
+
+private:
+  double bytesOf(Value value) { return double(plan::evaluate(plan::bufferBytes(value), sample)); }
+
+  void readStep(Operation *op) {
+    RankStep step;
+    op->walk([&](Operation *inner) {
+      if (auto launch = dyn_cast<plan::LaunchOp>(inner))
+        addLaunch(launch, step);
+      if (std::optional<graph::Transfer> transfer = graph::transferOf(inner)) {
+        step.transfer = transfer->kind;
+        step.sent += double(plan::evaluate(transfer->bytes, sample));
+        step.moved += double(plan::evaluate(graph::movedBytes(*transfer, transfer->ranks.first), sample));
+      }
+      for (Value operand : inner->getOperands())
+        if (auto constant = operand.getDefiningOp<graph::ConstantOp>())
+          if (seen.insert(constant.getValue()).second)
+            step.newConstants += bytesOf(operand);
+    });
+    stepOf[op] = made.steps.size();
+    made.steps.push_back(std::move(step));
+  }
+
+  void addLaunch(plan::LaunchOp launch, RankStep &step) {
+    auto kernel = table.lookup<plan::KernelOp>(launch.getKernel());
+    std::optional<Work> work = kernel ? workOf(kernel, {launch}) : std::nullopt;
+    if (!work)
+      return;
+    double times = double(launchesARun(launch).value_or(1)), constants = 0;
+    for (Value operand : launch->getOperands())
+      if (operand.getDefiningOp<graph::ConstantOp>())
+        constants += bytesOf(operand);
+    double bytes = double(plan::evaluate(work->bytes, sample));
+    step.launches += times;
+    step.flop += times * double(plan::evaluate(work->flop, sample));
+    step.bytes += times * bytes;
+    step.constants += times * std::min(constants, bytes);
+    if (std::string type = multipliedType(kernel); !type.empty())
+      step.multiplies = type;
+  }
+
+  /// Of a value the step that makes it; nullopt: it is an input or a constant.
+  std::optional<size_t> makerOf(Value value) {
+    Operation *op = value.getDefiningOp();
+    auto found = op ? stepOf.find(program.getBody().front().findAncestorOpInBlock(*op)) : stepOf.end();
+    return found == stepOf.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  void readValues() {
+    Block &block = program.getBody().front();
+    for (auto &[op, step] : stepOf)
+      for (Value value : op->getResults()) {
+        std::vector<size_t> readers;
+        for (Operation *user : value.getUsers())
+          if (auto found = stepOf.find(block.findAncestorOpInBlock(*user)); found != stepOf.end())
+            readers.push_back(found->second);
+        llvm::sort(readers);
+        if (!readers.empty())
+          made.values.push_back({bytesOf(value), step, std::move(readers)});
+      }
+    for (Value result : block.getTerminator()->getOperands())
+      if (std::optional<size_t> maker = makerOf(result))
+        made.results.push_back({bytesOf(result), *maker});
+  }
+
+  void readArena() {
+    plan::PlannedArena arena(program);
+    plan::PlannedArena::Sized sized = arena.at(sample);
+    // Lives are told by positions of ops, which stand in the order of steps.
+    for (auto [buffer, block] : llvm::zip_equal(arena.buffers(), sized.blocks))
+      if (std::optional<size_t> maker = makerOf(buffer.value))
+        begins.push_back({block.life.begin, *maker});
+    llvm::sort(begins);
+    auto stepAt = [&](unsigned position) {
+      auto behind = llvm::upper_bound(begins, std::pair(position, SIZE_MAX));
+      return behind == begins.begin() ? size_t(0) : std::prev(behind)->second;
+    };
+    for (const plan::ArenaBlock &block : sized.blocks)
+      made.blocks.push_back({block.size, {unsigned(stepAt(block.life.begin)), unsigned(stepAt(block.life.end))}});
+  }
+
+  SymbolTable table;
+  func::FuncOp program;
+  const plan::Sample &sample;
+  RankProgram made;
+  llvm::DenseSet<Attribute> seen;
+  llvm::MapVector<Operation *, size_t> stepOf;
+  std::vector<std::pair<unsigned, size_t>> begins;
+};
+
+} // namespace
+
+std::vector<int64_t> RankProgram::Value::readersBy(llvm::function_ref<int64_t(size_t)> stageOf) const {
+  std::vector<int64_t> stages;
+  for (size_t step : readers)
+    stages.push_back(stageOf(step));
+  stages.erase(llvm::unique(stages), stages.end());
+  return stages;
+}
+
+std::vector<double> RankProgram::constantsUpTo() const {
+  std::vector<double> sums;
+  double total = 0;
+  for (const RankStep &step : steps)
+    sums.push_back(total += step.newConstants);
+  return sums;
+}
+
+std::vector<double> RankProgram::crossing() const {
+  std::vector<double> bytes(steps.size() + 1, 0);
+  for (const Value &value : values) {
+    bytes[value.from] += value.bytes;
+    bytes[value.readers.back()] -= value.bytes;
+  }
+  for (size_t i = 1; i < bytes.size(); ++i)
+    bytes[i] += bytes[i - 1];
+  bytes.pop_back();
+  return bytes;
+}
+
+double RankProgram::arenaBytes(size_t first, size_t last) const {
+  std::vector<plan::ArenaBlock> own;
+  for (const plan::ArenaBlock &block : blocks)
+    if (block.life.begin <= last && block.life.end >= first)
+      own.push_back({block.size, block.life});
+  return double(plan::packBlocks(own, kPackingSteps));
+}
+
+RankProgram readRankProgram(ModuleOp module, const plan::Sample &sample) {
+  return ProgramReader(module, sample).read();
+}
+
+} // namespace hewn

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sum over ranks, and a message to the next rank and back, take by size: a table for docs/decisions/partition.md, and the latency and
+// bandwidth that a cluster's file wants (docs/cluster.md).
+//
+//     build/dev/bin/Transports 2                                                                shared memory, of two processes
+//     mpirun.openmpi -n 2 build/dev/bin/Transports build/dev/lib/libhewn_openmpi.so             MPI, one-sided
+//     HEWN_MPI_TWO_SIDED=1 mpirun.mpich -n 2 build/dev/bin/Transports build/dev/lib/libhewn_mpich.so
+#include "hewn/communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr size_t kMostBytes = size_t(16) << 20;
+
+int fail(const char *what) {
+  std::fprintf(stderr, "Transports: %s\n", what);
+  return 1;
+}
+
+/// Microseconds of a call, the median of some.
+template <typename Call> double medianOf(Call call, size_t bytes) {
+  std::vector<double> taken(bytes > (1 << 20) ? 25 : 201);
+  for (double &one : taken) {
+    auto begin = std::chrono::steady_clock::now();
+    if (call() != HEWN_OK)
+      return -1;
+    one = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  }
+  std::nth_element(taken.begin(), taken.begin() + long(taken.size() / 2), taken.end());
+  return taken[taken.size() / 2];
+}
+
+int measure(hewn_communicator *group) {
+  auto *memory = static_cast<unsigned char *>(group->allocate(group->user, 2 * kMostBytes));
+  if (!memory)
+    return fail(group->message(group->user));
+  std::memset(memory, 0, 2 * kMostBytes);
+  const DLDataType type = {kDLFloat, 32, 1};
+  const int32_t next = (group->rank + 1) % group->num_ranks, before = (group->rank + group->num_ranks - 1) % group->num_ranks;
+  if (group->rank == 0)
+    std::printf("%10s %12s %14s\n", "bytes", "sum, us", "there and back");
+  for (size_t bytes = 64; bytes <= kMostBytes; bytes *= 4) {
+    double sum = medianOf(
+        [&] {
+          return group->all_reduce(group->user, 0, group->num_ranks, memory, memory + kMostBytes, int64_t(bytes / 4),
+                                   type);
+        },
+        bytes);
+    // Once around: rank 0 begins, and each hands on what it has got.
+    double around = medianOf(
+        [&] {
+          int32_t code = HEWN_OK;
+          if (group->rank != 0)
+            code = group->receive(group->user, before, memory, bytes);
+          if (code == HEWN_OK)
+            code = group->send(group->user, next, memory, bytes);
+          if (code == HEWN_OK && group->rank == 0)
+            code = group->receive(group->user, before, memory, bytes);
+          return code;
+        },
+        bytes);
+    if (sum < 0 || around < 0)
+      return fail(group->message(group->user));
+    if (group->rank == 0)
+      std::printf("%10zu %12.1f %14.1f\n", bytes, sum, around);
+  }
+  group->release(group->user, memory);
+  return 0;
+}
+
+int measureLocal(int ranks) {
+  const std::string name = "transports-" + std::to_string(getpid());
+  int rank = 0;
+  for (int r = 1; r < ranks && rank == 0; ++r)
+    if (fork() == 0)
+      rank = r;
+  hewn_communicator *group = nullptr;
+  hewn_status status = hewn_local_communicator_create(name.c_str(), rank, ranks, 0, &group);
+  int result = status.code == HEWN_OK ? measure(group) : fail(status.message);
+  hewn_communicator_destroy(group);
+  while (rank == 0 && wait(nullptr) > 0) {
+  }
+  return result;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  if (count != 2)
+    return fail("say how many ranks, or which library of MPI's: Transports 2");
+  if (int ranks = std::atoi(arguments[1]); ranks > 1)
+    return measureLocal(ranks);
+  void *library = dlopen(arguments[1], RTLD_NOW);
+  auto *create = library ? reinterpret_cast<hewn_status (*)(int64_t, hewn_communicator **)>(
+                               dlsym(library, "hewn_mpi_world_create"))
+                         : nullptr;
+  if (!create)
+    return fail(library ? "the library has no hewn_mpi_world_create" : dlerror());
+  hewn_communicator *group = nullptr;
+  hewn_status status = create(0, &group);
+  if (status.code != HEWN_OK)
+    return fail(status.message);
+  int result = measure(group);
+  hewn_communicator_destroy(group);
+  return result;
+}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `hewn explain --cluster` says of ways to split a model, beside what compiled libraries have and move."""
+
+import json
+import multiprocessing
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import hewn
+import pytest
+from split import MODELS, group_name, hewn_command, split
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools" / "measure"))
+from decoder_shapes import decoder
+
+FAST = "within: {latency: 1.0e-6, bandwidth: 1.0e+11}, between: {latency: 1.0e-5, bandwidth: 1.0e+10}"
+DEVICE = "device: {rates: {f32: 1.0e+12}, bandwidth: 1.0e+11, efficiency: 1%s}"
+
+
+def cluster(nodes, devices, memory=None, goal="latency", links=FAST):
+    device = DEVICE % (f", memory: {memory}" if memory else "")
+    return f"{{nodes: {nodes}, devices_per_node: {devices}, {links}, {device}, goal: {goal}}}"
+
+
+def explain(model, machines, *flags, partition="auto"):
+    command = hewn_command("explain", model, "--partition", partition, "--cluster", machines, "--json", *flags)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["partition"]
+
+
+def saved(model, folder):
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def way(plan, partition):
+    (found,) = [one for one in plan["ways"] if one["partition"] == partition]
+    return found
+
+
+def ranks_of(library):
+    said = subprocess.run(hewn_command("info", library, "--json"), capture_output=True, text=True, check=True).stdout
+    return json.loads(said)["models"][0]
+
+
+@pytest.mark.parametrize("partition", ["tensor=2,pipeline=1", "tensor=4,pipeline=1", "tensor=2,pipeline=2"])
+@pytest.mark.parametrize("name", ["mlp-fixed", "attention", "convolutions"])
+def test_weights_are_those_of_the_library(name, partition, tmp_path):
+    model, _ = MODELS[name]()
+    plan = explain(saved(model, tmp_path), cluster(1, 4))
+    expected = ranks_of(split(model, partition, tmp_path))["weights"]["bytes_by_rank"]
+    said = [stage["weights_bytes"] for stage in way(plan, partition)["stages"] for _ in range(stage["ranks"])]
+    assert said == pytest.approx(expected, rel=0.05, abs=512)
+
+
+def test_sums_take_what_the_formulas_say(tmp_path):
+    """Two products that follow each other are one sum of 5 x 64 floats; the third has too few constants to be shared."""
+    plan = explain(saved(MODELS["mlp-fixed"]()[0], tmp_path), cluster(2, 2))
+    bytes = 5 * 64 * 4
+    pieces = 1e-6 + bytes / 2 / 1e11  # in a node, and back
+    expected = {2: ("recursive doubling", 1e-6 + bytes / 1e11), 4: ("two levels", 2 * pieces + 1e-5 + bytes / 2 / 1e10)}
+    for ranks, (name, seconds) in expected.items():
+        one = way(plan, f"tensor={ranks},pipeline=1")
+        assert one["sums_by"] == name
+        assert one["stages"][0]["meeting_milliseconds"] == pytest.approx(1e3 * seconds)
+        assert one["moved_bytes"] == pytest.approx(2 * (ranks - 1) * bytes, rel=0.3)
+
+
+def test_what_fits_is_chosen(tmp_path):
+    path = saved(MODELS["attention"](words=1000)[0], tmp_path)
+    free = explain(path, cluster(1, 4))
+    whole = way(free, "tensor=1,pipeline=1")
+    bounded = explain(path, cluster(1, 4, memory=int(0.8 * whole["memory_bytes"])))
+    assert way(bounded, "tensor=1,pipeline=1")["problem"]
+    best = way(bounded, bounded["best"])
+    assert not best["problem"] and best["memory_bytes"] <= 0.8 * whole["memory_bytes"]
+    assert bounded["ways"][0] == best
+    assert all(one["milliseconds"] >= best["milliseconds"] / 1.03 for one in bounded["ways"] if not one["problem"])
+
+
+def test_throughput_is_another_goal(tmp_path):
+    """Sums cost more than they save here: replicas make more runs a second."""
+    plan = explain(saved(MODELS["mlp-fixed"]()[0], tmp_path), cluster(1, 4, goal="throughput"))
+    assert plan["best"] == "tensor=1,pipeline=1" and plan["ways"][0]["replicas"] == 4
+
+
+def test_compile_takes_what_explain_says(tmp_path):
+    path = saved(MODELS["attention"](words=1000)[0], tmp_path)
+    machines = tmp_path / "cluster.yaml"
+    machines.write_text(cluster(1, 4, memory=400_000))
+    plan = explain(path, machines)
+    library = tmp_path / "libauto.so"
+    command = hewn_command("compile", path, "--partition", "auto", "--cluster", machines, "-o", library)
+    subprocess.run(command, check=True, timeout=300)
+    made = ranks_of(library)
+    best = way(plan, plan["best"])
+    assert made["partition"] == plan["best"] != "tensor=1,pipeline=1"
+    assert made["ranks"] == best["tensor"] * best["pipeline"]
+
+
+@pytest.mark.parametrize(("size", "flags", "words", "past"), [("7b", (), 512, 0), ("70b", (), 1, 2048)])
+def test_decoders_without_weights(size, flags, words, past, tmp_path):
+    """Thousands of devices, in seconds and little memory."""
+    path = saved(decoder(size, words=words, past=past), tmp_path)
+    assert path.stat().st_size < 1_000_000
+    begin = time.monotonic()
+    plan = explain(path, cluster(512, 8, memory=80_000_000_000), "--dim", "batch=1", *flags)
+    assert time.monotonic() - begin < 120
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2_000_000
+    parameters = {"7b": 6.7e9, "70b": 69e9}[size]
+    whole = way(plan, "tensor=1,pipeline=1")
+    assert whole["stages"][0]["weights_bytes"] == pytest.approx(4 * parameters, rel=0.02)
+    assert bool(whole["problem"]) == (size == "70b")
+    assert not plan["ways"][0]["problem"]
+
+
+def run_rank(library, name, rank, ranks, feeds, answers):
+    module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, ranks))
+    moved = [module.moved_bytes]
+    for _ in range(2):
+        module.run(feeds)
+        moved.append(module.moved_bytes)
+    answers.put((rank, moved))
+
+
+def value_of(formula, dims):
+    """Of a formula over open dims, as explain writes it."""
+    text = formula.replace("floordiv", "//").replace("ceildiv", "//")
+    return int(eval(text, {"min": min, "max": max, **dims}))
+
+
+@pytest.mark.parametrize("partition", ["tensor=2", "tensor=4", "pipeline=2", "pipeline=4", "tensor=2,pipeline=2"])
+@pytest.mark.parametrize("name", ["mlp-fixed", "attention", "attention-fused", "convolutions"])
+def test_bytes_moved_are_those_of_the_plan(name, partition, tmp_path):
+    model, feeds = MODELS[name]()
+    library = split(model, partition, tmp_path)
+    sizes = {}
+    for info in model.graph.input:
+        for dim, size in zip(info.type.tensor_type.shape.dim, feeds[info.name].shape):
+            if dim.dim_param:
+                sizes[dim.dim_param] = size
+    flags = [word for dim, size in sizes.items() for word in ("--dim", f"{dim}={size}")]
+    said = subprocess.run(
+        hewn_command("explain", tmp_path / "model.onnx", "--partition", partition, "--json", *flags),
+        capture_output=True,
+        check=True,
+        timeout=300,
+    ).stdout
+    planned = [one["moved_bytes"] for one in json.loads(said)["variants"]]
+    spawn = multiprocessing.get_context("spawn")
+    answers, group = spawn.Queue(), group_name()
+    ranks = [
+        spawn.Process(target=run_rank, args=(library, group, r, len(planned), feeds, answers))
+        for r in range(len(planned))
+    ]
+    for process in ranks:
+        process.start()
+    moved = dict(answers.get(timeout=120) for _ in ranks)
+    for process in ranks:
+        process.join()
+    assert sum(planned) > 0
+    assert [moved[r] for r in range(len(planned))] == [[0, bytes, 2 * bytes] for bytes in planned]
