@@ -34,19 +34,20 @@ SECONDS = 1.5
 
 
 def inputs_of(path: str, dims: dict[str, int]) -> dict[str, np.ndarray]:
-    import onnxruntime
+    import onnx
 
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    model = onnx.load(path, load_external_data=False)
+    weights = {tensor.name for tensor in model.graph.initializer}
     generator = np.random.default_rng(0)
     feeds = {}
-    for tensor in session.get_inputs():
-        shape = [d if isinstance(d, int) else dims.get(d, 1) for d in tensor.shape]
-        kind = tensor.type.removeprefix("tensor(").removesuffix(")")
-        if kind in ("float", "float16", "double"):
-            dtype = {"float": np.float32, "float16": np.float16, "double": np.float64}[kind]
-            feeds[tensor.name] = generator.standard_normal(shape).astype(dtype)
-        else:
-            feeds[tensor.name] = np.ones(shape, np.dtype(kind))
+    for value in model.graph.input:
+        if value.name in weights:
+            continue
+        tensor = value.type.tensor_type
+        shape = [d.dim_value if d.HasField("dim_value") else dims.get(d.dim_param, 1) for d in tensor.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        floats = dtype.kind == "f" or dtype.name == "bfloat16"
+        feeds[value.name] = (generator.standard_normal(shape) if floats else np.ones(shape)).astype(dtype)
     return feeds
 
 
@@ -228,11 +229,11 @@ def last_line(text: str) -> str:
 
 def explain(path: str, dims: dict[str, int], precision: str) -> str:
     """What `hewn explain` says of the model; nothing where it fails."""
-    import onnxruntime
+    import onnx
 
-    tool = pathlib.Path(sys.executable).parent / "hewn"
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    known = {d for tensor in session.get_inputs() for d in tensor.shape}
+    tool = pathlib.Path(os.environ.get("HEWN_TOOLS", pathlib.Path(sys.executable).parent)) / "hewn"
+    inputs = onnx.load(path, load_external_data=False).graph.input
+    known = {d.dim_param for value in inputs for d in value.type.tensor_type.shape.dim}
     command = [str(tool), "explain", path, f"--float32-precision={precision}"]
     command += [f"--dim={name}={size}" for name, size in dims.items() if name in known]
     explained = subprocess.run(command, capture_output=True, text=True)
