@@ -19,22 +19,23 @@ static void cellRange(int64_t i, int64_t cells, int64_t size, int64_t start, int
   *to = clampTo(((i + 1) * size + cells - 1) / cells + start, extent);
 }
 
-/// What a box is cut into, along one dim: cells of `size` elements from `start` on in a dim of `extent`.
-typedef struct cells {
-  int64_t count, size, start, extent;
-} cells;
+/// [from, to) of a cell.
+typedef struct range {
+  int64_t from, to;
+} range;
 
-static void rangeOf(const cells *of, int64_t i, int64_t *from, int64_t *to) {
-  cellRange(i, of->count, of->size, of->start, of->extent, from, to);
+/// The `cells` of a box of `size` from `start`.
+static void rangesOf(range *ranges, int64_t cells, int64_t size, int64_t start, int64_t extent) {
+  for (int64_t i = 0; i < cells; ++i)
+    cellRange(i, cells, size < 1 ? 1 : size, start, extent, &ranges[i].from, &ranges[i].to);
 }
 
-static double maximum(const hewn_part_tensor *x, int64_t plane, int64_t top, int64_t bottom, int64_t left,
-                      int64_t right, int64_t width) {
+static double maximum(const hewn_part_tensor *x, int64_t plane, range rows, range columns, int64_t width) {
   double best = 0; // Of a cell that is empty.
-  for (int64_t r = top; r < bottom; ++r)
-    for (int64_t k = left; k < right; ++k) {
+  for (int64_t r = rows.from; r < rows.to; ++r)
+    for (int64_t k = columns.from; k < columns.to; ++k) {
       double value = hewn_part_load(x->data, plane + r * width + k, x->dtype);
-      if ((r == top && k == left) || value > best)
+      if ((r == rows.from && k == columns.from) || value > best)
         best = value;
     }
   return best;
@@ -42,22 +43,26 @@ static double maximum(const hewn_part_tensor *x, int64_t plane, int64_t top, int
 
 /// A row of cells of a plane of float32s. `line` has room for a line of the plane: the maxima down each column of it, which cells share.
 /// NaN counts where it comes first in a cell, as in `maximum`.
-static void rowOfFloats(const float *plane, int64_t top, int64_t bottom, const cells *across, float *line, float *to) {
-  int64_t first, last, left, right, width = across->extent;
-  rangeOf(across, 0, &first, &right);
-  rangeOf(across, across->count - 1, &left, &last);
+static void rowOfFloats(const float *plane, int64_t width, range rows, const range *across, int64_t cells, float *line,
+                        float *to) {
+  int64_t first = across[0].from, last = across[cells - 1].to;
   for (int64_t k = first; k < last; ++k)
     line[k] = -INFINITY;
-  for (int64_t r = top; r < bottom; ++r)
+  for (int64_t r = rows.from; r < rows.to; ++r) {
+    const float *from = plane + r * width;
     for (int64_t k = first; k < last; ++k)
-      line[k] = plane[r * width + k] > line[k] ? plane[r * width + k] : line[k];
-  for (int64_t j = 0; j < across->count; ++j) {
-    rangeOf(across, j, &left, &right);
-    float best = top < bottom && left < right ? line[left] : 0; // Of a cell that is empty.
-    for (int64_t k = left + 1; k < right && top < bottom; ++k)
+      line[k] = from[k] > line[k] ? from[k] : line[k];
+  }
+  for (int64_t j = 0; j < cells; ++j) {
+    int64_t left = across[j].from, right = across[j].to;
+    if (rows.from >= rows.to || left >= right) {
+      to[j] = 0; // Of a cell that is empty.
+      continue;
+    }
+    float corner = plane[rows.from * width + left], best = line[left];
+    for (int64_t k = left + 1; k < right; ++k)
       best = line[k] > best ? line[k] : best;
-    int isNan = top < bottom && left < right && plane[top * width + left] != plane[top * width + left];
-    to[j] = isNan ? plane[top * width + left] : best;
+    to[j] = corner != corner ? corner : best;
   }
 }
 
@@ -73,8 +78,10 @@ int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t nu
   int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3], at = 0;
   double scale = hewn_part_float(params[0]);
   int isFloat = x->dtype == HEWN_PART_FLOAT;
-  float *line = isFloat ? hewn_rt_alloc(context, hewn_size_mul(width, (int64_t)sizeof(float)), 64) : NULL;
-  if (isFloat && width > 0 && !line)
+  int64_t cells = y->dims[2] + y->dims[3];
+  range *down = hewn_rt_alloc(context, hewn_size_mul(cells, (int64_t)sizeof(range)), 64), *across = down + y->dims[2];
+  float *line = hewn_rt_alloc(context, hewn_size_mul(width, (int64_t)sizeof(float)), 64);
+  if (!down || !line)
     return hewn_rt_code(context);
   for (int64_t n = 0; n < rois->dims[0]; ++n) {
     int64_t box[5];
@@ -82,31 +89,24 @@ int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t nu
     for (int k = 1; k < 5; ++k)
       box[k] = roundHalfAway(hewn_part_load(rois->data, n * 5 + k, rois->dtype) * scale);
     if (box[0] < 0 || box[0] >= x->dims[0]) {
+      hewn_rt_free(context, down);
       hewn_rt_free(context, line);
       return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "batch index {a} is outside of [0, {b})", box[0],
                           x->dims[0]);
     }
-    cells across = {y->dims[3], box[3] - box[1] + 1, box[1], width};
-    cells down = {y->dims[2], box[4] - box[2] + 1, box[2], height};
-    if (across.size < 1)
-      across.size = 1;
-    if (down.size < 1)
-      down.size = 1;
+    rangesOf(across, y->dims[3], box[3] - box[1] + 1, box[1], width);
+    rangesOf(down, y->dims[2], box[4] - box[2] + 1, box[2], height);
     for (int64_t c = 0; c < channels; ++c) {
       int64_t plane = (box[0] * channels + c) * height * width;
-      for (int64_t i = 0; i < down.count; ++i) {
-        int64_t top, bottom, left, right;
-        rangeOf(&down, i, &top, &bottom);
+      for (int64_t i = 0; i < y->dims[2]; ++i, at += y->dims[3]) {
         if (isFloat)
-          rowOfFloats((const float *)x->data + plane, top, bottom, &across, line, (float *)y->data + at);
-        for (int64_t j = 0; j < across.count && !isFloat; ++j) {
-          rangeOf(&across, j, &left, &right);
-          hewn_part_store(y->data, at + j, y->dtype, maximum(x, plane, top, bottom, left, right, width));
-        }
-        at += across.count;
+          rowOfFloats((const float *)x->data + plane, width, down[i], across, y->dims[3], line, (float *)y->data + at);
+        for (int64_t j = 0; j < y->dims[3] && !isFloat; ++j)
+          hewn_part_store(y->data, at + j, y->dtype, maximum(x, plane, down[i], across[j], width));
       }
     }
   }
+  hewn_rt_free(context, down);
   hewn_rt_free(context, line);
   return HEWN_OK;
 }

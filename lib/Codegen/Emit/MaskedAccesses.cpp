@@ -100,13 +100,14 @@ static std::optional<Run> wantedRun(Value *mask) {
   return run.count ? std::optional(run) : std::nullopt;
 }
 
-void storeFewLanes(Module &module, unsigned mostParts) {
+void storeFewLanes(Module &module) {
+  constexpr unsigned mostParts = 2;
   SmallVector<std::pair<IntrinsicInst *, Run>> found;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
       if (auto *call = dyn_cast<IntrinsicInst>(&instruction); call && call->getIntrinsicID() == Intrinsic::masked_store)
         if (std::optional<Run> run = wantedRun(call->getArgOperand(2)))
-          if (run->count == 1 || unsigned(popcount(run->count)) <= mostParts)
+          if (unsigned(popcount(run->count)) <= mostParts)
             found.push_back({call, *run});
   for (auto [call, run] : found) {
     IRBuilder<> b(call);

@@ -141,8 +141,7 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
   splitMaskedAccesses(module, spec.vectorBytes);
   if (options.optimize)
     optimizeModule(module, **machine);
-  constexpr unsigned withMaskRegisters = 64; // bytes of a vector from which on masks are registers of their own
-  storeFewLanes(module, spec.vectorBytes < withMaskRegisters ? 3 : 1);
+  storeFewLanes(module);
   if (options.form == CodeForm::LLVM) {
     std::string text;
     raw_string_ostream os(text);

@@ -42,61 +42,57 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
 /// dims are the last ones of the space.
 static bool joins(const Buffer &buffer, const Dims &space, int64_t outer, int64_t inner) {
   int64_t ahead = int64_t(space.size()) - int64_t(buffer.dims.size());
-  if (ahead < 0 || buffer.blockDim >= 0)
-    return false;
-  auto strideOf = [&](int64_t d) {
-    return d < ahead || buffer.dims[d - ahead].is(1) ? DimExpr(0) : buffer.strides[d - ahead];
-  };
-  bool whole = inner < ahead || buffer.dims[inner - ahead].is(1) || buffer.dims[inner - ahead] == space[inner];
-  return whole && strideOf(outer) == strideOf(inner) * space[inner];
+  auto isThere = [&](int64_t d) { return d >= ahead && !buffer.dims[d - ahead].is(1); };
+  auto strideOf = [&](int64_t d) { return isThere(d) ? buffer.strides[d - ahead] : DimExpr(0); };
+  return ahead >= 0 && buffer.blockDim < 0 && (!isThere(inner) || buffer.dims[inner - ahead] == space[inner]) &&
+         strideOf(outer) == strideOf(inner) * space[inner];
 }
+
+static bool isMove(Operation &op) { return isa<graph::MoveOpInterface>(op); }
 
 /// RowProgram::joined.
 static SmallVector<int64_t> joinedDims(KernelFunction &k, const RowProgram &rows) {
-  SmallVector<int64_t> joined;
-  for (Operation &op : k.kernel.getBody().front().without_terminator()) {
+  auto readsAtOwnIndex = [](Operation &op) {
     auto reduce = dyn_cast<ReduceOpInterface>(op);
     auto constant = dyn_cast<graph::ConstantOp>(op);
     bool single = constant && graph::numElements(graph::getDims(op.getResult(0))).is(1);
-    if (!single && !isa<graph::ElementwiseOpInterface>(op) && !(reduce && !reduce.usesPosition()))
-      return joined;
-  }
-  auto joinsAll = [&](int64_t outer, int64_t inner) {
-    for (Value input : k.kernel.getBody().getArguments())
-      if (!joins(k.inputs.find(input)->second, rows.space, outer, inner))
-        return false;
-    for (auto [place, output] : llvm::zip(rows.places, k.outputs))
-      if (place.wholeSpace && !joins(output, rows.space, outer, inner))
-        return false;
-    return true;
+    return single || isa<graph::ElementwiseOpInterface>(op) || (reduce && !reduce.usesPosition());
   };
-  for (int64_t d : llvm::reverse(rows.order)) {
-    if (rows.space[d].is(1))
-      continue;
-    if (!llvm::is_contained(rows.reduced, d) || (!joined.empty() && !joinsAll(d, joined.front())))
-      break;
-    joined.insert(joined.begin(), d);
-  }
+  auto joinsAll = [&](int64_t outer, int64_t inner) {
+    auto joinsThese = [&](const Buffer &buffer) { return joins(buffer, rows.space, outer, inner); };
+    return llvm::all_of(k.kernel.getBody().getArguments(),
+                        [&](Value input) { return joinsThese(k.inputs.find(input)->second); }) &&
+           llvm::all_of(llvm::zip(rows.places, k.outputs), [&](auto pair) {
+             auto &[place, output] = pair;
+             return !place.wholeSpace || joinsThese(output);
+           });
+  };
+  SmallVector<int64_t> joined;
+  if (llvm::all_of(k.kernel.getBody().front().without_terminator(), readsAtOwnIndex))
+    for (int64_t d : llvm::reverse(rows.order)) {
+      if (rows.space[d].is(1))
+        continue;
+      if (!llvm::is_contained(rows.reduced, d) || (!joined.empty() && !joinsAll(d, joined.front())))
+        break;
+      joined.insert(joined.begin(), d);
+    }
   return joined.size() > 1 ? joined : SmallVector<int64_t>();
 }
 
 /// Whether short rows, of `width` elements, are walked faster than they are written down for each element: a row is one run of at least a
-/// vector's elements, or what lies beside it is of other rows, and not few.
+/// vector's elements, or what lies beside it is of other rows, and not few. Not windows of something else.
 static bool walksShortRows(KernelFunction &k, const RowProgram &rows, int64_t width) {
   constexpr int64_t fewTrips = 8;
-  int64_t dims = 0, innermost = -1;
-  for (int64_t d : rows.order)
-    if (!rows.space[d].is(1)) {
-      innermost = d;
-      dims += llvm::is_contained(rows.reduced, d);
-    }
-  auto isMove = [](Operation &op) { return isa<graph::MoveOpInterface>(op); }; // a window of something else
-  if (innermost < 0 || plan::gridOf(k.kernel) || llvm::any_of(k.kernel.getBody().front().without_terminator(), isMove))
-    return false;
+  SmallVector<int64_t> order = rows.order;
+  llvm::erase_if(order, [&](int64_t d) { return rows.space[d].is(1); });
   int64_t lanes = vectorLanes(k.kernel);
-  if (llvm::is_contained(rows.reduced, innermost))
-    return width >= lanes && (dims == 1 || int64_t(rows.joined.size()) == dims);
-  return width >= fewTrips && rows.space[innermost].constant().value_or(0) >= 2 * lanes;
+  bool reducesLast = !order.empty() && llvm::is_contained(rows.reduced, order.back());
+  size_t dims = llvm::count_if(order, [&](int64_t d) { return llvm::is_contained(rows.reduced, d); });
+  bool oneRun = reducesLast && width >= lanes && (dims == 1 || rows.joined.size() == dims);
+  bool manyBeside = !order.empty() && !reducesLast && width >= fewTrips &&
+                    rows.space[order.back()].constant().value_or(0) >= 2 * lanes;
+  return (oneRun || manyBeside) && !plan::gridOf(k.kernel) &&
+         llvm::none_of(k.kernel.getBody().front().without_terminator(), isMove);
 }
 
 Found<RowProgram> planRows(KernelFunction &k) {

@@ -15,9 +15,12 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
-#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-reduce-dots"
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -43,45 +46,38 @@ Stored storedAs(Value operand) {
   return {operand, llvm::to_vector(llvm::seq<int64_t>(graph::getRank(operand)))};
 }
 
-/// The iteration dim of each dim of an operand; nullopt where one is another position, as in windows.
-std::optional<SmallVector<unsigned>> plainDims(AffineMap map) {
-  SmallVector<unsigned> dims;
-  for (AffineExpr result : map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(result);
-    if (!dim || llvm::is_contained(dims, dim.getPosition()))
-      return std::nullopt;
-    dims.push_back(dim.getPosition());
-  }
-  return dims;
+/// Whether each dim of an operand is an iteration dim of its own, and none another position, as in windows.
+bool isPlain(AffineMap map) { return map.isProjectedPermutation(); }
+
+/// The iteration dim of each dim of an operand.
+SmallVector<unsigned> plainDims(AffineMap map) {
+  return llvm::map_to_vector(map.getResults(), [](AffineExpr e) { return cast<AffineDimExpr>(e).getPosition(); });
 }
 
 class Reducer {
 public:
   Reducer(ContractOpInterface op) : op(op), product(graph::productDims(op)) {}
 
-  bool takes() {
+  Verdict takes() {
     // Sums of fewer elements are as fast in tiles.
     constexpr int64_t shortest = 32;
-    if (graph::termsOf(op) != 1 || product.summed.size() != 1 ||
-        product.extents[product.summed[0]].constant().value_or(0) < shortest)
-      return false;
-    auto isWide = [](Value value) {
-      Type type = graph::getElementType(value);
-      return type.isF32() || type.isF64();
-    };
-    Value left = op->getOperand(0), right = op->getOperand(1), result = op->getResult(0);
-    if (!isWide(left) || graph::getElementType(left) != graph::getElementType(right) ||
-        graph::getElementType(left) != graph::getElementType(result))
-      return false;
+    if (graph::termsOf(op) != 1 || product.summed.size() != 1 || !llvm::all_of(product.maps, isPlain))
+      return Verdict::no("it has windows, several sums or terms");
+    if (product.extents[product.summed[0]].constant().value_or(0) < shortest)
+      return Verdict::no("its sums are short, or of unknown length");
+    Type type = graph::getElementType(op->getResult(0));
+    auto isOfIt = [&](Value value) { return graph::getElementType(value) == type; };
+    if (!(type.isF32() || type.isF64()) || !llvm::all_of(op->getOperands(), isOfIt))
+      return Verdict::no("the machine may have products of its own for its types");
     bool oneRow = product.count(product.rows).is(1), oneColumn = product.count(product.columns).is(1);
-    return llvm::all_of(product.maps, [](AffineMap map) { return plainDims(map).has_value(); }) &&
-           ((oneColumn && runsAlongSum(0)) || (oneRow && runsAlongSum(1)));
+    bool takes = (oneColumn && runsAlongSum(0)) || (oneRow && runsAlongSum(1));
+    return takes ? Verdict::yes() : Verdict::no("it multiplies no vector by a matrix whose lines run along the sum");
   }
 
   void run() {
     OpBuilder b(op);
     graph::Composer compose(b, op.getLoc());
-    SmallVector<unsigned> order = *plainDims(product.maps[2]);
+    SmallVector<unsigned> order = plainDims(product.maps[2]);
     int64_t rank = order.size();
     order.push_back(product.summed[0]);
     Value sums = compose.sum(compose.mul({inOrder(compose, 0, order), inOrder(compose, 1, order)}), {rank}, false);
@@ -96,22 +92,17 @@ private:
   /// Whether neighbours in the operand's memory are neighbours along the sum, and it is no constant.
   bool runsAlongSum(unsigned side) {
     Stored stored = storedAs(op->getOperand(side));
-    SmallVector<unsigned> dims = *plainDims(product.maps[side]);
-    if (stored.tensor.getDefiningOp<graph::ConstantOp>())
-      return false;
-    for (int64_t own = graph::getRank(stored.tensor) - 1; own >= 0; --own) {
-      if (graph::getDims(stored.tensor)[own].is(1))
-        continue;
-      auto *place = llvm::find(stored.order, own);
-      return dims[place - stored.order.begin()] == product.summed[0];
-    }
-    return false;
+    SmallVector<unsigned> dims = plainDims(product.maps[side]);
+    auto own = llvm::to_vector(llvm::seq<int64_t>(graph::getRank(stored.tensor)));
+    llvm::erase_if(own, [&](int64_t d) { return graph::getDims(stored.tensor)[d].is(1); });
+    return !own.empty() && !stored.tensor.getDefiningOp<graph::ConstantOp>() &&
+           dims[llvm::find(stored.order, own.back()) - stored.order.begin()] == product.summed[0];
   }
 
   /// The operand's elements with dims of `order`: 1 where it has none.
   Value inOrder(graph::Composer &compose, unsigned side, ArrayRef<unsigned> order) {
     Stored stored = storedAs(op->getOperand(side));
-    SmallVector<unsigned> dims = *plainDims(product.maps[side]);
+    SmallVector<unsigned> dims = plainDims(product.maps[side]);
     SmallVector<int64_t> turned;
     Dims shape;
     for (unsigned d : order) {
@@ -135,8 +126,10 @@ struct ReduceDotsPass : impl::ReduceDotsPassBase<ReduceDotsPass> {
         ops.push_back(op);
     });
     for (ContractOpInterface op : ops)
-      if (Reducer reducer(op); reducer.takes())
+      if (Reducer reducer(op); Verdict takes = reducer.takes())
         reducer.run();
+      else
+        LDBG() << op << " is no reduction: " << takes.why();
   }
 };
 
