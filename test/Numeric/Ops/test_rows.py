@@ -97,7 +97,9 @@ def test_few_columns(features, target):
 
 
 @pytest.mark.parametrize("mode", ["wrap", "reflect", "edge"])
-@pytest.mark.parametrize("shape, low, high", [((2, 70), (1, 3), (1, 2)), ((2, 3, 9), (0, 1, 8), (1, 0, 7)), ((4,), (3,), (3,))])
+@pytest.mark.parametrize(
+    "shape, low, high", [((2, 70), (1, 3), (1, 2)), ((2, 3, 9), (0, 1, 8), (1, 0, 7)), ((4,), (3,), (3,))]
+)
 def test_borders(mode, shape, low, high):
     inputs = [floats(*shape), int64(*low, *high)]
     model = one_node("Pad", inputs, opset=19, constants=[1], mode=mode)
