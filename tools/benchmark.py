@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times models by hewn beside the engines that are installed, in one session, and prints the table of docs/performance.md.
 
-    .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
+    .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--target T] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
 
+With --target x86-64-v3 hewn's code is AVX2's; ONEDNN_MAX_CPU_ISA=AVX2 in the environment holds OpenVINO to it, and nothing onnxruntime.
 The engines are those that are installed: onnxruntime, OpenVINO, and torch's inductor where torch and onnx2torch are (it is given
 the model as onnx2torch reads it). Each runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
 process's median run. Inputs are random, dims that the model leaves open are 1 unless --dim says more. The ratio is the best
@@ -32,31 +33,36 @@ import numpy as np
 
 SECONDS = 1.5
 
+#: The variable by which a process that runs one engine is told --target.
+TARGET = "HEWN_BENCHMARK_TARGET"
+
 
 def inputs_of(path: str, dims: dict[str, int]) -> dict[str, np.ndarray]:
-    import onnxruntime
+    import onnx
 
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    model = onnx.load(path, load_external_data=False)
+    weights = {tensor.name for tensor in model.graph.initializer}
     generator = np.random.default_rng(0)
     feeds = {}
-    for tensor in session.get_inputs():
-        shape = [d if isinstance(d, int) else dims.get(d, 1) for d in tensor.shape]
-        kind = tensor.type.removeprefix("tensor(").removesuffix(")")
-        if kind in ("float", "float16", "double"):
-            dtype = {"float": np.float32, "float16": np.float16, "double": np.float64}[kind]
-            feeds[tensor.name] = generator.standard_normal(shape).astype(dtype)
-        else:
-            feeds[tensor.name] = np.ones(shape, np.dtype(kind))
+    for value in model.graph.input:
+        if value.name in weights:
+            continue
+        tensor = value.type.tensor_type
+        shape = [d.dim_value if d.HasField("dim_value") else dims.get(d.dim_param, 1) for d in tensor.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        floats = dtype.kind == "f" or dtype.name == "bfloat16"
+        feeds[value.name] = (generator.standard_normal(shape) if floats else np.ones(shape)).astype(dtype)
     return feeds
 
 
 def start_hewn(path: str, feeds: dict[str, np.ndarray], threads: int, precision: str):
     import hewn
 
+    target = os.environ.get(TARGET, "host")
     folder = tempfile.TemporaryDirectory()
     library = pathlib.Path(folder.name) / "model.so"
     start = time.perf_counter()
-    module = hewn.compile(path, threads=threads, precision=precision, output=library)
+    module = hewn.compile(path, threads=threads, precision=precision, output=library, target=target)
     facts = {"compile_s": time.perf_counter() - start, "code_kb": library.stat().st_size / 1024}
     return lambda: (list(module.run(feeds).values()), folder)[0], facts
 
@@ -157,7 +163,8 @@ def is_installed(engine: str) -> bool:
 def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: str, results: str) -> dict:
     feeds = inputs_of(path, dims)
     run, facts = ENGINES[engine][1](path, feeds, threads, precision)
-    np.savez(results, *[np.asarray(y) for y in run()])
+    arrays = [np.asarray(y) for y in run()]  # numpy's files know no bfloat16
+    np.savez(results, *[y.astype(np.float32) if y.dtype.name == "bfloat16" else y for y in arrays])
     times, end = [], time.perf_counter() + SECONDS
     while len(times) < 5 or time.perf_counter() < end:
         start = time.perf_counter()
@@ -228,12 +235,13 @@ def last_line(text: str) -> str:
 
 def explain(path: str, dims: dict[str, int], precision: str) -> str:
     """What `hewn explain` says of the model; nothing where it fails."""
-    import onnxruntime
+    import onnx
 
-    tool = pathlib.Path(sys.executable).parent / "hewn"
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    known = {d for tensor in session.get_inputs() for d in tensor.shape}
+    tool = pathlib.Path(os.environ.get("HEWN_TOOLS", pathlib.Path(sys.executable).parent)) / "hewn"
+    inputs = onnx.load(path, load_external_data=False).graph.input
+    known = {d.dim_param for value in inputs for d in value.type.tensor_type.shape.dim}
     command = [str(tool), "explain", path, f"--float32-precision={precision}"]
+    command += [f"--target={os.environ.get(TARGET, 'host')}"]
     command += [f"--dim={name}={size}" for name, size in dims.items() if name in known]
     explained = subprocess.run(command, capture_output=True, text=True)
     if explained.returncode != 0:
@@ -266,6 +274,7 @@ def main() -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", default="highest", choices=("highest", "high", "medium"))
+    parser.add_argument("--target", default="host", help="what hewn compiles for")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -276,6 +285,7 @@ def main() -> None:
         print(json.dumps(one(said.one, said.models[0], dims, said.threads, said.precision, said.results)))
         return
 
+    os.environ[TARGET] = said.target
     engines = [engine for engine in ENGINES if is_installed(engine)]
     heads = [
         "model",

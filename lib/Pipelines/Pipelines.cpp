@@ -88,6 +88,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
+    // A matrix that is read once, along its sum, is no product of tiles.
+    pm.addNestedPass<func::FuncOp>(createReduceDotsPass());
     // Orders of dims in memory, and constants packed to them.
     AssignLayoutsPassOptions layouts;
     layouts.largestTile = plan::largestWinogradTile(options.precision);

@@ -47,17 +47,45 @@ static void combineElement(void *to, int64_t to_index, const void *from, int64_t
   }
 }
 
+/// `count` float32s by others, each at the place that `AT` says.
+#define FLOATS(AT)                                                                                                     \
+  switch (reduction) {                                                                                                 \
+  case HEWN_PART_ADD:                                                                                                  \
+    for (int64_t i = 0; i < count; ++i)                                                                                \
+      places[AT] += terms[i];                                                                                          \
+    return;                                                                                                            \
+  case HEWN_PART_MUL:                                                                                                  \
+    for (int64_t i = 0; i < count; ++i)                                                                                \
+      places[AT] *= terms[i];                                                                                          \
+    return;                                                                                                            \
+  case HEWN_PART_MAX:                                                                                                  \
+    for (int64_t i = 0; i < count; ++i) {                                                                              \
+      float a = places[AT], b = terms[i];                                                                              \
+      places[AT] = (a > b) | (a != a) ? a : b;                                                                         \
+    }                                                                                                                  \
+    return;                                                                                                            \
+  default:                                                                                                             \
+    for (int64_t i = 0; i < count; ++i) {                                                                              \
+      float a = places[AT], b = terms[i];                                                                              \
+      places[AT] = (a < b) | (a != a) ? a : b;                                                                         \
+    }                                                                                                                  \
+  }
+
+static void combineFloats(float *places, const float *terms, int64_t count, int64_t reduction) { FLOATS(i) }
+
+static void combineFloatsAt(float *places, const int64_t *positions, const float *terms, int64_t count,
+                            int64_t reduction) {
+  FLOATS(positions[i])
+}
+
 void hewn_part_combine(void *to, int64_t to_index, const void *from, int64_t from_index, int64_t count, int32_t dtype,
                        int64_t reduction) {
   if (reduction == HEWN_PART_REPLACE) {
     int64_t bytes = hewn_part_bytes(dtype);
     memcpy((unsigned char *)to + to_index * bytes, (const unsigned char *)from + from_index * bytes,
            (size_t)(count * bytes));
-  } else if (dtype == HEWN_PART_FLOAT && reduction == HEWN_PART_ADD) {
-    float *sums = (float *)to + to_index;
-    const float *terms = (const float *)from + from_index;
-    for (int64_t i = 0; i < count; ++i)
-      sums[i] += terms[i];
+  } else if (dtype == HEWN_PART_FLOAT) {
+    combineFloats((float *)to + to_index, (const float *)from + from_index, count, reduction);
   } else {
     for (int64_t i = 0; i < count; ++i)
       combineElement(to, to_index + i, from, from_index + i, dtype, reduction);
@@ -67,7 +95,9 @@ void hewn_part_combine(void *to, int64_t to_index, const void *from, int64_t fro
 void hewn_part_combine_at(void *to, const int64_t *positions, const void *from, int64_t from_index, int64_t count,
                           int32_t dtype, int64_t reduction) {
   int64_t bytes = hewn_part_bytes(dtype);
-  if (reduction != HEWN_PART_REPLACE)
+  if (reduction != HEWN_PART_REPLACE && dtype == HEWN_PART_FLOAT)
+    combineFloatsAt(to, positions, (const float *)from + from_index, count, reduction);
+  else if (reduction != HEWN_PART_REPLACE)
     for (int64_t i = 0; i < count; ++i)
       combineElement(to, positions[i], from, from_index + i, dtype, reduction);
   else if (bytes == 4)

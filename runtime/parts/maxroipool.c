@@ -2,6 +2,8 @@
 // MaxRoiPool: the maxima of the cells that boxes of a feature map are cut into.
 #include "element.h"
 
+#include <math.h>
+
 static int64_t roundHalfAway(double value) {
   if (!(value > -1e15 && value < 1e15))
     return 0;
@@ -17,6 +19,53 @@ static void cellRange(int64_t i, int64_t cells, int64_t size, int64_t start, int
   *to = clampTo(((i + 1) * size + cells - 1) / cells + start, extent);
 }
 
+/// [from, to) of a cell.
+typedef struct range {
+  int64_t from, to;
+} range;
+
+/// The `cells` of a box of `size` from `start`.
+static void rangesOf(range *ranges, int64_t cells, int64_t size, int64_t start, int64_t extent) {
+  for (int64_t i = 0; i < cells; ++i)
+    cellRange(i, cells, size < 1 ? 1 : size, start, extent, &ranges[i].from, &ranges[i].to);
+}
+
+static double maximum(const hewn_part_tensor *x, int64_t plane, range rows, range columns, int64_t width) {
+  double best = 0; // Of a cell that is empty.
+  for (int64_t r = rows.from; r < rows.to; ++r)
+    for (int64_t k = columns.from; k < columns.to; ++k) {
+      double value = hewn_part_load(x->data, plane + r * width + k, x->dtype);
+      if ((r == rows.from && k == columns.from) || value > best)
+        best = value;
+    }
+  return best;
+}
+
+/// A row of cells of a plane of float32s. `line` has room for a line of the plane: the maxima down each column of it, which cells share.
+/// NaN counts where it comes first in a cell, as in `maximum`.
+static void rowOfFloats(const float *plane, int64_t width, range rows, const range *across, int64_t cells, float *line,
+                        float *to) {
+  int64_t first = across[0].from, last = across[cells - 1].to;
+  for (int64_t k = first; k < last; ++k)
+    line[k] = -INFINITY;
+  for (int64_t r = rows.from; r < rows.to; ++r) {
+    const float *from = plane + r * width;
+    for (int64_t k = first; k < last; ++k)
+      line[k] = from[k] > line[k] ? from[k] : line[k];
+  }
+  for (int64_t j = 0; j < cells; ++j) {
+    int64_t left = across[j].from, right = across[j].to;
+    if (rows.from >= rows.to || left >= right) {
+      to[j] = 0; // Of a cell that is empty.
+      continue;
+    }
+    float corner = plane[rows.from * width + left], best = line[left];
+    for (int64_t k = left + 1; k < right; ++k)
+      best = line[k] > best ? line[k] : best;
+    to[j] = corner != corner ? corner : best;
+  }
+}
+
 int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t num_inputs,
                              const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                              const int64_t *params) {
@@ -28,36 +77,36 @@ int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t nu
   hewn_part_tensor *y = &outputs[0];
   int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3], at = 0;
   double scale = hewn_part_float(params[0]);
+  int isFloat = x->dtype == HEWN_PART_FLOAT;
+  int64_t cells = y->dims[2] + y->dims[3];
+  range *down = hewn_rt_alloc(context, hewn_size_mul(cells, (int64_t)sizeof(range)), 64), *across = down + y->dims[2];
+  float *line = hewn_rt_alloc(context, hewn_size_mul(width, (int64_t)sizeof(float)), 64);
+  if (!down || !line)
+    return hewn_rt_code(context);
   for (int64_t n = 0; n < rois->dims[0]; ++n) {
     int64_t box[5];
     box[0] = roundHalfAway(hewn_part_load(rois->data, n * 5, rois->dtype));
     for (int k = 1; k < 5; ++k)
       box[k] = roundHalfAway(hewn_part_load(rois->data, n * 5 + k, rois->dtype) * scale);
-    if (box[0] < 0 || box[0] >= x->dims[0])
+    if (box[0] < 0 || box[0] >= x->dims[0]) {
+      hewn_rt_free(context, down);
+      hewn_rt_free(context, line);
       return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "batch index {a} is outside of [0, {b})", box[0],
                           x->dims[0]);
-    int64_t boxWidth = box[3] - box[1] + 1, boxHeight = box[4] - box[2] + 1;
-    if (boxWidth < 1)
-      boxWidth = 1;
-    if (boxHeight < 1)
-      boxHeight = 1;
+    }
+    rangesOf(across, y->dims[3], box[3] - box[1] + 1, box[1], width);
+    rangesOf(down, y->dims[2], box[4] - box[2] + 1, box[2], height);
     for (int64_t c = 0; c < channels; ++c) {
       int64_t plane = (box[0] * channels + c) * height * width;
-      for (int64_t i = 0; i < y->dims[2]; ++i)
-        for (int64_t j = 0; j < y->dims[3]; ++j, ++at) {
-          int64_t top, bottom, left, right;
-          cellRange(i, y->dims[2], boxHeight, box[2], height, &top, &bottom);
-          cellRange(j, y->dims[3], boxWidth, box[1], width, &left, &right);
-          double best = 0; // Of a cell that is empty.
-          for (int64_t r = top; r < bottom; ++r)
-            for (int64_t k = left; k < right; ++k) {
-              double value = hewn_part_load(x->data, plane + r * width + k, x->dtype);
-              if ((r == top && k == left) || value > best)
-                best = value;
-            }
-          hewn_part_store(y->data, at, y->dtype, best);
-        }
+      for (int64_t i = 0; i < y->dims[2]; ++i, at += y->dims[3]) {
+        if (isFloat)
+          rowOfFloats((const float *)x->data + plane, width, down[i], across, y->dims[3], line, (float *)y->data + at);
+        for (int64_t j = 0; j < y->dims[3] && !isFloat; ++j)
+          hewn_part_store(y->data, at + j, y->dtype, maximum(x, plane, down[i], across[j], width));
+      }
     }
   }
+  hewn_rt_free(context, down);
+  hewn_rt_free(context, line);
   return HEWN_OK;
 }

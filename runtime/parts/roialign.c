@@ -67,14 +67,44 @@ static double meanOfFloats(const float *plane, int64_t width, const place *rows,
   return count < 1 ? 0 : sum / (float)count;
 }
 
+/// The same for the largest of the samples' neighbours, weighed.
+static double maxOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
+                          int64_t columnCount) {
+  float result = 0;
+  int first = 1;
+  for (int64_t i = 0; i < rowCount; ++i) {
+    const place *y = &rows[i];
+    const float *low = plane + y->low * width, *high = plane + y->high * width;
+    for (int64_t j = 0; j < columnCount; ++j) {
+      const place *c = &columns[j];
+      int nowhere = isNowhere(y) || isNowhere(c); // what is at 0 may be infinite
+      float corners[4] = {0, 0, 0, 0};
+      if (!nowhere) {
+        corners[0] = y->narrowLow * c->narrowLow * low[c->low];
+        corners[1] = y->narrowLow * c->narrowHigh * low[c->high];
+        corners[2] = y->narrowHigh * c->narrowLow * high[c->low];
+        corners[3] = y->narrowHigh * c->narrowHigh * high[c->high];
+      }
+      result = first ? corners[0] : result;
+      first = 0;
+      for (int k = 0; k < 4; ++k)
+        result = corners[k] > result ? corners[k] : result;
+    }
+  }
+  return result;
+}
+
 /// A bin of a plane whose lines of `width` elements begin at `offset`: the mean of its samples, or the largest of their neighbours,
 /// weighed.
 static double sampleBin(const hewn_part_tensor *x, int64_t offset, int64_t width, const place *rows, int64_t rowCount,
                         const place *columns, int64_t columnCount, int takesMax) {
   double result = 0;
   int first = 1;
-  if (x->dtype == HEWN_PART_FLOAT && !takesMax)
-    return meanOfFloats((const float *)x->data + offset, width, rows, rowCount, columns, columnCount);
+  if (x->dtype == HEWN_PART_FLOAT) {
+    const float *plane = (const float *)x->data + offset;
+    return takesMax ? maxOfFloats(plane, width, rows, rowCount, columns, columnCount)
+                    : meanOfFloats(plane, width, rows, rowCount, columns, columnCount);
+  }
   for (int64_t i = 0; i < rowCount; ++i) {
     const place *y = &rows[i];
     int64_t low = offset + y->low * width, high = offset + y->high * width;

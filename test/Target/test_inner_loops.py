@@ -118,7 +118,7 @@ def assemble(proto, folder, machine, *flags):
 def test_nothing_is_spilled(name, machine, tmp_path):
     """No innermost loop of a whole model puts a vector register on the stack."""
     bodies = loops(assemble(MODELS[name](), tmp_path, machine))
-    assert len(bodies) >= 4
+    assert len(bodies) >= 3
     assert not [line for body in bodies for line in body if re.search(r"[xyz]mm\d+.*, -?\d*\(%rsp\)$", line)]
 
 

@@ -5,6 +5,8 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Move/MoveOps.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 
 namespace hewn::graph {
@@ -350,6 +352,14 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
 /// that.
 static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent, bool once) {
   Index zero = e.constant(0), one = e.constant(1), last = e.sub(extent, one);
+  Value isBelow = e.compare(arith::CmpIPredicate::slt, index, zero),
+        isInside = e.compare(arith::CmpIPredicate::slt, index, extent);
+  if (getConstantIntValue(isBelow) == 0 && getConstantIntValue(isInside) == 1)
+    return index;
+  if (mode == "wrap" && once) {
+    Index turned = e.select(isBelow, e.add(index, extent), e.select(isInside, index, e.sub(index, extent)));
+    return e.max(zero, e.min(turned, last)); // as it is: what looks at accesses knows no choices
+  }
   if (mode == "wrap")
     return e.mod(index, e.max(extent, one));
   if (mode == "reflect" && !once) {

@@ -72,40 +72,57 @@ void splitMaskedAccesses(Module &module, unsigned vectorBytes) {
     splitMaskedAccess(call, std::max<unsigned>(vectorBytes / bytes, 1), bytes);
 }
 
-/// The lane of a constant mask that is alone wanted; nullopt where there are none, several, or lanes that are not known.
-static std::optional<unsigned> singleLane(Value *mask) {
+namespace {
+/// Neighbouring lanes.
+struct Run {
+  unsigned first = 0, count = 0;
+};
+} // namespace
+
+/// The lanes that a constant mask wants, where they are neighbours; nullopt where there are none, others, or lanes that are not known.
+static std::optional<Run> wantedRun(Value *mask) {
   auto *constant = dyn_cast<Constant>(mask);
   auto *type = dyn_cast<FixedVectorType>(mask->getType());
   if (!constant || !type)
     return std::nullopt;
-  std::optional<unsigned> single;
+  Run run;
   for (unsigned lane = 0; lane < type->getNumElements(); ++lane) {
     Constant *element = constant->getAggregateElement(lane);
     if (!element || !isa<ConstantInt>(element))
       return std::nullopt;
     if (element->isNullValue())
       continue;
-    if (single)
+    if (run.count && run.first + run.count != lane)
       return std::nullopt;
-    single = lane;
+    run.first = run.count ? run.first : lane;
+    ++run.count;
   }
-  return single;
+  return run.count ? std::optional(run) : std::nullopt;
 }
 
-void storeSingleLanes(Module &module) {
-  SmallVector<std::pair<IntrinsicInst *, unsigned>> found;
+void storeFewLanes(Module &module) {
+  constexpr unsigned mostParts = 2;
+  SmallVector<std::pair<IntrinsicInst *, Run>> found;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
       if (auto *call = dyn_cast<IntrinsicInst>(&instruction); call && call->getIntrinsicID() == Intrinsic::masked_store)
-        if (std::optional<unsigned> lane = singleLane(call->getArgOperand(2)))
-          found.push_back({call, *lane});
-  for (auto [call, lane] : found) {
+        if (std::optional<Run> run = wantedRun(call->getArgOperand(2)))
+          if (unsigned(popcount(run->count)) <= mostParts)
+            found.push_back({call, *run});
+  for (auto [call, run] : found) {
     IRBuilder<> b(call);
-    Value *element = b.CreateExtractElement(call->getArgOperand(0), lane);
-    uint64_t offset = uint64_t(lane) * module.getDataLayout().getTypeStoreSize(element->getType());
-    Value *at = b.CreatePtrAdd(call->getArgOperand(1), b.getInt64(offset));
-    Align align = commonAlignment(call->getParamAlign(1).valueOrOne(), offset);
-    b.CreateAlignedStore(element, at, align)->copyMetadata(*call);
+    Value *vector = call->getArgOperand(0);
+    uint64_t bytes = module.getDataLayout().getTypeStoreSize(cast<VectorType>(vector->getType())->getElementType());
+    for (unsigned from = run.first, left = run.count; left > 0;) {
+      unsigned count = bit_floor(left);
+      Value *part = count == 1 ? b.CreateExtractElement(vector, from)
+                               : b.CreateShuffleVector(vector, to_vector<16>(seq<int>(from, from + count)));
+      uint64_t offset = from * bytes;
+      Value *at = b.CreatePtrAdd(call->getArgOperand(1), b.getInt64(offset));
+      b.CreateAlignedStore(part, at, commonAlignment(call->getParamAlign(1).valueOrOne(), offset))->copyMetadata(*call);
+      from += count;
+      left -= count;
+    }
     call->eraseFromParent();
   }
 }

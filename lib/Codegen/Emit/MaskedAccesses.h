@@ -16,11 +16,13 @@ namespace hewn::codegen {
 /// parts that are divided here such masks are constants of 0, which no load is left for.
 void splitMaskedAccesses(llvm::Module &module, unsigned vectorBytes);
 
-/// Makes masked stores whose mask is a constant of one lane stores of that element. Some code generators of LLVM 22 do so themselves, and
-/// wrongly where the stored vector is a truncated one and the machine has a store that truncates: the element is stored as wide as it
-/// was before, over its neighbours and past the end of a buffer (https://github.com/llvm/llvm-project/issues/179489). For the end of the
-/// optimizer, which finds out that masks are constant.
-void storeSingleLanes(llvm::Module &module);
+/// Makes masked stores whose mask is a constant of neighbouring lanes stores of one, two, four, ... elements, where one or two of these are
+/// enough: an instruction that takes a mask from a vector is a program of many steps on some processors, and one with a mask register
+/// crosses the cache line that its other lanes reach. A single lane must not stay: some code generators of LLVM 22 make a store of one
+/// element of it themselves, and wrongly where the stored vector is a truncated one and the machine has a store that truncates: the
+/// element is stored as wide as it was before, over its neighbours and past the end of a buffer
+/// (https://github.com/llvm/llvm-project/issues/179489). For the end of the optimizer, which finds out that masks are constant.
+void storeFewLanes(llvm::Module &module);
 
 } // namespace hewn::codegen
 

@@ -141,7 +141,7 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
   splitMaskedAccesses(module, spec.vectorBytes);
   if (options.optimize)
     optimizeModule(module, **machine);
-  storeSingleLanes(module);
+  storeFewLanes(module);
   if (options.form == CodeForm::LLVM) {
     std::string text;
     raw_string_ostream os(text);

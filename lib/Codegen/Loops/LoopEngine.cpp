@@ -58,6 +58,24 @@ void vectorLoop(KernelElements &e, Index from, Index whole, Index to, llvm::func
   e.forget();
 }
 
+void vectorsLoop(KernelElements &e, const DimExpr &extent, int64_t most,
+                 llvm::function_ref<void(ArrayRef<Index>)> body) {
+  auto single = [&](Index one) { body(one); };
+  int64_t vectors = extent.constant().value_or(most * e.lanes) / e.lanes;
+  int64_t count = most > 0 && vectors > 0 ? vectors / llvm::divideCeil(vectors, most) : 1;
+  if (count < 2)
+    return vectorLoop(e, extent, single);
+  Index step = e.constant(count * e.lanes), length = e.expression(extent), lanes = e.constant(e.lanes);
+  Index together = e.mul(e.floorDiv(length, step), step);
+  e.forEach(e.constant(0), together, count * e.lanes, [&](Index first) {
+    SmallVector<Index> neighbours;
+    for (int64_t v = 0; v < count; ++v)
+      neighbours.push_back(e.add({first.base, 1}, e.constant(v * e.lanes)));
+    body(neighbours);
+  });
+  vectorLoop(e, together, e.mul(e.floorDiv(length, lanes), lanes), length, single);
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Aligned: elementwise chains
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -418,14 +436,24 @@ void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op
   Dims outer = llvm::map_to_vector<8>(outerDims, [&](int64_t d) { return dims[d]; });
   KernelElements e(b, k.loc(), lane < 0 ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
   SmallVector<Index> at(dims.size(), e.constant(0));
-  auto sweep = [&] {
+  // Some vectors of neighbours together, so that lines of the cache are used whole.
+  auto sweep = [&](ArrayRef<Index> neighbours) {
     Index length = e.expression(dims[dim]);
-    e.loopNest({dims[dim]}, op.initial(b, k.loc(), e.lanes), 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+    SmallVector<Value> one = op.initial(b, k.loc(), e.lanes), all;
+    for (size_t v = 0; v < neighbours.size(); ++v)
+      llvm::append_range(all, one);
+    e.loopNest({dims[dim]}, all, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+      SmallVector<Value> next;
       at[dim] = op.runsBackward() ? e.sub(e.sub(length, e.constant(1)), inner[0]) : inner[0];
-      SmallVector<Value> state(carried);
-      Value element = e.read(operand, at), out = op.step(b, k.loc(), state, e.lanes ? e.broadcast(element) : element);
-      e.write(k.outputs[0], at, out);
-      return state;
+      for (auto [v, index] : llvm::enumerate(neighbours)) {
+        if (lane >= 0)
+          at[lane] = index;
+        SmallVector<Value> state(carried.slice(v * one.size(), one.size()));
+        Value element = e.read(operand, at), out = op.step(b, k.loc(), state, e.lanes ? e.broadcast(element) : element);
+        e.write(k.outputs[0], at, out);
+        llvm::append_range(next, state);
+      }
+      return next;
     });
   };
   DimExpr work = vectorWork(graph::numElements(dims), std::max<int64_t>(e.lanes, 1), 8);
@@ -433,11 +461,8 @@ void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op
     for (auto [d, index] : llvm::zip(outerDims, indices))
       at[d] = index;
     if (lane < 0)
-      return sweep();
-    vectorLoop(e, dims[lane], [&](Index inner) {
-      at[lane] = inner;
-      sweep();
-    });
+      return sweep({e.constant(0)});
+    vectorsLoop(e, dims[lane], 8, sweep);
   });
 }
 

@@ -21,6 +21,11 @@ plan::LoopsAttr chooseLoops(KernelFunction &k);
 /// form.
 llvm::LogicalResult emitLoops(KernelFunction &k, mlir::OpBuilder &b, plan::LoopsAttr schedule);
 
+/// Calls `body` for as many neighbouring vectors of indices as are equal parts of [0, extent), `most` at a time, then for what is left, one at
+/// a time, the last one masked by `elements`' mask.
+void vectorsLoop(KernelElements &elements, const graph::DimExpr &extent, int64_t most,
+                 llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
+
 /// Calls `body` for the vector of indices at each step of [0, extent): whole vectors, then one masked by `elements`'
 /// mask.
 void vectorLoop(KernelElements &elements, const graph::DimExpr &extent, llvm::function_ref<void(graph::Index)> body);

@@ -38,6 +38,63 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
   return pass;
 }
 
+/// Whether the buffer's elements along `inner` and, outside of it, `outer` are those of one dim: neighbours everywhere, or the same. Its
+/// dims are the last ones of the space.
+static bool joins(const Buffer &buffer, const Dims &space, int64_t outer, int64_t inner) {
+  int64_t ahead = int64_t(space.size()) - int64_t(buffer.dims.size());
+  auto isThere = [&](int64_t d) { return d >= ahead && !buffer.dims[d - ahead].is(1); };
+  auto strideOf = [&](int64_t d) { return isThere(d) ? buffer.strides[d - ahead] : DimExpr(0); };
+  return ahead >= 0 && buffer.blockDim < 0 && (!isThere(inner) || buffer.dims[inner - ahead] == space[inner]) &&
+         strideOf(outer) == strideOf(inner) * space[inner];
+}
+
+static bool isMove(Operation &op) { return isa<graph::MoveOpInterface>(op); }
+
+/// RowProgram::joined.
+static SmallVector<int64_t> joinedDims(KernelFunction &k, const RowProgram &rows) {
+  auto readsAtOwnIndex = [](Operation &op) {
+    auto reduce = dyn_cast<ReduceOpInterface>(op);
+    auto constant = dyn_cast<graph::ConstantOp>(op);
+    bool single = constant && graph::numElements(graph::getDims(op.getResult(0))).is(1);
+    return single || isa<graph::ElementwiseOpInterface>(op) || (reduce && !reduce.usesPosition());
+  };
+  auto joinsAll = [&](int64_t outer, int64_t inner) {
+    auto joinsThese = [&](const Buffer &buffer) { return joins(buffer, rows.space, outer, inner); };
+    return llvm::all_of(k.kernel.getBody().getArguments(),
+                        [&](Value input) { return joinsThese(k.inputs.find(input)->second); }) &&
+           llvm::all_of(llvm::zip(rows.places, k.outputs), [&](auto pair) {
+             auto &[place, output] = pair;
+             return !place.wholeSpace || joinsThese(output);
+           });
+  };
+  SmallVector<int64_t> joined;
+  if (llvm::all_of(k.kernel.getBody().front().without_terminator(), readsAtOwnIndex))
+    for (int64_t d : llvm::reverse(rows.order)) {
+      if (rows.space[d].is(1))
+        continue;
+      if (!llvm::is_contained(rows.reduced, d) || (!joined.empty() && !joinsAll(d, joined.front())))
+        break;
+      joined.insert(joined.begin(), d);
+    }
+  return joined.size() > 1 ? joined : SmallVector<int64_t>();
+}
+
+/// Whether short rows, of `width` elements, are walked faster than they are written down for each element: a row is one run of at least a
+/// vector's elements, or what lies beside it is of other rows, and not few. Not windows of something else.
+static bool walksShortRows(KernelFunction &k, const RowProgram &rows, int64_t width) {
+  constexpr int64_t fewTrips = 8;
+  SmallVector<int64_t> order = rows.order;
+  llvm::erase_if(order, [&](int64_t d) { return rows.space[d].is(1); });
+  int64_t lanes = vectorLanes(k.kernel);
+  bool reducesLast = !order.empty() && llvm::is_contained(rows.reduced, order.back());
+  size_t dims = llvm::count_if(order, [&](int64_t d) { return llvm::is_contained(rows.reduced, d); });
+  bool oneRun = reducesLast && width >= lanes && (dims == 1 || rows.joined.size() == dims);
+  bool manyBeside = !order.empty() && !reducesLast && width >= fewTrips &&
+                    rows.space[order.back()].constant().value_or(0) >= 2 * lanes;
+  return (oneRun || manyBeside) && !plan::gridOf(k.kernel) &&
+         llvm::none_of(k.kernel.getBody().front().without_terminator(), isMove);
+}
+
 Found<RowProgram> planRows(KernelFunction &k) {
   RowProgram rows;
   llvm::DenseMap<Value, unsigned> pass = passOf(k.kernel);
@@ -76,12 +133,13 @@ Found<RowProgram> planRows(KernelFunction &k) {
     writesRows |= place->wholeSpace;
     rows.places.push_back(std::move(*place));
   }
+  rows.joined = joinedDims(k, rows);
   // A small window per element, as pooling has, is straight code in a nest over the result.
   DimExpr width(1);
   for (int64_t d : rows.reduced)
     width = width * rows.space[d];
   if (!writesRows && rows.passes.size() == 1 && width.constant() && *width.constant() <= 64 &&
-      keptElements.constant().value_or(1024) >= 64)
+      keptElements.constant().value_or(1024) >= 64 && !walksShortRows(k, rows, *width.constant()))
     return Verdict::no("a short window of each element is straight code in a nest over the result");
   return rows;
 }
@@ -106,10 +164,15 @@ public:
     if (lane < 0)
       lane = rows.order.empty() ? -1 : rows.order.back();
     horizontal = llvm::is_contained(rows.reduced, lane);
+    laneExtent = lane < 0 ? DimExpr(1) : rows.space[lane];
+    for (int64_t d : ArrayRef(rows.joined).drop_back(rows.joined.empty() ? 0 : 1)) {
+      laneExtent = laneExtent * rows.space[d];
+      at[d] = e.constant(0);
+    }
     Dims outer;
     SmallVector<int64_t> outerDims;
     for (int64_t d : rows.order) {
-      if (d == lane)
+      if (d == lane || llvm::is_contained(rows.joined, d))
         continue;
       if (llvm::is_contained(rows.reduced, d)) {
         innerDims.push_back(d);
@@ -127,10 +190,7 @@ public:
       if (horizontal)
         row();
       else
-        vectorLoop(e, rows.space[lane], [&](Index lanesOfRows) {
-          at[lane] = lanesOfRows;
-          row();
-        });
+        neighbouringRows();
     });
   }
 
@@ -141,6 +201,8 @@ private:
   KernelElements e;
   SmallVector<Index> at;
   int64_t lane = -1;
+  /// Steps along the lanes' dim: all joined ones', where they are.
+  DimExpr laneExtent = DimExpr(1);
   bool horizontal = false;
   SmallVector<int64_t> innerDims; // reduced dims other than the lanes'
   /// A value kept in a row of `room` from pass `pass` on.
@@ -150,11 +212,42 @@ private:
     Buffer room;
   };
   std::optional<Spill> spilled;
+  /// Where each lane is a row: the indices along the lanes' dim of the vectors that are walked together, and of each of them the reductions'
+  /// results so far.
+  SmallVector<Index> vectorsOfRows;
+  SmallVector<SmallVector<std::pair<Value, Value>>> finished;
 
   Location loc() { return k.loc(); }
 
-  /// All passes for the row (or vector of rows) at `at`.
+  /// Where each lane is a row: several vectors of rows at a time, so that whole cache lines are read of what lies apart, and merges of
+  /// unlike rows hide each other's latency; not for code that is long.
+  void neighbouringRows() {
+    constexpr int64_t mostOps = 64;
+    plan::TargetAttr target = plan::targetOf(k.kernel);
+    int64_t ops = llvm::range_size(k.kernel.getBody().front());
+    int64_t most = std::min<int64_t>(mostOps / ops, target ? target.getVectorRegisters() / 2 : 4);
+    vectorsLoop(e, laneExtent, most, [&](ArrayRef<Index> vectors) {
+      vectorsOfRows.assign(vectors.begin(), vectors.end());
+      row();
+    });
+  }
+
+  /// `body` at each vector of rows, where what is finished of it is known.
+  void overVectors(llvm::function_ref<void(size_t)> body) {
+    if (horizontal)
+      return body(0);
+    for (auto [v, index] : llvm::enumerate(vectorsOfRows)) {
+      at[lane] = index;
+      if (vectorsOfRows.size() > 1)
+        for (auto [value, element] : finished[v])
+          e.bind(value, element);
+      body(v);
+    }
+  }
+
+  /// All passes for the row (or vectors of rows) at `at`.
   void row() {
+    finished.assign(std::max<size_t>(vectorsOfRows.size(), 1), {});
     if (spilled)
       e.unbindBuffer(spilled->value);
     for (auto [number, reductions] : llvm::enumerate(rows.passes)) {
@@ -163,10 +256,10 @@ private:
       if (spillsHere)
         e.bindBuffer(spilled->value, spilled->room);
     }
-    writeRowResults(k, e, rows, at);
+    overVectors([&](size_t) { writeRowResults(k, e, rows, at); });
     SmallVector<unsigned> along = resultsAlongRow(rows);
     if (!along.empty())
-      overRow([&] { writeElements(k, e, along, at); });
+      overRow([&] { overVectors([&](size_t) { writeElements(k, e, along, at); }); });
     unbindFinished(e, rows);
   }
 
@@ -178,7 +271,7 @@ private:
       return extents;
     Dims inside(llvm::drop_begin(extents));
     if (horizontal)
-      inside.push_back(rows.space[lane]);
+      inside.push_back(laneExtent);
     if (DimExpr count = graph::numElements(inside); !count.constant())
       extents[0] = DimExpr::min(extents[0], extents[0] * count);
     return extents;
@@ -190,7 +283,7 @@ private:
       for (auto [d, index] : llvm::zip(innerDims, indices))
         at[d] = index;
       if (horizontal)
-        vectorLoop(e, rows.space[lane], [&](Index inner) {
+        vectorLoop(e, laneExtent, [&](Index inner) {
           at[lane] = inner;
           body();
         });
@@ -235,7 +328,7 @@ private:
 
   /// The states of the whole row along the lane dim.
   SmallVector<Value> sweep(ArrayRef<ReduceOpInterface> reductions, ValueRange initial, const Spill *spill) {
-    const DimExpr extent = rows.space[lane];
+    const DimExpr extent = laneExtent;
     // Four chains hide the latency of the merge; short rows are not worth them.
     int64_t unroll = extent.constant().value_or(1 << 20) >= 8 * e.lanes ? 4 : 1;
     DimExpr wide = extent.floorDiv(unroll * e.lanes) * DimExpr(unroll * e.lanes);
@@ -298,14 +391,29 @@ private:
 
   void pass(ArrayRef<ReduceOpInterface> reductions, const Spill *spill) {
     Index savedLane = at[lane];
+    SmallVector<Value> one = rowIdentities(e, reductions), all;
+    for (size_t v = 0; v < finished.size(); ++v)
+      llvm::append_range(all, one);
     SmallVector<Value> states =
-        e.loopNest(innerExtents(), rowIdentities(e, reductions), 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+        e.loopNest(innerExtents(), all, 1, [&](ArrayRef<Index> indices, ValueRange carried) -> SmallVector<Value> {
           for (auto [d, index] : llvm::zip(innerDims, indices))
             at[d] = index;
-          return horizontal ? sweep(reductions, carried, spill) : step(reductions, carried, {}, spill);
+          if (horizontal)
+            return sweep(reductions, carried, spill);
+          SmallVector<Value> next;
+          overVectors([&](size_t v) {
+            llvm::append_range(next, step(reductions, carried.slice(v * one.size(), one.size()), {}, spill));
+          });
+          return next;
         });
     at[lane] = savedLane;
-    bindFinished(e, rows, reductions, horizontal ? acrossLanes(reductions, states) : states);
+    if (horizontal)
+      return bindFinished(e, rows, reductions, acrossLanes(reductions, states));
+    overVectors([&](size_t v) {
+      bindFinished(e, rows, reductions, ArrayRef(states).slice(v * one.size(), one.size()));
+      for (ReduceOpInterface reduce : reductions)
+        finished[v].push_back({reduce->getResult(0), e.read(reduce->getResult(0), at)});
+    });
   }
 
   /// Whether `to` is computed from `from`, other than through `through`.

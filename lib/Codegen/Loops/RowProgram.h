@@ -18,6 +18,9 @@ struct RowProgram {
   graph::Dims space;                  // the dims of the reduced operands
   llvm::SmallVector<int64_t> reduced; // which of them are reduced
   llvm::SmallVector<int64_t> order;   // memory order of the space
+  /// Innermost dims, all of them reduced, that lie one after the other in all that is read and written, so that they are walked as one
+  /// long dim: from the outermost on, two or more, or none.
+  llvm::SmallVector<int64_t> joined;
   /// Reductions by pass.
   llvm::SmallVector<llvm::SmallVector<graph::ReduceOpInterface>> passes;
   /// Of each result of the kernel.

@@ -20,6 +20,10 @@ def QuantizeByReciprocalPass : Pass<"hewn-quantize-by-reciprocal", "::mlir::func
   let summary = "Quantize by products where these give the integers that the division gives";
 }
 
+def ReduceDotsPass : Pass<"hewn-reduce-dots", "::mlir::func::FuncOp"> {
+  let summary = "Make reductions of products of a matrix and a vector whose lines run along the sum";
+}
+
 def FormGroupsPass : Pass<"hewn-form-groups", "::mlir::func::FuncOp"> {
   let summary = "Wrap the ops of each group into a graph.group";
 }

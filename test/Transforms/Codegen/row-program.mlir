@@ -42,14 +42,45 @@ plan.kernel @tail(%x: tensor<4x515xf32>) -> tensor<4x1xf32> attributes {symbols 
   graph.yield %0 : tensor<4x1xf32>
 }
 
-// Where the reduced dim is not the innermost, each lane is a row of its own, and lanes never meet.
+// Where the reduced dim is not the innermost, each lane is a row of its own, and lanes never meet; as many vectors of rows as half of the
+// registers hold are walked together.
 // CHECK-LABEL: func.func @vertical(
-// CHECK: scf.for {{.*}} iter_args(%{{.*}}) -> (vector<8xf32>) {
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK-NOT: vector.shuffle
-// CHECK: vector.store
+// CHECK-COUNT-8: vector.store
 plan.kernel @vertical(%x: tensor<512x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
   %0 = graph.reduce_sum %x {dims = array<i64: 0>} : (tensor<512x64xf32>) -> tensor<1x64xf32>
   graph.yield %0 : tensor<1x64xf32>
+}
+
+// Those that are left over are walked one by one, the last under a mask.
+// CHECK-LABEL: func.func @left_over(
+// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}) -> (vector<8xf32>) {
+// CHECK: vector.maskedload
+// CHECK: vector.maskedstore
+plan.kernel @left_over(%x: tensor<512x20xf32>) -> tensor<1x20xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 0>} : (tensor<512x20xf32>) -> tensor<1x20xf32>
+  graph.yield %0 : tensor<1x20xf32>
+}
+
+// Dims that lie one after the other are walked as one: 3 x 40 elements have a loop of whole vectors, and no loop outside of it.
+// CHECK-LABEL: func.func @joined(
+// CHECK-DAG: %[[WHOLE:.*]] = arith.constant 96 : index
+// CHECK: scf.for
+// CHECK-NEXT: scf.for {{.*}} to %[[WHOLE]] {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+plan.kernel @joined(%x: tensor<70x3x40xf32>) -> tensor<70x1x1xf32> attributes {symbols = []} {
+  %0 = graph.reduce_sum %x {dims = array<i64: 1, 2>} : (tensor<70x3x40xf32>) -> tensor<70x1x1xf32>
+  graph.yield %0 : tensor<70x1x1xf32>
+}
+
+// Not where something that is read lies otherwise.
+// CHECK-LABEL: func.func @apart(
+// CHECK: scf.for {{.*}} to %[[THREE:[^ ]*]] step {{.*}} iter_args
+plan.kernel @apart(%x: tensor<70x3x40xf32>, %w: tensor<40xf32>) -> tensor<70x1x1xf32> attributes {symbols = []} {
+  %0 = graph.mul %x, %w : (tensor<70x3x40xf32>, tensor<40xf32>) -> tensor<70x3x40xf32>
+  %1 = graph.reduce_sum %0 {dims = array<i64: 1, 2>} : (tensor<70x3x40xf32>) -> tensor<70x1x1xf32>
+  graph.yield %1 : tensor<70x1x1xf32>
 }
 
 // Two reductions of one operand share a pass.

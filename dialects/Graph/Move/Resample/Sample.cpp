@@ -4,6 +4,8 @@
 #include "dialects/Graph/Move/Resample/Positions.h"
 #include "dialects/Graph/Move/Resample/SampleOps.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 
 namespace hewn::graph {
@@ -99,9 +101,11 @@ static SampleTap padTap(ElementBuilder &e, StringRef padding, bool align, Index 
   if (padding == "zeros")
     return {index, weight, e.inBounds(index, extent)};
   if (padding == "reflection") {
+    constexpr int64_t fewOutside = 3; // taps of a position that was folded stand outside by less
     Index one = e.constant(1), last = e.sub(extent, one);
     Index span = e.max(align ? last : extent, one), period = e.add(span, span);
-    Index phase = e.mod(index, period);
+    bool once = getConstantIntValue(extent.base).value_or(0) >= fewOutside;
+    Index phase = once ? e.max(index, e.sub(e.constant(align ? 0 : -1), index)) : e.mod(index, period);
     index = e.min(phase, e.sub(align ? period : e.sub(period, one), phase));
   }
   return {clampIndex(e, index, extent), weight, {}};

@@ -211,6 +211,17 @@ Composed GroupNormOp::compose(OpBuilder &b) {
   return finish(c, c.op<AddOp>({y, alongChannels(c, getBias(), type, dims.size())}), getX());
 }
 
+/// base^exponent for a base of 0 or more: by roots where the exponent is a quarter, a half or three of them, as models have it.
+static Value powerOf(Composer &c, Value base, double exponent) {
+  if (exponent != 0.25 && exponent != 0.5 && exponent != 0.75)
+    return c.op<PowOp>({base, c.scalarLike(base, exponent)});
+  Value half = c.op<SqrtOp>({base});
+  if (exponent == 0.5)
+    return half;
+  Value quarter = c.op<SqrtOp>({half});
+  return exponent == 0.25 ? quarter : c.op<MulOp>({half, quarter});
+}
+
 /// A window over channels of an unknown number is as long as it is written: a run must come to an end.
 constexpr int64_t kMaxUnknownChannels = 4096;
 
@@ -244,7 +255,7 @@ Composed LRNOp::compose(OpBuilder &b) {
   auto scalar = [&](double value) { return c.scalarLike(x, value); };
   Value scaled = c.op<MulOp>({sum, scalar(getAlpha().convertToDouble() / double(getSize()))});
   Value base = c.op<AddOp>({scaled, scalar(getBias().convertToDouble())});
-  return finish(c, c.op<DivOp>({x, c.op<PowOp>({base, scalar(getBeta().convertToDouble())})}), getX());
+  return finish(c, c.op<DivOp>({x, powerOf(c, base, getBeta().convertToDouble())}), getX());
 }
 
 } // namespace hewn::graph

@@ -83,8 +83,8 @@ Sums chainsOfSums(const ContractKernel &c, ArrayRef<DimExpr> counts, int64_t ste
 // What a step loads
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// What a step of the innermost loop asks for of the next panel: `step` elements behind the step before, from `first` behind the
-/// tile's own first column on.
+/// What a step of the innermost loop asks for of the next panel, or of the next tile's rows: `step` elements behind the step before, from
+/// `first` behind the tile's own first column, or row, on.
 struct Ahead {
   Index first;
   int64_t step;
@@ -123,6 +123,29 @@ std::optional<Ahead> fetchAhead(const ContractKernel &c, ArrayRef<Index> at, Arr
   Index next = e.mul(e.sub(e.constant(1), isLast), e.constant(panel));
   return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step, step * bytes,
                plan::costsOf(c.k.kernel).getCacheLineBytes()};
+}
+
+/// Rows that are read once, from beyond the cache, come one tile ahead: a tile of many short rows asks for all of its lines within a few
+/// steps, and then waits for them. They lie behind each other, so that a step may ask for any part of the next tile.
+std::optional<Ahead> fetchRowsAhead(const ContractKernel &c, ArrayRef<DimExpr> counts) {
+  const ContractForm &form = c.form;
+  auto none = [&](StringRef why) {
+    LDBG() << c.k.kernel.getName() << ": rows are not fetched ahead: " << why;
+    return std::nullopt;
+  };
+  if (!form.tiled || !form.clips.empty() || counts.size() != 1 || form.roles.columnInLeft)
+    return none("they are parts of windows");
+  plan::TargetAttr target = plan::targetOf(c.k.kernel);
+  Value left = form.op->getOperand(0);
+  std::optional<int64_t> elements = graph::numElements(graph::getDims(left)).constant(), depth = counts[0].constant(),
+                         width = c.columns.constant();
+  if (!elements || !depth || !width || !target || !isa<BlockArgument>(left))
+    return none("how many there are is known only when run");
+  int64_t m = c.tileRows(), bytes = graph::elementBytes(left);
+  if (*width > c.tileColumns() || *elements * bytes <= target.getL2Bytes() || m < 2 ||
+      ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled) != DimExpr(*depth))
+    return none("they are read again, a cache has them, or they lie apart");
+  return Ahead{c.e.constant(m * *depth), m, m * bytes, plan::costsOf(c.k.kernel).getCacheLineBytes()};
 }
 
 /// How many steps of the innermost loop have their factors in one register, from which products take them lane by lane; 1: each is
@@ -183,7 +206,7 @@ private:
   Value load(Value memref, Index position, int64_t j, bool mayPass);
   /// Where the factors of a step are in both operands.
   std::pair<Index, Index> offsetsAt(ArrayRef<Index> indices);
-  void fetchNextPanel(ArrayRef<Index> indices, int64_t step);
+  void fetchNext(const std::optional<Ahead> &what, Value memref, ArrayRef<Index> indices, int64_t step);
 
   const ContractKernel &c;
   KernelElements &e;
@@ -197,7 +220,7 @@ private:
   SmallVector<Index> distance;
   SmallVector<SumLoop> loops;
   Dims counts;
-  std::optional<Ahead> ahead;
+  std::optional<Ahead> ahead, rowsAhead;
   int64_t steps;
   Index channelStride;
 };
@@ -230,6 +253,7 @@ InnerLoops::InnerLoops(const ContractKernel &c, const Tile &tile, ArrayRef<Index
   }
   counts = llvm::map_to_vector<4>(loops, [](const SumLoop &l) { return l.extent; });
   ahead = fetchAhead(c, at, counts);
+  rowsAhead = fetchRowsAhead(c, counts);
   steps = stepsInLine(c, loops, stored(form.lhs));
   if (steps > 1)
     counts.back() = DimExpr(*counts.back().constant() / steps);
@@ -270,11 +294,11 @@ std::pair<Index, Index> InnerLoops::offsetsAt(ArrayRef<Index> indices) {
   return {left, right};
 }
 
-void InnerLoops::fetchNextPanel(ArrayRef<Index> indices, int64_t step) {
-  if (!ahead || !ahead->asksAt(step))
+void InnerLoops::fetchNext(const std::optional<Ahead> &what, Value memref, ArrayRef<Index> indices, int64_t step) {
+  if (!what || !what->asksAt(step))
     return;
   Index at = e.add(e.mul(indices.back(), e.constant(steps)), e.constant(step));
-  c.prefetch(right, e.add(ahead->first, e.mul(at, e.constant(ahead->step))));
+  c.prefetch(memref, e.add(what->first, e.mul(at, e.constant(what->step))));
 }
 
 Sums InnerLoops::productsAt(ArrayRef<Index> indices, ValueRange carried) {
@@ -284,7 +308,8 @@ Sums InnerLoops::productsAt(ArrayRef<Index> indices, ValueRange carried) {
   for (int64_t step = 0; step < steps; ++step) {
     if (step > 0)
       rightOffset = e.add(rightOffset, e.expression(loops.back().right));
-    fetchNextPanel(indices, step);
+    fetchNext(ahead, right, indices, step);
+    fetchNext(rowsAhead, lefts.front(), indices, step);
     Sums vectors = loadRight(rightOffset);
     for (size_t r = 0; r < distance.size(); ++r) {
       if (!inside.empty() && !inside[r])

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are reduced: dims that are walked as one, rows that lie side by side, short ones; products that are reductions; borders and boxes."""
+
+import numpy as np
+import pytest
+from numeric import check, feeds_of, one_node, oracle, run
+
+random = np.random.default_rng(11)
+ALL = ("host", "x86-64-v3", "x86-64-v2")
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def nan_at(x, *places):
+    x = x.copy()
+    for place in places:
+        x[place] = np.nan
+    return x
+
+
+def int64(*values):
+    return np.array(values, np.int64)
+
+
+# The shape, the dims that are reduced.
+ROWS = [
+    ((1, 3, 17, 23), (2, 3)),
+    ((2, 5, 3, 7, 11), (2, 3, 4)),
+    ((2, 5, 3, 7, 11), (1, 3, 4)),
+    ((3, 40, 7, 7), (2, 3)),
+    ((70, 16), (1,)),
+    ((70, 33), (1,)),
+    ((9, 200), (0,)),
+    ((2, 64, 56), (1,)),
+    ((3, 12, 515), (1,)),
+    ((4, 9, 31), (1,)),
+    ((1, 1, 1, 129), (2, 3)),
+    ((5, 1, 40, 1), (1, 2, 3)),
+]
+REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceLogSumExp", "ReduceProd")
+
+
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("shape, axes", ROWS)
+def test_rows(op, shape, axes, target):
+    inputs = [floats(*shape) * np.float32(0.9), int64(*axes)]
+    model = one_node(op, inputs, opset=18, constants=[1], keepdims=len(shape) % 2)
+    check(run(model, feeds_of(inputs, [1]), target), oracle(model, feeds_of(inputs, [1])), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape, axis", [((2, 37, 70), 1), ((3, 5, 130), 1), ((90, 10), 1), ((64, 200), 0)])
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Hardmax"])
+def test_rows_that_are_read_again(op, shape, axis):
+    inputs = [np.round(floats(*shape) * 3)]
+    model = one_node(op, inputs, opset=13, axis=axis)
+    check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)))
+
+
+@pytest.mark.parametrize("reverse, exclusive", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("shape, axis", [((7, 300), 0), ((2, 9, 41), 1), ((3, 20), 1), ((5, 16), 0)])
+def test_running_sums(shape, axis, reverse, exclusive):
+    inputs = [floats(*shape), np.array(axis, np.int64)]
+    model = one_node("CumSum", inputs, opset=14, constants=[1], reverse=reverse, exclusive=exclusive)
+    check(run(model, feeds_of(inputs, [1])), oracle(model, feeds_of(inputs, [1])), rtol=1e-4, atol=1e-5)
+
+
+DOTS = [
+    ("MatMul", [floats(5, 70), floats(70)], {}),
+    ("MatMul", [floats(3, 5, 64), floats(3, 64, 1)], {}),
+    ("MatMul", [floats(1, 33), floats(33, 1)], {}),
+    ("Gemm", [floats(1, 100), floats(37, 100), floats(37)], {"transB": 1}),
+    ("Gemm", [floats(100, 1), floats(37, 100), floats(1, 37)], {"transA": 1, "transB": 1, "alpha": 0.5}),
+    ("Einsum", [floats(9, 130), floats(9, 130)], {"equation": "bi,bi->b"}),
+    ("Einsum", [floats(2, 3, 1, 48), floats(2, 3, 21, 48)], {"equation": "bhid,bhjd->bhij"}),
+    ("Einsum", [floats(4, 1, 64), floats(17, 64)], {"equation": "bid,jd->jbi"}),
+    ("MatMul", [floats(5, 70).astype(np.float64), floats(70).astype(np.float64)], {}),
+]
+
+
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("op, inputs, attributes", DOTS)
+def test_dots(op, inputs, attributes, target):
+    model = one_node(op, inputs, opset=13, **attributes)
+    check(run(model, feeds_of(inputs), target), oracle(model, feeds_of(inputs)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("features", [1, 2, 3, 5, 6, 12, 20])
+def test_few_columns(features, target):
+    """Lanes that are no column's are not stored; rows of several tiles, and more of them than a cache has."""
+    inputs = [floats(1, 32, 150, 100), floats(features, 32, 1, 1), floats(features)]
+    model = one_node("Conv", inputs, opset=13, constants=[1, 2])
+    check(run(model, feeds_of(inputs, [1, 2]), target), oracle(model, feeds_of(inputs, [1, 2])), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["wrap", "reflect", "edge"])
+@pytest.mark.parametrize(
+    "shape, low, high", [((2, 70), (1, 3), (1, 2)), ((2, 3, 9), (0, 1, 8), (1, 0, 7)), ((4,), (3,), (3,))]
+)
+def test_borders(mode, shape, low, high):
+    inputs = [floats(*shape), int64(*low, *high)]
+    model = one_node("Pad", inputs, opset=19, constants=[1], mode=mode)
+    x = inputs[0]
+    want = np.pad(x, list(zip(low, high)), mode=mode)
+    check(run(model, feeds_of(inputs, [1])), [want])
+
+
+def test_largest_of_boxes():
+    x = nan_at(floats(2, 3, 14, 19), (0, 0, 2, 3), (0, 1, 0, 0), (1, 2, 5, 5))
+    boxes = [[0, 0, 0, 18, 13], [1, 3, 2, 9, 9], [0, 5, 5, 5, 5], [1, -4, -4, 3, 40], [0, 30, 30, 40, 40]]
+    inputs = [np.nan_to_num(x), np.array(boxes, np.float32)]
+    model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[3, 4])
+    want = oracle(model, feeds_of(inputs))
+    check(run(model, feeds_of(inputs)), want)
+    inputs = [x, inputs[1]]
+    wide = [value.astype(np.float64) for value in inputs]
+    narrow = run(one_node("MaxRoiPool", inputs, opset=22, pooled_shape=[3, 4]), feeds_of(inputs))
+    (double,) = run(one_node("MaxRoiPool", wide, opset=22, pooled_shape=[3, 4]), feeds_of(wide))
+    check(narrow, [double.astype(np.float32)])
+
+
+@pytest.mark.parametrize("how", ["add", "mul", "max", "min"])
+def test_scattered(how):
+    """float32s have loops of their own; onnxruntime loses NaN in maxima, which are numpy's here."""
+    rows = int64(3, 3, 0, 8, 3).reshape(5, 1)
+    for op, inputs in (
+        ("ScatterND", [floats(9, 21), rows, floats(5, 21)]),
+        ("ScatterElements", [floats(9, 21), random.integers(0, 9, (4, 21)), floats(4, 21)]),
+    ):
+        model = one_node(op, inputs, opset=18, reduction=how)
+        check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)))
+        inputs = [nan_at(inputs[0], (0, 1), (3, 3)), inputs[1], nan_at(inputs[2], (0, 4), (1, 3))]
+        wide = [value.astype(np.float64) if value.dtype == np.float32 else value for value in inputs]
+        (double,) = run(one_node(op, wide, opset=18, reduction=how), feeds_of(wide))
+        check(run(one_node(op, inputs, opset=18, reduction=how), feeds_of(inputs)), [double.astype(np.float32)])
+
+
+@pytest.mark.parametrize("beta", [0.25, 0.5, 0.75, 1.5])
+def test_powers_of_local_sums(beta):
+    inputs = [floats(2, 7, 5, 9)]
+    model = one_node("LRN", inputs, opset=13, size=3, beta=beta, alpha=0.3, bias=0.7)
+    check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)))
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 8)])
+def test_sampled_in_reflections(size, mode, align):
+    inputs = [floats(1, 2, *size), (floats(1, 6, 9, 2) * 2.7).astype(np.float32)]
+    model = one_node("GridSample", inputs, opset=20, mode=mode, padding_mode="reflection", align_corners=align)
+    check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Single ops beside onnxruntime and OpenVINO on one thread: the table of single ops in docs/performance.md.
+
+    tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again FILE] [--write]
+
+Each form (single_op_forms.py) is a model of one node. The engines take turns in one process, and a figure is the fastest run in microseconds of
+the process's CPU time, which other processes on the machine disturb least; inputs and outputs lie in arrays that are made before. The ratio is the
+best other engine's time over hewn's. Printed are each form as it is timed, then a line a family: how many forms, the geometric mean of the
+ratios, how many are below --least. --again times only the forms that a --json of an earlier run has below --least, and prints the table with
+both runs' better figures of each engine. --write puts the table into the page. OpenVINO is held to AVX2 by ONEDNN_MAX_CPU_ISA=AVX2;
+onnxruntime can't be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import platform
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from single_op_forms import FAMILIES, Fed, Form
+
+ENGINES = ("hewn", "onnxruntime", "openvino")
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/performance.md"
+BEGIN, END = "<!-- single-ops -->", "<!-- end of single-ops -->"
+
+
+def model_of(form: Form):
+    """The model of one node, and what it is fed."""
+    from onnx import helper, numpy_helper
+
+    generator = np.random.default_rng(0)
+    names, inputs, constants, feeds = [], [], [], {}
+    for i, value in enumerate(form.inputs):
+        names.append("" if value is None else f"x{i}")
+        if isinstance(value, (np.ndarray, np.generic)):
+            constants.append(numpy_helper.from_array(np.asarray(value), names[-1]))
+        elif value is not None:
+            array = value.array if isinstance(value, Fed) else generator.standard_normal(value).astype(np.float32)
+            feeds[names[-1]] = np.ascontiguousarray(array)
+            kind = helper.np_dtype_to_tensor_dtype(feeds[names[-1]].dtype)
+            inputs.append(helper.make_tensor_value_info(names[-1], kind, array.shape))
+    outputs = [f"y{i}" for i in range(form.outputs)]
+    node = helper.make_node(form.op, names, outputs, domain=form.domain, **form.attributes)
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([node], "op", inputs, results, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", form.opset)], ir_version=10), feeds
+
+
+def start_hewn(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
+    import hewn
+
+    module = hewn.compile(model, threads=1, target=target)
+    made = module.run(feeds)
+    known = all(isinstance(d, int) for tensor in module.outputs for d in tensor.shape or (None,))
+    into = {name: np.empty_like(value) for name, value in made.items()} if known else None
+    if into is None:
+        return lambda: module.run(feeds)
+    arrays, places = [feeds[tensor.name] for tensor in module.inputs], [into[tensor.name] for tensor in module.outputs]
+    return lambda: module._model.run(arrays, places)  # as onnxruntime runs what was bound before
+
+
+def start_onnxruntime(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for name, value in feeds.items():
+        binding.bind_cpu_input(name, value)
+    for output, value in zip(session.get_outputs(), session.run(None, feeds)):
+        binding.bind_ortvalue_output(output.name, onnxruntime.OrtValue.ortvalue_from_numpy(np.asarray(value)))
+    return lambda: session.run_with_iobinding(binding)
+
+
+def start_openvino(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
+    import openvino
+
+    core = openvino.Core()
+    hints = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+    hints["INFERENCE_PRECISION_HINT"] = "f32"
+    read = core.read_model(model.SerializeToString())
+    request = core.compile_model(read, "CPU", hints).create_infer_request()
+    for name, value in feeds.items():
+        request.set_tensor(name, openvino.Tensor(value, shared_memory=True))
+    return request.infer
+
+
+STARTS = {"hewn": start_hewn, "onnxruntime": start_onnxruntime, "openvino": start_openvino}
+
+
+def fastest(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
+    """Microseconds of CPU time of the fastest run of each; they take turns."""
+    found = dict.fromkeys(runs, math.inf)
+    end, turns = time.perf_counter() + seconds * len(runs), 0
+    while turns < 4 or time.perf_counter() < end:
+        turns += 1
+        for engine, run in runs.items():
+            stop = time.perf_counter() + seconds / 8
+            while True:
+                begin = time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID)
+                run()
+                took = time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID) - begin
+                found[engine] = min(found[engine], took / 1e3)
+                if time.perf_counter() > stop:
+                    break
+    return found
+
+
+def measured(form: Form, said: argparse.Namespace) -> dict:
+    model, feeds = model_of(form)
+    runs, without = {}, {}
+    for engine in ENGINES:
+        try:
+            runs[engine] = STARTS[engine](model, feeds, said.target)
+            runs[engine]()
+        except Exception as problem:
+            without[engine] = str(problem).strip().splitlines()[-1][:160]
+            runs.pop(engine, None)
+    return {"family": form.family, "name": form.name, "us": fastest(runs, said.seconds), "without": without}
+
+
+def ratio_of(record: dict) -> float | None:
+    us = record["us"]
+    others = [time for engine, time in us.items() if engine != "hewn"]
+    return min(others) / us["hewn"] if others and "hewn" in us else None
+
+
+def line_of(record: dict) -> str:
+    ratio = ratio_of(record)
+    times = [f"{record['us'][engine]:10.1f}" if engine in record["us"] else f"{'-':>10}" for engine in ENGINES]
+    return f"{ratio or 0:6.2f} {' '.join(times)}  {record['name']}"
+
+
+def table(records: list[dict], least: float) -> list[str]:
+    """Lines of markdown: the families, and the forms below `least`."""
+    families: dict[str, list[float]] = {}
+    for record in records:
+        if ratio := ratio_of(record):
+            families.setdefault(record["family"], []).append(ratio)
+    everything = [ratio for ratios in families.values() for ratio in ratios]
+    lines = ["| family | forms | geometric mean | least | below " + f"{least} |", "| --- | --- | --- | --- | --- |"]
+    for family, ratios in [*families.items(), ("all", everything)]:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        below = sum(ratio < least for ratio in ratios)
+        lines.append(f"| {family} | {len(ratios)} | {mean:.2f} | {min(ratios):.2f} | {below} |")
+    behind = [(ratio, r) for r in records if (ratio := ratio_of(r)) and ratio < least]
+    if behind:
+        lines += ["", "| form | hewn us | onnxruntime us | openvino us | ratio |", "| --- | --- | --- | --- | --- |"]
+        for ratio, record in sorted(behind, key=lambda pair: pair[0]):
+            cells = [f"{record['us'][e]:.1f}" if e in record["us"] else "-" for e in ENGINES]
+            lines.append(f"| {record['name']} | {' | '.join(cells)} | {ratio:.2f} |")
+    return lines
+
+
+def better(before: dict, now: dict) -> dict:
+    """One record of two: the better figure of each engine."""
+    us = {e: min(before["us"].get(e, math.inf), now["us"].get(e, math.inf)) for e in {**before["us"], **now["us"]}}
+    return {**now, "us": us}
+
+
+def family_in_child(family: Callable, wanted: Callable, said: argparse.Namespace) -> list[dict]:
+    """The records of a family, timed in a process of its own: what one engine leaves behind or breaks disturbs no other family."""
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        os.close(reading)
+        with os.fdopen(writing, "w") as out:
+            for form in filter(wanted, family()):
+                record = measured(form, said)
+                print(line_of(record), flush=True)
+                out.write(json.dumps(record) + "\n")
+                out.flush()
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        records = [json.loads(line) for line in lines]
+    if os.waitpid(child, 0)[1]:
+        print(f"{family.__name__}: ended after {len(records)} forms", file=sys.stderr)
+    return records
+
+
+def processor() -> str:
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines() if platform.system() == "Linux" else []
+    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    return f"{facts.get('model name', platform.processor())}, family {facts.get('cpu family', '?')}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default="host")
+    parser.add_argument("--part", default="", help="only forms whose family or name has this text")
+    parser.add_argument("--least", type=float, default=0.9)
+    parser.add_argument("--seconds", type=float, default=0.06, help="an engine and form")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--again", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true", help="the table into docs/performance.md")
+    said = parser.parse_args()
+    before = {r["name"]: r for r in json.loads(said.again.read_text())} if said.again else {}
+    slow = {name for name, r in before.items() if (ratio := ratio_of(r)) is None or ratio < said.least}
+
+    def wanted(form: Form) -> bool:
+        return said.part in f"{form.family}: {form.name}" and (not said.again or form.name in slow)
+
+    print(f"{processor()}\n ratio       hewn us     ort us      openvino us")
+    records = [record for family in FAMILIES for record in family_in_child(family, wanted, said)]
+    if before:
+        merged = {r["name"]: better(before[r["name"]], r) for r in records}
+        records = [merged.get(name, r) for name, r in before.items()]
+    for record in records:
+        for engine, why in record["without"].items():
+            if engine == "hewn":
+                print(f"{record['name']}: {engine}: {why}", file=sys.stderr)
+    if said.json:
+        said.json.write_text(json.dumps(records, indent=0))
+    lines = table(records, said.least)
+    print("\n".join(["", *lines]))
+    if said.write:
+        text = PAGE.read_text()
+        head, rest = text.split(BEGIN)
+        PAGE.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Items a second beside onnxruntime and OpenVINO: the table of throughput in docs/performance.md.
+
+    tools/measure/throughput.py [--batches 1,4,16,64] [--threads 1,2] [--seconds 2] [--dim seq=128] MODEL.onnx ...
+
+A line a model, batch and number of threads, and for each engine the better of two ways, in items a second of the wall's clock: `all`, a run of one
+context shares its work among the threads, one run after another; `each`, as many contexts as threads, each with a thread of its own. OpenVINO
+has streams for contexts: its performance hint THROUGHPUT chooses how many, whose requests are all in flight. Each engine and way runs in a process
+of its own, one after another, after a run to warm up. A model whose batch is a number is given another one first: what its shapes then are is
+inferred again, and a model that fixes its batch inside as well is left out, and said. The ratio is hewn's items over the best other engine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from benchmark import inputs_of, is_installed, last_line
+
+ENGINES = ("hewn", "onnxruntime", "openvino")
+WAYS = ("all", "each")
+
+
+def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
+    """The model with `batch` items, as a file: the first dim of every input, and of none that was inferred from it."""
+    import onnx
+
+    model = onnx.load(path)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name in weights or not value.type.tensor_type.shape.dim:
+            continue
+        for i, dim in enumerate(value.type.tensor_type.shape.dim):
+            if i == 0:
+                dim.dim_value = batch
+            elif dim.dim_param:
+                dim.dim_value = dims.get(dim.dim_param, 1)
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    made = os.path.join(folder, f"{pathlib.Path(path).stem}.{batch}.onnx")
+    onnx.save(model, made, save_as_external_data=model.ByteSize() > 2**31 - 2**20)
+    return made
+
+
+def hewn_runs(path: str, contexts: int, threads: int) -> list[Callable]:
+    import hewn
+
+    folder = tempfile.mkdtemp()
+    library = os.path.join(folder, "model.so")
+    hewn.compile(path, threads=threads, output=library).close()
+    feeds = inputs_of(path, {})
+    modules = [hewn.load(library, threads=threads) for _ in range(contexts)]
+    return [lambda module=module: module.run(feeds) for module in modules]
+
+
+def onnxruntime_runs(path: str, contexts: int, threads: int) -> list[Callable]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    feeds = inputs_of(path, {})
+    sessions = [
+        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for _ in range(contexts)
+    ]
+    return [lambda session=session: session.run(None, feeds) for session in sessions]
+
+
+def openvino_runs(path: str, contexts: int, threads: int) -> list[Callable]:
+    """One for each request that is in flight: as many as the engine asks for where there are several contexts."""
+    import openvino
+
+    feeds = inputs_of(path, {})
+    hints = {"INFERENCE_NUM_THREADS": threads * contexts, "INFERENCE_PRECISION_HINT": "f32"}
+    hints["PERFORMANCE_HINT"] = "THROUGHPUT" if contexts > 1 else "LATENCY"
+    core = openvino.Core()
+    model = core.read_model(path)
+    model.reshape({p.any_name: list(feeds[p.any_name].shape) for p in model.inputs})
+    compiled = core.compile_model(model, "CPU", hints)
+    count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") if contexts > 1 else 1
+    requests = [compiled.create_infer_request() for _ in range(count)]
+    return [lambda request=request: request.infer(feeds, share_inputs=True) for request in requests]
+
+
+RUNS = {"hewn": hewn_runs, "onnxruntime": onnxruntime_runs, "openvino": openvino_runs}
+
+
+def runs_a_second(runs: list[Callable], seconds: float) -> float:
+    """All of them again and again, each in a thread of its own."""
+    counts, failures = [0] * len(runs), []
+    start = threading.Barrier(len(runs) + 1)
+
+    def work(i: int) -> None:
+        try:
+            runs[i]()
+            start.wait()
+            while time.perf_counter() < end[0] or not counts[i]:
+                runs[i]()
+                counts[i] += 1
+        except Exception as problem:
+            failures.append(problem)
+            start.abort()
+
+    end = [math.inf]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(runs))]
+    for thread in threads:
+        thread.start()
+    try:
+        start.wait()
+    except threading.BrokenBarrierError:
+        raise failures[0] from None
+    begin = time.perf_counter()
+    end[0] = begin + seconds
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return sum(counts) / (time.perf_counter() - begin)
+
+
+def one(engine: str, way: str, path: str, batch: int, threads: int, seconds: float) -> float:
+    contexts, each = (1, threads) if way == "all" else (threads, 1)
+    return batch * runs_a_second(RUNS[engine](path, contexts, each), seconds)
+
+
+def measured(path: str, batch: int, threads: int, said: argparse.Namespace) -> dict[str, tuple[float, str]]:
+    """Of each engine items a second and the way that has most."""
+    found: dict[str, tuple[float, str]] = {}
+    for engine in ENGINES:
+        for way in WAYS[: 1 if threads == 1 else 2]:
+            if not is_installed(engine):
+                continue
+            command = [sys.executable, __file__, path, "--one", f"{engine},{way},{batch},{threads}"]
+            done = subprocess.run([*command, "--seconds", str(said.seconds)], capture_output=True, text=True)
+            if done.returncode:
+                print(f"{path}: {engine}, {way}: {last_line(done.stderr)}", file=sys.stderr)
+                continue
+            found[engine] = max(found.get(engine, (0.0, "")), (json.loads(last_line(done.stdout)), way))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
+    parser.add_argument("--batches", default="1,4,16,64")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    said = parser.parse_args()
+    if said.one:
+        engine, way, batch, threads = said.one.split(",")
+        print(json.dumps(one(engine, way, said.models[0], int(batch), int(threads), said.seconds)))
+        return
+    dims = {name: int(size) for name, size in (d.split("=") for d in said.dim)}
+    print(f"| model | batch | threads | {' | '.join(f'{e} items/s' for e in ENGINES)} | ratio |\n{'| --- ' * 7}|")
+    ratios = []
+    for path in said.models:
+        for batch in map(int, said.batches.split(",")):
+            with tempfile.TemporaryDirectory() as folder:
+                made = with_batch(path, batch, dims, folder)
+                for threads in map(int, said.threads.split(",")):
+                    found = measured(made, batch, threads, said)
+                    cells = ["{:.1f} {}".format(*found[e]) if e in found else "-" for e in ENGINES]
+                    others = [items for engine, (items, _) in found.items() if engine != "hewn"]
+                    ratio = found["hewn"][0] / max(others) if others and "hewn" in found else 0.0
+                    ratios += [ratio] if ratio else []
+                    line = [pathlib.Path(path).stem, batch, threads, *cells, f"{ratio:.2f}" if ratio else "-"]
+                    print(f"| {' | '.join(map(str, line))} |", flush=True)
+    if ratios:
+        mean = float(np.exp(np.mean(np.log(ratios))))
+        print(f"\nGeometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}.")
+
+
+if __name__ == "__main__":
+    main()
