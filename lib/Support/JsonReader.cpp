@@ -129,7 +129,7 @@ void JsonReader::each(const json::Object &object, StringRef key, const std::stri
     return;
   const json::Array *list = value->getAsArray();
   if (!list)
-    return error(at, "has '" + key + "' that are no list");
+    return error(at.empty() ? "the text" : at, "has '" + key + "' that are no list");
   for (auto [i, element] : llvm::enumerate(*list))
     visit(element, (at.empty() ? "" : at + ", ") + key.str() + "[" + std::to_string(i) + "]");
 }

@@ -14,6 +14,7 @@ import numbers
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 import threading
 import warnings
@@ -579,7 +580,7 @@ def _compile_and_report(
         custom_functions=custom.addresses if custom else [],
         next_sample=_calibration.samples(calibration),
         least_decibels=_bound("min_sqnr", min_sqnr, 200),
-        largest_error=_bound("max_error", max_error, float("inf")),
+        largest_error=_bound("max_error", max_error, sys.float_info.max),
         tunings=_paths(tuning),
     )
     if not ok:
@@ -602,7 +603,7 @@ def _paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | No
 def _bound(name: str, value: float | None, most: float) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 < value <= most):
-        raise ValueError(f"{name} is a number above 0" + (f" and up to {most}" if most < float("inf") else ""))
+        raise ValueError(f"{name} is a number above 0 and up to {most:g}")
     return float(value or 0.0)
 
 
@@ -612,7 +613,7 @@ def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
         return ""
     if isinstance(quantize, Mapping):
         try:
-            return json.dumps(dict(quantize))
+            return json.dumps(dict(quantize), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise TypeError(f"quantize holds what no JSON has: {error}") from error
     if not isinstance(quantize, (str, bytes, os.PathLike)):

@@ -90,6 +90,9 @@ public:
     tiles = down * across;
     channels = *form.extents[form.dims.channels].constant();
     columns = *form.extents[form.roles.column].constant();
+    plan::TargetAttr target = plan::targetOf(k.kernel);
+    fetchesAhead = target && places() * channels * columns * int64_t(sizeof(float)) > target.getL2Bytes();
+    lineFloats = plan::costsOf(k.kernel).getCacheLineBytes() / int64_t(sizeof(float));
     SmallVector<unsigned> images;
     Dims counts;
     for (unsigned d : form.roles.rows)
@@ -121,7 +124,9 @@ private:
   KernelElements e;
   SmallVector<Index> iteration;
   DimExpr tiles;
-  int64_t channels = 0, columns = 0;
+  int64_t channels = 0, columns = 0, lineFloats = 0;
+  /// Weights that no cache has kept come a place ahead: their panels lie far apart, so that the core itself does not know which is next.
+  bool fetchesAhead = false;
   Index operandsAt; // in the scratch memory: [place][tile][channel]; behind them sums: [place][tile][column]
 
   Location loc() { return k.loc(); }
@@ -336,9 +341,12 @@ private:
     e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
       Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
       Index right = e.add(placeInWeights(place), panelInWeights(panel));
+      // The panel that the next place takes, or of the next panel the first one's.
+      Index following = e.add(place, e.constant(1)), isLast = e.floorDiv(following, e.constant(places()));
+      Index next = e.add(placeInWeights(e.mod(following, e.constant(places()))), panelInWeights(e.add(panel, isLast)));
       Index sums = e.add(sumOf(e.constant(0)), e.mul(place, e.constant(betweenSums())));
       e.forEach(e.constant(0), count, m, [&](Index tile) {
-        registerTile(e.add(left, e.mul(tile, e.constant(operandStride))), right,
+        registerTile(e.add(left, e.mul(tile, e.constant(operandStride))), right, next,
                      e.add(sums, e.mul(tile, e.constant(n))), (width + e.lanes - 1) / e.lanes);
       });
     });
@@ -357,7 +365,7 @@ private:
     return e.add(e.mul(e.floorDiv(column, block), stride), e.mod(column, block));
   }
 
-  void registerTile(Index left, Index right, Index sums, int64_t vectors) {
+  void registerTile(Index left, Index right, Index ahead, Index sums, int64_t vectors) {
     Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
     SmallVector<Value> state(m * vectors, zero);
     unsigned inRight = *graph::resultWith(form.maps[1], form.dims.channels);
@@ -365,6 +373,10 @@ private:
     state = e.loopNest({DimExpr(channels)}, state, 1, [&](ArrayRef<Index> at, ValueRange carried) {
       SmallVector<Value> next(carried), weights;
       Index row = e.add(right, e.mul(at[0], step));
+      for (int64_t column = 0; fetchesAhead && column < vectors * e.lanes; column += lineFloats)
+        memref::PrefetchOp::create(b, loc(), form.rhs.memref,
+                                   e.add(ahead, e.add(e.mul(at[0], step), e.constant(column))).base, /*isWrite=*/false,
+                                   /*localityHint=*/2, /*isDataCache=*/true);
       for (int64_t j = 0; j < vectors; ++j) {
         int64_t column = j * e.lanes;
         Index from = e.add(row, e.mul(e.constant(column / form.rhs.block), stride));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Quantization/Observation.h"
 #include "lib/Compiler/Quantization/Samples.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cmath>
 
 namespace hewn::quantize {
 
@@ -22,14 +24,22 @@ void Observation::add(const Array &array, std::optional<unsigned> channelDim) {
   auto size = size_t(array.shape[*channelDim]);
   evidence.channels.resize(size);
   evidence.count += double(elements.size()) / double(size);
+  ++evidence.runs;
+  std::vector<double> peaks(size);
   for (size_t begin = 0; begin < elements.size(); begin += size_t(inside)) {
-    Channel &channel = evidence.channels[begin / size_t(inside) % size];
+    size_t at = begin / size_t(inside) % size;
+    Channel &channel = evidence.channels[at];
     for (size_t i = begin; i < begin + size_t(inside); ++i) {
       channel.low = std::min(channel.low, elements[i]);
       channel.high = std::max(channel.high, elements[i]);
       channel.sum += double(elements[i]);
       channel.squares += double(elements[i]) * double(elements[i]);
+      peaks[at] = std::max(peaks[at], std::fabs(double(elements[i])));
     }
+  }
+  for (auto [channel, peak] : llvm::zip(evidence.channels, peaks)) {
+    channel.peaks += peak;
+    channel.peakSquares += peak * peak;
   }
 }
 

@@ -60,7 +60,10 @@ private:
 
   /// Weights that come from memory, which one row waits for.
   double weightBytes(double each) {
-    double bytes = double(lengthOf(form.roles.column)) * lengthOf(form.roles.summed) * each;
+    return fromMemory(double(lengthOf(form.roles.column)) * lengthOf(form.roles.summed) * each);
+  }
+  /// What constants of so many bytes take to come from memory, where a cache does not keep them.
+  double fromMemory(double bytes) {
     auto l2 = double(plan::targetOf(op).getL2Bytes());
     return bytes > l2 ? bytes / double(costs.getMemoryBytesPerCycle()) * double(costs.getFmasPerCycle()) : 0;
   }
@@ -75,14 +78,16 @@ private:
 
   double floatProducts() {
     double direct = tiles(shape, 1) * (plan::targetOf(op).getHasFma() ? 1 : kSeparateSum);
-    // Of a tile of results: products of the direct sum by those of the filter, with half of what is gained spent on transforms.
+    // Of a tile of results: products of the direct sum by those of the filter, with half of what is gained spent on transforms. Its weights,
+    // which are more, are each used by a few tiles of rows alone, and so come beside the products.
     int64_t tile =
         plan::chooseWinogradTile(op, plan::largestWinogradTile(op, plan::largestWinogradTile(Precision::Highest)));
     if (tile == 0)
       return direct;
     double out = double(tile), size = out + graph::Winograd::window - 1;
     double gain = out * out * graph::Winograd::window * graph::Winograd::window / (size * size);
-    return direct / (1 + (gain - 1) / 2);
+    double channels = lengthOf(form.depth), columns = lengthOf(form.roles.column);
+    return direct / (1 + (gain - 1) / 2) + fromMemory(size * size * channels * columns * sizeof(float));
   }
 
   double integerProducts() {

@@ -35,6 +35,7 @@ constexpr WeightType kWeightTypeValues[] = {{8, Storage::Integers}, {4, Storage:
                                             {2, Storage::Integers}, {4, Storage::Codebook},  {8, Storage::Codebook},
                                             {16, Storage::Float16}, {16, Storage::BFloat16}, {8, Storage::Float8}};
 constexpr StringRef kActivationTypes[] = {"float32", "uint8"};
+constexpr char kNoFloat[] = "is no number that float32 holds";
 constexpr double kLargestBias = 3e38, kSmallestFactor = 1e-9, kLargestFactor = 1e9;
 
 /// The form of the text.
@@ -96,6 +97,22 @@ private:
     all.rules.push_back(std::move(rule));
   }
 
+  /// Numbers from `low` to `high`; of those that are none the first is told.
+  std::vector<double> readNumbers(const json::Object &object, StringRef key, const std::string &at, double low, double high,
+                                  llvm::StringRef otherwise) {
+    std::vector<double> numbers;
+    bool areRight = true;
+    r.each(object, key, at, [&](const json::Value &element, const std::string &here) {
+      double number = element.getAsNumber().value_or(NAN);
+      bool isRight = number >= low && number <= high;
+      if (areRight && !isRight)
+        r.error(here, otherwise);
+      areRight &= isRight;
+      numbers.push_back(isRight ? number : low);
+    });
+    return numbers;
+  }
+
   void readSite(const json::Value &value, const std::string &at, Quantization &all) {
     const json::Object *object = r.object(value, at,
                                           {"node", "keep_float", "why", "weights", "activations", "bias_correction",
@@ -110,18 +127,8 @@ private:
     site.zero = r.integer(*object, "zero_point", at).value_or(0);
     if (site.zero < 0 || site.zero > 255)
       r.error(at, "has a 'zero_point' outside of 0 to 255");
-    r.each(*object, "bias", at, [&](const json::Value &element, const std::string &here) {
-      std::optional<double> number = element.getAsNumber();
-      if (!number || !(std::fabs(*number) <= kLargestBias))
-        r.error(here, "is no number that float32 holds");
-      site.bias.push_back(number.value_or(0));
-    });
-    r.each(*object, "smooth", at, [&](const json::Value &element, const std::string &here) {
-      std::optional<double> number = element.getAsNumber();
-      if (!number || !(*number >= kSmallestFactor && *number <= kLargestFactor))
-        r.error(here, "is no number from 1e-9 to 1e9");
-      site.smooth.push_back(number.value_or(1));
-    });
+    site.bias = readNumbers(*object, "bias", at, -kLargestBias, kLargestBias, kNoFloat);
+    site.smooth = readNumbers(*object, "smooth", at, kSmallestFactor, kLargestFactor, "is no number from 1e-9 to 1e9");
     readCodes(*object, at, site);
     readCodebook(*object, at, site);
     if (!site.scheme.keepFloat && site.scheme.weights.areFloats() && !site.bias.empty())
@@ -165,12 +172,7 @@ private:
     const Weights &weights = site.scheme.weights;
     if (site.scheme.keepFloat || weights.storage != Storage::Codebook)
       return r.error(at, "has a 'codebook', and weights that are not looked up in one");
-    r.each(object, "codebook", at, [&](const json::Value &element, const std::string &here) {
-      std::optional<double> number = element.getAsNumber();
-      if (!number || !(std::fabs(*number) <= kLargestBias))
-        r.error(here, "is no number that float32 holds");
-      site.codebook.push_back(number.value_or(0));
-    });
+    site.codebook = readNumbers(object, "codebook", at, -kLargestBias, kLargestBias, kNoFloat);
     if (int64_t(site.codebook.size()) != int64_t(1) << weights.bits)
       r.error(at, "has a 'codebook' of " + llvm::Twine(site.codebook.size()) + " numbers; it needs " +
                       llvm::Twine(int64_t(1) << weights.bits));

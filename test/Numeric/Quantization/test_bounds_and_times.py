@@ -28,7 +28,8 @@ def test_both_bounds_are_held():
 
 
 def test_bounds_are_numbers_above_zero():
-    for given in ({"max_error": "x"}, {"max_error": 0}, {"max_error": -1.0}, {"min_sqnr": 0}, {"min_sqnr": 300}):
+    wrong = ("max_error", "x"), ("max_error", 0), ("max_error", -1.0), ("max_error", 10**400), ("min_sqnr", 0), ("min_sqnr", 300)
+    for given in ({name: value} for name, value in wrong):
         with pytest.raises(ValueError, match="is a number above 0"):
             hewn.compile(product(), quantize="int8", calibration=samples((2, 48)), **given)
     with pytest.raises(hewn.CompileError, match="a bound of the error holds over calibration data, and there are none"):
@@ -174,6 +175,8 @@ def test_a_model_that_comes_quantized_is_not_slower():
         ("", ValueError, "is empty"),
         (8, TypeError, "quantize is a name, as 'int8', a file or a dict, not int"),
         ({"weights": np.zeros(1)}, TypeError, "quantize holds what no JSON has"),
+        ({"smoothing": float("nan")}, TypeError, "quantize holds what no JSON has"),
+        ({"sites": {}}, hewn.CompileError, "quantization: the text has 'sites' that are no list"),
     ],
 )
 def test_what_is_no_quantization(given, error, what):

@@ -52,6 +52,19 @@ def test_factors_and_the_product(strength):
     assert decibels(want, got) > 60
 
 
+def test_a_channel_that_slept_has_room_when_it_wakes():
+    """What runs hardly showed gets no factor of its own: other runs may show it as large as its neighbours."""
+    data = spread(samples((32, 48), count=12))
+    asleep = int(np.argsort(np.abs(np.concatenate(data)).max(axis=0))[24])
+    shown = [x.copy() for x in data[:8]]
+    for i, x in enumerate(shown):
+        x[:, asleep] *= 1e-3 if i == 3 else 0
+    module = hewn.compile(product(), quantize=PLAIN | {"smoothing": True}, calibration=shown)
+    floats = hewn.compile(product())
+    right, got = (np.concatenate([m.run({"x": x})["y"] for x in data[8:]]) for m in (floats, module))
+    assert "smooth" in site(module, "fc") and decibels(right, got) > 30
+
+
 def test_it_gains_where_channels_differ():
     data = spread(samples((32, 48)))
     plain = hewn.compile(product(), quantize=PLAIN, calibration=data).report["outputs"]["y"]["sqnr_db"]

@@ -11,10 +11,10 @@
 
 namespace hewn::quantize {
 
-/// One channel of an operand: its extremes, with zero, Σ x and Σ x².
+/// One channel of an operand: its extremes, with zero, Σ x and Σ x². `peaks`, `peakSquares`: the same sums over runs, of each run's max|x|.
 struct Channel {
   float low = 0, high = 0;
-  double sum = 0, squares = 0;
+  double sum = 0, squares = 0, peaks = 0, peakSquares = 0;
 };
 
 /// Σ x xᵀ over the rows x of an operand: [size, size].
@@ -24,8 +24,8 @@ struct SecondMoments {
 };
 
 struct Evidence {
-  /// Elements of each channel.
-  double count = 0;
+  /// Elements of each channel; runs that showed them.
+  double count = 0, runs = 0;
   std::vector<Channel> channels;
   SecondMoments moments;
 };

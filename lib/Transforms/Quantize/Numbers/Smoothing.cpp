@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using llvm::ArrayRef;
 
@@ -24,14 +25,38 @@ void eachElement(const ChannelWeights &w, llvm::function_ref<void(size_t channel
             visit(size_t(w.columnsFirst ? b : a), size_t(w.columnsFirst ? a : b), double(w.elements[at]));
 }
 
-std::vector<double> factorsOf(const Evidence &evidence, ArrayRef<double> largestWeights, double strength) {
+/// max|x| of each channel.
+std::vector<double> seenPeaks(const Evidence &evidence) {
+  std::vector<double> peaks;
+  for (const Channel &channel : evidence.channels)
+    peaks.push_back(double(std::max(-channel.low, channel.high)));
+  return peaks;
+}
+
+/// max|x| of each channel, as other runs may have it. The less runs agree on a channel's peak, by their coefficient of variation v, the further it
+/// goes beyond what they showed, and the nearer it comes to the mean of all channels (v² / (1 + v²) of that is the least): one that slept in these
+/// runs but may wake in others is likely to be as large as its neighbours then, and what its factor leaves no room for is cut.
+std::vector<double> likelyPeaks(const Evidence &evidence) {
+  std::vector<double> peaks = seenPeaks(evidence);
+  if (evidence.runs < 2)
+    return peaks;
+  double mean = std::accumulate(peaks.begin(), peaks.end(), 0.0) / double(peaks.size());
+  for (auto [channel, peak] : llvm::zip(evidence.channels, peaks)) {
+    double usual = channel.peaks / evidence.runs;
+    double variance = std::max((channel.peakSquares - usual * channel.peaks) / (evidence.runs - 1), 0.0);
+    double all = variance + usual * usual;
+    peak = all > 0 ? std::max(peak * (1 + std::sqrt(variance) / usual), mean * variance / all) : mean;
+  }
+  return peaks;
+}
+
+std::vector<double> factorsOf(ArrayRef<double> peaks, ArrayRef<double> largestWeights, double strength) {
   constexpr double most = 1e4;
   std::vector<double> factors;
   double logarithms = 0, alive = 0;
-  for (auto [channel, weight] : llvm::zip(evidence.channels, largestWeights)) {
-    auto largest = double(std::max(-channel.low, channel.high));
-    bool isAlive = largest > 0 && weight > 0;
-    double factor = isAlive ? std::pow(largest, strength) / std::pow(weight, 1 - strength) : 0;
+  for (auto [peak, weight] : llvm::zip(peaks, largestWeights)) {
+    bool isAlive = peak > 0 && weight > 0;
+    double factor = isAlive ? std::pow(peak, strength) / std::pow(weight, 1 - strength) : 0;
     factors.push_back(factor);
     alive += isAlive;
     logarithms += isAlive ? std::log(factor) : 0;
@@ -43,12 +68,14 @@ std::vector<double> factorsOf(const Evidence &evidence, ArrayRef<double> largest
 }
 
 /// Σ of the squared errors that rounding adds to the sums, expected of errors that are even over a step and independent.
-double expectedNoise(const Evidence &evidence, ArrayRef<ChannelWeights> readers, ArrayRef<double> factors,
-                     bool shiftsAreKnown) {
+double expectedNoise(const Evidence &evidence, ArrayRef<double> peaks, ArrayRef<ChannelWeights> readers,
+                     ArrayRef<double> factors, bool shiftsAreKnown) {
   double low = 0, high = 0, squares = 0;
-  for (auto [channel, factor] : llvm::zip(evidence.channels, factors)) {
-    low = std::min(low, double(channel.low) / factor);
-    high = std::max(high, double(channel.high) / factor);
+  for (auto [channel, peak, factor] : llvm::zip(evidence.channels, peaks, factors)) {
+    auto seen = double(std::max(-channel.low, channel.high));
+    double beyond = seen > 0 ? peak / seen / factor : 0;
+    low = std::min(low, double(channel.low) * beyond);
+    high = std::max(high, double(channel.high) * beyond);
     double mean = shiftsAreKnown && evidence.count > 0 ? channel.sum / evidence.count : 0;
     squares += std::max(channel.squares - mean * mean * evidence.count, 0.0) / (factor * factor);
   }
@@ -80,14 +107,15 @@ std::vector<double> chooseFactors(const Evidence &evidence, ArrayRef<ChannelWeig
       largestWeights[channel] = std::max(largestWeights[channel], std::fabs(value));
     });
   if (strength >= 0)
-    return factorsOf(evidence, largestWeights, strength);
+    return factorsOf(seenPeaks(evidence), largestWeights, strength);
+  std::vector<double> peaks = likelyPeaks(evidence);
   // What is expected is not exact: less than a decibel is no reason to change a model.
   constexpr double worthwhile = 0.8;
   std::vector<double> best, none(evidence.channels.size(), 1);
-  double least = expectedNoise(evidence, readers, none, shiftsAreKnown) * worthwhile;
+  double least = expectedNoise(evidence, peaks, readers, none, shiftsAreKnown) * worthwhile;
   for (double tried : {0.25, 0.4, 0.5, 0.6, 0.75}) {
-    std::vector<double> factors = factorsOf(evidence, largestWeights, tried);
-    if (double noise = expectedNoise(evidence, readers, factors, shiftsAreKnown); noise < least) {
+    std::vector<double> factors = factorsOf(peaks, largestWeights, tried);
+    if (double noise = expectedNoise(evidence, peaks, readers, factors, shiftsAreKnown); noise < least) {
       least = noise;
       best = std::move(factors);
     }

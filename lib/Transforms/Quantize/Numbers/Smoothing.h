@@ -21,7 +21,7 @@ struct ChannelWeights {
 };
 
 /// A factor a channel: max|x_c|^strength / max|w_c|^(1 - strength), of 1 in the geometric mean. A strength below 0: that of some, none among them,
-/// after which rounding to 8 bits is expected to lose least. Empty: they are best left alone. `shiftsAreKnown`: what rounded weights make of a channel's mean
+/// after which rounding to 8 bits is expected to lose least, with peaks as other runs may have them. Empty: they are best left alone. `shiftsAreKnown`: what rounded weights make of a channel's mean
 /// is taken off the sums again.
 std::vector<double> chooseFactors(const Evidence &evidence, llvm::ArrayRef<ChannelWeights> readers, double strength,
                                   bool shiftsAreKnown);
