@@ -69,6 +69,8 @@ public:
       : planned(planned), numMachines(numMachines), base(base), options(options), generated(generated) {}
 
   Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table);
+  /// Those for a program: straight code that takes LLVM more than its share, and no time to run, is translated as it stands.
+  codegen::CodeOptions optionsOf(const llvm::Module &program) const;
   Error compilePrograms();
   /// The texts of a device's kernels become a part of the descriptor.
   void joinKernels(const codegen::MachineSpec &machine);
@@ -128,12 +130,19 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
   return Error::success();
 }
 
+codegen::CodeOptions Generator::optionsOf(const llvm::Module &program) const {
+  constexpr unsigned many = 8192; // instructions; programs of hundreds of kernels have 3,000
+  codegen::CodeOptions own = options;
+  own.optimize = own.optimize && program.getInstructionCount() <= many;
+  return own;
+}
+
 Error Generator::compilePrograms() {
   codegen::CodeCache cache(options);
   if (Error error = codegen::forEachInParallel(options.threads, programs.size(), [&](size_t i) -> Error {
         Program &program = programs[i];
         llvm::Expected<std::string> code = cache.find({program.symbol, program.text}, *program.machine, [&] {
-          return codegen::generateCode(*program.module, *program.machine, options);
+          return codegen::generateCode(*program.module, *program.machine, optionsOf(*program.module));
         });
         if (!code)
           return code.takeError();

@@ -148,3 +148,24 @@ def test_an_interrupted_program_leaves_no_folder(tmp_path, number):
     process.send_signal(number)
     assert process.wait(60) == -number
     assert not any(scratch.iterdir())
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+def test_an_interrupted_command_leaves_what_was_there(tmp_path, delay):
+    """By a signal, as a shell expects it (130): the files of before are whole, and no other is there."""
+    hewn = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+    folder, scratch, model = tmp_path / "out", tmp_path / "scratch", tmp_path / "model.onnx"
+    folder.mkdir()
+    scratch.mkdir()
+    command = [hewn, "compile", model, "-o", folder / "m.so", "--quiet"]
+    environment = os.environ | {"TMPDIR": str(scratch)}
+    model.write_bytes(models.deep(2).SerializeToString())
+    subprocess.run(command, env=environment, check=True)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    model.write_bytes(models.deep(400).SerializeToString())
+    process = subprocess.Popen(command, env=environment)
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(120) == -signal.SIGINT
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert not any(scratch.iterdir())

@@ -12,6 +12,7 @@ import time
 
 import hewn
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -134,8 +135,84 @@ def open_slices(count):
     return opened([*numbers, zero, *nodes], [("x", "rows")], names[-1])
 
 
+def open_columns(count):
+    """Values of columns of their own each, one after another: each row of the result has a part of each."""
+    names = [f"x{i}" for i in range(count)]
+    return of_inputs([helper.make_node("Concat", names, ["y"], axis=1)], {name: ["rows", f"columns_of_{name}"] for name in names})
+
+
+def open_parts(count):
+    """As many parts of one value, the last one first."""
+    names = [f"v{i}" for i in range(count)]
+    nodes = [helper.make_node("Split", ["x"], names, axis=0, num_outputs=count)]
+    nodes.append(helper.make_node("Concat", names[::-1], ["y"], axis=0))
+    return of_inputs(nodes, {"x": ["rows", 4]})
+
+
+def open_most(count):
+    """The largest of many values, each of which may be broadcast."""
+    names = [f"x{i}" for i in range(count)]
+    return of_inputs([helper.make_node("Max", names, ["y"])], {name: [f"rows_of_{name}", 4] for name in names})
+
+
+def open_chain(count, op, more, **attributes):
+    """A chain of an op that has inputs of its own each: names with their shapes, of which 0 stands for a symbol."""
+    names, inputs, nodes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], {"x": ["rows", 4]}, []
+    for i in range(count):
+        own = {f"{name}{i}": shape for name, shape in more.items()}
+        for name, (kind, *shape) in own.items():
+            inputs[name] = (kind, *(dim or f"rows_of_{name}" for dim in shape))
+        operands = [names[i], *own] if op != "Where" else [[*own][0], names[i], [*own][1]]
+        nodes.append(helper.make_node(op, operands, [names[i + 1]], **attributes))
+    return of_inputs(nodes, inputs)
+
+
+def open_wheres(count):
+    return open_chain(count, "Where", {"c": (TensorProto.BOOL, 0, 4), "z": (TensorProto.FLOAT, 0, 4)})
+
+
+def open_pads(count):
+    """Each with borders that a run tells."""
+    return open_chain(count, "Pad", {"p": (TensorProto.INT64, 4)})
+
+
+def open_cuts(count):
+    """Slices whose bounds a run tells."""
+    return open_chain(count, "Slice", {"b": (TensorProto.INT64, 2), "e": (TensorProto.INT64, 2)})
+
+
+def open_picks(count):
+    """Gathers by as many indices as a run has."""
+    return open_chain(count, "Gather", {"i": (TensorProto.INT64, 0)}, axis=0)
+
+
+def open_sizes(count):
+    """Resizes to sizes that a run tells."""
+    names, sizes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], [f"s{i}" for i in range(count)]
+    nodes = [helper.make_node("Resize", [names[i], "", "", sizes[i]], [names[i + 1]], mode="linear") for i in range(count)]
+    return of_inputs(nodes, {"x": ["n", 2, "d"]} | {size: (TensorProto.INT64, 3) for size in sizes})
+
+
+def open_pools(count):
+    """Each half as long as the one before, rounded up."""
+    names = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"]
+    window = {"kernel_shape": [3], "strides": [2], "pads": [1, 1], "ceil_mode": 1}
+    nodes = [helper.make_node("AveragePool", [names[i]], [names[i + 1]], **window) for i in range(count)]
+    return of_inputs(nodes, {"x": [1, 4, "d"]})
+
+
+def of_inputs(nodes, inputs):
+    """A model that makes `y` of inputs of these shapes, of floats where no type stands before them."""
+    typed = {name: (TensorProto.FLOAT, *dims) if isinstance(dims, list) else dims for name, dims in inputs.items()}
+    infos = [helper.make_tensor_value_info(name, kind, dims) for name, (kind, *dims) in typed.items()]
+    graph = helper.make_graph(nodes, "graph", infos, [helper.make_value_info("y", onnx.TypeProto())])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=10)
+
+
 FORMS = {"chain": chain, "star": star, "fan": fan, "concat": concat, "grid": grid, "layers": layers, "kept": kept}
 FORMS |= {f.__name__: f for f in (open_concat, open_live, open_adds, open_concats, open_slices)}
+OPEN = (open_columns, open_parts, open_most, open_wheres, open_pads, open_cuts, open_picks, open_sizes, open_pools)
+FORMS |= {f.__name__: f for f in OPEN}
 
 
 def seconds(model, emit):

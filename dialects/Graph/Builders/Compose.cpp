@@ -96,6 +96,21 @@ Value Composer::concat(ValueRange values, int64_t axis) {
   return make<ConcatOp>(b, loc, values, b.getNamedAttr("axis", b.getI64IntegerAttr(axis)));
 }
 
+Value concatInGroups(OnnxNode &node, ValueRange values, int64_t axis) {
+  constexpr size_t kMost = 64;
+  auto isOpen = [&](Value value) { return value && axis < getRank(value) && !getDims(value)[axis].constant(); };
+  SmallVector<Value> parts(values);
+  while (parts.size() > kMost && llvm::count_if(parts, isOpen) > int64_t(kMost)) {
+    SmallVector<Value> wholes;
+    for (ArrayRef<Value> rest(parts); !rest.empty(); rest = rest.drop_front(std::min(rest.size(), kMost))) {
+      wholes.push_back(Composer(node).concat(rest.take_front(kMost), axis));
+      node.setOutput(0, wholes.back()); // so that its dims are of bearable length
+    }
+    parts = std::move(wholes);
+  }
+  return Composer(node).concat(parts, axis);
+}
+
 Value Composer::cast(Value x, Type elementType) {
   if (!x || getElementType(x) == elementType)
     return x;

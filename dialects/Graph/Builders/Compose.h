@@ -59,6 +59,10 @@ public:
   mlir::Location loc;
 };
 
+/// Composer::concat of any number of operands. Where many have a length that only a run tells, groups of them are put together first, and
+/// so on: a kernel has an argument for each operand and each length, and takes more than its share of them to compile.
+mlir::Value concatInGroups(OnnxNode &node, mlir::ValueRange values, int64_t axis);
+
 /// Whether the expression is 0 or more whatever its symbols; symbols that are
 /// read from tensors may be negative.
 bool isNonNegative(const DimExpr &expr);

@@ -74,6 +74,8 @@ public:
   /// A number as an expression of bearable length: itself, or a symbol that is computed where the node stands. Products
   /// of long sums grow without end. A size is never negative.
   virtual DimExpr shortened(const DimExpr &number, bool isSize = true) = 0;
+  /// The same whatever its length, where what reads it need not know what it is made of.
+  virtual DimExpr named(const DimExpr &number, bool isSize = true) = 0;
   /// The float contents of a small constant; nullopt where not known.
   virtual std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) = 0;
 

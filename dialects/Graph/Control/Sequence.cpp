@@ -178,7 +178,7 @@ LogicalResult buildConcatFromSequence(OnnxNode &node) {
     dims.insert(dims.begin() + *axis, DimExpr(1));
     element = c.reshape(element, dims);
   }
-  return node.finish(c.concat(elements, *axis));
+  return node.finish(concatInGroups(node, elements, *axis));
 }
 
 /// The sizes of the parts; nullopt where only a run knows them, or (`bad`) after `refuse`.

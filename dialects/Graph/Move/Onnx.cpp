@@ -157,7 +157,7 @@ LogicalResult buildConcat(OnnxNode &node) {
   if (values.empty() || !values[0])
     return node.refuse("concatenates nothing");
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 1), getRank(values[0]));
-  return axis ? node.finish(Composer(node).concat(values, *axis)) : failure();
+  return axis ? node.finish(concatInGroups(node, values, *axis)) : failure();
 }
 
 LogicalResult buildExpand(OnnxNode &node) {

@@ -196,7 +196,8 @@ LogicalResult buildSplit(OnnxNode &node) {
         return failure();
       node.setOutput(i, part);
     }
-    offset = offset + size;
+    // A sum of all sizes before it, or a multiple of one.
+    offset = absent ? offset + size : node.shortened(offset + size);
   }
   return absent ? success() : checkParts(node, *sizes, dim);
 }

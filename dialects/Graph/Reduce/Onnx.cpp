@@ -43,13 +43,16 @@ static std::optional<ReducedDims> reducedDims(OnnxNode &node, int64_t rank) {
 
 /// Reduces over dims that are known only when the model runs, and keeps them as 1: for each dim, the reduced value and
 /// the value itself stand one after another, and the one that is wanted is cut out.
-static Value reduceUnknown(Composer &c, StringRef name, Value x, ArrayRef<DimExpr> marked) {
+static Value reduceUnknown(OnnxNode &node, StringRef name, Value x, ArrayRef<DimExpr> marked) {
+  Composer c(node);
   for (int64_t d = 0, rank = marked.size(); x && d < rank; ++d) {
-    DimExpr extent = getDims(x)[d], stays = DimExpr(1) - marked[d];
     Value reduced = c.reduceNamed(name, x, d, true);
     if (!reduced)
       return {};
-    x = c.slice(c.concat({reduced, x}, d), d, stays, DimExpr(1) + stays * (extent - DimExpr(1)));
+    // By names of their own: written out, the kernel of each dim would compute the extents of all dims before it.
+    DimExpr extent = getDims(x)[d], stays = node.named(DimExpr(1) - marked[d], /*isSize=*/false);
+    DimExpr left = node.named(DimExpr(1) + stays * (extent - DimExpr(1)), /*isSize=*/false);
+    x = c.slice(c.concat({reduced, x}, d), d, stays, left);
   }
   return x;
 }
@@ -106,7 +109,7 @@ LogicalResult buildReduce(OnnxNode &node) {
        simple = dims->unknown.empty() && reduction.before != Reduction::Before::Exp;
   auto reduce = [&](StringRef name, Value value, bool keepDims) {
     if (!dims->unknown.empty())
-      return reduceUnknown(c, name, value, marked);
+      return reduceUnknown(node, name, value, marked);
     return dims->known.empty() ? value : c.reduceNamed(name, value, dims->known, keepDims);
   };
   x = c.cast(x, workType(node.b, type, reduction));

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Control/Control.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
+#include "llvm/ADT/StringSet.h"
 #include <onnx/defs/schema.h>
 
 using namespace mlir;
@@ -56,11 +57,28 @@ void Node::setOutput(unsigned i, Value value) {
     results[i] = value;
 }
 
+/// How many divisions, minima and maxima are in each other.
+static size_t depthOf(const graph::DimExpr &dim) {
+  size_t deepest = 0;
+  for (const graph::DimExpr::Term &term : dim.terms())
+    for (const graph::DimExpr::AtomRef &factor : term.factors)
+      if (factor->name.empty())
+        deepest = std::max(deepest, 1 + std::max(depthOf(factor->lhs), depthOf(factor->rhs)));
+  return deepest;
+}
+
 /// Where each node's dims are written in those of the node before, a chain of nodes has text of the square of its length, and a pass
-/// over it takes that or more. From some length on a dim is a number that the run computes before the op.
+/// over it takes that or more. From some length, number of symbols or depth on a dim is a number that the run computes before the op.
 void Node::shortenDims(Value value) {
-  constexpr size_t kLongest = 1000;
-  auto isLong = [](const graph::DimExpr &dim) { return dim.str().size() > kLongest; };
+  // Pyramids of pictures divide seven times, and few models have more than three open dims.
+  constexpr size_t kLongest = 1000, kMostSymbols = 8, kDeepest = 12;
+  auto isLong = [](const graph::DimExpr &dim) {
+    if (dim.str().size() <= 2 * kDeepest)
+      return false;
+    llvm::StringSet<> symbols;
+    dim.walkSymbols([&](StringRef symbol) { symbols.insert(symbol); });
+    return dim.str().size() > kLongest || symbols.size() > kMostSymbols || depthOf(dim) > kDeepest;
+  };
   Operation *op = value ? value.getDefiningOp() : nullptr;
   // What parts and bodies define is not known before them.
   if (!op || op->getNumResults() != 1 || isa<graph::PartOpInterface, graph::ControlOpInterface>(op) ||
@@ -73,7 +91,7 @@ void Node::shortenDims(Value value) {
   b.setInsertionPoint(op);
   for (graph::DimExpr &dim : dims)
     if (isLong(dim))
-      dim = shortened(dim, /*isSize=*/graph::isKnownNonNegative(dim));
+      dim = named(dim, /*isSize=*/graph::isKnownNonNegative(dim));
   graph::setResultDims(op, dims);
 }
 
@@ -309,7 +327,11 @@ std::optional<graph::Dims> Node::contentsOrRead(Value value) {
 
 graph::DimExpr Node::shortened(const graph::DimExpr &number, bool isSize) {
   constexpr size_t kBearable = 200;
-  if (number.str().size() <= kBearable)
+  return number.str().size() <= kBearable ? number : named(number, isSize);
+}
+
+graph::DimExpr Node::named(const graph::DimExpr &number, bool isSize) {
+  if (number.constant())
     return number;
   Value held = graph::makeNamed(b, loc, graph::DimValueOp::getOperationName(), {}, attr("values", ArrayRef(number)));
   if (!isSize)

@@ -50,6 +50,7 @@ public:
   graph::Decision decide(mlir::Value condition) override;
   graph::DimExpr freshDim() override { return importer.freshDim(); }
   graph::DimExpr shortened(const graph::DimExpr &number, bool isSize) override;
+  graph::DimExpr named(const graph::DimExpr &number, bool isSize) override;
   std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) override;
 
   llvm::LogicalResult importSubgraph(llvm::StringRef name, mlir::Region &region,

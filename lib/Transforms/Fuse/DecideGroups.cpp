@@ -54,6 +54,9 @@ struct Group {
 
 /// Ops in a kernel: one more gains nothing there, and time to make code of them grows faster than their number.
 constexpr size_t kMaxOps = 128;
+/// Moves in a kernel: where the first of them reads is a sum with a term of each behind it, and LLVM's loop analyses take the cube of
+/// a sum's length.
+constexpr int64_t kMaxMoves = 32;
 /// Operands of a move that is computed where one of them is.
 constexpr unsigned kMaxFusedMoveOperands = 2;
 constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
@@ -481,12 +484,16 @@ private:
     });
   }
 
+  static int64_t numMoves(const Group &group) { return llvm::count_if(group.ops, llvm::IsaPred<graph::MoveOpInterface>); }
+
   /// Whether `op`, which reads `operand` of `group`, belongs into it.
   Verdict accepts(Group &group, Value operand, Operation *op) {
     if (group.kind == GroupKind::Alone)
       return Verdict::no("the producer is a kernel of its own");
     if (group.ops.size() >= kMaxOps)
       return Verdict::no("the producer's kernel has as many ops as a kernel may have");
+    if (numMoves(group) >= kMaxMoves && isa<graph::MoveOpInterface>(op))
+      return Verdict::no("the producer's kernel has as many moves as a kernel may have");
     if (!mayRunAt(group, op))
       return Verdict::no("another op reads the producer's kernel before this one");
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
@@ -623,6 +630,8 @@ private:
       return Verdict::no("the two are loops of unlike form: a kernel has one contraction or one set of rows");
     if (group.ops.size() + other.ops.size() > kMaxOps)
       return Verdict::no("both kernels together have more ops than a kernel may have");
+    if (numMoves(group) + numMoves(other) > kMaxMoves)
+      return Verdict::no("both kernels together have more moves than a kernel may have");
     if (feedsContraction(other, group))
       return Verdict::no("the contraction reads the producer, many times an element");
     if (!mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))

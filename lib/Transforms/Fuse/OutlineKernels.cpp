@@ -9,10 +9,12 @@
 // order of appearance) and the launch says what they stand for, so groups that differ only in weights and in the names
 // of symbols are one kernel, compiled once. Splat constants stand inside of groups, where engines see them; those in which
 // groups differ that are alike otherwise (the scales of quantized layers) are made arguments first. Names come from the ops
-// inside.
+// inside. Of many groups that differ in where they read alone, what says where becomes a symbol.
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
+#include "mlir/IR/AsmState.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
@@ -27,15 +29,18 @@ namespace hewn {
 
 namespace {
 
-/// Rewrites every expression in an attribute's lists.
-Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename) {
-  if (auto dim = dyn_cast<graph::DimAttr>(attr))
-    return dim.getExpr().substitute(rename).toAttr(attr.getContext());
+/// Rewrites every expression in an attribute's lists; one whose text is in `whole` as if that were a symbol.
+Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename,
+                        const llvm::StringSet<> &whole) {
+  if (auto dim = dyn_cast<graph::DimAttr>(attr)) {
+    StringRef text = dim.getExpr().str();
+    return (whole.contains(text) ? rename(text) : dim.getExpr().substitute(rename)).toAttr(attr.getContext());
+  }
   auto list = dyn_cast<ArrayAttr>(attr);
   if (!list)
     return attr;
   return ArrayAttr::get(attr.getContext(),
-                        llvm::map_to_vector(list, [&](Attribute entry) { return renameSymbols(entry, rename); }));
+                        llvm::map_to_vector(list, [&](Attribute entry) { return renameSymbols(entry, rename, whole); }));
 }
 
 class Outliner {
@@ -45,6 +50,7 @@ public:
   void run() {
     SmallVector<graph::GroupOp> groups;
     module.walk([&](graph::GroupOp group) { groups.push_back(group); });
+    shareExpressions(groups);
     for (graph::GroupOp group : groups)
       renameSymbolsOf(group);
     shareConstants(groups);
@@ -56,9 +62,11 @@ private:
   ModuleOp module;
   SymbolTable symbolTable;
   llvm::StringMap<plan::KernelOp> known; // by text without the name
-  /// A group's symbols in order of appearance, and its arguments' dims in the kernel's own ones.
+  /// What a group's symbols stand for in order of appearance (names, or expressions that the kernel need not know), and its arguments'
+  /// dims in the kernel's own symbols.
   struct Names {
     SmallVector<std::string> symbols;
+    llvm::StringSet<> whole;
     SmallVector<Attribute> argumentDims;
   };
   llvm::DenseMap<Operation *, Names> namesOf;
@@ -75,25 +83,96 @@ private:
     Block &body = group.getBody().front();
     for (Value argument : body.getArguments())
       names.argumentDims.push_back(
-          renameSymbols(graph::dimsAttr(module.getContext(), graph::getDims(argument)), rename));
+          renameSymbols(graph::dimsAttr(module.getContext(), graph::getDims(argument)), rename, names.whole));
     for (Operation &op : body)
       for (NamedAttribute attr : llvm::to_vector(op.getAttrs()))
-        op.setAttr(attr.getName(), renameSymbols(attr.getValue(), rename));
+        op.setAttr(attr.getName(), renameSymbols(attr.getValue(), rename, names.whole));
+  }
+
+  /// Calls `visit` with the texts of the expressions that are no dims and no symbols: where a slice begins, how wide a border is.
+  static void forEachPosition(Operation &op, llvm::function_ref<void(StringRef)> visit) {
+    for (NamedAttribute attr : op.getAttrs())
+      if (attr.getName() != graph::kDimsAttr)
+        attr.getValue().walk([&](graph::DimAttr dim) {
+          StringRef symbol, text = dim.getExpr().str();
+          dim.getExpr().walkSymbols([&](StringRef name) { symbol = name; });
+          if (symbol != text)
+            visit(text);
+        });
+  }
+
+  /// The group's text with `?` for positions, and without dims.
+  static std::string textWithoutPositions(graph::GroupOp group, const llvm::StringSet<> &positions) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    llvm::DenseMap<Value, unsigned> numbers;
+    for (Value argument : group.getBody().getArguments())
+      numbers.try_emplace(argument, numbers.size());
+    auto print = [&](auto &&self, Attribute attr) -> void {
+      if (auto list = dyn_cast<ArrayAttr>(attr)) {
+        for (Attribute entry : list)
+          self(self, entry);
+        os << ';';
+      } else if (auto dim = dyn_cast<graph::DimAttr>(attr); dim && positions.contains(dim.getExpr().str())) {
+        os << '?';
+      } else {
+        os << attr << ',';
+      }
+    };
+    for (Operation &op : group.getBody().front()) {
+      os << op.getName().getStringRef() << op.getOperandTypes() << op.getResultTypes();
+      for (Value operand : op.getOperands())
+        os << ' ' << numbers.lookup(operand);
+      for (Value result : op.getResults())
+        numbers.try_emplace(result, numbers.size());
+      for (NamedAttribute attr : op.getAttrs())
+        if (attr.getName() != graph::kDimsAttr && !isa<graph::ConstantOp>(op))
+          print(print, attr.getValue());
+    }
+    return text;
+  }
+
+  /// Makes one symbol of each position in which many groups differ that are alike otherwise, as the parts of a split that has a thousand of
+  /// them: one kernel instead of one each.
+  void shareExpressions(ArrayRef<graph::GroupOp> groups) {
+    constexpr size_t kFew = 8;
+    llvm::MapVector<Attribute, SmallVector<std::pair<graph::GroupOp, llvm::StringSet<>>>> alike;
+    for (graph::GroupOp group : groups) {
+      llvm::StringSet<> positions;
+      for (Operation &op : group.getBody().front())
+        forEachPosition(op, [&](StringRef text) { positions.insert(text); });
+      auto isDim = [&](Value value) {
+        for (const DimExpr &dim : graph::getDims(value))
+          positions.erase(dim.str());
+      };
+      if (positions.empty())
+        continue;
+      llvm::for_each(group.getBody().getArguments(), isDim);
+      for (Operation &op : group.getBody().front())
+        llvm::for_each(op.getResults(), isDim);
+      if (!positions.empty())
+        alike[StringAttr::get(module.getContext(), textWithoutPositions(group, positions))].push_back(
+            {group, std::move(positions)});
+    }
+    for (auto &[text, members] : alike)
+      if (members.size() > kFew)
+        for (auto &[group, positions] : members)
+          namesOf[group].whole = std::move(positions);
   }
 
   /// The group's text with `?` for the values of constants.
   std::string textWithoutConstants(graph::GroupOp group) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    OpPrintingFlags flags;
-    flags.useLocalScope();
+    // Once for all: an op that is printed by itself numbers the values of the whole group, and verifies it.
+    AsmState state(group, OpPrintingFlags().useLocalScope().assumeVerified());
     for (auto [argument, dims] : llvm::zip(group.getBody().getArguments(), namesOf[group].argumentDims))
       os << argument.getType() << dims << "\n";
     for (Operation &op : group.getBody().front()) {
       if (isa<graph::ConstantOp>(op))
         os << "? " << op.getResult(0).getType();
       else
-        op.print(os, flags);
+        op.print(os, state);
       os << "\n";
     }
     return text;
@@ -128,7 +207,7 @@ private:
 
   void outline(graph::GroupOp group) {
     MLIRContext *context = module.getContext();
-    auto &[symbols, argumentDims] = namesOf[group];
+    auto &[symbols, whole, argumentDims] = namesOf[group];
     OpBuilder b(context);
     b.setInsertionPointToStart(module.getBody());
     auto type = b.getFunctionType(group.getInputs().getTypes(), group.getOutputs().getTypes());
@@ -156,7 +235,7 @@ private:
     b.setInsertionPoint(group);
     SmallVector<Attribute> values;
     for (StringRef symbol : symbols)
-      values.push_back(DimExpr::symbol(symbol).toAttr(context));
+      values.push_back((whole.contains(symbol) ? *DimExpr::parse(symbol) : DimExpr::symbol(symbol)).toAttr(context));
     auto launch = plan::LaunchOp::create(b, group.getLoc(), group.getOutputs().getTypes(), callee.getSymName(),
                                          group.getInputs(), b.getArrayAttr(values));
     if (Attribute dims = group->getAttr(graph::kDimsAttr))

@@ -14,6 +14,22 @@ constexpr double kHidden = 16;
 constexpr double kWorth = 2;
 /// An element written for others to read, beside their loads.
 constexpr double kWrite = 2;
+/// An element's loads and operations, of which code is straight: more takes longer to compile than the walk over memory is worth.
+constexpr double kMost = 512;
+
+/// How many elements of `from` there are for one of `to`; 1 where that is not known.
+double ratio(const Dims &from, const Dims &to) {
+  graph::DimExpr few = graph::numElements(from), many = graph::numElements(to);
+  if (few.constant() && many.constant())
+    return *many.constant() > 0 ? double(*few.constant()) / double(*many.constant()) : 1;
+  if (auto times = many.divideExactly(few); times && times->constant() && *times->constant() > 0)
+    return 1 / double(*times->constant());
+  if (auto times = few.divideExactly(many); times && times->constant())
+    return double(*times->constant());
+  return 1;
+}
+
+double ratio(Value from, Value to) { return ratio(graph::getDims(from), graph::getDims(to)); }
 } // namespace
 
 bool Recompute::isExpensive(Operation *op) {
@@ -31,7 +47,7 @@ const graph::ElementCost &Recompute::elementCost(Operation *op) {
   return entry->second;
 }
 
-double Recompute::costOf(ArrayRef<Operation *> ops, Value value) {
+double Recompute::costOf(ArrayRef<Operation *> ops, Value value, Evaluated evaluated) {
   llvm::SmallDenseSet<Operation *> inside(ops.begin(), ops.end());
   if (!inside.contains(value.getDefiningOp()))
     return 1;
@@ -52,27 +68,21 @@ double Recompute::costOf(ArrayRef<Operation *> ops, Value value) {
         continue;
       Operation *maker = operand.getDefiningOp();
       double asked = own * double(reads);
-      if (!inside.contains(maker))
-        total += asked;
-      else if (double &before = times[maker]; moves)
-        before += asked;
-      else
-        before = std::max(before, asked);
+      bool fromMemory = !inside.contains(maker);
+      if (moves && !fromMemory && evaluated == Evaluated::Once) {
+        double made = own * ratio(operand, op->getResult(0));
+        times[maker] = std::max(times[maker], made);
+        total += made * kWrite;
+        fromMemory = true;
+      } else if (moves && !fromMemory) {
+        times[maker] += asked;
+      } else if (!fromMemory) {
+        times[maker] = std::max(times[maker], asked);
+      }
+      total += fromMemory ? asked : 0;
     }
   }
   return total;
-}
-
-/// How many elements of `from` there are for one of `to`; 1 where that is not known.
-static double ratio(const Dims &from, const Dims &to) {
-  graph::DimExpr few = graph::numElements(from), many = graph::numElements(to);
-  if (few.constant() && many.constant())
-    return *many.constant() > 0 ? double(*few.constant()) / double(*many.constant()) : 1;
-  if (auto times = many.divideExactly(few); times && times->constant() && *times->constant() > 0)
-    return 1 / double(*times->constant());
-  if (auto times = few.divideExactly(many); times && times->constant())
-    return double(*times->constant());
-  return 1;
 }
 
 bool Recompute::isProfitable(ArrayRef<Operation *> ops, Value operand, Operation *op) {
@@ -81,13 +91,14 @@ bool Recompute::isProfitable(ArrayRef<Operation *> ops, Value operand, Operation
   for (auto [read, count] : llvm::zip(op->getOperands(), cost.reads))
     if (read == operand)
       reads = isa<graph::MoveOpInterface>(op) ? reads + double(count) : 1;
-  double element = costOf(ops, operand);
-  double here = reads * element + double(cost.operations);
+  double here = reads * costOf(ops, operand, Evaluated::WhereRead) + double(cost.operations);
   if (here <= kHidden)
     return true;
-  double apart = ratio(graph::getDims(operand), graph::getDims(op->getResult(0))) * (element + kWrite) + reads +
+  // Beside what every move of the chain would cost in a kernel of its own: beside the last one alone, each could double what those
+  // before it have doubled.
+  double apart = ratio(operand, op->getResult(0)) * (costOf(ops, operand, Evaluated::Once) + kWrite) + reads +
                  double(cost.operations);
-  return here <= kWorth * apart;
+  return here <= std::min(kWorth * apart, kMost);
 }
 
 } // namespace hewn

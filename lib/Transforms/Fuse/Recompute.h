@@ -17,12 +17,14 @@ public:
   bool isExpensive(mlir::Operation *op);
 
   /// Whether `op` may read `operand`, which `ops` (in program order) make, by computing it: where that takes not much more than to
-  /// compute it once, write it to memory and read it from there.
+  /// compute it, and all that moves of `ops` read, once, write it to memory and read it from there.
   bool isProfitable(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value operand, mlir::Operation *op);
 
 private:
+  /// How what moves read is evaluated: where they read it, or once and through memory.
+  enum class Evaluated { WhereRead, Once };
   /// What one element of `value` takes, by loads and operations, of which `ops` make all that they can.
-  double costOf(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value value);
+  double costOf(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value value, Evaluated evaluated);
   const graph::ElementCost &elementCost(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Operation *, graph::ElementCost> costs;

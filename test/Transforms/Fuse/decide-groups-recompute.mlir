@@ -98,3 +98,24 @@ func.func @turned(%x: tensor<64x32xf32>) -> tensor<32x64xf32> {
   %4 = graph.transpose %3 {order = array<i64: 1, 0>} : (tensor<64x32xf32>) -> tensor<32x64xf32>
   return %4 : tensor<32x64xf32>
 }
+
+// -----
+
+// Each level reads two elements of the one before it, twice what it would take from memory; what all levels together repeat counts, not that
+// of the last one alone.
+// CHECK-LABEL: func.func @many_levels
+func.func @many_levels(%x: tensor<?xf32> {graph.dims = [#graph.dim<"a">]}, %y: tensor<1xf32>) -> tensor<?xf32> {
+  // CHECK: graph.resize {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}graph.in_group = 0
+  // CHECK: graph.resize {{.*}}graph.in_group = 1
+  // CHECK: graph.resize {{.*}}graph.in_group = 1
+  // CHECK: graph.resize {{.*}}graph.in_group = 1
+  %0 = graph.resize %x {dim = 0 : i64, size = [#graph.dim<"b">], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel", graph.dims = [[#graph.dim<"b">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = graph.resize %0 {dim = 0 : i64, size = [#graph.dim<"c">], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel", graph.dims = [[#graph.dim<"c">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %2 = graph.resize %1 {dim = 0 : i64, size = [#graph.dim<"d">], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel", graph.dims = [[#graph.dim<"d">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %3 = graph.resize %2 {dim = 0 : i64, size = [#graph.dim<"e">], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel", graph.dims = [[#graph.dim<"e">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %4 = graph.resize %3 {dim = 0 : i64, size = [#graph.dim<"f">], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel", graph.dims = [[#graph.dim<"f">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  %5 = graph.resize %4 {dim = 0 : i64, size = [#graph.dim<"g">], scale = 0.0 : f64, mode = "linear", coordinates = "half_pixel", graph.dims = [[#graph.dim<"g">]]} : (tensor<?xf32>) -> tensor<?xf32>
+  return %5 : tensor<?xf32>
+}

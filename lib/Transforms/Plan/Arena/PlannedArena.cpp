@@ -59,4 +59,17 @@ PlannedArena::Sized PlannedArena::at(const Sample &sample) const {
   return sized;
 }
 
+bool PlannedArena::fits(const Sample &sample) const {
+  constexpr double most = 0x1p62;
+  Sample values = sample;
+  for (auto &[name, level] : levels) {
+    if (boundOf(level, values) > most)
+      return false;
+    values[name] = evaluate(level, values);
+  }
+  return boundOf(bytes, values) <= most && llvm::all_of(list, [&](const Buffer &buffer) {
+           return boundOf(buffer.offset, values) + boundOf(buffer.bytes, values) <= most;
+         });
+}
+
 } // namespace hewn::plan

@@ -31,6 +31,8 @@ public:
   explicit PlannedArena(mlir::FunctionOpInterface program);
   llvm::ArrayRef<Buffer> buffers() const { return list; }
   Sized at(const Sample &sample) const;
+  /// Whether all sizes and offsets fit into 64 bits then: no run has such dims.
+  bool fits(const Sample &sample) const;
 
 private:
   std::vector<Buffer> list;

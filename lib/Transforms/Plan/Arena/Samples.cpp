@@ -61,4 +61,16 @@ int64_t evaluate(const graph::DimExpr &expr, const Sample &sample) {
   return graph::evaluate(expr, [&](StringRef name) { return sample.lookup(name); });
 }
 
+double boundOf(const graph::DimExpr &expr, const Sample &sample) {
+  double sum = 0;
+  for (const graph::DimExpr::Term &term : expr.terms()) {
+    double product = std::abs(double(term.coefficient));
+    for (const graph::DimExpr::AtomRef &factor : term.factors)
+      product *= factor->name.empty() ? std::max({1.0, boundOf(factor->lhs, sample), boundOf(factor->rhs, sample)})
+                                      : std::max(1.0, std::abs(double(sample.lookup(factor->name))));
+    sum += product;
+  }
+  return sum;
+}
+
 } // namespace hewn::plan

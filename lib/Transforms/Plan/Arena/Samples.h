@@ -18,8 +18,10 @@ using Sample = llvm::MapVector<llvm::StringRef, int64_t>;
 /// The names live as long as the context.
 std::vector<Sample> samplesOf(mlir::FunctionOpInterface program);
 
-/// The expression's value; what the sample does not name is 0.
+/// The expression's value; what the sample does not name is 0. Without meaning where that does not fit into 64 bits.
 int64_t evaluate(const graph::DimExpr &expr, const Sample &sample);
+/// A number that neither the value nor what it is computed from exceeds: where it is below 2^62, `evaluate` gives the value.
+double boundOf(const graph::DimExpr &expr, const Sample &sample);
 
 } // namespace hewn::plan
 

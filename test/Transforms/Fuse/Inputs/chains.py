@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""chains.py LENGTH...: a function of chains of elementwise ops, whose ends are added up."""
+"""chains.py [moves] LENGTH...: a function of chains of elementwise ops, or of moves, whose ends are added up."""
 
 import sys
 
 TYPE = "tensor<8xf32>"
+moves = sys.argv[1] == "moves"
+op, how = ("slice", " {offsets = [7], sizes = [8], steps = array<i64: -1>}") if moves else ("neg", "")
 lines, ends = [], []
-for chain, length in enumerate(map(int, sys.argv[1:])):
+for chain, length in enumerate(map(int, sys.argv[1 + moves :])):
     value = "%x"
     for i in range(length):
-        lines.append(f"  %c{chain}_{i} = graph.neg {value} : ({TYPE}) -> {TYPE}")
+        lines.append(f"  %c{chain}_{i} = graph.{op} {value}{how} : ({TYPE}) -> {TYPE}")
         value = f"%c{chain}_{i}"
     ends.append(value)
 total = ends[0]
