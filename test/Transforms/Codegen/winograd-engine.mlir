@@ -1,7 +1,8 @@
 // A window of 3 x 3 with transformed weights: tiles are transformed into scratch memory, multiplied, transformed back.
 // RUN: split-file %s %t
 // RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels | FileCheck %s --check-prefix=KERNEL
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS --implicit-check-not=memref.prefetch
+// RUN: sed 's/l2Bytes = 1048576/l2Bytes = 8192/' %t/conv.mlir | hewn-opt --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=AHEAD
 // RUN: hewn-opt %t/hand.mlir --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
 // RUN: not hewn-opt %t/other.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not hewn-opt %t/run-time.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
@@ -27,6 +28,11 @@
 // LOOPS: vector.fma
 // LOOPS-COUNT-16: vector.load
 // LOOPS-COUNT-4: vector.store
+
+// Weights that the second cache does not keep are asked for a place ahead: after the last one of a panel the next panel's first.
+// AHEAD: scf.for {{.*}} -> (vector<16xf32>
+// AHEAD: memref.prefetch
+// AHEAD: vector.fma
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @main(%x: tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>> {
     %0 = graph.pad %x {high = [0, 0, 1, 1], low = [0, 0, 1, 1]} : (tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>) -> tensor<1x16x10x10xf32, #graph.layout<[0, 2, 3, 1]>>

@@ -226,6 +226,22 @@ func.func @slower(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
 
 // -----
 
+// But the filter's weights, four times as many numbers of four times the bytes, come from memory where the second cache does not keep them.
+// CHECK-LABEL: func.func @streamed
+// CHECK: graph.conv {{.*}} -> tensor<1x64x8x8xi32>
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 65536, l3Bytes = 8388608, dots = [#plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
+func.func @streamed(%x: tensor<1x64x10x10xui8>) -> tensor<1x64x8x8xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<1x64x10x10xui8>, tensor<f32>) -> tensor<1x64x10x10xf32>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x3x3xi8>, tensor<f32>) -> tensor<64x64x3x3xf32>
+  %0 = graph.conv %a, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x10x10xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x8x8xf32>
+  return %0 : tensor<1x64x8x8xf32>
+}
+}
+
+// -----
+
 #pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
 
 // Large windows whose results are rounded to 8 bits take a quarter of the products in float32, which pairs of 16 bits do not make good.
