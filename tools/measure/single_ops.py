@@ -4,8 +4,8 @@
 
     tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again FILE] [--write]
 
-Each form (single_op_forms.py) is a model of one node. The engines take turns in one process, and a figure is the fastest run in microseconds of
-the process's CPU time, which other processes on the machine disturb least; inputs and outputs lie in arrays that are made before. The ratio is the
+Each form (single_op_forms.py) is a model of one node. The engines take turns in one process, and a figure is the lower quartile of the runs'
+microseconds of the process's CPU time, which other processes on the machine disturb least; inputs and outputs lie in arrays that are made before. The ratio is the
 best other engine's time over hewn's. Printed are each form as it is timed, then a line a family: how many forms, the geometric mean of the
 ratios, how many are below --least. --again times only the forms that a --json of an earlier run has below --least, and prints the table with
 both runs' better figures of each engine. --write puts the table into the page. OpenVINO is held to AVX2 by ONEDNN_MAX_CPU_ISA=AVX2;
@@ -98,9 +98,10 @@ def start_openvino(model, feeds: dict[str, np.ndarray], target: str) -> Callable
 STARTS = {"hewn": start_hewn, "onnxruntime": start_onnxruntime, "openvino": start_openvino}
 
 
-def fastest(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
-    """Microseconds of CPU time of the fastest run of each; they take turns."""
-    found = dict.fromkeys(runs, math.inf)
+def typical(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
+    """Microseconds of CPU time of a run of each: the lower quartile, which neither other work nor a clock that a virtual machine sets back
+    moves. They take turns."""
+    found: dict[str, list[int]] = {engine: [] for engine in runs}
     end, turns = time.perf_counter() + seconds * len(runs), 0
     while turns < 4 or time.perf_counter() < end:
         turns += 1
@@ -109,11 +110,10 @@ def fastest(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
             while True:
                 begin = time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID)
                 run()
-                took = time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID) - begin
-                found[engine] = min(found[engine], took / 1e3)
+                found[engine].append(time.clock_gettime_ns(time.CLOCK_PROCESS_CPUTIME_ID) - begin)
                 if time.perf_counter() > stop:
                     break
-    return found
+    return {engine: max(float(np.percentile(times, 25)) / 1e3, 0.1) for engine, times in found.items()}
 
 
 def measured(form: Form, said: argparse.Namespace) -> dict:
@@ -126,7 +126,7 @@ def measured(form: Form, said: argparse.Namespace) -> dict:
         except Exception as problem:
             without[engine] = str(problem).strip().splitlines()[-1][:160]
             runs.pop(engine, None)
-    return {"family": form.family, "name": form.name, "us": fastest(runs, said.seconds), "without": without}
+    return {"family": form.family, "name": form.name, "us": typical(runs, said.seconds), "without": without}
 
 
 def ratio_of(record: dict) -> float | None:

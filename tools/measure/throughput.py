@@ -8,7 +8,8 @@ A line a model, batch and number of threads, and for each engine the better of t
 context shares its work among the threads, one run after another; `each`, as many contexts as threads, each with a thread of its own. OpenVINO
 has streams for contexts: its performance hint THROUGHPUT chooses how many, whose requests are all in flight. Each engine and way runs in a process
 of its own, one after another, after a run to warm up. A model whose batch is a number is given another one first: what its shapes then are is
-inferred again, and a model that fixes its batch inside as well is left out, and said. The ratio is hewn's items over the best other engine's.
+inferred again, a reshape to a first dim of 1 keeps that of its operand, and
+a model that fixes its batch otherwise is left out, and said. The ratio is hewn's items over the best other engine's.
 """
 
 from __future__ import annotations
@@ -34,6 +35,24 @@ ENGINES = ("hewn", "onnxruntime", "openvino")
 WAYS = ("all", "each")
 
 
+def keep_first_dims(graph) -> None:
+    """Reshapes to a first dim of 1, which exporters write for a batch of one, keep their operand's."""
+    from onnx import numpy_helper
+
+    reshapes = [n for n in graph.node if n.op_type == "Reshape"]
+    others = {name for n in graph.node for name in n.input if n.op_type != "Reshape"}
+    values = [n for n in graph.node if n.op_type == "Constant" and n.attribute[0].name == "value"]
+    tensors = {tensor.name: tensor for tensor in graph.initializer} | {n.output[0]: n.attribute[0].t for n in values}
+    for node in reshapes:
+        name = node.input[1]
+        shape = numpy_helper.to_array(tensors[name]) if name in tensors.keys() - others else np.zeros(1)
+        if len(shape) > 1 and shape[0] == 1 and 0 not in shape:
+            made = f"{name} of any batch"
+            graph.initializer.append(numpy_helper.from_array(np.array([0, *shape[1:]], shape.dtype), made))
+            node.input[1] = made
+            del node.attribute[:]  # allowzero, by which 0 would be a size
+
+
 def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
     """The model with `batch` items, as a file: the first dim of every input, and of none that was inferred from it."""
     import onnx
@@ -48,6 +67,7 @@ def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
                 dim.dim_value = batch
             elif dim.dim_param:
                 dim.dim_value = dims.get(dim.dim_param, 1)
+    keep_first_dims(model.graph)
     del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")

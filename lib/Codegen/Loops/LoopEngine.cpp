@@ -318,6 +318,30 @@ unsigned arithmeticOfPlaces(KernelElements &e, unsigned rank, int64_t lane,
   return found;
 }
 
+/// How many ops on vectors depend on the index along each dim.
+SmallVector<unsigned> opsAlong(KernelElements &e, unsigned rank, int64_t lane,
+                               llvm::function_ref<void(ArrayRef<Index>)> values) {
+  Trial trial(e.b, e.loc);
+  SmallVector<Index> at;
+  for (unsigned d = 0; d < rank; ++d)
+    at.push_back(trial.anyIndex());
+  at[lane].stride = 1;
+  values(at);
+  e.forget();
+  SmallVector<unsigned> found;
+  for (const Index &index : at) {
+    llvm::DenseSet<Value> along = {index.base};
+    unsigned &count = found.emplace_back();
+    for (Operation &op : trial.ops()) {
+      if (llvm::none_of(op.getOperands(), [&](Value operand) { return along.contains(operand); }))
+        continue;
+      along.insert(op.result_begin(), op.result_end());
+      count += op.getNumResults() && isa<VectorType>(op.getResult(0).getType());
+    }
+  }
+  return found;
+}
+
 /// The loop along lanes, its first and last step apart: code that knows where it is need not ask about borders.
 void stripsOf(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
   std::optional<int64_t> length = extent.constant();
@@ -372,8 +396,24 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   const unsigned places = transpose || lane < 0 || outerDims.empty()
                               ? 0
                               : arithmeticOfPlaces(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
-  const bool strips = places >= little;
-  const int64_t linesOfStrip = places >= much ? 8 : 1;
+  bool strips = places >= little;
+  int64_t linesOfStrip = places >= much ? 8 : 1;
+  if (!transpose && lane >= 0 && outerDims.size() > 1) {
+    // Down another dim, along which more stays as it is: samples of all channels are taken at one place.
+    SmallVector<unsigned> ops = opsAlong(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
+    size_t best = outerDims.size() - 1;
+    for (size_t i = 0; i < outerDims.size(); ++i)
+      if (!outer[i].is(1) && ops[outerDims[i]] + much < ops[outerDims[best]])
+        best = i;
+    if (best + 1 < outerDims.size()) {
+      outer.push_back(outer[best]);
+      outer.erase(outer.begin() + best);
+      outerDims.push_back(outerDims[best]);
+      outerDims.erase(outerDims.begin() + best);
+      strips = true;
+      linesOfStrip = 16;
+    }
+  }
   if (strips)
     outer.back() = outer.back().ceilDiv(linesOfStrip);
   auto nest = [&](ArrayRef<Index> indices) {

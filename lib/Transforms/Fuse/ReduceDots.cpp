@@ -15,12 +15,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Target.h"
-#include "lib/Support/Remarks.h"
 #include "lib/Transforms/Fuse/Passes.h"
-
-#include "llvm/Support/DebugLog.h"
-
-#define DEBUG_TYPE "hewn-reduce-dots"
 
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
@@ -58,20 +53,15 @@ class Reducer {
 public:
   Reducer(ContractOpInterface op) : op(op), product(graph::productDims(op)) {}
 
-  Verdict takes() {
-    // Sums of fewer elements are as fast in tiles.
-    constexpr int64_t shortest = 32;
-    if (graph::termsOf(op) != 1 || product.summed.size() != 1 || !llvm::all_of(product.maps, isPlain))
-      return Verdict::no("it has windows, several sums or terms");
-    if (product.extents[product.summed[0]].constant().value_or(0) < shortest)
-      return Verdict::no("its sums are short, or of unknown length");
+  bool takes() {
+    constexpr int64_t shortest = 32; // sums of fewer elements are as fast in tiles
+    bool isPlainSum = graph::termsOf(op) == 1 && product.summed.size() == 1 && llvm::all_of(product.maps, isPlain) &&
+                      product.extents[product.summed[0]].constant().value_or(0) >= shortest;
     Type type = graph::getElementType(op->getResult(0));
     auto isOfIt = [&](Value value) { return graph::getElementType(value) == type; };
-    if (!(type.isF32() || type.isF64()) || !llvm::all_of(op->getOperands(), isOfIt))
-      return Verdict::no("the machine may have products of its own for its types");
+    bool isWide = (type.isF32() || type.isF64()) && llvm::all_of(op->getOperands(), isOfIt);
     bool oneRow = product.count(product.rows).is(1), oneColumn = product.count(product.columns).is(1);
-    bool takes = (oneColumn && runsAlongSum(0)) || (oneRow && runsAlongSum(1));
-    return takes ? Verdict::yes() : Verdict::no("it multiplies no vector by a matrix whose lines run along the sum");
+    return isPlainSum && isWide && ((oneColumn && runsAlongSum(0)) || (oneRow && runsAlongSum(1)));
   }
 
   void run() {
@@ -126,10 +116,8 @@ struct ReduceDotsPass : impl::ReduceDotsPassBase<ReduceDotsPass> {
         ops.push_back(op);
     });
     for (ContractOpInterface op : ops)
-      if (Reducer reducer(op); Verdict takes = reducer.takes())
+      if (Reducer reducer(op); reducer.takes())
         reducer.run();
-      else
-        LDBG() << op << " is no reduction: " << takes.why();
   }
 };
 

@@ -139,4 +139,17 @@ plan.kernel @borders(%x: tensor<2x40xf32>) -> tensor<2x40xf32> attributes {symbo
   graph.yield %1 : tensor<2x40xf32>
 }
 
+// Where samples lie is computed for sixteen channels at once: their loop is the innermost one, and the position is none of its index's.
+// CHECK-LABEL: func.func @samples(
+// CHECK: scf.for %[[TASK:.*]] = %arg4 to %arg5
+// CHECK: %[[LINE:.*]] = arith.divui %[[TASK]]
+// CHECK: scf.for %[[CHANNEL:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT: %[[AT:.*]] = arith.muli %[[LINE]]
+// CHECK: vector.load %arg2[%{{.*}}]
+// CHECK: vector.gather %arg1
+plan.kernel @samples(%x: tensor<1x64x28x32xf32>, %grid: tensor<1x28x32x2xf32>) -> tensor<1x64x28x32xf32> attributes {symbols = []} {
+  %0 = graph.grid_sample %x, %grid {alignCorners = false, mode = "nearest", padding = "border"} : (tensor<1x64x28x32xf32>, tensor<1x28x32x2xf32>) -> tensor<1x64x28x32xf32>
+  graph.yield %0 : tensor<1x64x28x32xf32>
+}
+
 }
