@@ -5,7 +5,9 @@
 The pictures of docs/tutorials/profiling.md, of models resnet50.onnx and bert_base.onnx:
 
     hewn profile resnet50.onnx --threads 2 --html p.html && screenshots.py p.html docs/tutorials/profile-resnet50.png --height 1180
-    hewn explain bert_base.onnx --html e.html && screenshots.py e.html docs/tutorials/explain-bert.png --region arena --height 560"""
+    hewn explain bert_base.onnx --html e.html && screenshots.py e.html docs/tutorials/explain-bert.png --region arena --height 560
+    hewn profile bert_base.onnx --threads 2 --dim batch=1 --dim seq=128 --html p.html && screenshots.py p.html docs/tutorials/profile-bert.png --region kernels --height 700
+    hewn explain resnet50.onnx --html e.html && screenshots.py e.html docs/tutorials/explain-resnet50.png --region kernels --height 600"""
 
 import argparse
 import sys

@@ -146,3 +146,16 @@ def test_wrappers_of_transformers_name_what_is_missing(nothing_installed, monkey
     assert str(told.value).startswith(
         "hewn.transformers wants torch and onnxscript and transformers, which are not installed: "
     )
+
+
+def test_the_backend_of_torch_names_what_is_missing(nothing_installed, monkeypatch):
+    monkeypatch.delitem(sys.modules, "hewn.dynamo", raising=False)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"^hewn\.dynamo wants torch, .*: pip install 'hewn-compiler\[torch\]'$"
+    ):
+        importlib.import_module("hewn.dynamo")
+
+
+def test_reasons_have_no_colours_of_a_terminal():
+    told = frontends.failed("it can't", ValueError("\x1b[96mthis is\x1b[0m why"), "do that")
+    assert str(told) == "it can't: ValueError: this is why\ndo that"

@@ -9,6 +9,13 @@ import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 
+from ..frontends import is_there
+
+if not is_there("torch"):
+    raise ModuleNotFoundError(
+        "hewn.dynamo wants torch, which is not installed: pip install 'hewn-compiler[torch]'", name="torch"
+    )
+
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext

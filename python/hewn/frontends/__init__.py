@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -152,8 +153,9 @@ def positional(example_inputs: object) -> tuple:
 
 
 def failed(what: str, problem: BaseException, advice: str) -> ConversionError:
-    """The error that names the converter, says its reason and what to do about it."""
-    return ConversionError(f"{what}: {type(problem).__name__}: {str(problem).strip()}\n{advice}")
+    """The error that names the converter, says its reason, without a terminal's colours, and what to do about it."""
+    reason = re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).strip()
+    return ConversionError(f"{what}: {type(problem).__name__}: {reason}\n{advice}")
 
 
 def expect_nothing_dynamic(kind: str, dynamic_shapes: object, instead: str) -> None:
