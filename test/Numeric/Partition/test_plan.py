@@ -48,8 +48,22 @@ def ranks_of(library):
     return json.loads(said)["models"][0]
 
 
-@pytest.mark.parametrize("partition", ["tensor=2,pipeline=1", "tensor=4,pipeline=1", "tensor=2,pipeline=2"])
-@pytest.mark.parametrize("name", ["mlp-fixed", "attention", "convolutions"])
+BOTH = "tensor=2,pipeline=2"
+
+
+# Stages of ranks that share layers are told of the program in which these are shared: of three layers, one may be in the other stage.
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [
+        ("mlp-fixed", "tensor=2,pipeline=1"),
+        ("mlp-fixed", "tensor=1,pipeline=2"),
+        *[
+            (name, how)
+            for name in ("attention", "convolutions")
+            for how in ("tensor=2,pipeline=1", "tensor=4,pipeline=1", BOTH)
+        ],
+    ],
+)
 def test_weights_are_those_of_the_library(name, partition, tmp_path):
     model, _ = MODELS[name]()
     plan = explain(saved(model, tmp_path), cluster(1, 4))
