@@ -47,7 +47,8 @@ int measure(hewn_communicator *group) {
     return fail(group->message(group->user));
   std::memset(memory, 0, 2 * kMostBytes);
   const DLDataType type = {kDLFloat, 32, 1};
-  const int32_t next = (group->rank + 1) % group->num_ranks, before = (group->rank + group->num_ranks - 1) % group->num_ranks;
+  const int32_t next = (group->rank + 1) % group->num_ranks,
+                before = (group->rank + group->num_ranks - 1) % group->num_ranks;
   if (group->rank == 0)
     std::printf("%10s %12s %14s\n", "bytes", "sum, us", "there and back");
   for (size_t bytes = 64; bytes <= kMostBytes; bytes *= 4) {
@@ -102,9 +103,10 @@ int main(int count, char **arguments) {
   if (int ranks = std::atoi(arguments[1]); ranks > 1)
     return measureLocal(ranks);
   void *library = dlopen(arguments[1], RTLD_NOW);
-  auto *create = library ? reinterpret_cast<hewn_status (*)(int64_t, hewn_communicator **)>(
-                               dlsym(library, "hewn_mpi_world_create"))
-                         : nullptr;
+  auto *create =
+      library
+          ? reinterpret_cast<hewn_status (*)(int64_t, hewn_communicator **)>(dlsym(library, "hewn_mpi_world_create"))
+          : nullptr;
   if (!create)
     return fail(library ? "the library has no hewn_mpi_world_create" : dlerror());
   hewn_communicator *group = nullptr;

@@ -63,7 +63,7 @@ double sumOf(const SplitCost &split, double StageCost::*part) {
 
 void printRow(llvm::raw_ostream &os, llvm::ArrayRef<std::string> cells) {
   for (const std::string &cell : cells)
-    os << llvm::formatv("{0,11}", cell);
+    os << llvm::formatv(" {0,10}", cell);
 }
 
 void printSplits(llvm::raw_ostream &os, llvm::ArrayRef<SplitCost> splits) {

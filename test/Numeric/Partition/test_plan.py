@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import hewn
+import numpy as np
 import pytest
-from split import MODELS, group_name, hewn_command, split
+from split import MODELS, group_name, hewn_command, launchers, split
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools" / "measure"))
 from decoder_shapes import decoder
@@ -48,8 +49,22 @@ def ranks_of(library):
     return json.loads(said)["models"][0]
 
 
-@pytest.mark.parametrize("partition", ["tensor=2,pipeline=1", "tensor=4,pipeline=1", "tensor=2,pipeline=2"])
-@pytest.mark.parametrize("name", ["mlp-fixed", "attention", "convolutions"])
+BOTH = "tensor=2,pipeline=2"
+
+
+# Stages of ranks that share layers are told of the program in which these are shared: of three layers, one may be in the other stage.
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [
+        ("mlp-fixed", "tensor=2,pipeline=1"),
+        ("mlp-fixed", "tensor=1,pipeline=2"),
+        *[
+            (name, how)
+            for name in ("attention", "convolutions")
+            for how in ("tensor=2,pipeline=1", "tensor=4,pipeline=1", BOTH)
+        ],
+    ],
+)
 def test_weights_are_those_of_the_library(name, partition, tmp_path):
     model, _ = MODELS[name]()
     plan = explain(saved(model, tmp_path), cluster(1, 4))
@@ -128,10 +143,17 @@ def run_rank(library, name, rank, ranks, feeds, answers):
     answers.put((rank, moved))
 
 
-def value_of(formula, dims):
-    """Of a formula over open dims, as explain writes it."""
-    text = formula.replace("floordiv", "//").replace("ceildiv", "//")
-    return int(eval(text, {"min": min, "max": max, **dims}))
+@pytest.mark.parametrize("launcher", [pytest.param((), id="shared"), *launchers()])
+def test_the_command_line_says_what_was_moved(launcher, tmp_path):
+    model, feeds = MODELS["mlp-fixed"]()
+    library = split(model, "tensor=2", tmp_path)
+    given = tmp_path / "given.npz"
+    np.savez(given, **feeds)
+    explained = hewn_command("explain", tmp_path / "model.onnx", "--partition", "tensor=2", "--json")
+    planned = json.loads(subprocess.run(explained, capture_output=True, check=True, timeout=300).stdout)
+    command = [*launcher, *(("-n", "2") if launcher else ()), *hewn_command("run", library, "--input", given, "--json")]
+    said = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=120).stdout)
+    assert said["moved_bytes"] == planned["variants"][0]["moved_bytes"] > 0
 
 
 @pytest.mark.parametrize("partition", ["tensor=2", "tensor=4", "pipeline=2", "pipeline=4", "tensor=2,pipeline=2"])

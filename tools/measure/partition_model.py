@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `hewn explain --cluster` says of a model's time over ranks of this machine, beside measured runs: the table of docs/decisions/partition.md.
+
+    tools/measure/partition_model.py resnet50.onnx bert.onnx --ranks 1 2 4 --dim seq=128
+
+`hewn bench`'s fastest run of each library, by shared memory and, with `--mpi mpirun.openmpi`, by MPI, in turns. Rates are measured by hewn, latency and
+bandwidth of the links are those of `build/dev/bin/Transports`. Ranks that have no core of their own take turns: their computing is as many times as long.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+def hewn(*arguments, launcher=()):
+    command = [*launcher, os.environ.get("HEWN", "hewn"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4])
+    parser.add_argument("--dim", action="append", default=[])
+    parser.add_argument("--latency", type=float, default=0.7e-6, help="seconds")
+    parser.add_argument("--bandwidth", type=float, default=2.5e10, help="bytes a second")
+    parser.add_argument("--efficiency", type=float, default=0.8)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--mpi", help="a launcher, as mpirun.openmpi")
+    given = parser.parse_args()
+    link = f"latency: {given.latency}, bandwidth: {given.bandwidth}"
+    machine = (
+        f"{{devices_per_node: {max(given.ranks)}, within: {{{link}}}, device: {{efficiency: {given.efficiency}}}}}"
+    )
+    dims = [word for dim in given.dim for word in ("--dim", dim)]
+    cores = len(os.sched_getaffinity(0))
+    print(f"{'model':24} {'ranks':>5} {'said, ms':>9} {'measured':>9} {'off':>6} {'MPI':>9}")
+    with tempfile.TemporaryDirectory() as folder:
+        for model in given.models:
+            for ranks in given.ranks:
+                split = ("--partition", f"tensor={ranks}")
+                said = json.loads(hewn("explain", model, *split, "--cluster", machine, "--json", *dims))
+                (stage,) = said["partition"]["ways"][0]["stages"]
+                turns = max(1, ranks / cores)
+                expected = stage["computing_milliseconds"] * turns + stage["meeting_milliseconds"]
+                library = Path(folder) / "libmodel.so"
+                hewn("compile", model, *(split if ranks > 1 else ()), "-o", library, "--quiet", *dims)
+                bench = ("bench", library, "--seconds", given.seconds, "--json")
+                own = json.loads(hewn(*bench))["milliseconds"]["fastest"]
+                mpi = ""
+                if given.mpi and ranks > 1:
+                    launcher = [given.mpi, "-n", str(ranks)]
+                    if "openmpi" in given.mpi:
+                        launcher += ["--allow-run-as-root", "--oversubscribe"]
+                    mpi = f"{json.loads(hewn(*bench, launcher=launcher))['milliseconds']['fastest']:9.1f}"
+                off = f"{100 * (expected / own - 1):+5.0f}%"
+                print(f"{model.stem:24} {ranks:5} {expected:9.1f} {own:9.1f} {off:>6} {mpi:>9}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
