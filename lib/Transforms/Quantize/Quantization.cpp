@@ -98,8 +98,8 @@ private:
   }
 
   /// Numbers from `low` to `high`; of those that are none the first is told.
-  std::vector<double> readNumbers(const json::Object &object, StringRef key, const std::string &at, double low, double high,
-                                  llvm::StringRef otherwise) {
+  std::vector<double> readNumbers(const json::Object &object, StringRef key, const std::string &at, double low,
+                                  double high, llvm::StringRef otherwise) {
     std::vector<double> numbers;
     bool areRight = true;
     r.each(object, key, at, [&](const json::Value &element, const std::string &here) {

@@ -28,7 +28,14 @@ def test_both_bounds_are_held():
 
 
 def test_bounds_are_numbers_above_zero():
-    wrong = ("max_error", "x"), ("max_error", 0), ("max_error", -1.0), ("max_error", 10**400), ("min_sqnr", 0), ("min_sqnr", 300)
+    wrong = (
+        ("max_error", "x"),
+        ("max_error", 0),
+        ("max_error", -1.0),
+        ("max_error", 10**400),
+        ("min_sqnr", 0),
+        ("min_sqnr", 300),
+    )
     for given in ({name: value} for name, value in wrong):
         with pytest.raises(ValueError, match="is a number above 0"):
             hewn.compile(product(), quantize="int8", calibration=samples((2, 48)), **given)
