@@ -585,8 +585,9 @@ def _compile_and_report(
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
-    for message in messages:
-        warnings.warn(Diagnostic(*message).text.removeprefix("warning: "), stacklevel=3)
+    for diagnostic in (Diagnostic(*message) for message in messages):
+        if diagnostic.is_warning:
+            warnings.warn(diagnostic.text.removeprefix("warning: "), stacklevel=3)
     return text, json.loads(report) if report else None
 
 
