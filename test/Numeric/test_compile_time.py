@@ -14,15 +14,23 @@ from onnx import TensorProto, helper
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "tools" / "measure"))
 import compile_time
 
-# Forms that compile so fast that only large ones show what is not linear, and those that take long. A Concat of values of unlike sizes is
-# one kernel, whose code grows faster from some 1,000 operands on.
+# Forms that compile so fast that only large ones show what is not linear, and those that take long.
 COUNTS = {
     "fan": 20000,
-    "open_concat": 600,
+    "open_concat": 2000,
     "open_live": 1000,
     "open_adds": 240,  # from some 110 on dims are numbers of the run
     "open_concats": 1000,
     "open_slices": 1000,
+    "open_columns": 2000,
+    "open_parts": 1000,
+    "open_most": 1000,
+    "open_wheres": 200,
+    "open_pads": 500,
+    "open_cuts": 400,
+    "open_picks": 1000,
+    "open_sizes": 200,
+    "open_pools": 500,
 }
 
 
@@ -53,6 +61,33 @@ def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
 
     few, many = (min(user_seconds(count) for _ in range(2)) for count in (1000, 4000))
     assert many < 6 * few + 0.1, (few, many)
+
+
+@pytest.mark.parametrize(
+    "form, count",
+    [
+        ("open_concat", 1000),
+        ("open_columns", 1000),
+        ("open_parts", 1000),
+        ("open_concats", 1000),
+        ("open_most", 200),
+        ("open_pads", 200),
+        ("open_cuts", 200),
+        ("open_sizes", 40),
+        ("open_pools", 200),
+    ],
+)
+def test_code_of_open_dims_takes_no_time(form, count, tmp_path):
+    """To machine code, where kernels that are alike are one, and LLVM would take more than its share of the others."""
+    onnx.save(compile_time.FORMS[form](count), tmp_path / "open.onnx")
+    tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run(
+        [tool, "compile", tmp_path / "open.onnx", "--target", "x86-64-v3", "-o", tmp_path / "m.so"], check=True
+    )
+    assert (
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
+    )  # two to three, of which a busy machine makes more
 
 
 @pytest.mark.parametrize(

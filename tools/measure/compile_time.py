@@ -138,7 +138,9 @@ def open_slices(count):
 def open_columns(count):
     """Values of columns of their own each, one after another: each row of the result has a part of each."""
     names = [f"x{i}" for i in range(count)]
-    return of_inputs([helper.make_node("Concat", names, ["y"], axis=1)], {name: ["rows", f"columns_of_{name}"] for name in names})
+    return of_inputs(
+        [helper.make_node("Concat", names, ["y"], axis=1)], {name: ["rows", f"columns_of_{name}"] for name in names}
+    )
 
 
 def open_parts(count):
@@ -162,7 +164,9 @@ def open_chain(count, op, more, **attributes):
         own = {f"{name}{i}": shape for name, shape in more.items()}
         for name, (kind, *shape) in own.items():
             inputs[name] = (kind, *(dim or f"rows_of_{name}" for dim in shape))
-        operands = [names[i], *own] if op != "Where" else [[*own][0], names[i], [*own][1]]
+        operands = [names[i], *own]
+        if op == "Where":  # whose condition comes first
+            operands[0], operands[1] = operands[1], operands[0]
         nodes.append(helper.make_node(op, operands, [names[i + 1]], **attributes))
     return of_inputs(nodes, inputs)
 
@@ -189,7 +193,9 @@ def open_picks(count):
 def open_sizes(count):
     """Resizes to sizes that a run tells."""
     names, sizes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], [f"s{i}" for i in range(count)]
-    nodes = [helper.make_node("Resize", [names[i], "", "", sizes[i]], [names[i + 1]], mode="linear") for i in range(count)]
+    nodes = [
+        helper.make_node("Resize", [names[i], "", "", sizes[i]], [names[i + 1]], mode="linear") for i in range(count)
+    ]
     return of_inputs(nodes, {"x": ["n", 2, "d"]} | {size: (TensorProto.INT64, 3) for size in sizes})
 
 

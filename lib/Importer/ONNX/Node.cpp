@@ -2,6 +2,7 @@
 #include "lib/Importer/ONNX/Node.h"
 
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
@@ -52,7 +53,7 @@ void Node::discard(Operation *op) {
 }
 
 void Node::setOutput(unsigned i, Value value) {
-  shortenDims(value);
+  value = shortenDims(value);
   if (i < results.size())
     results[i] = value;
 }
@@ -69,7 +70,7 @@ static size_t depthOf(const graph::DimExpr &dim) {
 
 /// Where each node's dims are written in those of the node before, a chain of nodes has text of the square of its length, and a pass
 /// over it takes that or more. From some length, number of symbols or depth on a dim is a number that the run computes before the op.
-void Node::shortenDims(Value value) {
+Value Node::shortenDims(Value value) {
   // Pyramids of pictures divide seven times, and few models have more than three open dims.
   constexpr size_t kLongest = 1000, kMostSymbols = 8, kDeepest = 12;
   auto isLong = [](const graph::DimExpr &dim) {
@@ -83,16 +84,21 @@ void Node::shortenDims(Value value) {
   // What parts and bodies define is not known before them.
   if (!op || op->getNumResults() != 1 || isa<graph::PartOpInterface, graph::ControlOpInterface>(op) ||
       !isa<graph::ShapeOpInterface>(op))
-    return;
+    return value;
   graph::Dims dims = graph::getDims(value);
   if (llvm::none_of(dims, isLong))
-    return;
+    return value;
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(op);
+  // What runs over its operand has the operand's dims, under which its elements are found: others see it through a view.
+  bool byOperand = isa<graph::ReduceOpInterface, graph::CumulateOpInterface>(op);
+  byOperand ? b.setInsertionPointAfter(op) : b.setInsertionPoint(op);
   for (graph::DimExpr &dim : dims)
     if (isLong(dim))
       dim = named(dim, /*isSize=*/graph::isKnownNonNegative(dim));
+  if (byOperand)
+    return graph::Composer(b, loc).reshape(value, dims);
   graph::setResultDims(op, dims);
+  return value;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -73,7 +73,7 @@ public:
   llvm::ArrayRef<mlir::Value> outputs() const { return results; }
 
 private:
-  void shortenDims(mlir::Value value);
+  mlir::Value shortenDims(mlir::Value value);
   using Kind = onnx::AttributeProto::AttributeType;
   /// The attribute; null where it is absent. Marks it as one that the op's builder knows.
   const onnx::AttributeProto *given(llvm::StringRef name) const;

@@ -484,7 +484,9 @@ private:
     });
   }
 
-  static int64_t numMoves(const Group &group) { return llvm::count_if(group.ops, llvm::IsaPred<graph::MoveOpInterface>); }
+  static int64_t numMoves(const Group &group) {
+    return llvm::count_if(group.ops, llvm::IsaPred<graph::MoveOpInterface>);
+  }
 
   /// Whether `op`, which reads `operand` of `group`, belongs into it.
   Verdict accepts(Group &group, Value operand, Operation *op) {

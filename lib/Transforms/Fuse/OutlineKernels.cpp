@@ -30,8 +30,7 @@ namespace hewn {
 namespace {
 
 /// Rewrites every expression in an attribute's lists; one whose text is in `whole` as if that were a symbol.
-Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename,
-                        const llvm::StringSet<> &whole) {
+Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename, const llvm::StringSet<> &whole) {
   if (auto dim = dyn_cast<graph::DimAttr>(attr)) {
     StringRef text = dim.getExpr().str();
     return (whole.contains(text) ? rename(text) : dim.getExpr().substitute(rename)).toAttr(attr.getContext());
@@ -39,8 +38,9 @@ Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> r
   auto list = dyn_cast<ArrayAttr>(attr);
   if (!list)
     return attr;
-  return ArrayAttr::get(attr.getContext(),
-                        llvm::map_to_vector(list, [&](Attribute entry) { return renameSymbols(entry, rename, whole); }));
+  return ArrayAttr::get(attr.getContext(), llvm::map_to_vector(list, [&](Attribute entry) {
+                          return renameSymbols(entry, rename, whole);
+                        }));
 }
 
 class Outliner {

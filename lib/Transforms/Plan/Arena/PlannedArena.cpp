@@ -60,16 +60,15 @@ PlannedArena::Sized PlannedArena::at(const Sample &sample) const {
 }
 
 bool PlannedArena::fits(const Sample &sample) const {
-  constexpr double most = 0x1p62;
   Sample values = sample;
+  double largest = 0;
   for (auto &[name, level] : levels) {
-    if (boundOf(level, values) > most)
-      return false;
+    largest = std::max(largest, boundOf(level, values));
     values[name] = evaluate(level, values);
   }
-  return boundOf(bytes, values) <= most && llvm::all_of(list, [&](const Buffer &buffer) {
-           return boundOf(buffer.offset, values) + boundOf(buffer.bytes, values) <= most;
-         });
+  for (const Buffer &buffer : list)
+    largest = std::max(largest, boundOf(buffer.offset, values) + boundOf(buffer.bytes, values));
+  return std::max(largest, boundOf(bytes, values)) <= 0x1p62;
 }
 
 } // namespace hewn::plan

@@ -31,7 +31,7 @@ public:
   explicit PlannedArena(mlir::FunctionOpInterface program);
   llvm::ArrayRef<Buffer> buffers() const { return list; }
   Sized at(const Sample &sample) const;
-  /// Whether all sizes and offsets fit into 64 bits then: no run has such dims.
+  /// Whether all sizes and offsets fit into 64 bits then. No run has dims with which they don't.
   bool fits(const Sample &sample) const;
 
 private:

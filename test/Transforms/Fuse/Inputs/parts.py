@@ -9,7 +9,7 @@ lines, parts = [], []
 for i in range(1, count + 1):
     first = f'#graph.dim<"{i if i > 1 else ""}{"*" if i > 1 else ""}floordiv(n, {count})">'
     lines += [
-        f"  %p{i} = graph.group(%x) attributes {{graph.dims = [[{size}]], graph.region_dims = [[[#graph.dim<\"n\">]]]}} {{",
+        f'  %p{i} = graph.group(%x) attributes {{graph.dims = [[{size}]], graph.region_dims = [[[#graph.dim<"n">]]]}} {{',
         "  ^bb0(%a: tensor<?xf32>):",
         f"    %s = graph.slice %a {{graph.dims = [[{size}]], offsets = [{first}], sizes = [{size}], steps = array<i64: 1>}}"
         " : (tensor<?xf32>) -> tensor<?xf32>",
