@@ -116,7 +116,7 @@ private:
   /// The left operand in float32, with zeros for the rows behind the last ones of the right one.
   Value left(Value value) {
     value = c.cast(value, f32);
-    int64_t k = lengthOf(weights.depth), more = weights.blockDims ? 0 : weights.code.block - k;
+    int64_t more = rowsBehind();
     if (more == 0)
       return value;
     graph::ContractRoles roles = *graph::contractRoles(op);
@@ -126,8 +126,14 @@ private:
     return c.pad(value, low, high);
   }
 
+  /// How many rows the one block of a column has behind the last ones of the weights.
+  int64_t rowsBehind() { return weights.blockDims ? 0 : weights.code.block - lengthOf(weights.depth); }
+
   Value right() {
-    Value words = graph::make<graph::EncodeOp>(b, op->getLoc(), inOrder(integers(), graph::getDims(integers())));
+    Value matrix = inOrder(integers(), graph::getDims(integers()));
+    if (int64_t more = rowsBehind())
+      matrix = c.pad(matrix, Dims(2, DimExpr(0)), {DimExpr(more), DimExpr(0)});
+    Value words = graph::make<graph::EncodeOp>(b, op->getLoc(), matrix);
     Value scale = parameter(weights.op.getQuantizedScale());
     if (weights.table)
       return graph::composeDecodeByTable(c, words, scale, weights.table, weights.code);

@@ -90,7 +90,8 @@ func.func @kept(%x: tensor<64x128xf32>) -> (tensor<64x256xf32>, tensor<64x256xf3
 // One scale for all, and a depth of no whole words. A zero point that is the middle of unsigned integers costs nothing.
 // CHECK-LABEL: func.func @padded
 // CHECK: %[[X:.*]] = graph.pad
-// CHECK: %[[W:.*]] = graph.encode %{{.*}} : (tensor<127x256xui8>) -> tensor<32x256xui32>
+// CHECK: %[[ROWS:.*]] = graph.pad %{{.*}} {high = [1, 0], low = [0, 0]} : (tensor<127x256xui8>) -> tensor<128x256xui8>
+// CHECK: %[[W:.*]] = graph.encode %[[ROWS]] : (tensor<128x256xui8>) -> tensor<32x256xui32>
 // CHECK: graph.decode %[[W]], %{{[0-9]+}} {bits = 8 : i64, block = 128 : i64}
 // CHECK: graph.matmul %[[X]]
 func.func @padded(%x: tensor<3x127xf32>) -> tensor<3x256xf32> {
