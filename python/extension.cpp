@@ -548,6 +548,9 @@ public:
       else if (isGiven(i))
         writeInto(out[i], given[i].open(into[i], PyBUF_WRITABLE), model->outputs[i].dtype);
     }
+    std::vector<void *> places;
+    for (const DLTensor &tensor : out)
+      places.push_back(tensor.data);
     hewn_status status;
     withoutLock([&] {
       status = model->runtime->run(model, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
@@ -557,6 +560,10 @@ public:
     nb::list results;
     for (size_t i = 0; i < out.size(); ++i)
       results.append(isGiven(i) ? nb::object(nb::none()) : takeOutput(out[i], model->outputs[i]));
+    // What is given at no address, since it has no elements, the run has allocated.
+    for (size_t i = 0; i < out.size(); ++i)
+      if (isGiven(i) && out[i].data != places[i])
+        std::free(out[i].data);
     return results;
   }
 

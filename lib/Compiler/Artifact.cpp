@@ -5,6 +5,7 @@
 #include "lib/Codegen/Emit/Link.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/Generate.h"
+#include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -102,8 +103,9 @@ static std::string withoutTargets(StringRef header) {
 void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
   std::string text = codegen::headerText(generated.interface), path = beside(stem() + ".h");
   os << text;
-  auto before = llvm::MemoryBuffer::getFile(path);
-  if (!before || withoutTargets((*before)->getBuffer()) == withoutTargets(text))
+  std::string reason; // a device or a FIFO is no header of before
+  std::unique_ptr<llvm::MemoryBuffer> before = openRegular(path, reason);
+  if (!before || withoutTargets(before->getBuffer()) == withoutTargets(text))
     return;
   std::vector<std::string> others;
   for (std::string file : {"lib" + stem() + ".so", stem() + ".so", "lib" + stem() + ".a", stem() + ".a", stem() + ".o"})

@@ -110,6 +110,10 @@ void checkCluster(Compilation &c) {
     c.diagnostics.error("--cluster is for a model that is split: --partition auto, tensor=N or pipeline=N");
   if (!options.cluster.empty() && !c.partition.isAuto && !isExplained(options))
     c.diagnostics.error("--cluster is for --partition auto: '" + options.partition + "' is chosen already");
+  if (!options.cluster.empty() && !options.quantize.empty())
+    c.diagnostics.error("--cluster plans a model as it is, and --quantize makes another one of it: quantize it first");
+  if (!options.cluster.empty() && isExplained(options) && !options.remarks.empty())
+    c.diagnostics.error("there are no remarks where --cluster is explained: leave --remarks out");
   if (!options.cluster.empty() && llvm::sys::path::extension(options.modelPath) == ".mlir")
     c.diagnostics.error("--cluster is for models, and '" + options.modelPath + "' is the text of a stage");
 }

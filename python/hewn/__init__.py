@@ -286,6 +286,8 @@ class Module:
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
             told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
             raise RunError("; ".join(told))
+        if out:
+            out = {name: value for name, value in out.items() if value is not None}
         if self._has_device:
             return self._run_on_device(feeds, outputs, out, stream)
         if stream is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import operator
 import sys
 from collections.abc import Mapping
 
@@ -61,19 +62,16 @@ def is_on_device(value: object) -> bool:
 
 def handle_of(stream: object) -> int:
     """The driver's stream of what stands for one: torch's and CuPy's, whatever has `__cuda_stream__`, or its address."""
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        handle = stream
-    elif hasattr(stream, "__cuda_stream__"):  # CUDA Python's protocol: (version, address)
-        handle = stream.__cuda_stream__()[1]
-    elif hasattr(stream, "cuda_stream"):  # torch
-        handle = stream.cuda_stream
-    elif hasattr(stream, "ptr"):  # CuPy
-        handle = stream.ptr
-    else:
-        raise TypeError(
-            f"stream is torch's, CuPy's, or the address of one of the driver's, not {type(stream).__name__}"
-        )
-    if handle < 0:
+    if hasattr(stream, "__cuda_stream__"):  # CUDA Python's protocol: (version, address)
+        found = stream.__cuda_stream__()[1]
+    else:  # torch's name for it, CuPy's
+        found = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
+    try:
+        handle = operator.index(found)
+    except TypeError:
+        told = f"stream is torch's, CuPy's, or the address of one of the driver's, not {type(stream).__name__}"
+        raise TypeError(told) from None
+    if not 0 <= handle < 1 << 64:
         raise ValueError(f"stream is an address, not {handle}")
     return handle or _LEGACY
 
@@ -106,8 +104,9 @@ def opened(value: object, stream: int, to_write: bool = False) -> DeviceTensor:
         raise BufferError(_NOT_DENSE)
     if to_write and not is_writable:
         raise BufferError("a tensor on a device that may not be written")
-    address = (tensor.data or 0) + tensor.byte_offset
-    return DeviceTensor(address, tensor.device_id, shape, dtype, capsule)
+    if not tensor.data and math.prod(shape):
+        raise BufferError("a tensor on a device whose memory is NULL")
+    return DeviceTensor((tensor.data or 0) + tensor.byte_offset, tensor.device_id, shape, dtype, capsule)
 
 
 def _opened_torch(value: object, stream: int, to_write: bool) -> DeviceTensor:

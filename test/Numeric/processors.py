@@ -82,6 +82,7 @@ class Model:
     """What hewn.Module has in the place of a loaded library (python/extension.cpp), in a process of its own."""
 
     command = ()
+    has_device = False
 
     def __init__(self, path, threads, device, cache_dir, verify, copy_weights, communicator=None):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}

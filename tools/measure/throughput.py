@@ -79,11 +79,11 @@ def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
 def hewn_runs(path: str, contexts: int, threads: int) -> list[Callable]:
     import hewn
 
-    folder = tempfile.mkdtemp()
-    library = os.path.join(folder, "model.so")
-    hewn.compile(path, threads=threads, output=library).close()
+    with tempfile.TemporaryDirectory() as folder:  # what is loaded stays
+        library = os.path.join(folder, "model.so")
+        hewn.compile(path, threads=threads, output=library).close()
+        modules = [hewn.load(library, threads=threads) for _ in range(contexts)]
     feeds = inputs_of(path, {})
-    modules = [hewn.load(library, threads=threads) for _ in range(contexts)]
     return [lambda module=module: module.run(feeds) for module in modules]
 
 

@@ -11,6 +11,7 @@
 #include <cmath>
 
 namespace yaml = llvm::yaml;
+using llvm::StringLiteral;
 using llvm::StringRef;
 using llvm::Twine;
 
@@ -23,9 +24,27 @@ RankGroup Cluster::group(int64_t ranks) const {
   return {ranks, nodes == 1 ? ranks : perNode, within, between};
 }
 
+double Cluster::rateOf(StringRef type, bool rounds) const {
+  if (isMeasured)
+    return device.rateOf(type, rounds);
+  auto find = [&](StringRef wanted) {
+    auto found = llvm::find_if(device.rates, [&](const auto &rate) { return rate.type == wanted; });
+    return found == device.rates.end() ? 0.0 : found->perSecond;
+  };
+  StringRef name = type.ltrim("su").starts_with("i") ? type.ltrim("su") : type;
+  double own = find(name), whole = find("f32");
+  if (rounds && name == "f32")
+    return std::max(whole, find("bf16"));
+  return own > 0 ? own : whole;
+}
+
 namespace {
 
 constexpr double kMostDevices = 1 << 20;
+/// Of a file: LLVM's parser goes as deep as what it reads, and tells each of its errors.
+constexpr size_t kMostClusterBytes = 1 << 16;
+/// What can be multiplied, as MLIR has it.
+constexpr StringLiteral kTypes[] = {"f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i8", "i16", "i32", "i64"};
 
 class Reader {
 public:
@@ -43,6 +62,8 @@ public:
       readCluster(*root, cluster);
     if (!root && isGood)
       error(0, "there is nothing in it");
+    if (isGood && ++document != stream.end())
+      error(0, "there is more in it than one document");
     return isGood;
   }
 
@@ -82,7 +103,7 @@ private:
         return error(line, "a key is no word");
       const std::string key = scalar->getValue(kept).str(), place = join(path, key);
       line = lineOf(*scalar);
-      const Field *field = llvm::find_if(fields, [&](const Field &one) { return one.key == key || one.key == "*"; });
+      const Field *field = llvm::find_if(fields, [&](const Field &one) { return one.key == key; });
       if (field == fields.end()) {
         error(line, "there is no key '" + place + "'; there are: " + keysText(fields));
         entry.getValue()->skip();
@@ -136,7 +157,7 @@ private:
     return [this, key, &link](yaml::Node &node) {
       readMapping(node, key,
                   {{"latency", true,
-                    number((key + ".latency").str(), "seconds, above 0 and up to 1", 0, 1,
+                    number((key + ".latency").str(), "seconds, from 0 up to 1", -1e-300, 1,
                            [&link](double value) { link.latency = value; })},
                    {"bandwidth", true,
                     number((key + ".bandwidth").str(), "bytes a second, above 0", 0, 1e18,
@@ -147,11 +168,12 @@ private:
   void readDevice(yaml::Node &node, Cluster &cluster) {
     MachineRates &rates = cluster.device;
     auto readRates = [&](yaml::Node &inner) {
-      readMapping(inner, "device.rates",
-                  {{"*", false, number("device.rates.", "operations a second, above 0", 0, 1e18, [&](double value) {
-                      // What has no rate of its own multiplies at float32's, which is first.
-                      rates.rates.insert(current == "f32" ? rates.rates.begin() : rates.rates.end(), {current, value});
-                    })}});
+      llvm::SmallVector<Field> fields;
+      for (StringRef type : kTypes)
+        fields.push_back({type, type == "f32", // at which what has no rate of its own multiplies
+                          number("device.rates.", "operations a second, above 0", 0, 1e18,
+                                 [&](double value) { rates.rates.push_back({current, value}); })});
+      readMapping(inner, "device.rates", fields);
     };
     unsigned line = lineOf(node);
     readMapping(
@@ -217,6 +239,11 @@ std::optional<Cluster> readCluster(StringRef given, StringRef target, Diagnostic
       return std::nullopt;
     }
     text = file->getBuffer().str();
+  }
+  if (text.size() > kMostClusterBytes) {
+    diagnostics.error("--cluster: " + cluster.name + " is no cluster: it has " + llvm::Twine(text.size()) +
+                      " bytes, and a cluster at most " + llvm::Twine(kMostClusterBytes));
+    return std::nullopt;
   }
   if (!Reader(cluster.name, diagnostics).read(text, cluster))
     return std::nullopt;

@@ -29,6 +29,8 @@ struct Cluster {
   int64_t devices() const { return nodes * devicesPerNode; }
   /// `ranks` ranks of one after another, from the first device of the cluster on.
   RankGroup group(int64_t ranks) const;
+  /// Products of this type a second: at the type's own rate where there is one, else float32's; `rounds`: float32 may be multiplied as bfloat16.
+  double rateOf(llvm::StringRef type, bool rounds) const;
   /// The link from one rank to another.
   const Link &link(int64_t from, int64_t to) const {
     return from / devicesPerNode == to / devicesPerNode ? within : between;

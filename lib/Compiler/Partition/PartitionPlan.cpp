@@ -28,7 +28,7 @@ double SplitCost::memory() const {
 double SplitCost::moved() const {
   double all = 0;
   for (const StageCost &stage : byStage)
-    all += stage.moved * double(stage.ranks);
+    all += stage.movedOfAll;
   return all;
 }
 
@@ -110,9 +110,13 @@ private:
     (*own)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front(), c.precision));
     PassManager pm(c.context.get());
     buildGraphStage(pm, options);
-    buildKernelsStage(pm, options);
-    buildPlanStage(pm, options);
-    if (failed(pm.run(*own))) {
+    bool isGood = succeeded(pm.run(*own));
+    if (isGood)
+      notInStages = partition::whyNotInStages((*own->getOps<func::FuncOp>().begin()).getBody().front());
+    PassManager rest(c.context.get());
+    buildKernelsStage(rest, options);
+    buildPlanStage(rest, options);
+    if (!isGood || failed(rest.run(*own))) {
       if (!c.diagnostics.hasErrors())
         c.diagnostics.error("internal error where a partition is planned");
       return false;
@@ -129,7 +133,7 @@ private:
   /// lie, since a run reads each once.
   double computing(const RankStep &step, double constants) const {
     const MachineRates &rates = cluster.device;
-    double rate = rates.rateOf(step.multiplies, /*rounds=*/c.precision != Precision::Highest);
+    double rate = cluster.rateOf(step.multiplies, /*rounds=*/c.precision != Precision::Highest);
     double moving = 0;
     if (step.constants > 0)
       moving += step.constants / rates.bandwidthOf(std::max(constants, 1.0));
@@ -143,6 +147,9 @@ private:
     split.tensor = tensor;
     split.stages = stages;
     split.replicas = cluster.devices() / (tensor * stages);
+    split.byStage.resize(size_t(stages));
+    if (split.problem = whyNotStages(program, stages); !split.problem.empty())
+      return split;
     std::vector<double> constants = program.constantsUpTo(), crossing = program.crossing();
     SmallVector<size_t> ends = partition::divideStages(constants, crossing, stages);
     ends.push_back(program.steps.size() - 1);
@@ -150,7 +157,7 @@ private:
     double slowest = 0;
     for (int64_t s = 0; s < stages; ++s) {
       size_t first = s ? ends[size_t(s) - 1] + 1 : 0, last = ends[size_t(s)];
-      StageCost &stage = split.byStage.emplace_back();
+      StageCost &stage = split.byStage[size_t(s)];
       stage.first = s * tensor;
       stage.ranks = tensor;
       stage.weights = constants[last] - (s ? constants[first - 1] : 0);
@@ -173,6 +180,7 @@ private:
     LinkCost cost = *step.transfer == graph::Transfer::Sum ? sumCost(group, step.sent) : gatherCost(group, step.sent);
     stage.meeting += cost.seconds;
     stage.moved += step.moved;
+    stage.movedOfAll += step.movedOfAll;
     if (*step.transfer == graph::Transfer::Sum && cost.seconds > slowest) {
       slowest = cost.seconds;
       split.way = cost.way.str();
@@ -186,6 +194,7 @@ private:
       StageCost &receiver = split.byStage[size_t(to)];
       receiver.meeting += cluster.link(from * split.tensor, to * split.tensor).messageSeconds(bytes);
       receiver.moved += bytes;
+      receiver.movedOfAll += bytes * double(split.tensor);
     };
     for (const RankProgram::Value &value : program.values)
       for (int64_t s : value.readersBy(stageOf))
@@ -199,11 +208,17 @@ private:
       }
   }
 
+  std::string whyNotStages(const RankProgram &program, int64_t stages) const {
+    if (stages > int64_t(program.steps.size()))
+      return "has too few ops for " + std::to_string(stages) + " stages";
+    return stages > 1 ? notInStages : "";
+  }
+
   std::string problemOf(const SplitCost &split) const {
     if (split.replicas < 1)
       return llvm::formatv("wants {0} devices, and there are {1}", split.tensor * split.stages, cluster.devices());
     if (cluster.memory && split.memory() > *cluster.memory)
-      return llvm::formatv("wants {0:f1} GB of a rank, and there are {1:f1}", split.memory() / 1e9,
+      return llvm::formatv("wants {0:f3} GB of a rank, and there are {1:f3}", split.memory() / 1e9,
                            *cluster.memory / 1e9);
     return "";
   }
@@ -243,7 +258,7 @@ private:
     if (good == 1)
       return why + ", this one";
     double next = priceOf(splits[1]) / priceOf(splits[0]);
-    if (next < 1 + kAlike)
+    if (!(next >= 1 + kAlike)) // also where neither takes any time
       return why +
              llvm::formatv(", and this one, within {0:f0} % of the best, takes the fewest ranks", 100 * kAlike).str();
     return why + llvm::formatv(", and this one {0}; {1} is next, by {2:f2}", quality, splits[1].name(), next).str();
@@ -254,6 +269,8 @@ private:
   const Cluster &cluster;
   WeightTable weights;
   OwningOpRef<ModuleOp> module;
+  /// Why the model can't be taken apart in stages; empty: it can.
+  std::string notInStages;
 };
 
 } // namespace

@@ -19,7 +19,7 @@ struct StageCost {
   double weights = 0, arena = 0, values = 0;
   double memory() const { return weights + arena + values; }
   /// Seconds of a run in which it computes, and in which it meets others; bytes that it moves in a run.
-  double computing = 0, meeting = 0, moved = 0;
+  double computing = 0, meeting = 0, moved = 0, movedOfAll = 0;
 };
 
 /// One way to split the model, as often as the cluster has room for it.

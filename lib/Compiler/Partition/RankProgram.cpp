@@ -26,7 +26,7 @@ public:
     for (Value input : program.getArguments())
       made.inputs += bytesOf(input);
     for (Operation &op : program.getBody().front().without_terminator())
-      if (!op.hasTrait<OpTrait::ConstantLike>())
+      if (!isa<graph::ConstantOp>(op))
         readStep(&op);
     if (made.steps.empty())
       made.steps.emplace_back();
@@ -46,7 +46,11 @@ private:
       if (std::optional<graph::Transfer> transfer = graph::transferOf(inner)) {
         step.transfer = transfer->kind;
         step.sent += double(plan::evaluate(transfer->bytes, sample));
-        step.moved += double(plan::evaluate(graph::movedBytes(*transfer, transfer->ranks.first), sample));
+        for (int64_t i = 0; i < transfer->ranks.count; ++i) {
+          double moved = double(plan::evaluate(graph::movedBytes(*transfer, transfer->ranks.first + i), sample));
+          step.moved += i == 0 ? moved : 0;
+          step.movedOfAll += moved;
+        }
       }
       for (Value operand : inner->getOperands())
         if (auto constant = operand.getDefiningOp<graph::ConstantOp>())

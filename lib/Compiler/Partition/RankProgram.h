@@ -19,9 +19,9 @@ struct RankStep {
   std::string multiplies;
   /// Bytes of constants that no step before reads.
   double newConstants = 0;
-  /// Where it is for ranks to meet: its bytes, and how many a rank moves.
+  /// Where it is for ranks to meet: its bytes, and how many the first rank, and all together, move.
   std::optional<graph::Transfer::Kind> transfer;
-  double sent = 0, moved = 0;
+  double sent = 0, moved = 0, movedOfAll = 0;
 };
 
 struct RankProgram {

@@ -24,6 +24,21 @@ namespace {
 /// How far a stage's end may be from where its share of the constants ends, as a part of all of them.
 constexpr double kSlack = 0.02;
 
+constexpr StringLiteral kTellsSizes =
+    "has sizes that only a run tells, and such a model can't be taken apart in stages";
+
+/// What one stage tells by symbols, others would have to be told.
+bool tellsSizes(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        if (isa<graph::ReadSymbolOp>(inner))
+          return WalkResult::interrupt();
+        auto part = dyn_cast<graph::PartOpInterface>(inner);
+        return part && !part.getDefinedSymbols().empty() ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 class Stages {
 public:
   Stages(Block &block, const Stage &stage) : block(block), own(stage) {}
@@ -44,21 +59,12 @@ public:
   }
 
 private:
-  /// What one stage tells by symbols, others would have to be told.
   LogicalResult check() {
     if (int64_t(ops.size()) < own.count)
       return block.getParentOp()->emitError("the model has too few ops for ") << own.count << " stages";
-    for (Operation *op : ops) {
-      bool tells =
-          op->walk([](Operation *inner) {
-              if (isa<graph::ReadSymbolOp>(inner))
-                return WalkResult::interrupt();
-              auto part = dyn_cast<graph::PartOpInterface>(inner);
-              return part && !part.getDefinedSymbols().empty() ? WalkResult::interrupt() : WalkResult::advance();
-            }).wasInterrupted();
-      if (tells)
-        return op->emitError("has sizes that only a run tells, and such a model can't be taken apart in stages");
-    }
+    for (Operation *op : ops)
+      if (tellsSizes(op))
+        return op->emitError(kTellsSizes);
     return success();
   }
 
@@ -191,6 +197,10 @@ SmallVector<size_t> divideStages(ArrayRef<double> constants, ArrayRef<double> cr
     ends.push_back(best);
   }
   return ends;
+}
+
+std::string whyNotInStages(Block &block) {
+  return llvm::any_of(block, [](Operation &op) { return tellsSizes(&op); }) ? kTellsSizes.str() : "";
 }
 
 LogicalResult takeStage(Block &block, const Stage &stage) { return Stages(block, stage).run(); }

@@ -5,6 +5,7 @@
 #define HEWN_LIB_TRANSFORMS_PARTITION_STAGES_H
 
 #include "mlir/IR/Block.h"
+#include <string>
 
 namespace hewn::partition {
 
@@ -17,6 +18,9 @@ struct Stage {
 /// behind it.
 llvm::SmallVector<size_t> divideStages(llvm::ArrayRef<double> constants, llvm::ArrayRef<double> crossing,
                                        int64_t count);
+
+/// Why a program can't be taken apart in stages, however few; empty: it can.
+std::string whyNotInStages(mlir::Block &block);
 
 /// Leaves of the program what the stage does, with what it receives from the ones before and sends to those behind, rank by rank; results of
 /// the program go to all. Fails, after an error, where the model can't be taken apart so.
