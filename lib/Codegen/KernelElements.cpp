@@ -221,10 +221,37 @@ Value KernelElements::readIf(Value inside, Value tensor, ArrayRef<Index> at, Val
   Value lanesInside = broadcast(inside);
   mask = saved ? Value(arith::AndIOp::create(b, loc, saved, lanesInside)) : lanesInside;
   cache.clear();
-  Value element = read(tensor, from);
+  Value element = readWhereAny(tensor, from);
   mask = saved;
   cache = std::move(outer);
   return selectElement(lanesInside, element, fill);
+}
+
+Value KernelElements::readWhereAny(Value tensor, ArrayRef<Index> at) {
+  OpBuilder::InsertionGuard guard(b);
+  Value any = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, mask);
+  auto branch = scf::IfOp::create(b, loc, any, /*withElse=*/false);
+  bool outer = std::exchange(loadsOnePlace, false);
+  b.setInsertionPoint(branch.thenYield());
+  Value element = read(tensor, at);
+  if (!std::exchange(loadsOnePlace, outer)) { // each load has the mask: straight code
+    branch.thenYield().erase();
+    Block *block = branch->getBlock();
+    block->getOperations().splice(Block::iterator(branch), branch.thenBlock()->getOperations());
+    branch.erase();
+    any.getDefiningOp()->erase();
+    return element;
+  }
+  scf::YieldOp::create(b, loc, element);
+  branch.thenYield().erase();
+  b.setInsertionPoint(branch);
+  auto guarded = scf::IfOp::create(b, loc, element.getType(), any, /*withElse=*/true);
+  guarded.getThenRegion().takeBody(branch.getThenRegion());
+  branch.erase();
+  b.setInsertionPointToStart(guarded.elseBlock());
+  Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(element.getType()));
+  scf::YieldOp::create(b, loc, none);
+  return guarded.getResult(0);
 }
 
 SmallVector<Value> KernelElements::loopNest(ArrayRef<DimExpr> extents, ValueRange state, int64_t unrollLimit,

@@ -122,6 +122,9 @@ protected:
 private:
   mlir::Value evaluate(mlir::Value tensor, llvm::ArrayRef<graph::Index> at);
   mlir::Value elementwise(graph::ElementwiseOpInterface op, llvm::ArrayRef<graph::Index> at);
+  /// `tensor` at `at` under a mask that may have no lane. A load of one place for all lanes has no mask: what has such loads is read behind a
+  /// branch, where there is a lane.
+  mlir::Value readWhereAny(mlir::Value tensor, llvm::ArrayRef<graph::Index> at);
   mlir::Value cumulated(graph::CumulateOpInterface op, llvm::ArrayRef<graph::Index> at);
   mlir::Value allLanes();
   /// Vectors of a buffer's elements, in storage type: neighbours from `at` on; every second, third, ... at a stride; any of a
@@ -138,6 +141,8 @@ private:
   llvm::DenseMap<mlir::Value, Buffer> spilled;
   llvm::StringMap<mlir::Value> expressions;
   mlir::Value mask;
+  /// Whether one place was loaded for all lanes since `readWhereAny` began.
+  bool loadsOnePlace = false;
   using Key = std::pair<void *, llvm::SmallVector<std::pair<void *, int64_t>, 6>>;
   std::map<Key, mlir::Value> cache;
 };

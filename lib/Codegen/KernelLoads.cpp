@@ -113,8 +113,10 @@ Value KernelElements::loadNear(const Buffer &buffer, Index address) {
 
 Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
   Index address = offset(buffer, at);
-  if (lanes == 0 || address.uniform())
+  if (lanes == 0 || address.uniform()) {
+    loadsOnePlace = true;
     return toCompute(memref::LoadOp::create(b, loc, buffer.memref, address.base), buffer.elementType);
+  }
   VectorType type = vectorType(storageType(buffer.elementType));
   constexpr int64_t mostLoads = 2;
   Value loaded;
