@@ -110,8 +110,6 @@ void checkCluster(Compilation &c) {
     c.diagnostics.error("--cluster is for a model that is split: --partition auto, tensor=N or pipeline=N");
   if (!options.cluster.empty() && !c.partition.isAuto && !isExplained(options))
     c.diagnostics.error("--cluster is for --partition auto: '" + options.partition + "' is chosen already");
-  if (!options.cluster.empty() && !options.quantize.empty())
-    c.diagnostics.error("--cluster plans a model as it is, and --quantize makes another one of it: quantize it first");
   if (!options.cluster.empty() && isExplained(options) && !options.remarks.empty())
     c.diagnostics.error("there are no remarks where --cluster is explained: leave --remarks out");
   if (!options.cluster.empty() && llvm::sys::path::extension(options.modelPath) == ".mlir")
@@ -532,6 +530,11 @@ CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostic
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   FileSizeSignalBlocked blocked;
+  if (!options.cluster.empty() && !options.quantize.empty()) {
+    diagnostics.error("--cluster plans a model as it is, and --quantize makes another one of it: split it by "
+                      "--partition tensor=N or pipeline=N");
+    return {};
+  }
   return options.quantize.empty() ? compileOnce(options, diagnostics) : compileQuantized(options, diagnostics);
 }
 

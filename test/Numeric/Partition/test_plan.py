@@ -86,6 +86,33 @@ def test_sums_take_what_the_formulas_say(tmp_path):
         assert one["moved_bytes"] == pytest.approx(2 * (ranks - 1) * bytes, rel=0.3)
 
 
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [
+        *[("mlp-fixed", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (4, 1), (1, 2))],
+        *[("convolutions", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (4, 1), (1, 2), (1, 4))],
+    ],
+)
+def test_moved_is_what_the_programs_say(name, partition, tmp_path):
+    """A way's bytes are those of the programs that a compile makes for it: values that ranks hand on, and no constants."""
+    model, _ = MODELS[name]()
+    path = saved(model, tmp_path)
+    dims = {dim.dim_param for info in model.graph.input for dim in info.type.tensor_type.shape.dim if dim.dim_param}
+    sizes = [word for dim in sorted(dims) for word in ("--dim", f"{dim}=24")]
+    one = explain(path, cluster(1, 4), *sizes, partition=partition)["ways"][0]
+    command = hewn_command("explain", path, "--partition", partition, "--json", *sizes)
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    moved = sum(variant["moved_bytes"] for variant in json.loads(said)["variants"])
+    assert one["moved_bytes"] == pytest.approx(moved, rel=0.02)
+
+
+def test_stages_that_are_more_than_ops(tmp_path):
+    path = saved(MODELS["mlp-fixed"]()[0], tmp_path)
+    command = hewn_command("explain", path, "--partition", "pipeline=64", "--cluster", cluster(8, 8))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1 and "has too few ops for 64 stages" in done.stderr
+
+
 def test_what_fits_is_chosen(tmp_path):
     path = saved(MODELS["attention"](words=1000)[0], tmp_path)
     free = explain(path, cluster(1, 4))

@@ -15,9 +15,14 @@ namespace hewn::graph {
 
 using Composed = FailureOr<SmallVector<Value>>;
 
-/// The one result, in the element type of x; failure where it is null.
+/// The one result, in the element type of x and of its dims, as which those of scales and biases are required to be; failure where it is null.
 static Composed finish(Composer &c, Value result, Value x) {
   result = c.cast(result, getElementType(x));
+  if (!result)
+    return failure();
+  for (auto [d, dim] : llvm::enumerate(getDims(x)))
+    if (getDims(result)[d] != dim)
+      result = c.slice(result, int64_t(d), DimExpr(0), dim);
   if (!result)
     return failure();
   return SmallVector<Value>{result};
