@@ -269,6 +269,13 @@ def error(got: str, wanted: str) -> float:
     return worst
 
 
+def tell_ratios(ratios: list[float]) -> None:
+    """The line behind a table of ratios; nothing where there are none."""
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"\nGeometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}.")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
@@ -336,9 +343,7 @@ def main() -> None:
             f"{facts.get('code_kb', 0):.0f}",
         ]
         print(f"| {pathlib.Path(path).stem} | {' | '.join(cells)} |", flush=True)
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"\nGeometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}.")
+    tell_ratios(ratios)
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ typedef struct hewn_compile_options {
   /// The same as the largest error of any element of an output. 0: no bound.
   double largest_error;
   /// Beside the artifact: the text (hewn_compilation_text) is what the stage
-  /// explain-json says of it (docs/json.md).
+  /// explain-json says of it (docs/reference/json.md).
   int32_t explain;
   /// Schedules that were measured, and take the place of the compiler's own:
   /// files of `hewn tune`, or the text of one, which begins with a brace
@@ -118,7 +118,7 @@ typedef struct hewn_compile_options {
   /// model is split, and how (docs/tutorials/partition.md). NULL: it is not.
   const char *partition;
   /// With the partition "auto": the machines that it is the best for, a file or its
-  /// text, which begins with a brace (docs/cluster.md).
+  /// text, which begins with a brace (docs/reference/cluster.md).
   const char *cluster;
 } hewn_compile_options;
 

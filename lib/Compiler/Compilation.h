@@ -9,6 +9,7 @@
 #include "lib/Compiler/Partition/Partition.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
+#include "lib/Pipelines/Pipelines.h"
 #include "lib/Schedule/Tuning.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
@@ -58,6 +59,14 @@ struct Compilation {
   /// What was written and published: for the cache, whatever became of the names since.
   std::vector<OutputFile> files;
 };
+
+/// What the command line says of the import.
+importer::ImportOptions importOptions(Compilation &compilation);
+/// What it says of the stages up to the plan, whose constants are in `weights`. Ranks, and whether modules share weights, are the caller's to say;
+/// both outlive what is returned.
+PipelineOptions pipelineOptions(Compilation &compilation, WeightTable &weights);
+/// Says of a module for which machine it is.
+void setTarget(Compilation &compilation, mlir::ModuleOp module, const codegen::MachineSpec &machine);
 
 /// From the plan stage to text (llvm, asm, header) or files. Returns false after an error.
 bool emitArtifact(Compilation &compilation);

@@ -231,13 +231,7 @@ bool import(Compilation &c, Explanation *explanation) {
   Timer timer(c, "import");
   if (llvm::sys::path::extension(c.options.modelPath) == ".mlir")
     return readText(c);
-  importer::ImportOptions options;
-  options.path = c.options.modelPath;
-  options.bytes = c.options.modelBytes;
-  options.folder = c.options.modelFolder;
-  options.dims = c.dims;
-  options.limits = c.limits;
-  options.customOps = &c.customOps;
+  importer::ImportOptions options = importOptions(c);
   if (explanation)
     options.seeNode = [explanation](StringRef node, ArrayRef<StringRef> outputs) {
       std::vector<std::string> &names = explanation->valuesOfNode[node];
@@ -267,10 +261,6 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
   if (!c.diagnostics.hasErrors())
     c.diagnostics.error("internal error in stage '" + stage.name + "'");
   return false;
-}
-
-void setTarget(Compilation &c, ModuleOp module, const codegen::MachineSpec &machine) {
-  module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, c.precision));
 }
 
 /// One module for each machine and case, each of which may be told of its own.
@@ -311,21 +301,10 @@ bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
 /// The stages up to the plan, or to the one that is wanted as text. What a machine decides begins behind the graph.
 /// What they decide goes to `explanation`, if that is not null.
 bool runStages(Compilation &c, Explanation *explanation) {
-  PipelineOptions options;
-  options.optimize = c.options.optimize;
-  options.precision = c.precision;
-  options.weights = &c.weights;
-  options.maxFoldedOps = c.limits.folding;
-  options.tuning = c.tuning.size() > 0 ? &c.tuning : nullptr;
+  PipelineOptions options = pipelineOptions(c, c.weights);
   options.sharesWeights = c.cases.list.size() > 1;
   options.tensorRanks = c.partition.tensor;
   options.stages = c.partition.stages;
-  options.evaluate = [&](OwningOpRef<ModuleOp> module) {
-    codegen::CodeOptions code;
-    code.threads = unsigned(std::max(c.options.jobs, 0));
-    code.cacheDir = c.options.cacheDir;
-    return evaluate(std::move(module), c.weights, code);
-  };
   unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {
     Timer timer(c, stages[s].name);
@@ -502,6 +481,37 @@ bool run(Compilation &c) {
 }
 
 } // namespace
+
+importer::ImportOptions importOptions(Compilation &c) {
+  importer::ImportOptions options;
+  options.path = c.options.modelPath;
+  options.bytes = c.options.modelBytes;
+  options.folder = c.options.modelFolder;
+  options.dims = c.dims;
+  options.limits = c.limits;
+  options.customOps = &c.customOps;
+  return options;
+}
+
+PipelineOptions pipelineOptions(Compilation &c, WeightTable &weights) {
+  PipelineOptions options;
+  options.optimize = c.options.optimize;
+  options.precision = c.precision;
+  options.weights = &weights;
+  options.maxFoldedOps = c.limits.folding;
+  options.tuning = c.tuning.size() > 0 ? &c.tuning : nullptr;
+  options.evaluate = [&c, &weights](OwningOpRef<ModuleOp> module) {
+    codegen::CodeOptions code;
+    code.threads = unsigned(std::max(c.options.jobs, 0));
+    code.cacheDir = c.options.cacheDir;
+    return evaluate(std::move(module), weights, code);
+  };
+  return options;
+}
+
+void setTarget(Compilation &c, ModuleOp module, const codegen::MachineSpec &machine) {
+  module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, c.precision));
+}
 
 std::vector<std::string> compileTargets() { return target::names(); }
 

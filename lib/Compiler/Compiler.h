@@ -46,7 +46,7 @@ struct CompileOptions {
   std::vector<std::string> tunings;
   /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "auto": over how many ranks the model is split, and how (docs/tutorials/partition.md). Empty: it is not.
   std::string partition;
-  /// Of which machines: a file, or its text, which begins with a brace (docs/cluster.md). With the partition "auto" the best for them; the stages
+  /// Of which machines: a file, or its text, which begins with a brace (docs/reference/cluster.md). With the partition "auto" the best for them; the stages
   /// explain and explain-json say what each way takes there.
   std::string cluster;
   /// How many threads compile; 0: as many as the machine has.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a sum over ranks, and a message to the next rank and back, take by size: a table for docs/decisions/partition.md, and the latency and
-// bandwidth that a cluster's file wants (docs/cluster.md).
+// bandwidth that a cluster's file wants (docs/reference/cluster.md).
 //
 //     build/dev/bin/Transports 2                                                                shared memory, of two processes
 //     mpirun.openmpi -n 2 build/dev/bin/Transports build/dev/lib/libhewn_openmpi.so             MPI, one-sided

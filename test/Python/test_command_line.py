@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as programs use it: --json alone on the standard output, with the keys of docs/json.md; Ctrl-C; colours."""
+"""The command line as programs use it: --json alone on the standard output, with the keys of docs/reference/json.md; Ctrl-C; colours."""
 
 import json
 import os
@@ -19,7 +19,7 @@ import onnx
 import pytest
 
 TOOL = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
-DOCS = pathlib.Path(__file__).parents[2] / "docs" / "json.md"
+DOCS = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def record(*arguments, status=0):
     assert (told["command"], told["file"], told["hewn"]) == (arguments[0], arguments[1], hewn.__version__)
     documented = DOCS.read_text()
     for key in told:
-        assert f"`{key}`" in documented, f"docs/json.md does not tell of '{key}' of {arguments[0]}"
+        assert f"`{key}`" in documented, f"docs/reference/json.md does not tell of '{key}' of {arguments[0]}"
     return told
 
 

@@ -18,7 +18,7 @@ struct ArtifactDescription {
   std::string kind;
   /// As LLVM calls it: "x86_64".
   std::string architecture;
-  /// One a model, as docs/json.md has them.
+  /// One a model, as docs/reference/json.md has them.
   std::vector<llvm::json::Object> models;
 };
 

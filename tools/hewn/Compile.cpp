@@ -63,10 +63,11 @@ static cl::opt<std::string> partition(
     cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
              "between; auto: as is best for --cluster (docs/tutorials/partition.md)"),
     cl::sub(compiling));
-static cl::opt<std::string> cluster("cluster", cl::value_desc("file.yaml"),
-                                    cl::desc("The machines that a model is split over, by which --partition auto "
-                                             "chooses and explain tells time, bytes and memory (docs/cluster.md)"),
-                                    cl::sub(compiling));
+static cl::opt<std::string>
+    cluster("cluster", cl::value_desc("file.yaml"),
+            cl::desc("The machines that a model is split over, by which --partition auto "
+                     "chooses and explain tells time, bytes and memory (docs/reference/cluster.md)"),
+            cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
             cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));

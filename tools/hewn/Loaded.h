@@ -22,7 +22,7 @@ public:
     bool tracesTasks = false;
     /// Null, or: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
     std::vector<std::string> *sizes = nullptr;
-    /// Null, or takes what the compiler says of a model that is compiled (docs/json.md, explain); it stays empty for a .so.
+    /// Null, or takes what the compiler says of a model that is compiled (docs/reference/json.md, explain); it stays empty for a .so.
     std::string *explanation = nullptr;
   };
   /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice. Null after an error

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a command has to say, for programs: --json (docs/json.md). Text and JSON of a command are made of the same structs.
+// What a command has to say, for programs: --json (docs/reference/json.md). Text and JSON of a command are made of the same structs.
 #ifndef HEWN_TOOLS_HEWN_RECORD_H
 #define HEWN_TOOLS_HEWN_RECORD_H
 

@@ -120,9 +120,7 @@ def main() -> None:
         cells += [f"{ratio:.2f}" if ratio else "-", f"{before.get('hewn', math.nan):.3f}", f"{off:.1e}"]
         cells += [f"{small / 1e6:.1f}", f"{100 * small / large:.0f} %"]
         print(f"| {pathlib.Path(path).stem} | {' | '.join(cells)} |", flush=True)
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"\nGeometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}.")
+    benchmark.tell_ratios(ratios)
 
 
 if __name__ == "__main__":

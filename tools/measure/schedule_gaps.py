@@ -16,13 +16,14 @@ import pathlib
 import subprocess
 import tempfile
 
+from pages import write_between
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/decisions/tuning.md"
-BEGIN, END = "<!-- schedule-gaps -->", "<!-- end of schedule-gaps -->"
 
 
 def tune(model, target, budget, folder):
-    """The record of `hewn tune --json` (docs/json.md), in `folder` too."""
+    """The record of `hewn tune --json` (docs/reference/json.md), in `folder` too."""
     kept = folder / f"{model.stem}.{target}.json"
     if not kept.exists():
         command = ["hewn", "tune", model, "--target", target, "--budget", str(budget), "--json"]
@@ -72,9 +73,7 @@ def main():
                 lines.append(row_of("all", target, everything))
                 print(lines[-1], flush=True)
     if options.write:
-        text = PAGE.read_text()
-        before, rest = text.split(BEGIN)
-        PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+        write_between(PAGE, "schedule-gaps", lines)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from pages import write_between
 from single_op_forms import FAMILIES, Fed, Form
 
 ENGINES = ("hewn", "onnxruntime", "openvino")
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/performance.md"
-BEGIN, END = "<!-- single-ops -->", "<!-- end of single-ops -->"
 
 
 def model_of(form: Form):
@@ -225,9 +225,7 @@ def main() -> None:
     lines = table(records, said.least)
     print("\n".join(["", *lines]))
     if said.write:
-        text = PAGE.read_text()
-        head, rest = text.split(BEGIN)
-        PAGE.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+        write_between(PAGE, "single-ops", lines)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from collections.abc import Callable
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from benchmark import inputs_of, is_installed, last_line
+from benchmark import inputs_of, is_installed, last_line, tell_ratios
 
 ENGINES = ("hewn", "onnxruntime", "openvino")
 WAYS = ("all", "each")
@@ -200,9 +200,7 @@ def main() -> None:
                     ratios += [ratio] if ratio else []
                     line = [pathlib.Path(path).stem, batch, threads, *cells, f"{ratio:.2f}" if ratio else "-"]
                     print(f"| {' | '.join(map(str, line))} |", flush=True)
-    if ratios:
-        mean = float(np.exp(np.mean(np.log(ratios))))
-        print(f"\nGeometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}.")
+    tell_ratios(ratios)
 
 
 if __name__ == "__main__":

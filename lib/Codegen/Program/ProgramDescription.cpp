@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an artifact says of itself to whoever only looks at it: JSON in an ELF note, which needs no code to run to be read (docs/json.md).
+// What an artifact says of itself to whoever only looks at it: JSON in an ELF note, which needs no code to run to be read (docs/reference/json.md).
 #include "hewn/runtime.h"
 #include "hewn/version.h"
 #include "lib/Codegen/Program/Program.h"

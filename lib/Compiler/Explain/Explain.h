@@ -139,7 +139,7 @@ struct Explanation {
   llvm::StringMap<std::vector<std::string>> valuesOfNode = {};
 
   std::string text() const;
-  /// docs/json.md.
+  /// docs/reference/json.md.
   llvm::json::Object json() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` says, for programs: docs/json.md.
+// What `hewn explain` says, for programs: docs/reference/json.md.
 #include "lib/Compiler/Explain/Explain.h"
 #include "lib/Support/JsonWriter.h"
 

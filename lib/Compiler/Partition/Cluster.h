@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machines that a model is to be split over, as a file says it: docs/cluster.md.
+// The machines that a model is to be split over, as a file says it: docs/reference/cluster.md.
 #ifndef HEWN_LIB_COMPILER_PARTITION_CLUSTER_H
 #define HEWN_LIB_COMPILER_PARTITION_CLUSTER_H
 

@@ -58,13 +58,7 @@ public:
 
 private:
   bool import() {
-    importer::ImportOptions options;
-    options.path = c.options.modelPath;
-    options.bytes = c.options.modelBytes;
-    options.folder = c.options.modelFolder;
-    options.dims = c.dims;
-    options.limits = c.limits;
-    options.customOps = &c.customOps;
+    importer::ImportOptions options = importOptions(c);
     options.namesOnly = true;
     importer::Cases cases = importer::importModel(*c.context, options, weights, c.diagnostics);
     for (importer::Case &one : cases.list)
@@ -96,18 +90,11 @@ private:
   /// The program of the first of `tensor` ranks, up to its plan.
   bool compileFor(int64_t tensor, RankProgram &program) {
     OwningOpRef<ModuleOp> own = module->clone();
-    PipelineOptions options;
-    options.optimize = c.options.optimize;
-    options.precision = c.precision;
-    options.weights = &weights;
+    PipelineOptions options = pipelineOptions(c, weights);
     options.sharesWeights = true;
-    options.maxFoldedOps = c.limits.folding;
     options.tensorRanks = tensor;
     options.machine = target::identity(c.machines.front());
-    options.evaluate = [&](OwningOpRef<ModuleOp> folded) {
-      return evaluate(std::move(folded), weights, codegen::CodeOptions());
-    };
-    (*own)->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), c.machines.front(), c.precision));
+    setTarget(c, *own, c.machines.front());
     PassManager pm(c.context.get());
     buildGraphStage(pm, options);
     bool isGood = succeeded(pm.run(*own));

@@ -47,7 +47,7 @@ struct PartitionPlan {
   std::vector<std::pair<std::string, int64_t>> assumed;
 
   std::string text() const;
-  /// docs/json.md.
+  /// docs/reference/json.md.
   llvm::json::Object json() const;
 };
 

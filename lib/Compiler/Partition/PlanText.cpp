@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain --cluster` says, as text and by docs/json.md.
+// What `hewn explain --cluster` says, as text and by docs/reference/json.md.
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Support/JsonWriter.h"
 

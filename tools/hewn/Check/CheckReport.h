@@ -37,7 +37,7 @@ public:
   void difference(const std::optional<Window> &window) const;
   void inputs(const Values &inputs, uint64_t seed) const;
   void notCompared(bool verbose) const;
-  /// All of this for programs: docs/json.md.
+  /// All of this for programs: docs/reference/json.md.
   llvm::json::Object record(const std::optional<Window> &window, const Values &inputs, uint64_t seed) const;
 
 private:

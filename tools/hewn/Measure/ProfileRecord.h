@@ -25,7 +25,7 @@ struct Profile {
   std::string uncounted;
 };
 
-/// docs/json.md.
+/// docs/reference/json.md.
 llvm::json::Object profileRecord(const Profile &profile, const SuggestionContext &context);
 
 /// The nodes of a launch of the record's kernel, the `number`th of it in the run: where a run does each launch of the program's text once, those

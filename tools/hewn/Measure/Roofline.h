@@ -18,7 +18,7 @@ public:
   /// Not measured.
   explicit Roofline(std::string why) : missing(std::move(why)) {}
 
-  /// Adds `machine` and `machine_unavailable` (docs/json.md).
+  /// Adds `machine` and `machine_unavailable` (docs/reference/json.md).
   void addTo(llvm::json::Object &record) const;
   /// Adds to a kernel with `flop`, `bytes`, `multiplies` and `launches_per_run` the `least_milliseconds` of a run's launches and which `roof` it is;
   /// null where that is not known.

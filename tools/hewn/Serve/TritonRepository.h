@@ -36,7 +36,7 @@ private:
 /// What is wrong with a name for Triton, which has it in paths and addresses; empty where nothing is.
 std::string whyNoTritonName(llvm::StringRef name);
 
-/// The text of config.pbtxt for `artifact`, as docs/json.md describes one; `why` where Triton can't serve it.
+/// The text of config.pbtxt for `artifact`, as docs/reference/json.md describes one; `why` where Triton can't serve it.
 std::string tritonConfig(const llvm::json::Object &artifact, llvm::StringRef name, llvm::ArrayRef<std::string> states,
                          std::string &why);
 

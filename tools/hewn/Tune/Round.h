@@ -38,7 +38,7 @@ struct RoundProblem {
   std::string why, warnings;
 };
 
-/// Compiles the model as ever. What the compiler says of it (docs/json.md, explain); nullopt, and why in `problem`.
+/// Compiles the model as ever. What the compiler says of it (docs/reference/json.md, explain); nullopt, and why in `problem`.
 std::optional<llvm::json::Object> survey(const TunedModel &model, llvm::function_ref<bool()> stop,
                                          RoundProblem &problem);
 
