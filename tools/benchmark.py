@@ -314,7 +314,7 @@ def main() -> None:
                     command = [sys.executable, __file__, path, "--one", engine, "--results", f"{folder}/{engine}.npz"]
                     command += [f"--threads={said.threads}", f"--precision={said.precision}"]
                     command += [f"--dim={d}" for d in said.dim]
-                    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+                    done = subprocess.run(command, capture_output=True, text=True)
                     if done.returncode == 0:
                         figures[engine].append(json.loads(done.stdout.splitlines()[-1]))
                     else:

@@ -43,6 +43,14 @@ def test_compile_time_is_linear(form):
     assert fastest(count) < 3 * fastest(count // 2) + 0.05
 
 
+def seconds_to_code(path):
+    """User time of a compile to a library beside the model."""
+    tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([tool, "compile", path, "--target", "x86-64-v3", "-o", path.with_name("m.so")], check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
 def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
     """To machine code: what loads their pointers is straight code of as many lines, of which LLVM's passes may take the square."""
 
@@ -54,10 +62,7 @@ def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
         )
         path = tmp_path / f"{count}.onnx"
         onnx.save(helper.make_model(helper.make_graph(nodes, "star", inputs, outputs), ir_version=9), path)
-        tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        subprocess.run([tool, "compile", path, "--target", "x86-64-v3", "-o", tmp_path / "m.so"], check=True)
-        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        return seconds_to_code(path)
 
     few, many = (min(user_seconds(count) for _ in range(2)) for count in (1000, 4000))
     assert many < 6 * few + 0.1, (few, many)
@@ -79,15 +84,13 @@ def test_code_of_many_inputs_and_outputs_is_linear(tmp_path):
 )
 def test_code_of_open_dims_takes_no_time(form, count, tmp_path):
     """To machine code, where kernels that are alike are one, and LLVM would take more than its share of the others."""
-    onnx.save(compile_time.FORMS[form](count), tmp_path / "open.onnx")
-    tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run(
-        [tool, "compile", tmp_path / "open.onnx", "--target", "x86-64-v3", "-o", tmp_path / "m.so"], check=True
-    )
-    assert (
-        resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
-    )  # two to three, of which a busy machine makes more
+
+    def fastest(size):
+        onnx.save(compile_time.FORMS[form](size), tmp_path / "open.onnx")
+        return min(seconds_to_code(tmp_path / "open.onnx") for _ in range(2))
+
+    few, many = fastest(count // 2), fastest(count)
+    assert many < 3 * few + 0.1 and many < 6, (few, many)  # two seconds at most where nothing else runs
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,13 @@ time.sleep(0.2)
         assert ends(python(script)) == ""
 
 
+def until_it_writes(process, scratch):
+    """Waits until there is something in the folder, or the process has ended."""
+    end = time.monotonic() + 60
+    while not any(scratch.iterdir()) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.002)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_program_leaves_no_folder(tmp_path, number):
     """hewn run compiles into a folder of its own first."""
@@ -142,15 +149,13 @@ def test_an_interrupted_program_leaves_no_folder(tmp_path, number):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    end = time.monotonic() + 60
-    while not any(scratch.iterdir()) and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.002)
+    until_it_writes(process, scratch)
     process.send_signal(number)
     assert process.wait(60) == -number
     assert not any(scratch.iterdir())
 
 
-@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("delay", [0.02, 0.3, "while it writes"])
 def test_an_interrupted_command_leaves_what_was_there(tmp_path, delay):
     """By a signal, as a shell expects it (130): the files of before are whole, and no other is there."""
     hewn = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
@@ -164,7 +169,10 @@ def test_an_interrupted_command_leaves_what_was_there(tmp_path, delay):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     model.write_bytes(models.deep(400).SerializeToString())
     process = subprocess.Popen(command, env=environment)
-    time.sleep(delay)
+    if isinstance(delay, str):
+        until_it_writes(process, scratch)
+    else:
+        time.sleep(delay)
     process.send_signal(signal.SIGINT)
     assert process.wait(120) == -signal.SIGINT
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

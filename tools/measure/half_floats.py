@@ -77,7 +77,7 @@ def figures(path: str, engines: list[str], folder: str, said: argparse.Namespace
             command = [sys.executable, benchmark.__file__, path, "--one", engine]
             command += ["--results", f"{folder}/{engine}.npz", f"--threads={said.threads}"]
             command += [f"--dim={d}" for d in said.dim]
-            done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode == 0:
                 times.setdefault(engine, []).append(json.loads(benchmark.last_line(done.stdout))["ms"])
             else:

@@ -12,12 +12,14 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 
 def hewn(*arguments, launcher=()):
-    command = [*launcher, os.environ.get("HEWN", "hewn"), *map(str, arguments)]
+    tool = Path(os.environ.get("HEWN_TOOLS", Path(sys.executable).parent)) / "hewn"
+    command = [*launcher, str(tool), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: {done.stderr}")

@@ -15,7 +15,7 @@ IMAGE, TOKENS = (1, 64, 56, 56), (1, 128, 768)
 
 @dataclasses.dataclass
 class Form:
-    """One node. `inputs` are shapes of random float32 (inputs of the model) and arrays (constants of it); `fed` are arrays that are inputs."""
+    """One node. `inputs` are shapes of random float32 (inputs of the model) and arrays (constants of it, or, in a `Fed`, inputs)."""
 
     family: str
     op: str
@@ -24,7 +24,6 @@ class Form:
     note: str = ""
     outputs: int = 1
     opset: int = 21
-    domain: str = ""
 
     @property
     def name(self) -> str:

@@ -48,7 +48,7 @@ def model_of(form: Form):
             kind = helper.np_dtype_to_tensor_dtype(feeds[names[-1]].dtype)
             inputs.append(helper.make_tensor_value_info(names[-1], kind, array.shape))
     outputs = [f"y{i}" for i in range(form.outputs)]
-    node = helper.make_node(form.op, names, outputs, domain=form.domain, **form.attributes)
+    node = helper.make_node(form.op, names, outputs, **form.attributes)
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
     graph = helper.make_graph([node], "op", inputs, results, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", form.opset)], ir_version=10), feeds

@@ -96,6 +96,7 @@ def test_ranks_have_inputs_of_other_shapes(library):
     pair = Pair([library, library], rows=(3, 4))
     said = [pair.hear() for _ in range(4)]  # each has loaded, and then fails
     told = [text for _, text in said if text != "loaded"]
+    # One of them may hear of the other's failure before it sees why.
     assert len(told) == 2 and all("shapes?" in text or "has failed" in text for text in told)
     assert any("were they given inputs of other shapes" in text for text in told)
     pair.end()
@@ -171,7 +172,7 @@ def abandoned(name):
         pass
 
 
-def test_a_name_is_free_again(tmp_path):
+def test_a_name_is_free_again():
     """Rank 0 is killed before the others have come."""
     spawn = multiprocessing.get_context("spawn")
     name = group_name()

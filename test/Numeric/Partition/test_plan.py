@@ -3,10 +3,9 @@
 
 import json
 import multiprocessing
-import resource
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import hewn
@@ -17,13 +16,15 @@ from split import MODELS, group_name, hewn_command, launchers, split
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools" / "measure"))
 from decoder_shapes import decoder
 
-FAST = "within: {latency: 1.0e-6, bandwidth: 1.0e+11}, between: {latency: 1.0e-5, bandwidth: 1.0e+10}"
+pytestmark = pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="ranks are processes of their own, not emulated")
+
+LINKS = "within: {latency: 1.0e-6, bandwidth: 1.0e+11}, between: {latency: 1.0e-5, bandwidth: 1.0e+10}"
 DEVICE = "device: {rates: {f32: 1.0e+12}, bandwidth: 1.0e+11, efficiency: 1%s}"
 
 
-def cluster(nodes, devices, memory=None, goal="latency", links=FAST):
+def cluster(nodes, devices, memory=None, goal="latency"):
     device = DEVICE % (f", memory: {memory}" if memory else "")
-    return f"{{nodes: {nodes}, devices_per_node: {devices}, {links}, {device}, goal: {goal}}}"
+    return f"{{nodes: {nodes}, devices_per_node: {devices}, {LINKS}, {device}, goal: {goal}}}"
 
 
 def explain(model, machines, *flags, partition="auto"):
@@ -145,15 +146,19 @@ def test_compile_takes_what_explain_says(tmp_path):
     assert made["ranks"] == best["tensor"] * best["pipeline"]
 
 
-@pytest.mark.parametrize(("size", "flags", "words", "past"), [("7b", (), 512, 0), ("70b", (), 1, 2048)])
-def test_decoders_without_weights(size, flags, words, past, tmp_path):
+@pytest.mark.parametrize(("size", "words", "past"), [("7b", 512, 0), ("70b", 1, 2048)])
+def test_decoders_without_weights(size, words, past, tmp_path):
     """Thousands of devices, in seconds and little memory."""
     path = saved(decoder(size, words=words, past=past), tmp_path)
     assert path.stat().st_size < 1_000_000
-    begin = time.monotonic()
-    plan = explain(path, cluster(512, 8, memory=80_000_000_000), "--dim", "batch=1", *flags)
-    assert time.monotonic() - begin < 120
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2_000_000
+    machines = cluster(512, 8, memory=80_000_000_000)
+    command = hewn_command("explain", path, "--partition", "auto", "--cluster", machines, "--json", "--dim", "batch=1")
+    with open(tmp_path / "said.json", "w") as said:
+        process = subprocess.Popen(command, stdout=said)
+        _, status, used = os.wait4(process.pid, 0)  # of this process alone
+    assert status == 0
+    plan = json.loads((tmp_path / "said.json").read_text())["partition"]
+    assert used.ru_utime < 120 and used.ru_maxrss < 500_000  # kB: it takes a third of that
     parameters = {"7b": 6.7e9, "70b": 69e9}[size]
     whole = way(plan, "tensor=1,pipeline=1")
     assert whole["stages"][0]["weights_bytes"] == pytest.approx(4 * parameters, rel=0.02)
