@@ -584,6 +584,8 @@ private:
         if (int64_t dim = model->inputs[i].dims[d]; dim < 0 && dim != HEWN_DIM_DYNAMIC && dim != HEWN_DIM_FORMULA)
           symbols[size_t(-1 - dim)] = nb::cast<int64_t>(shape[d]);
     }
+    if (model->num_ranks > 0) // the last one is the rank, on which no size depends that callers see
+      symbols.back() = 0;
     for (int s = 0; s < model->num_symbols; ++s)
       if (symbols[s] < model->symbols[s].min || symbols[s] > model->symbols[s].max)
         return {};

@@ -14,6 +14,8 @@ static int32_t grow(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   if (state->num_launches < state->most_launches)
     return HEWN_OK;
+  if (state->most_launches > INT32_MAX / 2)
+    return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "a run has too many launches to time");
   int32_t most = state->most_launches ? 2 * state->most_launches : 64;
   timed_launch *larger = hewn_cuda_allocate(context, (size_t)most * sizeof(timed_launch));
   if (!larger)

@@ -78,11 +78,14 @@ int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t nu
   int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3], at = 0;
   double scale = hewn_part_float(params[0]);
   int isFloat = x->dtype == HEWN_PART_FLOAT;
-  int64_t cells = y->dims[2] + y->dims[3];
-  range *down = hewn_rt_alloc(context, hewn_size_mul(cells, (int64_t)sizeof(range)), 64), *across = down + y->dims[2];
+  if (rois->dims[0] == 0 || channels == 0)
+    return HEWN_OK;
+  int64_t cells = hewn_size_add(y->dims[2], y->dims[3]);
+  range *down = hewn_rt_alloc(context, hewn_size_mul(cells, (int64_t)sizeof(range)), 64);
   float *line = hewn_rt_alloc(context, hewn_size_mul(width, (int64_t)sizeof(float)), 64);
   if (!down || !line)
     return hewn_rt_code(context);
+  range *across = down + y->dims[2];
   for (int64_t n = 0; n < rois->dims[0]; ++n) {
     int64_t box[5];
     box[0] = roundHalfAway(hewn_part_load(rois->data, n * 5, rois->dtype));

@@ -37,6 +37,7 @@
 #define MAGIC 0x48524e4bu
 #define WHY_BYTES 200
 #define SLICE_NANOSECONDS 20000000
+#define LOOK_MILLISECONDS 100 // between two looks whether ranks are gone, which ask the system of each
 #define DEFAULT_MILLISECONDS 30000
 #define BLOCK_BYTES 16384
 #define ALIGNMENT 64
@@ -230,7 +231,7 @@ static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int
     if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
       return failToo(group);
     int64_t time = now();
-    if (time - looked >= 100) {
+    if (time - looked >= LOOK_MILLISECONDS) {
       int32_t gone = findGone(group->shared, group->table.num_ranks, group->table.rank);
       // It may have done its part before.
       if (gone >= 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
@@ -681,9 +682,12 @@ static hewn_status join(control *shared, int32_t rank, int32_t count, int64_t de
   wake(&shared->attached);
   struct timespec slice = {0, SLICE_NANOSECONDS};
   uint32_t seen;
+  int64_t looked = now();
   while ((seen = __atomic_load_n(&shared->attached, __ATOMIC_ACQUIRE)) < (uint32_t)count) {
-    int isLate = now() >= deadline;
-    if (isLate || findGone(shared, count, rank) >= 0) {
+    int64_t time = now();
+    int isLate = time >= deadline, looks = time - looked >= LOOK_MILLISECONDS;
+    looked = looks ? time : looked;
+    if (isLate || (looks && findGone(shared, count, rank) >= 0)) {
       __atomic_store_n(&own->left, 1, __ATOMIC_RELEASE);
       return isLate ? failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time")
                     : failCreate(HEWN_PEER_FAILED, "a rank of the group was gone before all had come");

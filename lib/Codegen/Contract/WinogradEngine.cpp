@@ -372,17 +372,17 @@ private:
     Index step = e.expression(form.rhs.strides[inRight]), stride = e.expression(form.rhs.strides[form.rhs.blockDim]);
     state = e.loopNest({DimExpr(channels)}, state, 1, [&](ArrayRef<Index> at, ValueRange carried) {
       SmallVector<Value> next(carried), weights;
-      Index row = e.add(right, e.mul(at[0], step));
+      Index along = e.mul(at[0], step);
+      auto columnOf = [&](Index panel, int64_t column) {
+        Index block = e.mul(e.constant(column / form.rhs.block), stride);
+        return e.add(e.add(e.add(panel, along), block), e.constant(column % form.rhs.block)).base;
+      };
       for (int64_t column = 0; fetchesAhead && column < vectors * e.lanes; column += lineFloats)
-        memref::PrefetchOp::create(b, loc(), form.rhs.memref,
-                                   e.add(ahead, e.add(e.mul(at[0], step), e.constant(column))).base, /*isWrite=*/false,
+        memref::PrefetchOp::create(b, loc(), form.rhs.memref, columnOf(ahead, column), /*isWrite=*/false,
                                    /*localityHint=*/2, /*isDataCache=*/true);
-      for (int64_t j = 0; j < vectors; ++j) {
-        int64_t column = j * e.lanes;
-        Index from = e.add(row, e.mul(e.constant(column / form.rhs.block), stride));
-        weights.push_back(vector::LoadOp::create(b, loc(), vectorType(), form.rhs.memref,
-                                                 e.add(from, e.constant(column % form.rhs.block)).base));
-      }
+      for (int64_t j = 0; j < vectors; ++j)
+        weights.push_back(
+            vector::LoadOp::create(b, loc(), vectorType(), form.rhs.memref, columnOf(right, j * e.lanes)));
       for (int64_t r = 0; r < m; ++r) {
         Index from = e.add(left, e.add(at[0], e.constant(r * operandStride)));
         Value scalar = memref::LoadOp::create(b, loc(), memory.memref, from.base);

@@ -231,14 +231,16 @@ std::optional<Cluster> readCluster(StringRef given, StringRef target, Diagnostic
   Cluster cluster;
   const bool isText = given.ltrim().starts_with("{");
   cluster.name = isText ? "the text" : given.str();
-  std::string why, text = given.str();
+  std::string why;
+  StringRef text = given;
+  std::unique_ptr<llvm::MemoryBuffer> file;
   if (!isText) {
-    std::unique_ptr<llvm::MemoryBuffer> file = openRegular(given, why);
+    file = openRegular(given, why);
     if (!file) {
       diagnostics.error("--cluster: can't read '" + given + "': " + why);
       return std::nullopt;
     }
-    text = file->getBuffer().str();
+    text = file->getBuffer();
   }
   if (text.size() > kMostClusterBytes) {
     diagnostics.error("--cluster: " + cluster.name + " is no cluster: it has " + llvm::Twine(text.size()) +

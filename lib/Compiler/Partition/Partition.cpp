@@ -79,8 +79,7 @@ static OwningOpRef<ModuleOp> moduleOfRank(ModuleOp module, StringRef symbol, int
   return own;
 }
 
-/// Strings, sequences and optional values are places in one process's memory.
-static bool hasHandles(ModuleOp module) {
+bool hasHandles(ModuleOp module) {
   auto isHandle = [](Value value) { return handle::isHandle(getElementTypeOrSelf(value)); };
   return module
       ->walk([&](Operation *op) {

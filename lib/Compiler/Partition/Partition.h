@@ -5,6 +5,7 @@
 #define HEWN_LIB_COMPILER_PARTITION_PARTITION_H
 
 #include "lib/Support/Diagnostics.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace hewn {
@@ -27,6 +28,9 @@ constexpr int64_t kMostRanks = 64;
 
 /// Reads "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "auto"; false after an error.
 bool readPartition(llvm::StringRef text, PartitionShape &shape, Diagnostics &diagnostics);
+
+/// Whether the model has strings, sequences or optional values: places in one process's memory, which no other rank can read.
+bool hasHandles(mlir::ModuleOp module);
 
 /// Makes a case of each rank of each of the model's cases: a program for the rank, chosen by a symbol that a context gives its rank.
 /// False after an error.

@@ -9,6 +9,8 @@
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Partition/Stages.h"
+#include "lib/Transforms/Plan/Arena/PlannedArena.h"
+#include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -61,12 +63,18 @@ private:
     importer::ImportOptions options = importOptions(c);
     options.namesOnly = true;
     importer::Cases cases = importer::importModel(*c.context, options, weights, c.diagnostics);
-    for (importer::Case &one : cases.list)
-      if (!module && one.module)
-        module = std::move(one.module);
-    if (!module && !c.diagnostics.hasErrors())
-      c.diagnostics.error("the model can't be read");
-    return bool(module);
+    auto first = llvm::find_if(cases.list, [](const importer::Case &one) { return bool(one.module); });
+    if (first == cases.list.end()) {
+      if (!c.diagnostics.hasErrors())
+        c.diagnostics.error("the model can't be read");
+      return false;
+    }
+    if (cases.list.size() > 1)
+      c.diagnostics.warning("--cluster: of " + std::to_string(cases.list.size()) + " programs the one where " +
+                            first->condition() + " is planned");
+    module = std::move(first->module);
+    isOfHandles = hasHandles(*module);
+    return true;
   }
 
   static SmallVector<int64_t> divisors(int64_t number, int64_t most) {
@@ -108,12 +116,30 @@ private:
         c.diagnostics.error("internal error where a partition is planned");
       return false;
     }
-    std::vector<plan::Sample> samples = plan::samplesOf(own->lookupSymbol<func::FuncOp>(plan::kProgramName));
+    auto main = own->lookupSymbol<func::FuncOp>(plan::kProgramName);
+    std::vector<plan::Sample> samples = plan::samplesOf(main);
+    if (!sizesFit(main, samples.front())) {
+      c.diagnostics.error(
+          "--cluster: sizes at the least dims that the model allows do not fit into 64 bits; --dim gives "
+          "others");
+      return false;
+    }
     program = readRankProgram(*own, samples.front());
     if (plan.assumed.empty())
       for (const auto &[name, size] : samples.front())
         plan.assumed.push_back({name.str(), size});
     return true;
+  }
+
+  static bool sizesFit(func::FuncOp main, const plan::Sample &sample) {
+    constexpr double most = double(int64_t(1) << 62);
+    bool fit = plan::PlannedArena(main).fits(sample);
+    main.walk([&](Operation *op) {
+      for (Value value : op->getOperands())
+        if (isa<RankedTensorType>(value.getType()))
+          fit &= plan::boundOf(plan::bufferBytes(value), sample) < most;
+    });
+    return fit;
   }
 
   /// Roofline (Williams, Waterman, Patterson: CACM 2009), at what kernels reach of the rates. Constants come from where all of the rank's
@@ -135,7 +161,7 @@ private:
     split.stages = stages;
     split.replicas = cluster.devices() / (tensor * stages);
     split.byStage.resize(size_t(stages));
-    if (split.problem = whyNotStages(program, stages); !split.problem.empty())
+    if (split.problem = whyNotSplit(program, split); !split.problem.empty())
       return split;
     std::vector<double> constants = program.constantsUpTo(), crossing = program.crossing();
     SmallVector<size_t> ends = partition::divideStages(constants, crossing, stages);
@@ -195,10 +221,12 @@ private:
       }
   }
 
-  std::string whyNotStages(const RankProgram &program, int64_t stages) const {
-    if (stages > int64_t(program.steps.size()))
-      return "has too few ops for " + std::to_string(stages) + " stages";
-    return stages > 1 ? notInStages : "";
+  std::string whyNotSplit(const RankProgram &program, const SplitCost &split) const {
+    if (isOfHandles && split.tensor * split.stages > 1)
+      return "has strings, sequences or optional values, which ranks can't hand to each other";
+    if (split.stages > int64_t(program.steps.size()))
+      return "has too few ops for " + std::to_string(split.stages) + " stages";
+    return split.stages > 1 ? notInStages : "";
   }
 
   std::string problemOf(const SplitCost &split) const {
@@ -258,6 +286,7 @@ private:
   OwningOpRef<ModuleOp> module;
   /// Why the model can't be taken apart in stages; empty: it can.
   std::string notInStages;
+  bool isOfHandles = false;
 };
 
 } // namespace

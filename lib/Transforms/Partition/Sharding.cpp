@@ -70,6 +70,8 @@ public:
       if (!constant.contains(&op) && constantBytes(&op) >= std::max(kSmallBytes, kSmallShare * all))
         if (std::optional<Trial> best = bestFor(&op))
           wait(order, &op, *best);
+        else if (isa<graph::ContractOpInterface>(op))
+          missed(&op, kPass, "NotShared", "no dim of its constants is a multiple of the ranks that can be cut");
     // What was chosen since may have made a choice better or worse; those that have become worse wait again.
     while (!waiting.empty()) {
       Waiting next = waiting.top();
@@ -132,8 +134,6 @@ private:
       if (isConstant(operand.get()))
         for (int64_t dim = 0; dim < graph::getRank(operand.get()); ++dim)
           consider(Summed{operand.getOperandNumber(), {dim, 1}});
-    if (!best && isa<graph::ContractOpInterface>(op))
-      missed(op, kPass, "NotShared", "no dim of its constants is a multiple of the ranks that can be cut");
     return best;
   }
 

@@ -127,7 +127,9 @@ def test_depth_of_no_whole_words_or_blocks(depth, block, tmp_path):
         module = hewn.compile(product(weights, [2]), output=tmp_path / "model.so")
         (got,) = module.run({"x": x}).values()
         if not block or depth % block == 0:  # a block that is cut off makes them floats
-            assert (tmp_path / "model.so.weights").stat().st_size < 1.1 * weights.matrix.size + 4096
+            assert (tmp_path / "model.so.weights").stat().st_size < (
+                1.5 if block else 1.1
+            ) * weights.matrix.size + 4096  # blocks have a scale and an offset each
         module.close()
         close(got, np.maximum(x.astype(np.float64) @ weights.matrix, 0))
 

@@ -152,3 +152,11 @@ def test_sampled_in_reflections(size, mode, align):
     inputs = [floats(1, 2, *size), (floats(1, 6, 9, 2) * 2.7).astype(np.float32)]
     model = one_node("GridSample", inputs, opset=20, mode=mode, padding_mode="reflection", align_corners=align)
     check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)), rtol=1e-4, atol=1e-4)
+
+
+def test_no_boxes_take_nothing():
+    """Whatever is asked for each of them."""
+    inputs = {"x": floats(1, 2, 5, 5), "rois": np.zeros((0, 5), np.float32)}
+    model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[2**31 - 1, 1])
+    (got,) = run(model, feeds_of(inputs))
+    assert got.shape == (0, 2, 2**31 - 1, 1)
