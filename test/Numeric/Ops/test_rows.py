@@ -156,7 +156,7 @@ def test_sampled_in_reflections(size, mode, align):
 
 def test_no_boxes_take_nothing():
     """Whatever is asked for each of them."""
-    inputs = {"x": floats(1, 2, 5, 5), "rois": np.zeros((0, 5), np.float32)}
+    inputs = [floats(1, 2, 5, 5), np.zeros((0, 5), np.float32)]
     model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[2**31 - 1, 1])
     (got,) = run(model, feeds_of(inputs))
     assert got.shape == (0, 2, 2**31 - 1, 1)
