@@ -8,7 +8,6 @@ import os
 import pathlib
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,8 +16,9 @@ import judging
 import onnx
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path += [str(HERE.parent / "Random"), str(HERE.parent / "Numeric")]
+sys.path += [str(HERE.parent / "Random"), str(HERE.parent / "Numeric"), str(HERE.parents[1] / "tools" / "measure")]
 from child import Limits, forked  # noqa: E402
+from spent import spent  # noqa: E402
 
 LIMITS = Limits(gigabytes=40, seconds=600, wall_seconds=7200)
 COMPILE_SECONDS, COMPILE_GIGABYTES = 200, 8
@@ -56,16 +56,14 @@ def compiled(path, library, facts) -> bool:
     tool = pathlib.Path(os.environ.get("HEWN_TOOLS", HERE.parents[1] / "build/dev/bin")) / "hewn"
     with tempfile.TemporaryFile() as said:
         command = [str(tool), "compile", str(path), "-o", str(library), "--threads", "1"]
-        process = subprocess.Popen(command, stdout=said, stderr=said, preexec_fn=limited)
-        status, used = os.wait4(process.pid, 0)[1:]
-        process.returncode = os.waitstatus_to_exitcode(status)
+        used = spent(command, stdout=said, stderr=said, preexec_fn=limited)
         said.seek(0)
         text = said.read().decode(errors="replace")
-    facts.tell(compile_s=round(used.ru_utime + used.ru_stime, 2), compile_mb=used.ru_maxrss // 1024)
-    if process.returncode == 0:
+    facts.tell(compile_s=round(used.seconds, 2), compile_mb=used.kilobytes // 1024)
+    if used.returncode == 0:
         return True
     errors = [line for line in text.splitlines() if "error" in line.lower()] or text.splitlines()
-    ended = f"ended by signal {-process.returncode}: " if process.returncode < 0 else ""
+    ended = f"ended by signal {-used.returncode}: " if used.returncode < 0 else ""
     facts.tell(hewn=short(ended + " ".join(errors[:3])))
     return False
 

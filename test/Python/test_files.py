@@ -406,3 +406,20 @@ def test_a_copy_is_asked_for_by_the_first(tmp_path):
         hewn.load(path, copy_weights=True)
     del mapped
     assert is_answer(hewn.load(path, copy_weights=True), 1)
+
+
+@pytest.mark.parametrize("place", ["pipe", "endless"])
+def test_a_header_of_before_that_is_no_file(tmp_path, place):
+    """It is written to, as a C compiler's -o is, and not read: a pipe has a reader at its other end, and a device may have no end."""
+    header, got = tmp_path / "m.h", []
+    os.mkfifo(header) if place == "pipe" else header.symlink_to("/dev/zero")
+    reader = threading.Thread(target=lambda: got.append(header.read_text()), daemon=True)
+    if place == "pipe":
+        reader.start()
+    model = tmp_path / "m.onnx"
+    model.write_bytes(models.deep(2).SerializeToString())
+    subprocess.run([TOOL, "compile", model, "-o", tmp_path / "m.so", "--quiet"], check=True, timeout=60)
+    assert not header.is_file()
+    if place == "pipe":
+        reader.join(10)
+        assert "hewn_model" in got[0]

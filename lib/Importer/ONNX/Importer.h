@@ -28,7 +28,10 @@ struct DimBinding {
   bool fixed() const { return low == high; }
 };
 
-/// Reads "batch=1", "seq=1..512" or "seq=1,128,1..512"; the name is all before the last "=". nullopt, after an error, where the text is none of
+/// The name in such a text as parseDimBinding reads: all before the last "=", which a name, by the model's author, may hold too.
+inline llvm::StringRef dimNameOf(llvm::StringRef binding) { return binding.rsplit('=').first.trim(); }
+
+/// Reads "batch=1", "seq=1..512" or "seq=1,128,1..512". nullopt, after an error, where the text is none of
 /// these.
 std::optional<DimBinding> parseDimBinding(llvm::StringRef text, Diagnostics &diagnostics);
 

@@ -478,11 +478,10 @@ OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
 }
 
 std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnostics) {
-  auto [name, value] = text.rsplit('='); // the name, which the model's author gave, may hold one
   SmallVector<StringRef> list;
-  value.split(list, ',');
+  text.rsplit('=').second.split(list, ',');
   auto [low, high] = list.back().split("..");
-  DimBinding binding{name.trim().str(), 0, 0, {}};
+  DimBinding binding{dimNameOf(text).str(), 0, 0, {}};
   bool bad = binding.name.empty() || low.getAsInteger(10, binding.low) || binding.low < 0;
   if (high.empty())
     binding.high = binding.low;

@@ -15,6 +15,7 @@ from split import MODELS, group_name, hewn_command, launchers, split
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools" / "measure"))
 from decoder_shapes import decoder
+from spent import spent
 
 pytestmark = pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="ranks are processes of their own, not emulated")
 
@@ -154,11 +155,10 @@ def test_decoders_without_weights(size, words, past, tmp_path):
     machines = cluster(512, 8, memory=80_000_000_000)
     command = hewn_command("explain", path, "--partition", "auto", "--cluster", machines, "--json", "--dim", "batch=1")
     with open(tmp_path / "said.json", "w") as said:
-        process = subprocess.Popen(command, stdout=said)
-        _, status, used = os.wait4(process.pid, 0)  # of this process alone
-    assert status == 0
+        used = spent(command, stdout=said)
+    assert used.returncode == 0
     plan = json.loads((tmp_path / "said.json").read_text())["partition"]
-    assert used.ru_utime < 120 and used.ru_maxrss < 500_000  # kB: it takes a third of that
+    assert used.seconds < 120 and used.kilobytes < 500_000  # it takes a third of that
     parameters = {"7b": 6.7e9, "70b": 69e9}[size]
     whole = way(plan, "tensor=1,pipeline=1")
     assert whole["stages"][0]["weights_bytes"] == pytest.approx(4 * parameters, rel=0.02)

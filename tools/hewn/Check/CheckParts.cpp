@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Check/CheckParts.h"
 
+#include "lib/Importer/ONNX/Importer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -106,7 +107,7 @@ CompileFlags Parts::flagsFor(const ModelGraph::Part &part, bool naive) const {
   }
   if (!part.feeds.empty())
     llvm::erase_if(own.dims, [&](const std::string &binding) {
-      llvm::StringRef name = llvm::StringRef(binding).rsplit('=').first.trim();
+      llvm::StringRef name = importer::dimNameOf(binding);
       return llvm::none_of(part.feeds, [&](const ModelGraph::Feed &feed) {
         return llvm::any_of(feed.dims, [&](const std::string &dim) { return dim == name; });
       });

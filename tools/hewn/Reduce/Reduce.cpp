@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hewn reduce: from a model that shows something to the smallest one that still does.
+#include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/Protos/ModelEdits.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Files/ScratchFolders.h"
@@ -284,7 +285,7 @@ std::string Reduction::again() const {
     return probe.commandFor(said.output);
   CompileFlags flags = said.question.flags;
   llvm::erase_if(flags.dims, [&](const std::string &binding) { // of dims that are gone
-    return !llvm::StringRef(best).contains(llvm::StringRef(binding).rsplit('=').first.trim());
+    return !llvm::StringRef(best).contains(importer::dimNameOf(binding));
   });
   std::string input = feeds.empty() || wanted.phase == "compile" ? "" : " --input " + arrays;
   std::string bound = said.bound.empty() ? "" : " --tolerance " + shellWord(said.bound);
