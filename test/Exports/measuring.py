@@ -70,13 +70,13 @@ def compiled(path, library, facts) -> bool:
 
 def best_times(runs, seconds) -> list[float]:
     """Each one's best, in milliseconds of this thread: what others do on the machine counts little."""
-    best, spent, rounds = [float("inf")] * len(runs), 0.0, 0
-    while rounds < LEAST_RUNS or (spent < seconds and rounds < MOST_RUNS):
+    best, timed, rounds = [float("inf")] * len(runs), 0.0, 0
+    while rounds < LEAST_RUNS or (timed < seconds and rounds < MOST_RUNS):
         for i, run in enumerate(runs):
             start = time.thread_time()
             run()
             took = time.thread_time() - start
-            best[i], spent = min(best[i], took), spent + took
+            best[i], timed = min(best[i], took), timed + took
         rounds += 1
     return [1e3 * b for b in best]
 
