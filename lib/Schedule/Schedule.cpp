@@ -169,6 +169,7 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
   AffineMap left = op.getIndexingMaps()[0];
   ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft,
                       graph::elementBytes(op->getResult(0))};
+  shape.decoded = bool(decoderOf(op));
   if (roles.group)
     shape.columns = shape.columns * extents[*roles.group];
   bool windowed = llvm::any_of(left.getResults(), [](AffineExpr e) { return isa<AffineBinaryOpExpr>(e); });
@@ -221,6 +222,17 @@ int64_t mostVectorsOf(int64_t registers, bool halves) {
   return std::max<int64_t>(2, registers / 8 * (halves ? 3 : 2) / 2);
 }
 
+/// The same where the rows are so few that such a tile's sums would wait for each other: as many columns more as hide a product's latency.
+/// Not more bytes of a panel at once than are fetched ahead of the loop, and not where decoding them takes registers of its own.
+int64_t mostVectorsOf(Operation *op, const ContractShape &shape, int64_t registers, int64_t lanes) {
+  constexpr int64_t inFlight = 8, runBytes = 256; // two pipes, of four cycles each
+  int64_t usual = mostVectorsOf(registers, lanes < vectorLanes(op));
+  int64_t rows = shape.decoded ? inFlight : shape.rows.constant().value_or(inFlight);
+  int64_t wanted = llvm::divideCeil(inFlight, std::max<int64_t>(rows, 1));
+  int64_t bytes = lanes * std::max<int64_t>(shape.sumBytes, 1);
+  return std::max(usual, std::min({wanted, registers / 2, runBytes / bytes}));
+}
+
 /// Sums of a row of windows, one a vector: enough to hide an addition's latency, more where there are registers for them.
 int64_t maxAccumulatorsOf(int64_t registers, VectorCostsAttr costs) {
   return std::max(costs.getMinAccumulators(), registers * 7 / 16);
@@ -245,9 +257,8 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
   TargetAttr target = targetOf(op);
   int64_t lanes = contractLanes(op, shape), registers = registersFor(op, shape);
   int64_t columns = columnsFor(shape), rows = rowsFor(shape);
-  bool halves = lanes < vectorLanes(op);
-  double each = halves ? 0.5 : 1; // cycles of a vector
-  int64_t mostVectors = mostVectorsOf(registers, halves);
+  double each = lanes < vectorLanes(op) ? 0.5 : 1; // cycles of a vector
+  int64_t mostVectors = mostVectorsOf(op, shape, registers, lanes);
   VectorCostsAttr costs = costsOf(op);
   auto suits = [&](int64_t vectors) {
     int64_t n = vectors * lanes;
@@ -263,6 +274,8 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
     bool lines = target && target.getHasFmaByLane();
     int64_t most =
         std::min<int64_t>(lines ? (registers - vectors) / (vectors + 1) : (registers - vectors - 1) / vectors, 14);
+    if (vectors + 2 <= registers) // one row's products read the panel where it lies
+      most = std::max<int64_t>(most, 1);
     for (int64_t m = 1; m <= std::min(most, rows); ++m) {
       if (!fitsWays(m, shape.rowBytes, target, costs))
         continue;
@@ -302,7 +315,7 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
     int64_t most = maxAccumulatorsOf(registers, costsOf(op)), tiles = (rows + most - 1) / most;
     return {(rows + tiles - 1) / tiles, lanes, double(rows) * double(llvm::divideCeil(columns, lanes))};
   }
-  if (block > mostVectorsOf(registers, lanes < vectorLanes(op)) * lanes && rows == 1)
+  if (block > mostVectorsOf(op, shape, registers, lanes) * lanes && rows == 1)
     // One row reads the panel as it lies, as far as there are registers for the sums.
     for (int64_t n = block; n >= lanes; n -= lanes)
       if (block % n == 0 && n / lanes <= registers / 2)

@@ -106,6 +106,8 @@ struct ContractShape {
   bool grouped = false;
   /// What it runs on; null: vectors.
   MatrixAttr matrix = {};
+  /// Whether the columns are decoded into registers before they are used.
+  bool decoded = false;
 };
 
 /// Lanes of the vectors that a contraction of this shape uses: vectorLanes, or half of them where that wastes less.

@@ -45,9 +45,12 @@ struct Blocks {
     auto [down, across] = winogradTiles(op, tile);
     stride = *rowStride(op, extents[dims.channels], sizeof(float)).constant();
     // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
-    // these is used.
-    constexpr int64_t fewest = 12, most = 64;
-    int64_t room = std::clamp(l2Bytes(op) / 4 / (placesOf(tile) * stride * 4), fewest, most);
+    // these is used. Where these come from far behind that cache, for each block anew, the operand may come from behind it, once.
+    constexpr int64_t fewest = 12, most = 64, farBehind = 4, mostOfABlock = 1 << 20;
+    int64_t columns = extents[graph::contractRoles(op)->column].constant().value_or(0);
+    int64_t placeBytes = placesOf(tile) * stride * 4;
+    bool far = placeBytes * columns > farBehind * l2Bytes(op);
+    int64_t room = std::clamp((far ? mostOfABlock : l2Bytes(op) / 4) / placeBytes, fewest, most);
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
     blocks = llvm::divideCeil(tiles, std::max<int64_t>(int64_t(double(room) * share), 1));

@@ -40,7 +40,8 @@ plan::ContractShape ContractForm::shape() const {
                             roles.columnInLeft,
                             graph::elementBytes(op->getResult(0)),
                             bool(grouped),
-                            matrix};
+                            matrix,
+                            bool(plan::decoderOf(op))};
   return shape;
 }
 

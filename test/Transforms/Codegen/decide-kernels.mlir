@@ -42,6 +42,18 @@ plan.kernel @hand(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #panels>) -> tenso
   graph.yield %0 : tensor<4x16xf32>
 }
 
+// A product's latency is hidden by sums of more columns where there is one row, or two.
+// CHECK-LABEL: plan.kernel @one_row({{.*}}schedule = #plan.contract<m = 1, n = 64, lanes = 8
+plan.kernel @one_row(%x: tensor<1x64xf32>, %w: tensor<64x128xf32, #panels>) -> tensor<1x128xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<1x64xf32>, tensor<64x128xf32, #panels>) -> tensor<1x128xf32>
+  graph.yield %0 : tensor<1x128xf32>
+}
+// CHECK-LABEL: plan.kernel @two_rows({{.*}}schedule = #plan.contract<m = 2, n = 32, lanes = 8
+plan.kernel @two_rows(%x: tensor<2x64xf32>, %w: tensor<64x128xf32, #panels>) -> tensor<2x128xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w : (tensor<2x64xf32>, tensor<64x128xf32, #panels>) -> tensor<2x128xf32>
+  graph.yield %0 : tensor<2x128xf32>
+}
+
 // Weights in few bits: a tile's rows decode them as they go, more rows share a decoded panel of 16 columns.
 // CHECK-LABEL: plan.kernel @decode_one({{.*}} -> tensor<1x128xf32> attributes {schedule = #plan.contract<m = 1, n = 16, lanes = 8
 plan.kernel @decode_one(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32, #panels>, %x: tensor<1x256xf32>) -> tensor<1x128xf32> attributes {symbols = []} {
