@@ -89,7 +89,8 @@ LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_
                                       int64_t broadcastCost, int64_t fmaLatencyCost, int64_t minAccumulators,
                                       int64_t chainRows, int64_t fmasPerCycle, int64_t memoryBytesPerCycle,
                                       int64_t cacheLineBytes, int64_t prefetchDistanceBytes,
-                                      int64_t forkJoinInstructions, int64_t launchOverheadBytes, int64_t l3ByteCost) {
+                                      int64_t forkJoinInstructions, int64_t launchOverheadBytes, int64_t l3ByteCost,
+                                      int64_t laneLoadCost) {
   if (failed(verifyAtLeast(emitError, 0,
                            {{"l2LoadCost", l2LoadCost},
                             {"l2MissCost", l2MissCost},
@@ -99,7 +100,8 @@ LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_
                             {"prefetchDistanceBytes", prefetchDistanceBytes},
                             {"forkJoinInstructions", forkJoinInstructions},
                             {"launchOverheadBytes", launchOverheadBytes},
-                            {"l3ByteCost", l3ByteCost}})) ||
+                            {"l3ByteCost", l3ByteCost},
+                            {"laneLoadCost", laneLoadCost}})) ||
       failed(verifyAtLeast(emitError, 1,
                            {{"minAccumulators", minAccumulators},
                             {"chainRows", chainRows},

@@ -104,6 +104,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     // What makes wide elements of narrow ones is in the groups that read it, and no number that becomes an integer is divided.
     pm.addNestedPass<func::FuncOp>(createWidenAtReadersPass());
+    if (options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createTabulateCodesPass(options.evaluate));
     pm.addNestedPass<func::FuncOp>(createQuantizeByReciprocalPass());
   }
   pm.addNestedPass<func::FuncOp>(createFormGroupsPass());

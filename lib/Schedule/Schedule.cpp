@@ -152,7 +152,7 @@ VectorCostsAttr costsOf(Operation *op) {
       /*fmaLatencyCost=*/400, /*minAccumulators=*/8, /*chainRows=*/4, /*fmasPerCycle=*/1, /*memoryBytesPerCycle=*/8,
       /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024, /*forkJoinInstructions=*/8000,
       /*launchOverheadBytes=*/20000,
-      /*l3ByteCost=*/50);
+      /*l3ByteCost=*/50, /*laneLoadCost=*/200);
 }
 
 int64_t contractLanes(Operation *op, const ContractShape &shape) {

@@ -5,6 +5,10 @@
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Quant/QuantOps.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/SymbolTable.h"
+
 using namespace mlir;
 
 namespace hewn::graph {
@@ -64,6 +68,58 @@ Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in)
     x = cast(e, i32, work, x);
   }
   return cast(e, work, to, mul(e, NumberKind::Float, x, in[1]));
+}
+
+/// The table as a constant of the module, which has one for all equal tables; nullptr outside of a module, where only what is built counts.
+static memref::GlobalOp globalOf(Builder &e, MemRefType type, ElementsAttr table) {
+  Operation *around = e.getInsertionBlock()->getParentOp();
+  auto module = around ? around->getParentOfType<ModuleOp>() : ModuleOp();
+  if (!module)
+    return nullptr;
+  for (auto known : module.getOps<memref::GlobalOp>())
+    if (known.getType() == type && known.getInitialValueAttr() == table)
+      return known;
+  SymbolTable symbols(module);
+  OpBuilder b(module.getBodyRegion());
+  auto made = memref::GlobalOp::create(b, e.getLoc(), "table", b.getStringAttr("private"), type, table,
+                                       /*constant=*/true, /*alignment=*/IntegerAttr());
+  symbols.insert(made); // which gives it a name of its own
+  return made;
+}
+
+Value mapCodes(Builder &e, Type xType, ElementsAttr table, ValueRange in) {
+  Type element = computeType(table.getElementType());
+  auto type = MemRefType::get(table.getShapedType().getShape(), element);
+  auto content = DenseElementsAttr::getFromRawBuffer(RankedTensorType::get(type.getShape(), element),
+                                                     cast<DenseElementsAttr>(table).getRawData());
+  memref::GlobalOp global = globalOf(e, type, content);
+  Value base = memref::GetGlobalOp::create(e, type, global ? global.getSymName() : "table");
+  Type i32 = e.getI32Type();
+  Value places = cast(e, xType, i32, in[0]);
+  if (!isUnsigned(xType))
+    places = add(e, NumberKind::Signed, places, constant(e, places, 128));
+  auto load = [&](Value place) -> Value {
+    Value index = e.createOrFold<arith::IndexCastUIOp>(e.getIndexType(), place);
+    return memref::LoadOp::create(e, base, index);
+  };
+  auto vector = dyn_cast<VectorType>(places.getType());
+  if (!vector)
+    return load(places);
+  Value result = arith::ConstantOp::create(e, e.getZeroAttr(vector.clone(element)));
+  for (int64_t lane = 0; lane < vector.getNumElements(); ++lane)
+    result = vector::InsertOp::create(e, load(vector::ExtractOp::create(e, places, lane)), result, lane);
+  return result;
+}
+
+LogicalResult verifyMapCodes(Operation *op, ElementsAttr table) {
+  Type x = getElementType(op->getOperand(0)), to = table.getElementType();
+  if (!x.isInteger(8))
+    return op->emitOpError() << "takes integers of 8 bits, not " << x;
+  if (!isa<DenseElementsAttr>(table) || table.getNumElements() != 256 || table.getShapedType().getRank() != 1)
+    return op->emitOpError() << "has a number for each of 256 integers";
+  if (!to.isF32() && !to.isInteger(8) && !to.isInteger(16))
+    return op->emitOpError() << "has numbers that are float32 or integers of 8 or 16 bits, not " << to;
+  return success();
 }
 
 Value center(Builder &e, Type xType, ValueRange in) {
@@ -140,6 +196,10 @@ Value composeDequantize(Composer &c, Value x, Value scale, Value zeroPoint, Type
   if (zeroPoint)
     operands.push_back(zeroPoint);
   return make<DequantizeOp>(c.b, c.loc, operands, c.b.getNamedAttr("to", TypeAttr::get(to)));
+}
+
+Value composeMapCodes(Composer &c, Value code, DenseElementsAttr table) {
+  return make<MapCodesOp>(c.b, c.loc, code, c.b.getNamedAttr("table", table));
 }
 
 } // namespace hewn::graph

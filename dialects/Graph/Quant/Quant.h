@@ -17,11 +17,14 @@ Value quantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to
 /// In float32; of 8 bits.
 Value quantizeByReciprocal(Builder &e, mlir::Type to, mlir::ValueRange in);
 Value dequantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, mlir::ValueRange in);
+/// A load a lane from a constant of the module that is built in.
+Value mapCodes(Builder &e, mlir::Type xType, mlir::ElementsAttr table, mlir::ValueRange in);
 Value center(Builder &e, mlir::Type xType, mlir::ValueRange in);
 /// What the rows verify; an op error where it fails.
 llvm::LogicalResult verifyQuantize(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult verifyQuantizeByReciprocal(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult verifyDequantize(mlir::Operation *op, mlir::Type to);
+llvm::LogicalResult verifyMapCodes(mlir::Operation *op, mlir::ElementsAttr table);
 llvm::LogicalResult verifyCenter(mlir::Operation *op);
 } // namespace body
 
@@ -29,6 +32,8 @@ llvm::LogicalResult verifyCenter(mlir::Operation *op);
 mlir::Value composeQuantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to,
                             bool multiply = false, bool saturate = true);
 mlir::Value composeDequantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to);
+/// table[code] of integers of 8 bits; `table`: of rank 1, a number for each, the smallest integer's first.
+mlir::Value composeMapCodes(Composer &c, mlir::Value code, mlir::DenseElementsAttr table);
 /// Whether the float is 8-bit integers times a scale, as moves (borders, orders) let it through.
 bool isDequantized(mlir::Value value);
 /// Whether all that is made of the float, by elementwise ops that are continuous, is rounded to 8-bit integers by a scale.

@@ -33,6 +33,12 @@ def Graph_DequantizeOp : Elementwise<"dequantize", (ins Tensor:$x, Tensor:$scale
   let onnx = [Onnx<"DequantizeLinear", 10, 0, "buildDequantize">, Onnx<"DequantizeLinear", 1, 0, "buildDequantize", "com.microsoft">];
 }
 
+def Graph_MapCodesOp : Elementwise<"map_codes", (ins Tensor:$x, ElementsAttr:$table), "mapCodes(e, operandType(0), getTable(), in)",
+    "verifyMapCodes(*this, getTable())", "getTable().getElementType()", [Discontinuous]> {
+  let summary = "table[x], of integers of 8 bits: the table has a number for each of the 256, the smallest integer's first.";
+  let description = "What ops make of one quantized number (hewn-tabulate-codes). The table lies in the code, and numbers in it are float32s or integers of at most 16 bits.";
+}
+
 def Graph_CenterOp : Elementwise<"center", (ins Tensor:$x, Optional<Tensor>:$zeroPoint), "center(e, operandType(0), in)",
     "verifyCenter(*this)", "::mlir::IntegerType::get(getContext(), 32)", [QuantizedOpInterface]> {
   let summary = "x - zeroPoint as i32, of integers of 16 bits or less.";

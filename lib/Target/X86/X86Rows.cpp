@@ -68,7 +68,8 @@ plan::VectorCostsAttr costsOf(MLIRContext *context, const Vectors &vectors) {
       /*memoryBytesPerCycle=*/8, // 25 to 30 GB a second for one core at 3.5 GHz
       /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024,
       /*forkJoinInstructions=*/8000, // some 2 us, by the runtime's threads
-      /*launchOverheadBytes=*/20000, /*l3ByteCost=*/40);
+      /*launchOverheadBytes=*/20000, /*l3ByteCost=*/40,
+      /*laneLoadCost=*/200);
 }
 
 /// An instruction that sums products of neighbours, of vectors of so many bytes.

@@ -16,6 +16,11 @@ def WidenAtReadersPass : Pass<"hewn-widen-at-readers", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def TabulateCodesPass : Pass<"hewn-tabulate-codes", "::mlir::func::FuncOp"> {
+  let summary = "Look up what a group makes of one integer of 8 bits where that is faster than to compute it";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect"];
+}
+
 def QuantizeByReciprocalPass : Pass<"hewn-quantize-by-reciprocal", "::mlir::func::FuncOp"> {
   let summary = "Quantize by products where these give the integers that the division gives";
 }

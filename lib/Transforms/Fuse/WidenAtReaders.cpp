@@ -28,8 +28,6 @@ namespace hewn {
 
 namespace {
 
-IntegerAttr groupOf(Operation *op) { return op->getAttrOfType<IntegerAttr>(kGroupAttr); }
-
 class Mover {
 public:
   explicit Mover(Block &block) : block(block) {

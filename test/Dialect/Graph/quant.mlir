@@ -202,6 +202,30 @@ func.func @no_floats(%x: tensor<2xi8>, %scale: tensor<f32>) {
 
 // -----
 
+func.func @mapped_words(%x: tensor<2xi16>) {
+  // expected-error @below {{takes integers of 8 bits, not 'i16'}}
+  %0 = graph.map_codes %x {table = dense<1.0> : tensor<256xf32>} : (tensor<2xi16>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @mapped_by_few(%x: tensor<2xui8>) {
+  // expected-error @below {{has a number for each of 256 integers}}
+  %0 = graph.map_codes %x {table = dense<1.0> : tensor<255xf32>} : (tensor<2xui8>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @mapped_to_doubles(%x: tensor<2xui8>) {
+  // expected-error @below {{has numbers that are float32 or integers of 8 or 16 bits, not 'f64'}}
+  %0 = graph.map_codes %x {table = dense<1.0> : tensor<256xf64>} : (tensor<2xui8>) -> tensor<2xf64>
+  return
+}
+
+// -----
+
 func.func @centered_floats(%x: tensor<2xf32>) {
   // expected-error @below {{takes integers of 16 bits or less, not 'f32'}}
   %0 = graph.center %x : (tensor<2xf32>) -> tensor<2xi32>

@@ -6,7 +6,7 @@
 // RUN: sed 's/vectorRegisters = 16/vectorRegisters = 64/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,REGISTERS
 // RUN: sed 's/minAccumulators = 8, chainRows = 5/minAccumulators = 14, chainRows = 3/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,CHAINS
 
-#costs = #plan.vector_costs<l2LoadCost = 200, l2MissCost = 200, loadCost = 10, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 8, chainRows = 5, fmasPerCycle = 1, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 50>
+#costs = #plan.vector_costs<l2LoadCost = 200, l2MissCost = 200, loadCost = 10, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 8, chainRows = 5, fmasPerCycle = 1, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 50, laneLoadCost = 200>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
 // Rows share a panel that comes slowly, by fewer columns; a step that takes long is one of many sums; more registers, more of both.
 // CHECK-LABEL: plan.kernel @product(
