@@ -73,9 +73,11 @@ def Plan_WinogradAttr : AttrDef<PlanDialect, "Winograd"> {
   let summary = "A contraction with weights transformed by Winograd's method: `block` tiles of results at a time.";
   let description = [{
     The products of a block are made by register tiles of `m` rows (tiles of results) by `n` columns. `stride`: floats between the channels
-    of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` buffers of scratch memory, one a task.
+    of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` buffers of scratch memory, one a task. At each place of
+    a tile so many `panels` of n columns are multiplied before those of the next place; their number divides that of whole panels.
   }];
-  let parameters = (ins "int64_t":$block, "int64_t":$m, "int64_t":$n, "int64_t":$lanes, "int64_t":$stride, "int64_t":$slots);
+  let parameters = (ins "int64_t":$block, "int64_t":$m, "int64_t":$n, "int64_t":$lanes, "int64_t":$stride, "int64_t":$slots,
+                        DefaultValuedParameter<"int64_t", "1">:$panels);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

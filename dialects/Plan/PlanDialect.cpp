@@ -216,10 +216,10 @@ LogicalResult ContractAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t
 }
 
 LogicalResult WinogradAttr::verify(Emit emitError, int64_t block, int64_t m, int64_t n, int64_t lanes, int64_t stride,
-                                   int64_t slots) {
+                                   int64_t slots, int64_t panels) {
   constexpr int64_t most = 1 << 20;
-  if (block < 1 || stride < 1 || slots < 1 || std::max({block, stride, slots}) > most)
-    return emitError() << "block, stride and slots must be 1 to " << most;
+  if (std::min({block, stride, slots, panels}) < 1 || std::max({block, stride, slots, panels}) > most)
+    return emitError() << "block, stride, slots and panels must be 1 to " << most;
   if (failed(verifyTile(emitError, m, n, lanes)))
     return failure();
   if (block % m != 0)

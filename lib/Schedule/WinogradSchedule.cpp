@@ -28,7 +28,7 @@ static int64_t placesOf(int64_t tile) {
 }
 
 int64_t winogradSlotFloats(WinogradAttr schedule, int64_t tile) {
-  return placesOf(tile) * schedule.getBlock() * (schedule.getStride() + schedule.getN());
+  return placesOf(tile) * schedule.getBlock() * (schedule.getStride() + schedule.getN() * schedule.getPanels());
 }
 
 namespace {
@@ -37,6 +37,8 @@ namespace {
 struct Blocks {
   graph::DimExpr all;
   int64_t tiles, blocks, stride;
+  /// Whether the weights come from far behind the cache.
+  bool far;
   ContractShape products;
   /// `share`: a block is that part of what the cache has room for.
   Blocks(graph::ContractOpInterface op, int64_t tile, double share = 1) {
@@ -49,7 +51,7 @@ struct Blocks {
     constexpr int64_t fewest = 12, most = 64, farBehind = 4, mostOfABlock = 1 << 20;
     int64_t columns = extents[graph::contractRoles(op)->column].constant().value_or(0);
     int64_t placeBytes = placesOf(tile) * stride * 4;
-    bool far = placeBytes * columns > farBehind * l2Bytes(op);
+    far = placeBytes * columns > farBehind * l2Bytes(op);
     int64_t room = std::clamp((far ? mostOfABlock : l2Bytes(op) / 4) / placeBytes, fewest, most);
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
@@ -77,11 +79,15 @@ static WinogradAttr scheduleBy(graph::ContractOpInterface op, int64_t tile, cons
       images = images * extents[d];
   // A slot for each thread that is likely to be there, and not more memory than activations take.
   constexpr int64_t fewestSlots = 4, mostBytes = 4 << 20;
-  int64_t floats = placesOf(tile) * block * (all.stride + products.n);
+  // Weights that come from far are read as they lie, all panels of a place, beside a part of the operand that the first cache keeps; else the
+  // sums are as few as may be.
+  int64_t whole = extents[roles.column].constant().value_or(0) / products.n;
+  int64_t panels = all.far ? std::max<int64_t>(whole, 1) : 1;
+  int64_t floats = placesOf(tile) * block * (all.stride + products.n * panels);
   int64_t slots = std::clamp(mostBytes / (floats * 4), fewestSlots, kScratchSlots);
   slots = std::min(slots, (images * all.all.ceilDiv(block)).constant().value_or(slots));
   return WinogradAttr::get(op->getContext(), block, products.m, products.n, contractLanes(op, all.products), all.stride,
-                           std::max<int64_t>(slots, 1));
+                           std::max<int64_t>(slots, 1), panels);
 }
 
 WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel) {

@@ -79,7 +79,7 @@ public:
   WinogradEmitter(KernelFunction &k, OpBuilder &b, const WinogradForm &form, plan::WinogradAttr schedule,
                   const Buffer &memory)
       : k(k), b(b), form(form), f(*form.transform), operandStride(schedule.getStride()), m(schedule.getM()),
-        n(schedule.getN()), tilesOfBlock(schedule.getBlock()), memory(memory),
+        n(schedule.getN()), tilesOfBlock(schedule.getBlock()), panelsAtOnce(schedule.getPanels()), memory(memory),
         e(b, k.loc(), schedule.getLanes(), k.symbols, k.inputs), iteration(form.extents.size()) {
     std::tie(down, across) = plan::winogradTiles(form.op, f.tile);
   }
@@ -117,25 +117,28 @@ private:
   OpBuilder &b;
   const WinogradForm &form;
   const graph::Winograd &f;
-  /// Floats between the channels of neighbouring tiles, a register tile's rows and columns, tiles of results of a block.
-  int64_t operandStride, m, n, tilesOfBlock;
+  /// Floats between the channels of neighbouring tiles, a register tile's rows and columns, tiles of results of a block, panels of a place.
+  int64_t operandStride, m, n, tilesOfBlock, panelsAtOnce;
   DimExpr down, across;
   Buffer memory;
   KernelElements e;
   SmallVector<Index> iteration;
   DimExpr tiles;
   int64_t channels = 0, columns = 0, lineFloats = 0;
-  /// Weights that no cache has kept come a place ahead: their panels lie far apart, so that the core itself does not know which is next.
+  /// Weights that no cache has kept come a panel ahead: those that follow each other may lie far apart, so that the core itself does not know
+  /// which is next.
   bool fetchesAhead = false;
-  Index operandsAt; // in the scratch memory: [place][tile][channel]; behind them sums: [place][tile][column]
+  Index operandsAt; // in the scratch memory: [place][tile][channel]; behind them sums: [panel][place][tile][column]
 
   Location loc() { return k.loc(); }
   VectorType vectorType() { return VectorType::get({e.lanes}, b.getF32Type()); }
   int64_t places() const { return f.size * f.size; }
   Index operandOf(Index tile) { return e.add(operandsAt, e.mul(tile, e.constant(operandStride))); }
   int64_t betweenOperands() const { return tilesOfBlock * operandStride; }
-  Index sumOf(Index tile) {
-    return e.add(operandsAt, e.add(e.constant(places() * betweenOperands()), e.mul(tile, e.constant(n))));
+  /// `panel`: of those at once.
+  Index sumOf(Index panel, Index tile) {
+    Index inPanel = e.add(e.mul(panel, e.constant(places() * betweenSums())), e.mul(tile, e.constant(n)));
+    return e.add(operandsAt, e.add(e.constant(places() * betweenOperands()), inPanel));
   }
   int64_t betweenSums() const { return tilesOfBlock * n; }
 
@@ -144,15 +147,21 @@ private:
     Index count = e.min(e.sub(e.expression(tiles), first), e.constant(tilesOfBlock));
     e.forEach(e.constant(0), count, 1, [&](Index tile) { transformOperand(tile, e.add(first, tile)); });
     int64_t whole = columns / n, rest = columns % n;
-    auto panels = [&](Index begin, Index end, int64_t width) {
-      e.forEach(begin, end, 1, [&](Index panel) {
-        multiply(panel, count, width);
-        e.forEach(e.constant(0), count, 1, [&](Index tile) { transformSums(tile, e.add(first, tile), panel, width); });
+    auto panels = [&](int64_t begin, int64_t end, int64_t atOnce, int64_t width) {
+      e.forEach(e.constant(begin), e.constant(end), atOnce, [&](Index from) {
+        e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
+          e.forEach(e.constant(0), e.constant(atOnce), 1,
+                    [&](Index panel) { multiply(from, panel, atOnce, place, count, width); });
+        });
+        e.forEach(e.constant(0), e.constant(atOnce), 1, [&](Index panel) {
+          e.forEach(e.constant(0), count, 1,
+                    [&](Index tile) { transformSums(tile, e.add(first, tile), from, panel, width); });
+        });
       });
     };
-    panels(e.constant(0), e.constant(whole), n);
+    panels(0, whole, whole % panelsAtOnce == 0 ? panelsAtOnce : 1, n);
     if (rest > 0)
-      panels(e.constant(whole), e.constant(whole + 1), rest);
+      panels(whole, whole + 1, 1, rest);
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -282,16 +291,16 @@ private:
     return sum;
   }
 
-  /// A' m A for a tile's sums of a panel of `width` columns, the kernel's other ops, and stores.
-  void transformSums(Index tile, Index position, Index panel, int64_t width) {
+  /// A' m A for a tile's sums of `width` columns of panel `from` + `panel`, the kernel's other ops, and stores.
+  void transformSums(Index tile, Index position, Index from, Index panel, int64_t width) {
     auto [row, column] = startOf(position);
-    Index starts[2] = {row, column}, firstColumn = e.mul(panel, e.constant(n));
+    Index starts[2] = {row, column}, firstColumn = e.mul(e.add(from, panel), e.constant(n));
     for (int64_t first = 0; first < width; first += e.lanes) {
       SmallVector<Value> elements;
-      Index from = e.add(sumOf(tile), e.constant(first));
+      Index at = e.add(sumOf(panel, tile), e.constant(first));
       for (int64_t place = 0; place < places(); ++place)
         elements.push_back(vector::LoadOp::create(b, loc(), vectorType(), memory.memref,
-                                                  e.add(from, e.constant(place * betweenSums())).base));
+                                                  e.add(at, e.constant(place * betweenSums())).base));
       SmallVector<Value> results = timesBothSides(f.output, elements);
       Value mask;
       if (width - first < e.lanes)
@@ -335,20 +344,20 @@ private:
   // Products
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// The sums of `width` columns from the panel on, for the first `count` tiles (rounded up to whole register tiles), at every
+  /// The sums of `width` columns of panel `from` + `panel`, one of `atOnce`, for the first `count` tiles (rounded up to whole register tiles), at a
   /// place.
-  void multiply(Index panel, Index count, int64_t width) {
-    e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
-      Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
-      Index right = e.add(placeInWeights(place), panelInWeights(panel));
-      // The panel that the next place takes, or of the next panel the first one's.
-      Index following = e.add(place, e.constant(1)), isLast = e.floorDiv(following, e.constant(places()));
-      Index next = e.add(placeInWeights(e.mod(following, e.constant(places()))), panelInWeights(e.add(panel, isLast)));
-      Index sums = e.add(sumOf(e.constant(0)), e.mul(place, e.constant(betweenSums())));
-      e.forEach(e.constant(0), count, m, [&](Index tile) {
-        registerTile(e.add(left, e.mul(tile, e.constant(operandStride))), right, next,
-                     e.add(sums, e.mul(tile, e.constant(n))), (width + e.lanes - 1) / e.lanes);
-      });
+  void multiply(Index from, Index panel, int64_t atOnce, Index place, Index count, int64_t width) {
+    Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
+    Index right = e.add(placeInWeights(place), panelInWeights(e.add(from, panel)));
+    // The panel that is taken next: of this place, of the next one, of the next panels' first one.
+    Index following = e.add(panel, e.constant(1)), isLast = e.floorDiv(following, e.constant(atOnce));
+    Index nextPlace = e.add(place, isLast), isOver = e.floorDiv(nextPlace, e.constant(places()));
+    Index nextPanel = e.add(e.mod(following, e.constant(atOnce)), e.mul(isOver, e.constant(atOnce)));
+    Index next = e.add(placeInWeights(e.mod(nextPlace, e.constant(places()))), panelInWeights(e.add(from, nextPanel)));
+    Index sums = e.add(sumOf(panel, e.constant(0)), e.mul(place, e.constant(betweenSums())));
+    e.forEach(e.constant(0), count, m, [&](Index tile) {
+      registerTile(e.add(left, e.mul(tile, e.constant(operandStride))), right, next,
+                   e.add(sums, e.mul(tile, e.constant(n))), (width + e.lanes - 1) / e.lanes);
     });
   }
 

@@ -162,7 +162,8 @@ private:
       for (Operation *op : dependents.ops) {
         for (Value operand : op->getOperands())
           if (DenseElementsAttr number = numberOf(operand); number && !mapping.contains(operand))
-            mapping.map(operand, graph::makeConstant(b, loc, number.reshape(RankedTensorType::get({}, number.getElementType()))));
+            mapping.map(operand, graph::makeConstant(
+                                     b, loc, number.reshape(RankedTensorType::get({}, number.getElementType()))));
         Operation *copy = b.clone(*op, mapping);
         copy->setDiscardableAttrs(b.getDictionaryAttr({})); // its group, and dims that it has no more
         copy->getResult(0).setType(over(op->getResult(0)));

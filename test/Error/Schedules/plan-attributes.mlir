@@ -316,7 +316,7 @@
 
 // -----
 
-// expected-error@+1 {{block, stride and slots must be 1 to 1048576}}
+// expected-error@+1 {{block, stride, slots and panels must be 1 to 1048576}}
 #schedule = #plan.winograd<block = 0, m = 8, n = 16, lanes = 8, stride = 16, slots = 1>
 
 // -----

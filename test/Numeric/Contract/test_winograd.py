@@ -123,3 +123,13 @@ def test_is_chosen(tmp_path, precision, tile):
         text = (tmp_path / "kernels.mlir").read_text()
         assert "tile = " in text, f"case {number}"
         assert tile in text or case[3] in [(10, 11), (7, 7)], f"case {number}"
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("features", [250, 256])
+def test_weights_from_far(features, dynamic, target):
+    """Weights that are larger than the cache by far are read place by place, all whole panels of one before those of the next."""
+    model, feeds, want = conv_model((2, 272, features, (10, 11), (1, 1, 1, 1)), dynamic)
+    assert "panels = " in hewn._compile(model, emit="kernels", target=target)
+    check(compiled(model, target), feeds, want, BOUNDS["highest"])
