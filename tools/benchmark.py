@@ -3,7 +3,7 @@
 
     .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--target T] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
 
-With --target x86-64-v3 hewn's code is AVX2's; ONEDNN_MAX_CPU_ISA=AVX2 in the environment holds OpenVINO to it, and nothing onnxruntime.
+With --target x86-64-v3 hewn's code is AVX2's; tools/measure/older_processor.py holds the others to it.
 The engines are those that are installed: onnxruntime, OpenVINO, and torch's inductor where torch and onnx2torch are (it is given
 the model as onnx2torch reads it). Each runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
 process's median run. Inputs are random, dims that the model leaves open are 1 unless --dim says more. The ratio is the best

@@ -8,7 +8,7 @@ Engines choose their kernels by the instruction `cpuid`, which no switch of thei
 does not reach all of its kernels) and, on many machines, no kernel can hold back. So the packages lie a second time in build/held, as links but for the
 libraries in which llvm-objdump finds such an instruction: there it is one that no processor has, and older_processor.c answers in its
 place. hewn is not touched: it takes --target. A library that asks in another way, by the file /proc/cpuinfo or by code that it writes when it runs,
-would be missed; --check says what the engines found.
+would be missed.
 """
 
 from __future__ import annotations
@@ -67,6 +67,13 @@ def copied(package: str, folder: pathlib.Path) -> None:
     unfinished.rename(folder)
 
 
+def built(folder: pathlib.Path) -> pathlib.Path:
+    """What answers, to be preloaded."""
+    answers = folder / "older_processor.so"
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", answers, HERE / "older_processor.c"], check=True)
+    return answers
+
+
 def environment(level: str) -> dict[str, str]:
     """Variables for a process that is to find the engines so. Makes the copies where they are not there yet: a minute, 400 MB."""
     place = ROOT / "build" / "held"
@@ -79,8 +86,7 @@ def environment(level: str) -> dict[str, str]:
         if not folder.exists():
             copied(package, folder)
         paths.append(str(folder))
-    answers = place / "older_processor.so"
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", answers, HERE / "older_processor.c"], check=True)
+    answers = built(place)
     before = [path for path in (os.environ.get("PYTHONPATH"),) if path]
     return {
         **os.environ,
