@@ -79,6 +79,11 @@ plan.kernel @border_when_run(%x: tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>
 // CHECK: scf.for
 // CHECK: memref.prefetch %{{.*}}, read, locality<2>, data
 // CHECK-COUNT-4: vector.fma
+// As many rows as a run has: not beyond the next panel.
+// CHECK-LABEL: func.func @ahead_of_any(
+// CHECK: %[[LAST:.*]] = arith.constant 15 : index
+// CHECK: arith.minsi %{{.*}}, %[[LAST]]
+// CHECK: memref.prefetch %{{.*}}, read, locality<2>, data
 // CHECK-LABEL: func.func @cached(
 // CHECK-NOT: memref.prefetch
 // CHECK: return
@@ -86,6 +91,11 @@ plan.kernel @ahead(%x: tensor<64x512xf32>, %w: tensor<512x256xf32, #graph.layout
     attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
   %0 = graph.matmul %x, %w : (tensor<64x512xf32>, tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x256xf32>
   graph.yield %0 : tensor<64x256xf32>
+}
+plan.kernel @ahead_of_any(%x: tensor<?x512xf32> {graph.dims = [#graph.dim<"s0">, 512]}, %w: tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<?x256xf32>
+    attributes {symbols = ["s0"], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {
+  %0 = graph.matmul %x, %w {graph.dims = [[#graph.dim<"s0">, 256]]} : (tensor<?x512xf32>, tensor<512x256xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<?x256xf32>
+  graph.yield %0 : tensor<?x256xf32>
 }
 plan.kernel @cached(%x: tensor<64x512xf32>, %w: tensor<512x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 16>>) -> tensor<64x64xf32>
     attributes {symbols = [], schedule = #plan.contract<m = 2, n = 16, lanes = 8>} {

@@ -95,9 +95,10 @@ struct Ahead {
 };
 
 /// Weights that no cache has kept come one panel ahead, a slice by each tile of rows: a core waits less for memory that it
-/// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow.
+/// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow. Where only a run tells how many do, the
+/// first `usual` ask for all of it, and those behind them for its end again.
 std::optional<Ahead> fetchAhead(const ContractKernel &c, ArrayRef<Index> at, ArrayRef<DimExpr> counts) {
-  constexpr int64_t fewest = 4;
+  constexpr int64_t fewest = 4, usual = 16;
   const ContractForm &form = c.form;
   int64_t m = c.tileRows(), n = c.tileColumns();
   auto none = [&](StringRef why) {
@@ -110,15 +111,17 @@ std::optional<Ahead> fetchAhead(const ContractKernel &c, ArrayRef<Index> at, Arr
                          stride = form.rhs.strides[form.rhs.blockDim].constant();
   plan::TargetAttr target = plan::targetOf(c.k.kernel);
   Value weights = form.op->getOperand(1);
-  if (!rows || !depth || !width || !stride || !target || !isa<BlockArgument>(weights))
+  if (!depth || !width || !stride || !target || !isa<BlockArgument>(weights))
     return none("how many there are is known only when run");
-  int64_t tiles = llvm::divideCeil(*rows, m), panels = llvm::divideCeil(*width, n);
+  int64_t tiles = rows ? llvm::divideCeil(*rows, m) : usual, panels = llvm::divideCeil(*width, n);
   int64_t panel = *stride * (n / form.rhs.block), bytes = graph::elementBytes(weights);
   if (tiles < fewest || panels * panel * bytes <= target.getL2Bytes())
     return none("few tiles share a panel, or a cache keeps all of them");
   KernelElements &e = c.e;
   int64_t step = llvm::divideCeil(panel, tiles * *depth);
   Index tile = e.floorDiv(at[*form.tiled], e.constant(m));
+  if (!rows)
+    tile = e.min(tile, e.constant(usual - 1));
   Index isLast = e.floorDiv(e.add(at[form.roles.column], e.constant(n)), e.constant(panels * n)); // 0 or 1
   Index next = e.mul(e.sub(e.constant(1), isLast), e.constant(panel));
   return Ahead{e.add(next, e.mul(tile, e.constant(*depth * step))), step, step * bytes,
