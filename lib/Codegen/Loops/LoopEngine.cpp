@@ -536,10 +536,26 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
+/// Whether the subviews are the elements of lines, some a vector or fewer: written apart they would be scattered, together they are
+/// transposed in registers.
+static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview> subviews) {
+  if (subviews.empty() || subviews[0].assembly.isInterleaved())
+    return false;
+  int64_t dim = subviews[0].assembly.dim, lanes = vectorLanes(k.kernel);
+  Value whole = k.results[result];
+  auto isElement = [&](const Subview &subview) { return subview.dims[dim].is(1); };
+  return dim == graph::significantOrder(cast<RankedTensorType>(whole.getType())).back() &&
+         int64_t(subviews.size()) < lanes && llvm::all_of(subviews, isElement) &&
+         mapTranspose(k, {result}, nullptr, graph::getDims(whole),
+                      laneDim(graph::getDims(whole), memoryOrder(whole), lanes), lanes);
+}
+
 /// Each result, or each subview of it, by a nest of its own.
 static void emitMaps(KernelFunction &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();
+    if (makeShortLines(k, together[0], subviews))
+      subviews.clear();
     auto emitSubview = [&](KernelFunction &in, const Subview &subview, Index start) {
       emitMap(in, b, together, /*alone=*/false, &subview, start);
     };
