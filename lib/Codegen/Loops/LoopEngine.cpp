@@ -429,10 +429,14 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
       Index lines = e.expression(dims[down]), from = e.constant(0), to = lines;
       if (!outer.back().is(1)) {
         from = e.mul(at[down], e.constant(linesOfStrip));
-        to = e.min(e.add(from, e.constant(linesOfStrip)), lines);
+        to = linesOfStrip == 1 ? to : e.min(e.add(from, e.constant(linesOfStrip)), lines);
       }
       return stripsOf(e, dims[lane], [&](Index inner) {
         at[lane] = inner;
+        if (linesOfStrip == 1) {
+          at[down] = from;
+          return element();
+        }
         e.forEach(from, to, 1, [&](Index line) {
           at[down] = line;
           element();
