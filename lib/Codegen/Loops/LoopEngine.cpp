@@ -3,6 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "lib/Codegen/Loops/RegisterTranspose.h"
 #include "lib/Codegen/Loops/RowProgram.h"
+#include "lib/Codegen/Loops/Runs.h"
 #include "lib/Codegen/Loops/Subviews.h"
 #include "lib/Codegen/Tasks.h"
 
@@ -567,8 +568,13 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
       callEachSubview(k, b, subviews, emitSubview);
     else
       forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) { emitSubview(k, subview, start); });
-    if (subviews.empty())
-      emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
+    bool alone = together.size() == k.results.size();
+    std::optional<Runs> runs =
+        alone && together.size() == 1 && subviews.empty() ? planRuns(k, b, together[0]) : std::nullopt;
+    if (runs)
+      emitRuns(k, b, together[0], *runs);
+    else if (subviews.empty())
+      emitMap(k, b, together, alone, nullptr);
   }
 }
 

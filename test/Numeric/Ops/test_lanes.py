@@ -91,3 +91,20 @@ def test_lines_of_some_elements(kind, shape, count, target):
     inputs = [(floats(*shape, 1) * 50).astype(np.int64).astype(kind) for _ in range(count)]
     model = one_node("Concat", inputs, opset=13, axis=-1)
     check(run(model, feeds_of(inputs), target=target), [np.concatenate(inputs, -1)])
+
+
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, np.float16])
+def test_long_runs(kind, target):
+    """Of which C's library copies each, in pieces."""
+
+    def check_copies(op, inputs, constants, want, **attributes):
+        model = one_node(op, inputs, opset=18, constants=constants, **attributes)
+        check(run(model, feeds_of(inputs, constants), target=target), [want])
+
+    x = (floats(3, 2, 1111, 33) * 50).astype(np.int64).astype(kind)
+    check_copies("Tile", [x, np.array([2, 1, 1, 1])], [1], np.tile(x, (2, 1, 1, 1)))
+    check_copies("Expand", [x[:, :1], np.array([3, 5, 1111, 33])], [1], np.repeat(x[:, :1], 5, axis=1))
+    check_copies("Transpose", [x], [], x.transpose(1, 0, 2, 3), perm=[1, 0, 2, 3])
+    check_copies("Slice", [x, *map(np.array, ([7], [1000], [2]))], [1, 2, 3], x[:, :, 7:1000])
+    check_copies("Slice", [x, *map(np.array, ([-1], [-(2**31)], [0], [-1]))], [1, 2, 3, 4], x[::-1])
