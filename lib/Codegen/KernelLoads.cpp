@@ -80,27 +80,21 @@ struct KnownSteps {
 };
 } // namespace
 
-static std::optional<KnownSteps> knownSteps(Value places, int64_t lanes) {
-  if (auto broadcast = places.getDefiningOp<vector::BroadcastOp>();
-      broadcast && broadcast.getSource().getType().isIndex())
-    return KnownSteps{{broadcast.getSource()}, SmallVector<int64_t>(lanes, 0)};
-  KnownSteps found;
+/// Adds what `places` are sums of; false: of something else.
+static bool addKnownSteps(Value places, KnownSteps &found) {
+  auto broadcast = places.getDefiningOp<vector::BroadcastOp>();
+  if (broadcast && broadcast.getSource().getType().isIndex()) {
+    found.same.push_back(broadcast.getSource());
+    return true;
+  }
   DenseIntElementsAttr constants;
   if (matchPattern(places, m_Constant(&constants))) {
-    for (const APInt &place : constants.getValues<APInt>())
-      found.steps.push_back(place.getSExtValue());
-    return found;
+    for (auto [step, place] : llvm::zip(found.steps, constants.getValues<APInt>()))
+      step += place.getSExtValue();
+    return true;
   }
   auto sum = places.getDefiningOp<arith::AddIOp>();
-  if (!sum)
-    return std::nullopt;
-  std::optional<KnownSteps> left = knownSteps(sum.getLhs(), lanes), right = knownSteps(sum.getRhs(), lanes);
-  if (!left || !right)
-    return std::nullopt;
-  llvm::append_range(left->same, right->same);
-  for (auto [step, other] : llvm::zip(left->steps, right->steps))
-    step += other;
-  return left;
+  return sum && addKnownSteps(sum.getLhs(), found) && addKnownSteps(sum.getRhs(), found);
 }
 
 bool KernelElements::permutes(const Buffer &buffer) {
@@ -125,13 +119,13 @@ Value KernelElements::loadNear(const Buffer &buffer, Index address) {
   StringAttr instruction = plan::targetOf(b.getInsertionBlock()->getParentOp()).getPermuteIntrinsic();
   VectorType narrow = vectorType(b.getI32Type());
   Value place;
-  if (std::optional<KnownSteps> known =
-          knownSteps(address.base, lanes)) { // one number spread, not all of them calculated
+  KnownSteps known{{}, SmallVector<int64_t>(lanes, 0)};
+  if (addKnownSteps(address.base, known)) { // one number spread, not all of them calculated
     Index start = sub(constant(0), first);
-    for (Value same : known->same)
+    for (Value same : known.same)
       start = add(start, {same});
     Value narrowStart = arith::IndexCastOp::create(b, loc, b.getI32Type(), start.base);
-    auto steps = llvm::map_to_vector(known->steps, [](int64_t step) { return int32_t(step); });
+    auto steps = llvm::map_to_vector(known.steps, [](int64_t step) { return int32_t(step); });
     place = arith::AddIOp::create(
         b, loc, vector::BroadcastOp::create(b, loc, narrow, narrowStart),
         arith::ConstantOp::create(b, loc, DenseElementsAttr::get(narrow, ArrayRef<int32_t>(steps))));

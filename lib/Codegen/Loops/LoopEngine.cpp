@@ -544,15 +544,15 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
 /// Whether the subviews are the elements of lines, some a vector or fewer: written apart they would be scattered, together they are
 /// transposed in registers.
 static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview> subviews) {
-  if (subviews.empty() || subviews[0].assembly.isInterleaved())
-    return false;
-  int64_t dim = subviews[0].assembly.dim, lanes = vectorLanes(k.kernel);
   Value whole = k.results[result];
-  auto isElement = [&](const Subview &subview) { return subview.dims[dim].is(1); };
-  return dim == graph::significantOrder(cast<RankedTensorType>(whole.getType())).back() &&
-         int64_t(subviews.size()) < lanes && llvm::all_of(subviews, isElement) &&
-         mapTranspose(k, {result}, nullptr, graph::getDims(whole),
-                      laneDim(graph::getDims(whole), memoryOrder(whole), lanes), lanes);
+  Dims dims = graph::getDims(whole);
+  int64_t lanes = vectorLanes(k.kernel), count = subviews.size();
+  auto isElement = [&](const Subview &subview) {
+    return !subview.assembly.isInterleaved() && subview.dims[subview.assembly.dim].is(1);
+  };
+  return count > 0 && count < lanes && llvm::all_of(subviews, isElement) &&
+         subviews[0].assembly.dim == graph::significantOrder(cast<RankedTensorType>(whole.getType())).back() &&
+         mapTranspose(k, {result}, nullptr, dims, laneDim(dims, memoryOrder(whole), lanes), lanes);
 }
 
 /// Each result, or each subview of it, by a nest of its own.
@@ -569,8 +569,8 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
     else
       forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) { emitSubview(k, subview, start); });
     bool alone = together.size() == k.results.size();
-    std::optional<Runs> runs =
-        alone && together.size() == 1 && subviews.empty() ? planRuns(k, b, together[0]) : std::nullopt;
+    Found<Runs> runs = alone && together.size() == 1 && subviews.empty() ? planRuns(k, b, together[0])
+                                                                         : Verdict::no("it has several results");
     if (runs)
       emitRuns(k, b, together[0], *runs);
     else if (subviews.empty())

@@ -32,20 +32,23 @@ static bool addSteps(Value position, ArrayRef<Index> at, int64_t factor, SmallVe
   if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
     return addSteps(op->getOperand(0), at, factor, steps) &&
            addSteps(op->getOperand(1), at, isa<arith::SubIOp>(op) ? -factor : factor, steps);
-  if (!isa_and_nonnull<arith::MulIOp>(op))
-    return false;
-  std::optional<int64_t> left = getConstantIntValue(op->getOperand(0)), right = getConstantIntValue(op->getOperand(1));
+  std::optional<int64_t> times;
+  unsigned other = 0;
+  if (isa_and_nonnull<arith::MulIOp>(op)) {
+    other = getConstantIntValue(op->getOperand(0)) ? 1 : 0;
+    times = getConstantIntValue(op->getOperand(1 - other));
+  }
   constexpr int64_t most = int64_t(1) << 30;
-  if ((!left && !right) || std::abs(left ? *left : *right) > most || std::abs(factor) > most)
-    return false;
-  return addSteps(op->getOperand(left ? 1 : 0), at, factor * (left ? *left : *right), steps);
+  return times && std::abs(*times) <= most && std::abs(factor) <= most &&
+         addSteps(op->getOperand(other), at, factor * *times, steps);
 }
 
 /// What the result is at any index: an element of an operand, whose place is a sum of multiples of the indices. Fills in the operand.
-static std::optional<SmallVector<int64_t>> stepsOfSource(KernelFunction &k, OpBuilder &b, unsigned result, Runs &runs) {
+static Verdict findSource(KernelFunction &k, OpBuilder &b, unsigned result, Runs &runs,
+                          SmallVectorImpl<int64_t> &steps) {
   Value value = k.results[result];
   Dims dims = graph::getDims(value);
-  SmallVector<int64_t> steps(dims.size() + 1, 0);
+  steps.assign(dims.size() + 1, 0);
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Trial trial(b, k.loc());
   SmallVector<Index> at;
@@ -53,42 +56,45 @@ static std::optional<SmallVector<int64_t>> stepsOfSource(KernelFunction &k, OpBu
     at.push_back(dim.is(1) ? e.constant(0) : trial.anyIndex());
   auto load = e.read(value, at).getDefiningOp<memref::LoadOp>();
   e.forget();
-  if (!load || !isa<BlockArgument>(load.getMemRef()) ||
-      storageType(k.outputs[result].elementType) != load.getType() ||
-      !addSteps(load.getIndices().front(), at, 1, steps))
-    return std::nullopt;
+  if (!load || !isa<BlockArgument>(load.getMemRef()) || storageType(k.outputs[result].elementType) != load.getType())
+    return Verdict::no("its elements are not an operand's as they are");
   runs.source = load.getMemRef();
-  return steps;
+  return addSteps(load.getIndices().front(), at, 1, steps) ? Verdict::yes()
+                                                           : Verdict::no("its elements' places are no sums of indices");
 }
 
-std::optional<Runs> planRuns(KernelFunction &k, OpBuilder &b, unsigned result) {
+Found<Runs> planRuns(KernelFunction &k, OpBuilder &b, unsigned result) {
   const Buffer &target = k.outputs[result];
   Dims dims = graph::getDims(k.results[result]);
   int64_t bytes = storageType(target.elementType).getIntOrFloatBitWidth() / 8;
   std::optional<int64_t> count = graph::numElements(dims).constant();
-  if (k.nested || !count || *count * bytes < kLargeResult || target.blockDim >= 0 || target.start)
-    return std::nullopt;
+  if (k.nested || target.blockDim >= 0 || target.start)
+    return Verdict::no("its result is no memory of its own, or lies in blocks");
+  if (!count || *count * bytes < kLargeResult)
+    return Verdict::no("its result is small, or of a size known when run");
   Runs runs;
-  std::optional<SmallVector<int64_t>> steps = stepsOfSource(k, b, result, runs);
-  if (!steps)
-    return std::nullopt;
-  runs.first = steps->pop_back_val();
-  for (int64_t d : llvm::reverse(memoryOrder(k.results[result]))) {
-    int64_t extent = *dims[d].constant(), step = (*steps)[d];
+  SmallVector<int64_t> steps, order = memoryOrder(k.results[result]);
+  if (Verdict found = findSource(k, b, result, runs, steps); !found)
+    return found;
+  runs.first = steps.pop_back_val();
+  for (int64_t d : llvm::reverse(order)) {
+    int64_t extent = *dims[d].constant();
     std::optional<int64_t> targetStep = target.strides[d].constant();
     if (extent == 1)
       continue;
     if (!targetStep)
-      return std::nullopt;
-    if (runs.extents.empty() && step == runs.length && *targetStep == runs.length) {
+      return Verdict::no("its result's strides are known when run");
+    if (runs.extents.empty() && steps[d] == runs.length && *targetStep == runs.length) {
       runs.length *= extent;
       continue;
     }
     runs.extents.insert(runs.extents.begin(), extent);
-    runs.sourceSteps.insert(runs.sourceSteps.begin(), step);
+    runs.sourceSteps.insert(runs.sourceSteps.begin(), steps[d]);
     runs.targetSteps.insert(runs.targetSteps.begin(), *targetStep);
   }
-  return runs.length * bytes < kLongRun ? std::nullopt : std::optional(runs);
+  if (runs.length * bytes < kLongRun)
+    return Verdict::no("its runs are short");
+  return runs;
 }
 
 void emitRuns(KernelFunction &k, OpBuilder &b, unsigned result, const Runs &runs) {
@@ -96,7 +102,7 @@ void emitRuns(KernelFunction &k, OpBuilder &b, unsigned result, const Runs &runs
   Location loc = k.loc();
   KernelElements e(b, loc, /*lanes=*/0, k.symbols, k.inputs);
   int64_t bytes = storageType(target.elementType).getIntOrFloatBitWidth() / 8;
-  int64_t most = kTask / bytes, pieces = llvm::divideCeil(runs.length, most);
+  int64_t most = kTask / bytes, chunks = llvm::divideCeil(runs.length, most);
   auto addressOf = [&](Value memref, Index offset) -> Value {
     Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
     Index place = e.add({start}, e.mul(offset, e.constant(bytes)));
@@ -104,18 +110,20 @@ void emitRuns(KernelFunction &k, OpBuilder &b, unsigned result, const Runs &runs
     return LLVM::IntToPtrOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()), address);
   };
   Dims counts = llvm::map_to_vector<4>(runs.extents, [](int64_t extent) { return DimExpr(extent); });
-  counts.push_back(DimExpr(pieces));
+  counts.push_back(DimExpr(chunks));
   DimExpr work = vectorWork(graph::numElements(graph::getDims(k.results[result])), vectorLanes(k.kernel), 8);
   overTasks(k, e, counts, work, [&](ArrayRef<Index> at) {
-    Index all = e.constant(runs.length), to = e.mul(at.back(), e.constant(most)), from = e.add(e.constant(runs.first), to);
-    Index length = pieces == 1 ? all : e.min(e.constant(most), e.sub(all, to));
+    Index all = e.constant(runs.length), to = e.mul(at.back(), e.constant(most)),
+          from = e.add(e.constant(runs.first), to);
+    Index length = chunks == 1 ? all : e.min(e.constant(most), e.sub(all, to));
     for (size_t i = 0; i < runs.extents.size(); ++i) {
       from = e.add(from, e.mul(at[i], e.constant(runs.sourceSteps[i])));
       to = e.add(to, e.mul(at[i], e.constant(runs.targetSteps[i])));
     }
     Value size = arith::IndexCastOp::create(b, loc, b.getI64Type(), e.mul(length, e.constant(bytes)).base);
     // memmove: of memcpy glibc has two, and a library without the names of versions is given the older one, which takes twice as long.
-    LLVM::MemmoveOp::create(b, loc, addressOf(target.memref, to), addressOf(runs.source, from), size, /*isVolatile=*/false);
+    LLVM::MemmoveOp::create(b, loc, addressOf(target.memref, to), addressOf(runs.source, from), size,
+                            /*isVolatile=*/false);
   });
 }
 

@@ -134,10 +134,9 @@ private:
       return false;
     if (isa<arith::RemFOp>(op))
       return vector.getElementType().isF32();
-    if (!isa<arith::DivSIOp, arith::DivUIOp>(op) || !isa<IntegerType>(vector.getElementType()))
-      return false; // places of elements too
-    bool hasFloats = vector.getElementTypeBitWidth() <= 32 || isa<arith::DivSIOp>(op);
-    return hasFloats && !matchPattern(op->getOperand(1), m_Constant());
+    auto integer = dyn_cast<IntegerType>(vector.getElementType()); // not places of elements
+    return integer && isa<arith::DivSIOp, arith::DivUIOp>(op) &&
+           (integer.getWidth() <= 32 || isa<arith::DivSIOp>(op)) && !matchPattern(op->getOperand(1), m_Constant());
   }
 
   void divide(ImplicitLocOpBuilder &b, Operation *op) {
@@ -219,10 +218,9 @@ private:
 
   /// Whether the op is a maximum or minimum of vectors in which NaN counts, and the sign of a zero does not.
   static bool isExtremum(Operation *op) {
-    if (!isa_and_nonnull<arith::MaximumFOp, arith::MinimumFOp>(op) || !isa<VectorType>(op->getResult(0).getType()))
-      return false;
-    auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
-    return flags && bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::nsz);
+    auto flags = dyn_cast_if_present<arith::ArithFastMathInterface>(op);
+    return flags && isa<arith::MaximumFOp, arith::MinimumFOp>(op) && isa<VectorType>(op->getResult(0).getType()) &&
+           bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::nsz);
   }
 
   /// What trees of extrema are of, whose inner results nobody else reads.
