@@ -4,7 +4,7 @@
 //
 //     neighbours             one load
 //     every second           as many loads of neighbours as the step says, and shuffles
-//     some of few            one or two loads of neighbours that have them all, and a permutation known when run
+//     some of few            some loads of neighbours that have them all, and permutations known when run
 //     anywhere               a gather
 //
 // A gather takes an element at a time on most machines; loads and permutations take a cycle or two.
@@ -72,6 +72,31 @@ static Value permuted(OpBuilder &b, Location loc, StringAttr instruction, Value 
   return type == floats ? found : Value(arith::BitcastOp::create(b, loc, type, found));
 }
 
+namespace {
+/// Places of which it is known now how far they are from each other: sums of what is the same in all lanes, and of constants.
+struct KnownSteps {
+  SmallVector<Value> same;
+  SmallVector<int64_t> steps;
+};
+} // namespace
+
+/// Adds what `places` are sums of; false: of something else.
+static bool addKnownSteps(Value places, KnownSteps &found) {
+  auto broadcast = places.getDefiningOp<vector::BroadcastOp>();
+  if (broadcast && broadcast.getSource().getType().isIndex()) {
+    found.same.push_back(broadcast.getSource());
+    return true;
+  }
+  DenseIntElementsAttr constants;
+  if (matchPattern(places, m_Constant(&constants))) {
+    for (auto [step, place] : llvm::zip(found.steps, constants.getValues<APInt>()))
+      step += place.getSExtValue();
+    return true;
+  }
+  auto sum = places.getDefiningOp<arith::AddIOp>();
+  return sum && addKnownSteps(sum.getLhs(), found) && addKnownSteps(sum.getRhs(), found);
+}
+
 bool KernelElements::permutes(const Buffer &buffer) {
   plan::TargetAttr target = plan::targetOf(b.getInsertionBlock()->getParentOp());
   return target && target.getPermuteIntrinsic() && buffer.blockDim < 0 && buffer.groupDim < 0 &&
@@ -91,10 +116,22 @@ Value KernelElements::loadNear(const Buffer &buffer, Index address) {
   if (whole)
     first = min(first, sub(end, constant(loads * lanes)));
   first = max(first, begin);
-  Index places = sub(address, first);
   StringAttr instruction = plan::targetOf(b.getInsertionBlock()->getParentOp()).getPermuteIntrinsic();
   VectorType narrow = vectorType(b.getI32Type());
-  Value place = arith::IndexCastOp::create(b, loc, narrow, places.base);
+  Value place;
+  KnownSteps known{{}, SmallVector<int64_t>(lanes, 0)};
+  if (addKnownSteps(address.base, known)) { // one number spread, not all of them calculated
+    Index start = sub(constant(0), first);
+    for (Value same : known.same)
+      start = add(start, {same});
+    Value narrowStart = arith::IndexCastOp::create(b, loc, b.getI32Type(), start.base);
+    auto steps = llvm::map_to_vector(known.steps, [](int64_t step) { return int32_t(step); });
+    place = arith::AddIOp::create(
+        b, loc, vector::BroadcastOp::create(b, loc, narrow, narrowStart),
+        arith::ConstantOp::create(b, loc, DenseElementsAttr::get(narrow, ArrayRef<int32_t>(steps))));
+  } else {
+    place = arith::IndexCastOp::create(b, loc, narrow, sub(address, first).base);
+  }
   auto all = [&](int64_t value) {
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(narrow, int32_t(value)));
   };
@@ -118,7 +155,7 @@ Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
     return toCompute(memref::LoadOp::create(b, loc, buffer.memref, address.base), buffer.elementType);
   }
   VectorType type = vectorType(storageType(buffer.elementType));
-  constexpr int64_t mostLoads = 2;
+  constexpr int64_t mostLoads = 4;
   Value loaded;
   if (!address.general && address.stride == 1) {
     loaded = loadNeighbours(buffer, address.base, mask);

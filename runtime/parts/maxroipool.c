@@ -41,27 +41,58 @@ static double maximum(const hewn_part_tensor *x, int64_t plane, range rows, rang
   return best;
 }
 
-/// A row of cells of a plane of float32s. `line` has room for a line of the plane: the maxima down each column of it, which cells share.
-/// NaN counts where it comes first in a cell, as in `maximum`.
-static void rowOfFloats(const float *plane, int64_t width, range rows, const range *across, int64_t cells, float *line,
-                        float *to) {
-  int64_t first = across[0].from, last = across[cells - 1].to;
-  for (int64_t k = first; k < last; ++k)
-    line[k] = -INFINITY;
-  for (int64_t r = rows.from; r < rows.to; ++r) {
-    const float *from = plane + r * width;
-    for (int64_t k = first; k < last; ++k)
-      line[k] = from[k] > line[k] ? from[k] : line[k];
+/// How many columns are gone down together.
+enum { TOGETHER = 8 };
+
+/// The columns that the cells of a box read in lines of `width`: some more than they have, so that TOGETHER divides them, where there are so
+/// many.
+static range columnsOf(const range *across, int64_t cells, int64_t width) {
+  range c = {across[0].from, across[cells - 1].to};
+  int64_t count = (c.to - c.from + TOGETHER - 1) / TOGETHER * TOGETHER;
+  if (c.from < c.to && count <= width) {
+    c.from = c.from < width - count ? c.from : width - count;
+    c.to = c.from + count;
   }
+  return c;
+}
+
+static inline float larger(float a, float b) { return a > b ? a : b; }
+
+/// The maxima down `count` columns of some lines, whatever is NaN left out.
+static void maximaDown(const float *from, int64_t width, int64_t lines, int64_t count, float *to) {
+  int64_t k = 0;
+  for (; k + TOGETHER <= count; k += TOGETHER) {
+    float best[TOGETHER];
+    for (int j = 0; j < TOGETHER; ++j)
+      best[j] = -INFINITY;
+    for (int64_t r = 0; r < lines; ++r)
+      for (int j = 0; j < TOGETHER; ++j)
+        best[j] = larger(from[r * width + k + j], best[j]);
+    memcpy(to + k, best, sizeof(best));
+  }
+  for (; k < count; ++k) {
+    to[k] = -INFINITY;
+    for (int64_t r = 0; r < lines; ++r)
+      to[k] = larger(from[r * width + k], to[k]);
+  }
+}
+
+/// A row of cells of a plane of float32s. `line` has room for the columns: the maxima down each of them, which cells share. NaN counts where
+/// it comes first in a cell, as in `maximum`.
+static void rowOfFloats(const float *plane, int64_t width, range rows, range columns, const range *across,
+                        int64_t cells, float *line, float *to) {
+  const float *top = plane + rows.from * width;
+  maximaDown(top + columns.from, width, rows.to - rows.from, columns.to - columns.from, line);
   for (int64_t j = 0; j < cells; ++j) {
     int64_t left = across[j].from, right = across[j].to;
     if (rows.from >= rows.to || left >= right) {
       to[j] = 0; // Of a cell that is empty.
       continue;
     }
-    float corner = plane[rows.from * width + left], best = line[left];
+    const float *maxima = line - columns.from;
+    float corner = top[left], best = maxima[left];
     for (int64_t k = left + 1; k < right; ++k)
-      best = line[k] > best ? line[k] : best;
+      best = larger(maxima[k], best);
     to[j] = corner != corner ? corner : best;
   }
 }
@@ -99,11 +130,13 @@ int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t nu
     }
     rangesOf(across, y->dims[3], box[3] - box[1] + 1, box[1], width);
     rangesOf(down, y->dims[2], box[4] - box[2] + 1, box[2], height);
+    range columns = columnsOf(across, y->dims[3], width);
     for (int64_t c = 0; c < channels; ++c) {
       int64_t plane = (box[0] * channels + c) * height * width;
       for (int64_t i = 0; i < y->dims[2]; ++i, at += y->dims[3]) {
         if (isFloat)
-          rowOfFloats((const float *)x->data + plane, width, down[i], across, y->dims[3], line, (float *)y->data + at);
+          rowOfFloats((const float *)x->data + plane, width, down[i], columns, across, y->dims[3], line,
+                      (float *)y->data + at);
         for (int64_t j = 0; j < y->dims[3] && !isFloat; ++j)
           hewn_part_store(y->data, at + j, y->dtype, maximum(x, plane, down[i], across[j], width));
       }

@@ -12,11 +12,12 @@ typedef struct place {
   int64_t low, high; ///< elements
   double weightLow, weightHigh;
   float narrowLow, narrowHigh; ///< the same, for float32s
+  int isNowhere;
 } place;
 
 /// The sample at `at` in a dim of `extent` elements.
 static place placeOf(double at, int64_t extent) {
-  place p = {0, 0, 0, 0, 0, 0};
+  place p = {0, 0, 0, 0, 0, 0, 1};
   if (!(at >= -1.0 && at <= (double)extent) || extent < 1)
     return p; // NaN too
   if (at < 0)
@@ -31,10 +32,9 @@ static place placeOf(double at, int64_t extent) {
   p.weightLow = 1 - p.weightHigh;
   p.narrowLow = (float)p.weightLow;
   p.narrowHigh = (float)p.weightHigh;
+  p.isNowhere = 0;
   return p;
 }
-
-static int isNowhere(const place *p) { return p->weightLow == 0 && p->weightHigh == 0; }
 
 /// `count` samples `step` apart in each of `bins` bins of `size` from `start` on.
 static void placesOf(place *places, int64_t bins, int64_t count, double start, double size, double step,
@@ -45,18 +45,18 @@ static void placesOf(place *places, int64_t bins, int64_t count, double start, d
 }
 
 /// The mean of a bin's samples of a plane of float32s with lines of `width` elements.
-static double meanOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
-                           int64_t columnCount) {
+static float meanOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
+                          int64_t columnCount) {
   float sum = 0;
   for (int64_t i = 0; i < rowCount; ++i) {
     const place *y = &rows[i];
     const float *low = plane + y->low * width, *high = plane + y->high * width;
     float line = 0;
-    if (isNowhere(y))
+    if (y->isNowhere)
       continue; // what is at 0 may be infinite
     for (int64_t j = 0; j < columnCount; ++j) {
       const place *c = &columns[j];
-      if (isNowhere(c))
+      if (c->isNowhere)
         continue;
       line += y->narrowLow * (c->narrowLow * low[c->low] + c->narrowHigh * low[c->high]) +
               y->narrowHigh * (c->narrowLow * high[c->low] + c->narrowHigh * high[c->high]);
@@ -68,8 +68,8 @@ static double meanOfFloats(const float *plane, int64_t width, const place *rows,
 }
 
 /// The same for the largest of the samples' neighbours, weighed.
-static double maxOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
-                          int64_t columnCount) {
+static float maxOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
+                         int64_t columnCount) {
   float result = 0;
   int first = 1;
   for (int64_t i = 0; i < rowCount; ++i) {
@@ -77,9 +77,8 @@ static double maxOfFloats(const float *plane, int64_t width, const place *rows, 
     const float *low = plane + y->low * width, *high = plane + y->high * width;
     for (int64_t j = 0; j < columnCount; ++j) {
       const place *c = &columns[j];
-      int nowhere = isNowhere(y) || isNowhere(c); // what is at 0 may be infinite
       float corners[4] = {0, 0, 0, 0};
-      if (!nowhere) {
+      if (!(y->isNowhere | c->isNowhere)) { // what is at 0 may be infinite
         corners[0] = y->narrowLow * c->narrowLow * low[c->low];
         corners[1] = y->narrowLow * c->narrowHigh * low[c->high];
         corners[2] = y->narrowHigh * c->narrowLow * high[c->low];
@@ -94,17 +93,12 @@ static double maxOfFloats(const float *plane, int64_t width, const place *rows, 
   return result;
 }
 
-/// A bin of a plane whose lines of `width` elements begin at `offset`: the mean of its samples, or the largest of their neighbours,
+/// A bin of a plane of any type, whose lines of `width` elements begin at `offset`: the mean of its samples, or the largest of their neighbours,
 /// weighed.
 static double sampleBin(const hewn_part_tensor *x, int64_t offset, int64_t width, const place *rows, int64_t rowCount,
                         const place *columns, int64_t columnCount, int takesMax) {
   double result = 0;
   int first = 1;
-  if (x->dtype == HEWN_PART_FLOAT) {
-    const float *plane = (const float *)x->data + offset;
-    return takesMax ? maxOfFloats(plane, width, rows, rowCount, columns, columnCount)
-                    : meanOfFloats(plane, width, rows, rowCount, columns, columnCount);
-  }
   for (int64_t i = 0; i < rowCount; ++i) {
     const place *y = &rows[i];
     int64_t low = offset + y->low * width, high = offset + y->high * width;
@@ -115,7 +109,7 @@ static double sampleBin(const hewn_part_tensor *x, int64_t offset, int64_t width
           hewn_part_load(x->data, high + c->low, x->dtype), hewn_part_load(x->data, high + c->high, x->dtype)};
       const double weights[4] = {y->weightLow * c->weightLow, y->weightLow * c->weightHigh,
                                  y->weightHigh * c->weightLow, y->weightHigh * c->weightHigh};
-      if (isNowhere(y) || isNowhere(c))
+      if (y->isNowhere || c->isNowhere)
         memset(corners, 0, sizeof(corners));
       if (!takesMax) {
         result += weights[0] * corners[0] + weights[1] * corners[1] + weights[2] * corners[2] + weights[3] * corners[3];
@@ -189,12 +183,22 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
     int empty = x->dims[2] < 1 || x->dims[3] < 1;
     for (int64_t c = 0; c < channels; ++c) {
       int64_t plane = (batch * channels + c) * x->dims[2] * x->dims[3];
-      for (int64_t i = 0; i < height; ++i)
-        for (int64_t j = 0; j < width; ++j, ++at)
-          hewn_part_store(y->data, at, y->dtype,
-                          empty ? 0
-                                : sampleBin(x, plane, x->dims[3], places + i * rows, rows, across + j * columns,
-                                            columns, params[1] != 0));
+      for (int64_t i = 0; i < height; ++i) {
+        const place *down = places + i * rows;
+        if (empty || x->dtype != HEWN_PART_FLOAT) {
+          for (int64_t j = 0; j < width; ++j, ++at)
+            hewn_part_store(
+                y->data, at, y->dtype,
+                empty ? 0 : sampleBin(x, plane, x->dims[3], down, rows, across + j * columns, columns, params[1] != 0));
+          continue;
+        }
+        const float *from = (const float *)x->data + plane;
+        float *to = (float *)y->data + at;
+        for (int64_t j = 0; j < width; ++j)
+          to[j] = params[1] ? maxOfFloats(from, x->dims[3], down, rows, across + j * columns, columns)
+                            : meanOfFloats(from, x->dims[3], down, rows, across + j * columns, columns);
+        at += width;
+      }
     }
   }
   hewn_rt_free(context, places);

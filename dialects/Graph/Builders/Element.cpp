@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include <numeric>
 
@@ -60,8 +61,13 @@ struct IndexFacts {
 /// A position beyond which nothing is said, far from where sums overflow.
 constexpr int64_t kFar = int64_t(1) << 40;
 
-/// The loop whose induction variable `value` is, with constant bounds and step.
-std::optional<IndexFacts> factsOfLoop(Value value) {
+IndexFacts factsOf(Value value, unsigned depth);
+
+/// How far the calculation of a position is followed.
+constexpr unsigned kDeepest = 6;
+
+/// The loop whose induction variable `value` is, with a constant step. What a function is told to begin with is a number of things.
+std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
   if (!loop || loop.getSingleInductionVar() != value)
@@ -69,22 +75,22 @@ std::optional<IndexFacts> factsOfLoop(Value value) {
   auto constant = [](std::optional<OpFoldResult> bound) { return bound ? getConstantIntValue(*bound) : std::nullopt; };
   std::optional<int64_t> from = constant(loop.getSingleLowerBound()), step = constant(loop.getSingleStep()),
                          to = constant(loop.getSingleUpperBound());
-  if (!from || !step || *step < 1)
+  if (!step || *step < 1)
     return std::nullopt;
+  if (!from) {
+    Value begin = cast<Value>(*loop.getSingleLowerBound());
+    auto told = dyn_cast<BlockArgument>(begin);
+    bool isCount = told && isa<FunctionOpInterface>(told.getOwner()->getParentOp());
+    IndexFacts facts = depth < kDeepest ? factsOf(begin, depth + 1) : IndexFacts{-kFar, kFar, 1};
+    return IndexFacts{isCount ? 0 : facts.least, kFar, std::gcd(isCount ? 1 : facts.factor, *step)};
+  }
   int64_t trips = to ? std::max<int64_t>(llvm::divideCeilSigned(*to - *from, *step), 1) : 0;
   return IndexFacts{*from, to ? *from + (trips - 1) * *step : kFar, std::gcd(*from, *step)};
 }
 
-IndexFacts factsOf(Value value, unsigned depth = 0) {
-  constexpr unsigned deepest = 6;
+/// A sum, difference or product.
+IndexFacts factsOfSum(Operation *op, unsigned depth) {
   const IndexFacts nothing{-kFar, kFar, 1};
-  if (std::optional<int64_t> known = getConstantIntValue(value))
-    return std::abs(*known) < kFar ? IndexFacts{*known, *known, *known} : nothing;
-  if (std::optional<IndexFacts> facts = factsOfLoop(value))
-    return *facts;
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == deepest || !isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-    return nothing;
   IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1), sum = nothing;
   if (isa<arith::MulIOp>(op)) {
     if (r.least != r.most)
@@ -93,8 +99,10 @@ IndexFacts factsOf(Value value, unsigned depth = 0) {
     if (r.least != r.most || r.most < 0 || r.most > mostFactor)
       return nothing;
     sum.factor = l.factor * r.most;
-    if (l.least > -mostFactor && l.most < mostFactor)
-      sum.least = l.least * r.most, sum.most = l.most * r.most;
+    if (l.least > -mostFactor)
+      sum.least = l.least * r.most;
+    if (l.most < mostFactor)
+      sum.most = l.most * r.most;
     return sum;
   }
   bool minus = isa<arith::SubIOp>(op);
@@ -102,6 +110,45 @@ IndexFacts factsOf(Value value, unsigned depth = 0) {
   sum.least = std::max(-kFar, l.least + (minus ? -r.most : r.least));
   sum.most = std::min(kFar, l.most + (minus ? -r.least : r.most));
   return sum;
+}
+
+/// A quotient or remainder of what is not negative, by a constant.
+IndexFacts factsOfQuotient(Operation *op, unsigned depth) {
+  const IndexFacts nothing{-kFar, kFar, 1};
+  IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1);
+  if (l.least < 0 || r.least < 1 || r.least != r.most)
+    return nothing;
+  if (isa<arith::RemUIOp>(op))
+    return {0, std::min(l.most, r.most - 1), std::gcd(l.factor, r.factor)};
+  return {l.least / r.least, l.most == kFar ? kFar : l.most / r.least, l.factor % r.least ? 1 : l.factor / r.least};
+}
+
+IndexFacts factsOf(Value value, unsigned depth = 0) {
+  const IndexFacts nothing{-kFar, kFar, 1};
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return std::abs(*known) < kFar ? IndexFacts{*known, *known, *known} : nothing;
+  if (std::optional<IndexFacts> facts = factsOfLoop(value, depth))
+    return *facts;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == kDeepest)
+    return nothing;
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return factsOfSum(op, depth);
+  if (isa<arith::FloorDivSIOp, arith::DivUIOp, arith::RemUIOp>(op))
+    return factsOfQuotient(op, depth);
+  if (!isa<arith::MinSIOp, arith::MaxSIOp>(op))
+    return nothing;
+  IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1);
+  int64_t factor = std::gcd(l.factor, r.factor);
+  return isa<arith::MinSIOp>(op) ? IndexFacts{std::min(l.least, r.least), std::min(l.most, r.most), factor}
+                                 : IndexFacts{std::max(l.least, r.least), std::max(l.most, r.most), factor};
+}
+
+/// What is known of all lanes of an index that is not general.
+IndexFacts factsOfLanes(const Index &index, int64_t lanes) {
+  IndexFacts facts = factsOf(index.base);
+  int64_t reach = index.stride * std::max<int64_t>(lanes - 1, 0);
+  return {facts.least + std::min<int64_t>(reach, 0), facts.most + std::max<int64_t>(reach, 0), 1};
 }
 
 /// Whether the comparison holds of every pair from two ranges, or of none.
@@ -221,17 +268,37 @@ Index ElementBuilder::mul(Index x, Index y) {
   return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MulIOp>(loc, l, r); });
 }
 
+/// Where `d` divides the base: its quotient, and numbers known now.
+Index ElementBuilder::quotientOfLanes(const Index &x, int64_t d, Value base) {
+  SmallVector<APInt> steps;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    steps.push_back(APInt(64, lane * x.stride / d));
+  VectorType type = vectorType(b.getIndexType());
+  Value ramp = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, steps));
+  return {arith::AddIOp::create(b, loc, vector::BroadcastOp::create(b, loc, type, base), ramp), 0, true};
+}
+
 Index ElementBuilder::floorDiv(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
   if (d == 1)
     return x;
+  // What is not negative is divided by a shift or a product, and no rounding is mended.
+  bool isCount = d && !x.general && factsOf(x.base).least >= 0;
+  auto quotientOf = [&](Value l, Value r) -> Value {
+    if (isCount)
+      return b.createOrFold<arith::DivUIOp>(loc, l, r);
+    return b.createOrFold<arith::FloorDivSIOp>(loc, l, r);
+  };
   // floor((base + s*lane) / d) = floor(base / d) + (s/d)*lane exactly where d
   // divides s.
   if (d && !x.general && x.stride % *d == 0)
-    return {b.createOrFold<arith::FloorDivSIOp>(loc, x.base, divisor.base), x.stride / *d};
+    return {quotientOf(x.base, divisor.base), x.stride / *d};
   if (d && staysWithin(x, *d))
-    return {b.createOrFold<arith::FloorDivSIOp>(loc, x.base, divisor.base)};
-  Index quotient = binary(x, divisor, [&](Value l, Value r) { return b.createOrFold<arith::FloorDivSIOp>(loc, l, r); });
+    return {quotientOf(x.base, divisor.base)};
+  isCount &= x.stride >= 0;
+  Index quotient = d && !x.general && x.stride > 0 && factsOf(x.base).factor % *d == 0
+                       ? quotientOfLanes(x, *d, quotientOf(x.base, divisor.base))
+                       : binary(x, divisor, quotientOf);
   if (Index bounds = bounded(x); d && quotient.general && bounds.span) {
     quotient.low = floorDiv({bounds.low}, divisor).base;
     quotient.span = (bounds.span + *d - 2) / *d + 1;
@@ -255,7 +322,15 @@ Index ElementBuilder::mod(Index x, Index divisor) {
   return rest;
 }
 
+bool ElementBuilder::isAtMost(const Index &x, const Index &y) const {
+  return !x.general && !y.general && factsOfLanes(x, lanes).most <= factsOfLanes(y, lanes).least;
+}
+
 Index ElementBuilder::min(Index x, Index y) {
+  if (isAtMost(x, y))
+    return x;
+  if (isAtMost(y, x))
+    return y;
   Index chosen = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MinSIOp>(loc, l, r); });
   Index l = bounded(x), r = bounded(y);
   if (chosen.general && l.span && r.span) {
@@ -266,6 +341,10 @@ Index ElementBuilder::min(Index x, Index y) {
 }
 
 Index ElementBuilder::max(Index x, Index y) {
+  if (isAtMost(x, y))
+    return y;
+  if (isAtMost(y, x))
+    return x;
   Index chosen = binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MaxSIOp>(loc, l, r); });
   Index l = bounded(x), r = bounded(y);
   if (chosen.general && l.span && r.span) {
@@ -287,15 +366,9 @@ Index ElementBuilder::select(Value condition, Index x, Index y) {
 }
 
 Value ElementBuilder::compare(arith::CmpIPredicate predicate, Index x, Index y) {
-  if (!x.general && !y.general) {
-    auto range = [&](const Index &index) {
-      IndexFacts facts = factsOf(index.base);
-      int64_t reach = index.stride * std::max<int64_t>(lanes - 1, 0);
-      return IndexFacts{facts.least + std::min<int64_t>(reach, 0), facts.most + std::max<int64_t>(reach, 0), 1};
-    };
-    if (std::optional<bool> known = alwaysOrNever(predicate, range(x), range(y)))
+  if (!x.general && !y.general)
+    if (std::optional<bool> known = alwaysOrNever(predicate, factsOfLanes(x, lanes), factsOfLanes(y, lanes)))
       return arith::ConstantIntOp::create(b, loc, b.getI1Type(), *known);
-  }
   if (!x.general && !y.general && x.stride == y.stride)
     return b.createOrFold<arith::CmpIOp>(loc, predicate, x.base, y.base);
   return b.createOrFold<arith::CmpIOp>(loc, predicate, vectorOf(x), vectorOf(y));

@@ -142,6 +142,9 @@ private:
   Index binary(Index a, Index b, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> make);
   /// The same index, with its least position in `low`; `span` 0 where that is not known.
   Index bounded(Index index);
+  Index quotientOfLanes(const Index &x, int64_t d, mlir::Value base);
+  /// Whether it is known that no lane of x is more than any of y.
+  bool isAtMost(const Index &x, const Index &y) const;
   /// Whether all lanes of the index fall into one run of `d` numbers from a multiple of `d` on.
   bool staysWithin(const Index &index, int64_t d) const;
 };

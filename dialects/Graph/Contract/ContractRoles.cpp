@@ -121,15 +121,22 @@ static std::optional<unsigned> sharedColumn(const ContractRoles &roles, ArrayRef
 
 std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
   ProductDims product = productDims(op);
-  if (product.columns.size() > 1)
-    return std::nullopt;
   ContractRoles roles;
   roles.batch = product.batch;
   roles.rows = product.rows;
   roles.summed = product.summed;
   std::optional<unsigned> column;
-  if (!product.columns.empty())
+  if (product.columns.size() == 1)
     column = product.columns[0];
+  if (product.columns.size() > 1) {
+    // One matrix by several: the other columns are read as a batch's dims are, of which the left operand has none.
+    column = product.innermost(op->getOperand(1), product.maps[1]);
+    if (!column || !llvm::is_contained(product.columns, *column))
+      return std::nullopt;
+    for (unsigned d : product.columns)
+      if (d != *column)
+        roles.batch.push_back(d);
+  }
   if (!column || product.extents[*column].is(1))
     if (std::optional<unsigned> shared = sharedColumn(roles, product.maps, product.extents)) {
       llvm::erase(roles.batch, *shared);

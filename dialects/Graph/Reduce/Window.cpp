@@ -132,6 +132,47 @@ template <typename OpTy> static Value reduceWindow(Composer &c, Value window, co
   return c.reduce<OpTy>(window, llvm::to_vector(llvm::seq<int64_t>(rank - n, rank)), false);
 }
 
+/// Whether large windows are reduced along one dim after the other, the last one first: what is found along it is then found once for all
+/// windows that lie over each other, not once for each of them. Sums that are rounded to fewer digits on the way would be others.
+static bool isReducedByDims(const Pooling &pool, Type type, bool isSum) {
+  constexpr double passes = 4; // what it takes to write and read an element once more, in elements of a window
+  const Window &w = pool.window;
+  if (isSum && !type.isF32() && !type.isF64())
+    return false;
+  double together = 1, apart = 0, above = 1; // taps for each element of the result
+  for (auto [i, kernel] : llvm::enumerate(w.kernel)) {
+    if (!w.low[i].constant())
+      return false;
+    apart += kernel > 1 ? (double(kernel) + passes) * above : 0;
+    std::optional<int64_t> extent = pool.extents[i].constant(), size = pool.sizes[i].constant();
+    above *= extent && size ? double(*extent) / double(*size) : double(w.strides[i]);
+    together *= double(kernel);
+  }
+  return apart - passes < 0.6 * together;
+}
+
+/// Windows of x and what they are reduced to, as `makeWindow` and `reduceWindow` do.
+template <typename OpTy>
+static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fill, bool isSum = true) {
+  if (!x || !isReducedByDims(pool, getElementType(x), isSum))
+    return reduceWindow<OpTy>(c, makeWindow(c, x, pool, fill), pool);
+  size_t n = pool.sizes.size();
+  for (size_t i = n; i-- > 0 && x;) {
+    if (pool.window.kernel[i] == 1 && pool.window.strides[i] == 1 && pool.sizes[i] == pool.extents[i])
+      continue;
+    Pooling along = pool;
+    for (size_t j = 0; j < n; ++j) {
+      if (j == i)
+        continue;
+      along.window.kernel[j] = along.window.strides[j] = along.window.dilations[j] = 1;
+      along.window.low[j] = DimExpr(0);
+      along.sizes[j] = j < i ? pool.extents[j] : pool.sizes[j];
+    }
+    x = reduceWindow<OpTy>(c, makeWindow(c, x, along, fill), along);
+  }
+  return x;
+}
+
 /// The least value of an element type, as a double.
 static double lowest(Type type) {
   if (isa<FloatType>(type))
@@ -145,13 +186,18 @@ LogicalResult buildMaxPool(OnnxNode &node) {
   std::optional<Pooling> pool = readPool(node, x);
   if (!pool)
     return failure();
-  Value window = makeWindow(c, x, *pool, lowest(getElementType(x)));
-  if (!window)
-    return failure();
-  if (node.wantsOutput(0))
-    node.setOutput(0, reduceWindow<ReduceMaxOp>(c, window, *pool));
+  double least = lowest(getElementType(x));
+  if (node.wantsOutput(0)) {
+    Value most = reduceWindows<ReduceMaxOp>(c, x, *pool, least, /*isSum=*/false);
+    if (!most)
+      return failure();
+    node.setOutput(0, most);
+  }
   if (!node.wantsOutput(1))
     return success();
+  Value window = makeWindow(c, x, *pool, least);
+  if (!window)
+    return failure();
   Dims flat = getDims(window);
   flat.truncate(2 + pool->sizes.size());
   flat.push_back(DimExpr(1));
@@ -174,7 +220,7 @@ LogicalResult buildMaxPool(OnnxNode &node) {
 
 /// Sums of windows over the number of elements that count in each: those of x, or of x and its padding.
 static Value averageWithCounts(Composer &c, Value x, const Pooling &pool, bool countPadding) {
-  Value sum = reduceWindow<ReduceSumOp>(c, makeWindow(c, x, pool, 0), pool);
+  Value sum = reduceWindows<ReduceSumOp>(c, x, pool, 0);
   Dims dims = {DimExpr(1), DimExpr(1)};
   for (auto [i, extent] : llvm::enumerate(pool.extents))
     dims.push_back(countPadding ? extent + pool.window.low[i] + pool.window.high[i] : extent);
@@ -196,7 +242,7 @@ Value importAveragePool(OnnxNode &node, Value x) {
   bool whole = llvm::all_of(pool->beyond, [](const DimExpr &d) { return isNonNegative(d * DimExpr(-1)); }) ||
                !node.getInt("ceil_mode", 0);
   if (whole && (countPadding || (llvm::all_of(pool->window.low, none) && llvm::all_of(pool->window.high, none))))
-    return reduceWindow<ReduceMeanOp>(c, makeWindow(c, x, *pool, 0), *pool);
+    return reduceWindows<ReduceMeanOp>(c, x, *pool, 0);
   return averageWithCounts(c, x, *pool, countPadding);
 }
 
@@ -210,7 +256,7 @@ LogicalResult buildLpPool(OnnxNode &node) {
   Value power = p == 2 ? c.op<MulOp>({x, x}) : c.op<AbsOp>(x);
   if (p != 1 && p != 2)
     power = c.op<PowOp>({power, c.scalarLike(x, p)});
-  Value sum = reduceWindow<ReduceSumOp>(c, makeWindow(c, power, *pool, 0), *pool);
+  Value sum = reduceWindows<ReduceSumOp>(c, power, *pool, 0);
   if (p == 1 || !sum)
     return node.finish(sum);
   return node.finish(p == 2 ? c.op<SqrtOp>(sum) : c.op<PowOp>({sum, c.scalarLike(x, 1 / p)}));

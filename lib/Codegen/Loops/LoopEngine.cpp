@@ -3,6 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "lib/Codegen/Loops/RegisterTranspose.h"
 #include "lib/Codegen/Loops/RowProgram.h"
+#include "lib/Codegen/Loops/Runs.h"
 #include "lib/Codegen/Loops/Subviews.h"
 #include "lib/Codegen/Tasks.h"
 
@@ -429,10 +430,14 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
       Index lines = e.expression(dims[down]), from = e.constant(0), to = lines;
       if (!outer.back().is(1)) {
         from = e.mul(at[down], e.constant(linesOfStrip));
-        to = e.min(e.add(from, e.constant(linesOfStrip)), lines);
+        to = linesOfStrip == 1 ? to : e.min(e.add(from, e.constant(linesOfStrip)), lines);
       }
       return stripsOf(e, dims[lane], [&](Index inner) {
         at[lane] = inner;
+        if (linesOfStrip == 1) {
+          at[down] = from;
+          return element();
+        }
         e.forEach(from, to, 1, [&](Index line) {
           at[down] = line;
           element();
@@ -536,10 +541,26 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
+/// Whether the subviews are the elements of lines, some a vector or fewer: written apart they would be scattered, together they are
+/// transposed in registers.
+static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview> subviews) {
+  Value whole = k.results[result];
+  Dims dims = graph::getDims(whole);
+  int64_t lanes = vectorLanes(k.kernel), count = subviews.size();
+  auto isElement = [&](const Subview &subview) {
+    return !subview.assembly.isInterleaved() && subview.dims[subview.assembly.dim].is(1);
+  };
+  return count > 0 && count < lanes && llvm::all_of(subviews, isElement) &&
+         subviews[0].assembly.dim == graph::significantOrder(cast<RankedTensorType>(whole.getType())).back() &&
+         mapTranspose(k, {result}, nullptr, dims, laneDim(dims, memoryOrder(whole), lanes), lanes);
+}
+
 /// Each result, or each subview of it, by a nest of its own.
 static void emitMaps(KernelFunction &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();
+    if (makeShortLines(k, together[0], subviews))
+      subviews.clear();
     auto emitSubview = [&](KernelFunction &in, const Subview &subview, Index start) {
       emitMap(in, b, together, /*alone=*/false, &subview, start);
     };
@@ -547,8 +568,13 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
       callEachSubview(k, b, subviews, emitSubview);
     else
       forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) { emitSubview(k, subview, start); });
-    if (subviews.empty())
-      emitMap(k, b, together, /*alone=*/together.size() == k.results.size(), nullptr);
+    bool alone = together.size() == k.results.size();
+    Found<Runs> runs = alone && together.size() == 1 && subviews.empty() ? planRuns(k, b, together[0])
+                                                                         : Verdict::no("it has several results");
+    if (runs)
+      emitRuns(k, b, together[0], *runs);
+    else if (subviews.empty())
+      emitMap(k, b, together, alone, nullptr);
   }
 }
 

@@ -6,6 +6,7 @@
 //     math.exp %x : f64               →   func.call @exp(%x) : (f64) -> f64, lane by lane in vectors
 //     math.sqrt, fma, floor ...       stay: they are instructions
 //     arith.divsi, remf in vectors    → arith on vectors, which have instructions for float division alone
+//     trees of arith.maximumf         → maxima without NaN, which are one instruction, and whether there is a NaN
 //
 // sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
 //
@@ -93,6 +94,8 @@ public:
         if (isDividedByLanes(op))
           found.push_back(op);
       });
+    if (!libm)
+      expandExtrema();
     for (Operation *op : found) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       if (isDividedByLanes(op)) {
@@ -131,24 +134,53 @@ private:
       return false;
     if (isa<arith::RemFOp>(op))
       return vector.getElementType().isF32();
-    return isa<arith::DivSIOp, arith::DivUIOp>(op) && vector.getElementTypeBitWidth() <= 32 &&
-           !matchPattern(op->getOperand(1), m_Constant());
+    auto integer = dyn_cast<IntegerType>(vector.getElementType()); // not places of elements
+    return integer && isa<arith::DivSIOp, arith::DivUIOp>(op) &&
+           (integer.getWidth() <= 32 || isa<arith::DivSIOp>(op)) && !matchPattern(op->getOperand(1), m_Constant());
   }
 
   void divide(ImplicitLocOpBuilder &b, Operation *op) {
     if (auto remainder = dyn_cast<arith::RemFOp>(op))
       return divideFloats(b, remainder);
-    // Float64 has twice the digits of either: its quotient is not rounded over the next whole number.
+    if (cast<VectorType>(op->getResult(0).getType()).getElementTypeBitWidth() > 32)
+      return divideLong(b, cast<arith::DivSIOp>(op));
+    op->replaceAllUsesWith(ValueRange{byDoubles(b, op)});
+    op->erase();
+  }
+
+  /// Float64 has twice the digits of integers of 32 bits: their quotient is not rounded over the next whole number. Nor is that of x and y
+  /// below 2^53: where it is no whole number, it is 1 / y or more from the next one, n, and 1 / (n y) is more than 2^-53.
+  static Value byDoubles(ImplicitLocOpBuilder &b, Operation *op) {
     Type type = op->getResult(0).getType(), wide = vecmath::withElement(type, b.getF64Type());
     bool isSigned = isa<arith::DivSIOp>(op);
     auto widened = [&](Value v) -> Value {
       return isSigned ? Value(arith::SIToFPOp::create(b, wide, v)) : Value(arith::UIToFPOp::create(b, wide, v));
     };
     Value quotient = arith::DivFOp::create(b, widened(op->getOperand(0)), widened(op->getOperand(1)));
-    Value whole = isSigned ? Value(arith::FPToSIOp::create(b, type, quotient))
-                           : Value(arith::FPToUIOp::create(b, type, quotient));
-    op->replaceAllUsesWith(ValueRange{whole});
-    op->erase();
+    return isSigned ? Value(arith::FPToSIOp::create(b, type, quotient))
+                    : Value(arith::FPToUIOp::create(b, type, quotient));
+  }
+
+  /// Integers of 64 bits, which few models have beyond 53: where a vector has one, its lanes are divided one by one.
+  void divideLong(ImplicitLocOpBuilder &b, arith::DivSIOp op) {
+    auto type = cast<VectorType>(op.getType());
+    auto all = [&](int64_t value) {
+      return arith::ConstantOp::create(b, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
+    };
+    Value half = all(int64_t(1) << 53), whole = all(int64_t(1) << 54);
+    auto isShort = [&](Value v) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, arith::AddIOp::create(b, v, half), whole);
+    };
+    Value areShort = arith::AndIOp::create(b, isShort(op.getLhs()), isShort(op.getRhs()));
+    Value allShort = vector::ReductionOp::create(b, vector::CombiningKind::AND, areShort);
+    auto branch = scf::IfOp::create(b, TypeRange{type}, allShort, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    op.replaceAllUsesWith(branch.getResult(0));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, byDoubles(b, op));
+    b.setInsertionPointToStart(branch.elseBlock());
+    auto yield = scf::YieldOp::create(b, op.getResult());
+    op->moveBefore(yield);
   }
 
   /// x - trunc(x / y) * y, which a fused product gives exactly where the quotient is small; the rest is left as it is, behind a
@@ -182,6 +214,74 @@ private:
     Value back = arith::AddFOp::create(b, rest, math::CopySignOp::create(b, y, x));
     rest = arith::SelectOp::create(b, beyond, back, rest);
     scf::YieldOp::create(b, math::CopySignOp::create(b, rest, x).getResult());
+  }
+
+  /// Whether the op is a maximum or minimum of vectors in which NaN counts, and the sign of a zero does not.
+  static bool isExtremum(Operation *op) {
+    auto flags = dyn_cast_if_present<arith::ArithFastMathInterface>(op);
+    return flags && isa<arith::MaximumFOp, arith::MinimumFOp>(op) && isa<VectorType>(op->getResult(0).getType()) &&
+           bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::nsz);
+  }
+
+  /// What trees of extrema are of, whose inner results nobody else reads.
+  static void leavesOf(Operation *op, SmallVectorImpl<Value> &leaves, SmallVectorImpl<Operation *> &inner) {
+    inner.push_back(op);
+    for (Value operand : op->getOperands()) {
+      Operation *from = operand.getDefiningOp();
+      bool goesOn = isExtremum(from) && from->getName() == op->getName() && from->getBlock() == op->getBlock() &&
+                    operand.hasOneUse();
+      if (goesOn)
+        leavesOf(from, leaves, inner);
+      else
+        leaves.push_back(operand);
+    }
+  }
+
+  /// Trees of extrema: each extremum in which NaN counts takes three instructions, one in which it may be lost takes one, and whether one of
+  /// two numbers is NaN another one.
+  void expandExtrema() {
+    SmallVector<Operation *> roots;
+    module.walk([&](Operation *op) {
+      auto isInner = [&](Operation *user) {
+        return user->getName() == op->getName() && user->getBlock() == op->getBlock();
+      };
+      if (isExtremum(op) && !(op->hasOneUse() && isInner(*op->user_begin())))
+        roots.push_back(op);
+    });
+    constexpr size_t few = 4;
+    for (Operation *root : roots) {
+      SmallVector<Value> leaves;
+      SmallVector<Operation *> inner;
+      leavesOf(root, leaves, inner);
+      if (leaves.size() < few)
+        continue;
+      ImplicitLocOpBuilder b(root->getLoc(), root);
+      Value result = extremumOf(b, leaves, isa<arith::MaximumFOp>(root));
+      root->replaceAllUsesWith(ValueRange{result});
+      for (Operation *op : inner)
+        op->erase();
+    }
+  }
+
+  static Value extremumOf(ImplicitLocOpBuilder &b, ArrayRef<Value> leaves, bool isMost) {
+    using P = arith::CmpFPredicate;
+    Value ordered;
+    for (size_t i = 0; i < leaves.size(); i += 2) {
+      Value two = arith::CmpFOp::create(b, P::ORD, leaves[i], leaves[std::min(i + 1, leaves.size() - 1)]);
+      ordered = ordered ? arith::AndIOp::create(b, ordered, two).getResult() : two;
+    }
+    // Neighbours first, then their pairs: a chain would wait for each of them.
+    SmallVector<Value> all(leaves);
+    for (; all.size() > 1; all.resize(llvm::divideCeil(all.size(), 2)))
+      for (size_t i = 0; i < all.size(); i += 2) {
+        Value x = all[i], y = i + 1 < all.size() ? all[i + 1] : Value();
+        if (y)
+          x = arith::SelectOp::create(b, arith::CmpFOp::create(b, isMost ? P::OGT : P::OLT, x, y), x, y);
+        all[i / 2] = x;
+      }
+    Formula f(b, b.getLoc());
+    Value none = f.constant(all[0].getType(), std::numeric_limits<double>::quiet_NaN());
+    return arith::SelectOp::create(b, ordered, all[0], none);
   }
 
   Value reciprocalRoot(ImplicitLocOpBuilder &b, Value x) {

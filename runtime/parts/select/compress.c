@@ -33,7 +33,7 @@ int32_t hewn_part_compress(hewn_context *context, const char *node, int32_t num_
   for (int64_t o = 0; slice > 0 && o < outer; ++o, from += n * slice)
     for (int64_t i = 0; i < length; ++i)
       if (condition[i]) {
-        memcpy(to, from + i * slice, (size_t)slice);
+        memmove(to, from + i * slice, (size_t)slice);
         to += slice;
       }
   outputs[0].dims[axis] = kept;

@@ -2,52 +2,73 @@
 // NonZero in two passes: count, then write the coordinates, one row a dim.
 #include "parts/element.h"
 
-static int isNonZero(const unsigned char *element, int64_t bytes, int32_t dtype) {
-  int isFloat = dtype == HEWN_PART_FLOAT || dtype == HEWN_PART_DOUBLE || dtype == HEWN_PART_FLOAT16 ||
-                dtype == HEWN_PART_BFLOAT16;
-  unsigned any = 0;
-  if (dtype == HEWN_PART_COMPLEX64 || dtype == HEWN_PART_COMPLEX128) {
-    int32_t part = dtype == HEWN_PART_COMPLEX64 ? HEWN_PART_FLOAT : HEWN_PART_DOUBLE;
-    return isNonZero(element, bytes / 2, part) || isNonZero(element + bytes / 2, bytes / 2, part);
-  }
-  for (int64_t i = 0; i + 1 < bytes; ++i)
-    any |= element[i];
-  // The sign of a zero does not count.
-  any |= isFloat ? element[bytes - 1] & 0x7fu : element[bytes - 1];
-  return any != 0;
-}
-
-/// How many elements are looked at before their coordinates are written.
-enum { TOGETHER = 256 };
-
-/// Leaves the numbers of those of `count` (at most TOGETHER) elements that are not zero in `found`; returns how many.
-static int64_t findNonZero(const unsigned char *data, int64_t count, int64_t bytes, int32_t dtype, int64_t *found) {
-  int64_t n = 0;
-  // Written always, counted where it holds: no branch to guess.
-#define FIND(condition)                                                                                                \
-  for (int64_t i = 0; i < count; ++i) {                                                                                \
-    found[n] = i;                                                                                                      \
-    n += (condition);                                                                                                  \
-  }                                                                                                                    \
-  return n
-  const void *elements = data;
+/// The bits of an element, or of a half of a complex one, that make it another number than zero: the sign of a float does not.
+static uint64_t bitsThatCount(int32_t dtype) {
   switch (dtype) {
   case HEWN_PART_FLOAT:
-    FIND(((const float *)elements)[i] != 0.0f);
-  case HEWN_PART_INT32:
-  case HEWN_PART_UINT32:
-    FIND(((const uint32_t *)elements)[i] != 0);
-  case HEWN_PART_INT64:
-  case HEWN_PART_UINT64:
-    FIND(((const uint64_t *)elements)[i] != 0);
-  case HEWN_PART_BOOL:
-  case HEWN_PART_INT8:
-  case HEWN_PART_UINT8:
-    FIND(data[i] != 0);
+  case HEWN_PART_COMPLEX64:
+    return UINT32_MAX >> 1;
+  case HEWN_PART_DOUBLE:
+  case HEWN_PART_COMPLEX128:
+    return UINT64_MAX >> 1;
+  case HEWN_PART_FLOAT16:
+  case HEWN_PART_BFLOAT16:
+    return UINT16_MAX >> 1;
   default:
-    FIND(isNonZero(data + i * bytes, bytes, dtype));
+    return UINT64_MAX;
   }
-#undef FIND
+}
+
+/// How many elements are looked at together.
+enum { TOGETHER = 64 };
+
+/// Leaves in `is` 1 for those of `count` (at most TOGETHER) elements that are not zero, 0 for the others; returns how many. `bytes` are
+/// an element's, or the halves' of complex ones, which count as elements here.
+static int64_t markNonZero(const unsigned char *data, int64_t count, int64_t bytes, uint64_t bits, uint8_t *is) {
+  const void *elements = data;
+  unsigned found = 0;
+#define MARK(type)                                                                                                     \
+  for (int64_t i = 0; i < count; ++i)                                                                                  \
+  found += is[i] = (((const type *)elements)[i] & (type)bits) != 0
+  if (bytes == 8)
+    MARK(uint64_t);
+  else if (bytes == 4)
+    MARK(uint32_t);
+  else if (bytes == 2)
+    MARK(uint16_t);
+  else
+    MARK(uint8_t);
+#undef MARK
+  return found;
+}
+
+/// What `markNonZero` does for elements of any type.
+static int64_t markElements(const unsigned char *data, int64_t count, int64_t bytes, int32_t dtype, uint8_t *is) {
+  uint64_t bits = bitsThatCount(dtype);
+  if (dtype != HEWN_PART_COMPLEX64 && dtype != HEWN_PART_COMPLEX128)
+    return markNonZero(data, count, bytes, bits, is);
+  uint8_t halves[2 * TOGETHER];
+  int64_t found = 0;
+  markNonZero(data, 2 * count, bytes / 2, bits, halves);
+  for (int64_t i = 0; i < count; ++i)
+    found += is[i] = halves[2 * i] | halves[2 * i + 1];
+  return found;
+}
+
+/// Writes `first + i` for each `i` below `count` that is marked, of which there are `n`.
+static void writeNumbers(const uint8_t *is, int64_t count, int64_t n, int64_t first, int64_t *out) {
+  int64_t found[TOGETHER + 1], number = 0;
+  if (n == count) {
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = first + i;
+    return;
+  }
+  // Written always, counted where it holds: no branch to guess.
+  for (int64_t i = 0; i < count; ++i) {
+    found[number] = first + i;
+    number += is[i];
+  }
+  memcpy(out, found, (size_t)n * sizeof(*out));
 }
 
 int32_t hewn_part_nonzero(hewn_context *context, const char *node, int32_t num_inputs, const hewn_part_tensor *inputs,
@@ -60,24 +81,27 @@ int32_t hewn_part_nonzero(hewn_context *context, const char *node, int32_t num_i
   if (bytes == 0 || x->dtype == HEWN_PART_STRING)
     return hewn_part_refuse(context, node, x->dtype);
   const unsigned char *data = x->data;
-  int64_t elements = hewn_part_product(x->dims, 0, x->rank), found[TOGETHER];
-  int64_t count = 0;
+  int64_t elements = hewn_part_product(x->dims, 0, x->rank), count = 0;
+  uint8_t is[TOGETHER];
   for (int64_t i = 0; i < elements; i += TOGETHER)
-    count += findNonZero(data + i * bytes, elements - i < TOGETHER ? elements - i : TOGETHER, bytes, x->dtype, found);
+    count += markElements(data + i * bytes, elements - i < TOGETHER ? elements - i : TOGETHER, bytes, x->dtype, is);
   // Lines along the last dim: their other coordinates are the same for all that is found in one.
   int32_t last = x->rank - 1;
   int64_t width = x->rank > 0 ? x->dims[last] : 1, written = 0;
   int64_t *out = outputs[0].data;
   for (int64_t line = 0; count > 0 && line < elements; line += width) {
     for (int64_t from = 0; from < width; from += TOGETHER) {
-      int64_t n = findNonZero(data + (line + from) * bytes, width - from < TOGETHER ? width - from : TOGETHER, bytes,
-                              x->dtype, found);
-      int64_t rest = line / width;
-      for (int32_t d = last; d-- > 0; rest /= x->dims[d])
+      int64_t some = width - from < TOGETHER ? width - from : TOGETHER, rest = line / width;
+      int64_t n = markElements(data + (line + from) * bytes, some, bytes, x->dtype, is);
+      if (n == 0)
+        continue;
+      for (int32_t d = last; d-- > 0; rest /= x->dims[d]) {
+        int64_t index = rest % x->dims[d];
         for (int64_t i = 0; i < n; ++i)
-          out[d * count + written + i] = rest % x->dims[d];
-      for (int64_t i = 0; last >= 0 && i < n; ++i)
-        out[last * count + written + i] = from + found[i];
+          out[d * count + written + i] = index;
+      }
+      if (last >= 0)
+        writeNumbers(is, some, n, from, out + last * count + written);
       written += n;
     }
   }

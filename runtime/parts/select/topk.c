@@ -129,15 +129,18 @@ static float worstOf(const row *row, const uint64_t *heap) {
   return ((const float *)row->input)[(int64_t)(uint32_t)~heap[0] * row->stride];
 }
 
+/// Whether a float may be better than the worst of its line; whatever is no number is looked at.
+static int isBetter(float value, float worst, int smallest) { return smallest ? !(value >= worst) : !(value <= worst); }
+
 /// Whether any of some floats may be better than the worst of its line; whatever is no number is looked at.
 static int anyBetter(const float *values, const float *worst, int smallest) {
   int better = 0;
   if (smallest)
     for (int j = 0; j < TOGETHER; ++j)
-      better |= !(values[j] >= worst[j]);
+      better |= isBetter(values[j], worst[j], 1);
   else
     for (int j = 0; j < TOGETHER; ++j)
-      better |= !(values[j] <= worst[j]);
+      better |= isBetter(values[j], worst[j], 0);
   return better;
 }
 
@@ -158,10 +161,13 @@ static void selectLine(const row *row, int64_t n, int64_t k, uint64_t *heap) {
       continue;
     }
     for (; i < end; ++i) {
+      if (passes && !isBetter(((const float *)row->input)[i], worst[0], smallest))
+        continue;
       uint64_t entry = entryOf(row, i);
       if (entry <= heap[0])
         continue;
       sink(heap, 0, k, entry);
+      worst[0] = passes ? worstOf(row, heap) : 0;
       fresh = 1;
     }
   }

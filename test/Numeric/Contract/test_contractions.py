@@ -374,3 +374,51 @@ def test_groups_of_channels_that_a_run_tells(op, groups, known):
     feeds = {"x": x, "w": w, "b": b}
     (want,) = oracle(model, feeds)
     np.testing.assert_allclose(compiled(model).run(feeds)["y"], want, rtol=1e-4, atol=1e-4)
+
+
+# The equation, dims of the operands; the matrix that all of a batch are multiplied by is the left one, or the right one has columns in two dims.
+ONE_BY_SEVERAL = [
+    ("mk,bkn->bmn", (17, 29), (3, 29, 37)),
+    ("mk,bckn->bcmn", (5, 16), (2, 3, 16, 130)),
+    ("mk,bkn->mbn", (17, 29), (3, 29, 37)),
+    ("mk,bnk->bmn", (17, 29), (3, 37, 29)),
+    ("hmk,bhkn->bhmn", (4, 9, 12), (3, 4, 12, 50)),
+]
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("constant", [0, 1, None])
+@pytest.mark.parametrize("precision", ["highest", "medium"])
+@pytest.mark.parametrize("equation, left, right", ONE_BY_SEVERAL)
+def test_one_matrix_by_several(equation, left, right, precision, constant, target):
+    generator = np.random.default_rng(8)
+    values = [generator.standard_normal(shape).astype(np.float32) for shape in (left, right)]
+    names = ["a", "b"]
+    inputs = [
+        helper.make_tensor_value_info(
+            name, TensorProto.FLOAT, [f"{name}{i}" if i == 0 else d for i, d in enumerate(x.shape)]
+        )
+        for i, (name, x) in enumerate(zip(names, values))
+        if i != constant
+    ]
+    initializers = [onnx.numpy_helper.from_array(x, names[i]) for i, x in enumerate(values) if i == constant]
+    nodes = [helper.make_node("Einsum", names, ["p"], equation=equation), helper.make_node("Relu", ["p"], ["y"])]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "g", inputs, [output], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    feeds = {name: x for i, (name, x) in enumerate(zip(names, values)) if i != constant}
+    got = compiled(model, target=target, precision=precision).run(feeds)["y"]
+    want = np.maximum(np.einsum(equation, *(x.astype(np.float64) for x in values)), 0)
+    np.testing.assert_allclose(got, want, atol=(1e-5 if precision == "highest" else 2e-2) * np.abs(want).max())
+
+
+def test_one_matrix_of_bytes_by_several():
+    generator = np.random.default_rng(9)
+    a = generator.integers(0, 255, (17, 29)).astype(np.uint8)
+    b = generator.integers(-127, 127, (3, 29, 37)).astype(np.int8)
+    node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
+    inputs = [helper.make_tensor_value_info("b", TensorProto.INT8, b.shape)]
+    output = helper.make_tensor_value_info("y", TensorProto.INT32, None)
+    graph = helper.make_graph([node], "g", inputs, [output], [onnx.numpy_helper.from_array(a, "a")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    np.testing.assert_array_equal(compiled(model).run({"b": b})["y"], a.astype(np.int32) @ b.astype(np.int32))

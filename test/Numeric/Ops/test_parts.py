@@ -41,6 +41,9 @@ CASES = [
     ("Unique", 11, [np.round(floats(1000) * 300)], 4, {}),
     ("Unique", 11, [np.round(floats(1000) * 99).astype(np.int64)], 4, {"sorted": 0}),
     ("NonZero", 13, [np.round(floats(3, 7, 300))], 1, {}),
+    ("NonZero", 13, [floats(3, 131)], 1, {}),
+    ("NonZero", 13, [np.where(floats(2, 3, 150) > 1, 1.0, -0.0).astype(np.float32)], 1, {}),
+    ("NonZero", 13, [np.round(floats(200)).astype(np.float32)], 1, {}),
     ("Unique", 11, [X], 4, {}),
     ("Unique", 11, [X], 1, {"sorted": 0}),
     ("Unique", 11, [np.concatenate([X, X])], 4, {"axis": 0}),
@@ -112,6 +115,22 @@ def test_in_a_loop():
         for _ in range(trips):
             want = (want - 1)[want > 1]
         check(list(module.run({"x": x, "trips": np.array(trips)}).values()), [want])
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("place", [0, 300, 600])
+@pytest.mark.parametrize("wrong", [7, -8, 2**31 - 1, -(2**31)])
+def test_indices(kind, place, wrong):
+    """Of many indices, which are looked at together, none is left out."""
+    indices = random.integers(-7, 7, (7, 91)).astype(kind)
+    feeds = {"x0": floats(7, 91), "x1": indices}
+    model = one_node("GatherElements", list(feeds.values()), opset=13, axis=0)
+    check(run(model, feeds), [np.take_along_axis(feeds["x0"], indices.astype(np.int64), 0)])
+    module = hewn.compile(model)
+    feeds["x1"] = indices.copy()
+    feeds["x1"].flat[place] = wrong
+    with pytest.raises(hewn.RunError, match=f"index {wrong} is outside of a dim of 7"):
+        module.run(feeds)
 
 
 def test_wrong_k():

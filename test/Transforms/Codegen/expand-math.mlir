@@ -15,7 +15,10 @@
 // CHECK: %[[BITS:.*]] = arith.bitcast %[[SUM]] : vector<16xf32> to vector<16xi32>
 // CHECK-NOT: fptosi
 // CHECK-NOT: call
-// CHECK: %[[TWICE:.*]] = arith.addf %[[P:.*]], %[[P]] : vector<16xf32>
+// CHECK-NOT: arith.addf
+// CHECK: arith.constant dense<2.0
+// CHECK: math.fma
+// CHECK: %[[TWICE:.*]] = math.fma
 // CHECK: %[[SHIFTED:.*]] = arith.shli %[[BITS]], %{{.*}} : vector<16xi32>
 // CHECK: %[[POWER:.*]] = arith.bitcast %[[SHIFTED]] : vector<16xi32> to vector<16xf32>
 // CHECK: %[[RESULT:.*]] = arith.mulf %[[TWICE]], %[[POWER]] : vector<16xf32>
@@ -102,4 +105,56 @@ func.func @quotients(%x: vector<16xi32>, %y: vector<16xi32>) -> (vector<16xi32>,
 func.func @remainder(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
   %0 = arith.remf %x, %y : vector<16xf32>
   return %0 : vector<16xf32>
+}
+
+// Quotients of 64 bits are float64's where both numbers have no more than 53 bits.
+// CHECK-LABEL: func.func @long_quotients
+// CHECK: arith.cmpi ult
+// CHECK: arith.cmpi ult
+// CHECK: %[[SHORT:.*]] = vector.reduction <and>
+// CHECK: scf.if %[[SHORT]] -> (vector<8xi64>) {
+// CHECK: arith.divf %{{.*}} : vector<8xf64>
+// CHECK: } else {
+// CHECK: arith.divsi %{{.*}} : vector<8xi64>
+func.func @long_quotients(%x: vector<8xi64>, %y: vector<8xi64>) -> vector<8xi64> {
+  %0 = arith.divsi %x, %y : vector<8xi64>
+  return %0 : vector<8xi64>
+}
+
+// Of positions, and by constants, nothing changes.
+// CHECK-LABEL: func.func @positions
+// CHECK-NOT: divf
+// CHECK: return
+func.func @positions(%x: vector<8xindex>, %y: vector<8xindex>, %z: vector<8xi64>) -> (vector<8xindex>, vector<8xi64>) {
+  %three = arith.constant dense<3> : vector<8xi64>
+  %0 = arith.divui %x, %y : vector<8xindex>
+  %1 = arith.divsi %z, %three : vector<8xi64>
+  return %0, %1 : vector<8xindex>, vector<8xi64>
+}
+
+// The largest of several: by comparisons that lose NaN, and one whether there is one for every two.
+// CHECK-LABEL: func.func @largest_of_five
+// CHECK-COUNT-3: arith.cmpf ord
+// CHECK-COUNT-4: arith.cmpf ogt
+// CHECK: %[[NAN:.*]] = arith.constant dense<0x7FC00000>
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[NAN]]
+// CHECK-NOT: maximumf
+func.func @largest_of_five(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, %d: vector<8xf32>,
+                           %e: vector<8xf32>) -> vector<8xf32> {
+  %0 = arith.maximumf %a, %b fastmath<nsz> : vector<8xf32>
+  %1 = arith.maximumf %c, %d fastmath<nsz> : vector<8xf32>
+  %2 = arith.maximumf %0, %1 fastmath<nsz> : vector<8xf32>
+  %3 = arith.maximumf %2, %e fastmath<nsz> : vector<8xf32>
+  return %3 : vector<8xf32>
+}
+
+// Two stay as they are, and what others read as well.
+// CHECK-LABEL: func.func @few_or_read
+// CHECK-COUNT-3: arith.minimumf
+func.func @few_or_read(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, %d: vector<8xf32>)
+    -> (vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+  %0 = arith.minimumf %a, %b fastmath<nsz> : vector<8xf32>
+  %1 = arith.minimumf %0, %c fastmath<nsz> : vector<8xf32>
+  %2 = arith.minimumf %1, %d fastmath<nsz> : vector<8xf32>
+  return %0, %1, %2 : vector<8xf32>, vector<8xf32>, vector<8xf32>
 }

@@ -97,7 +97,7 @@ Range RangeBuilder::compute(Value value) {
     return ofRest(rest);
   if (isa<arith::MulIOp>(op))
     return ofProduct(op);
-  if (isa<arith::FloorDivSIOp>(op))
+  if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op)) // the latter of what is not negative
     return ofQuotient(op);
   if (isa<arith::MinSIOp>(op))
     return ofLeast(op);
@@ -130,9 +130,10 @@ Range RangeBuilder::ofSum(Operation *op) {
 Range RangeBuilder::ofRest(arith::SubIOp op) {
   // x - floor(x / d) * d: what `mod` writes.
   auto product = op.getRhs().getDefiningOp<arith::MulIOp>();
-  auto quotient = product ? product.getLhs().getDefiningOp<arith::FloorDivSIOp>() : nullptr;
-  if (quotient && quotient.getLhs() == op.getLhs() && quotient.getRhs() == product.getRhs()) {
-    Range divisor = rangeOf(quotient.getRhs()), x = rangeOf(op.getLhs()), rest;
+  Operation *quotient = product ? product.getLhs().getDefiningOp() : nullptr;
+  if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivUIOp>(quotient) && quotient->getOperand(0) == op.getLhs() &&
+      quotient->getOperand(1) == product.getRhs()) {
+    Range divisor = rangeOf(quotient->getOperand(1)), x = rangeOf(op.getLhs()), rest;
     rest.least = DimExpr(0);
     if (divisor.most)
       rest.most = *divisor.most - DimExpr(1);
@@ -233,7 +234,7 @@ void RangeBuilder::record(Value tensor, ArrayRef<Index> at, const llvm::DenseMap
 
 Accesses RangeBuilder::finish() {
   module->walk([&](Operation *op) {
-    if (isa<arith::FloorDivSIOp>(op) && op->getResult(0).getType().isIndex())
+    if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op) && op->getResult(0).getType().isIndex())
       accesses.divisors.push_back(rangeOf(op->getOperand(1)).least);
   });
   return std::move(accesses);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Results that are made of long runs of an operand's elements as they are: repetitions, slices, and whole rows in another order. C's library
+// copies a run without reading the memory that it writes, which loops of stores do: a third of the traffic of large ones.
+#ifndef HEWN_LIB_CODEGEN_LOOPS_RUNS_H
+#define HEWN_LIB_CODEGEN_LOOPS_RUNS_H
+
+#include "lib/Codegen/KernelFunction.h"
+
+namespace hewn::codegen {
+
+/// A result as runs of `length` elements: one for each index in dims of these extents, at these distances.
+struct Runs {
+  mlir::Value source; // memref
+  int64_t first = 0, length = 1;
+  llvm::SmallVector<int64_t> extents, sourceSteps, targetSteps;
+};
+
+/// How a result lies in an operand of its kernel, or why it is no long runs of one. Makes ops at the builder's insertion point, and takes them
+/// back.
+Found<Runs> planRuns(KernelFunction &k, mlir::OpBuilder &b, unsigned result);
+
+/// Copies them.
+void emitRuns(KernelFunction &k, mlir::OpBuilder &b, unsigned result, const Runs &runs);
+
+} // namespace hewn::codegen
+
+#endif
