@@ -106,7 +106,7 @@ private:
     for (Operation &op : llvm::reverse(block)) {
       if (constant.contains(&op))
         continue;
-      bool leads = constantBytes(&op) >= smallBytes;
+      bool leads = constantBytes(&op) >= smallBytes || (isa<graph::ContractOpInterface>(op) && constantBytes(&op) > 0);
       for (Operation *user : op.getUsers()) {
         Operation *reader = block.findAncestorOpInBlock(*user);
         leads |= leadsOn.contains(reader);
@@ -368,7 +368,7 @@ private:
   DenseSet<Operation *> constant;
   /// Constants from so many bytes on are looked at.
   double smallBytes = 0;
-  /// Ops that read such constants, or behind which one does.
+  /// Ops that read such constants, or multiply by any, or behind which one does.
   DenseSet<Operation *> leadsOn;
   /// Who reads a constant, by itself or what moves make of it.
   DenseMap<Value, llvm::SetVector<Operation *>> sharing;
