@@ -106,7 +106,21 @@ std::optional<CutForm> cutForm(Operation *op, const Cut &cut, const DimExpr &par
   return form;
 }
 
+/// Each part says which of its elements are meant, for which indices must be able to count beyond the whole.
+static std::optional<CutForm> lookupSumForm(MoveOpInterface op, unsigned operand, const Cut &cut) {
+  std::optional<int64_t> dim = op.getLookedUpDim();
+  if (!dim || operand != 0 || cut != Cut{*dim, 1})
+    return std::nullopt;
+  std::optional<int64_t> size = getDims(op->getOperand(0))[*dim].constant();
+  unsigned bits = getElementType(op->getOperand(1)).getIntOrFloatBitWidth();
+  if (!size || (bits < 64 && *size >= int64_t(1) << (bits - 2)))
+    return std::nullopt;
+  return CutForm{{cut, std::nullopt}, ownAttributes(op)};
+}
+
 std::optional<CutForm> sumForm(Operation *op, unsigned operand, const Cut &cut) {
+  if (auto move = dyn_cast<MoveOpInterface>(op))
+    return lookupSumForm(move, operand, cut);
   auto contract = dyn_cast<ContractOpInterface>(op);
   if (!contract)
     return std::nullopt;

@@ -34,8 +34,9 @@ struct CutForm {
 /// it is no number, it is the whole dim, which makes parts of one element each.
 std::optional<CutForm> cutForm(mlir::Operation *op, const Cut &cut, const DimExpr &parts);
 
-/// How a contraction makes sums that only together are its result: one dim that is summed over is cut, in one block. `operands` as above;
-/// an empty list where `operand` has no such dim at `dim`.
+/// How an op makes sums that only together are its result; nullopt where it does not if `operand` is cut so. A contraction does along a dim that is
+/// summed over; a lookup along the dim that it looks up in, in one block: what other parts have is 0 (`makeSummand` in
+/// Collective/Collective.h).
 std::optional<CutForm> sumForm(mlir::Operation *op, unsigned operand, const Cut &cut);
 
 /// The cuts of an op's result that make it of operand `operand` cut so, along any dim; those in fewer blocks first.

@@ -2,6 +2,7 @@
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Collective/CollectiveOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Part/Part.h"
 
 using namespace mlir;
@@ -65,6 +66,41 @@ void ReceiveOp::requireDims(Requirements &) {}
 //===------------------------------------------------------------------------------------------------------------------===//
 // For passes
 //===------------------------------------------------------------------------------------------------------------------===//
+
+static Value lookUp(Composer &c, Operation *op, Value table, Value indices) {
+  return makeNamed(c.b, c.loc, op->getName().getStringRef(), {table, indices}, ownAttributes(op));
+}
+
+/// The indices of a lookup, counted from the beginning.
+static Value indicesFromBegin(Composer &c, Operation *op, Value indices, int64_t dim) {
+  Value size = c.scalarLike(indices, double(*getDims(op->getOperand(0))[dim].constant()));
+  Value isBelow = c.op<LessOp>({indices, c.scalarLike(indices, 0)});
+  return c.op<WhereOp>({isBelow, c.add({indices, size}), indices});
+}
+
+Value makeLookup(OpBuilder &b, Operation *op, Value table) {
+  Composer c(b, op->getLoc());
+  int64_t dim = *cast<MoveOpInterface>(op).getLookedUpDim();
+  return lookUp(c, op, table, indicesFromBegin(c, op, op->getOperand(1), dim));
+}
+
+Value makeSummand(OpBuilder &b, Operation *op, const CutForm &form, ArrayRef<Value> operands, int64_t number) {
+  auto move = dyn_cast<MoveOpInterface>(op);
+  if (!move)
+    return makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, form.attributes);
+  // Of an index that is another part's the result is 0; whatever is found meanwhile lies in this part.
+  Composer c(b, op->getLoc());
+  int64_t dim = *move.getLookedUpDim(), size = *getDims(operands[0])[dim].constant();
+  Value indices = c.sub({indicesFromBegin(c, op, operands[1], dim), c.scalarLike(operands[1], double(size * number))});
+  Value isOwn = c.op<AndOp>({c.op<GreaterOrEqualOp>({indices, c.scalarLike(indices, 0)}),
+                             c.op<LessOp>({indices, c.scalarLike(indices, double(size))})});
+  Value found = lookUp(c, op, operands[0], indices);
+  if (!found || !isOwn)
+    return {};
+  Dims dims = getDims(isOwn);
+  dims.append(getRank(operands[0]) - dim - 1, DimExpr(1));
+  return c.op<WhereOp>({c.reshape(isOwn, dims), found, c.scalarLike(found, 0)});
+}
 
 static SmallVector<NamedAttribute> attributesOf(OpBuilder &b, RankRange ranks) {
   return {b.getNamedAttr("first", b.getI64IntegerAttr(ranks.first)),

@@ -21,6 +21,11 @@ mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value pa
 /// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
 mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, int64_t parts,
                      int64_t number);
+/// An op's summand (`sumForm`) of operands that are part `number` of theirs where they are cut; null where it can't be built.
+mlir::Value makeSummand(mlir::OpBuilder &b, mlir::Operation *op, const CutForm &form,
+                        llvm::ArrayRef<mlir::Value> operands, int64_t number);
+/// The lookup `op` in `table`, which is its own with further elements behind them along the dim: indices below 0 count from the end of its own.
+mlir::Value makeLookup(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value table);
 /// Whether such elements can be handed to other ranks, and whether ranks can add them up.
 bool canTravel(mlir::Type elementType);
 bool canBeAdded(mlir::Type elementType);

@@ -509,6 +509,8 @@ Value GatherOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+std::optional<int64_t> GatherOp::getLookedUpDim() { return normalizeAxis(getAxis(), getRank(getX())); }
+
 std::optional<CutForm> GatherOp::getCutForm(const Cut &cut, const DimExpr &) {
   int64_t axis = *normalizeAxis(getAxis(), getRank(getX())), rank = getRank(getIndices());
   CutForm form{{std::nullopt, std::nullopt}, ownAttributes(*this)};

@@ -47,7 +47,7 @@ def Graph_PadOp : Move<"pad", ["getCutForm"], [DeclareOpInterfaceMethods<Padding
   let onnx = [Onnx<"Pad", 1, 0, "buildPad">];
 }
 
-def Graph_GatherOp : Move<"gather", ["getCutForm"]> {
+def Graph_GatherOp : Move<"gather", ["getCutForm", "getLookedUpDim"]> {
   let summary = "result[a, i, b] = x[a, indices[i], b] along `axis`; negative indices count from the end.";
   let arguments = (ins Tensor:$x, Tensor:$indices, I64Attr:$axis);
   let onnx = [Onnx<"Gather", 1, 0, "buildGather">];

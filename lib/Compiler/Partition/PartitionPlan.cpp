@@ -173,7 +173,7 @@ private:
       StageCost &stage = split.byStage[size_t(s)];
       stage.first = s * tensor;
       stage.ranks = tensor;
-      stage.weights = constants[last] - (s ? constants[first - 1] : 0);
+      stage.weights = program.weightBytes(first, last);
       stage.arena = program.arenaBytes(first, last);
       stage.values = program.inputs;
       for (size_t i = first; i <= last; ++i)

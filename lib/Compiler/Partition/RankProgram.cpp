@@ -53,9 +53,11 @@ private:
         }
       }
       for (Value operand : inner->getOperands())
-        if (auto constant = operand.getDefiningOp<graph::ConstantOp>())
-          if (seen.insert(constant.getValue()).second)
-            step.newConstants += bytesOf(operand);
+        if (auto constant = operand.getDefiningOp<graph::ConstantOp>()) {
+          auto [found, isNew] = seen.try_emplace(constant.getValue(), seen.size());
+          step.newConstants += isNew ? bytesOf(operand) : 0;
+          step.reads.push_back({found->second, bytesOf(operand)});
+        }
     });
     stepOf[op] = made.steps.size();
     made.steps.push_back(std::move(step));
@@ -123,7 +125,7 @@ private:
   func::FuncOp program;
   const plan::Sample &sample;
   RankProgram made;
-  llvm::DenseSet<Attribute> seen;
+  llvm::DenseMap<Attribute, size_t> seen;
   llvm::MapVector<Operation *, size_t> stepOf;
   std::vector<std::pair<unsigned, size_t>> begins;
 };
@@ -156,6 +158,15 @@ std::vector<double> RankProgram::crossing() const {
     bytes[i] += bytes[i - 1];
   bytes.pop_back();
   return bytes;
+}
+
+double RankProgram::weightBytes(size_t first, size_t last) const {
+  llvm::DenseSet<size_t> seen;
+  double total = 0;
+  for (size_t i = first; i <= last; ++i)
+    for (auto [which, bytes] : steps[i].reads)
+      total += seen.insert(which).second ? bytes : 0;
+  return total;
 }
 
 double RankProgram::arenaBytes(size_t first, size_t last) const {

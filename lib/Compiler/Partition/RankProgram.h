@@ -19,6 +19,8 @@ struct RankStep {
   std::string multiplies;
   /// Bytes of constants that no step before reads.
   double newConstants = 0;
+  /// All constants that it reads: which of the program's, and bytes.
+  std::vector<std::pair<size_t, double>> reads;
   /// Where it is for ranks to meet: its bytes, and how many the first rank, and all together, move.
   std::optional<graph::Transfer::Kind> transfer;
   double sent = 0, moved = 0, movedOfAll = 0;
@@ -45,6 +47,8 @@ struct RankProgram {
   /// What is needed to take stages out of it: see divideStages.
   std::vector<double> constantsUpTo() const;
   std::vector<double> crossing() const;
+  /// The constants of such a stage: another one may have some of them as well.
+  double weightBytes(size_t first, size_t last) const;
   /// The arena of a stage that has the steps from `first` to `last`.
   double arenaBytes(size_t first, size_t last) const;
 };

@@ -11,22 +11,18 @@
 // as a whole, or both: the whole of parts is gathered once, before its first reader, and a part of a whole is a slice, of constants
 // one that is folded. Programs of all ranks are the same but for what their constants hold, where no value that only a run knows
 // is sliced.
-//
-// Padding: a constant whose dim is no multiple of the ranks (a vocabulary of 50257) gets zeros behind it, and what is made of these is cut off again.
-#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Partition/Passes.h"
 #include "lib/Transforms/Partition/Sharding.h"
 #include "lib/Transforms/Partition/Stages.h"
+#include "lib/Transforms/Partition/Tables.h"
 
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using hewn::graph::Cut;
 using hewn::graph::CutForm;
-using hewn::graph::DimExpr;
-using hewn::graph::Dims;
 
 namespace hewn {
 #define GEN_PASS_DEF_PARTITIONPASS
@@ -36,56 +32,12 @@ namespace {
 
 using namespace partition;
 
-/// From this size on a constant is worth zeros behind it.
-constexpr int64_t kPaddedBytes = 1 << 20;
-
-/// Where a contraction's constant has a large dim that ranks do not divide and that the result runs along: pads it, and cuts the
-/// result off behind.
-void padContraction(graph::ContractOpInterface op, int64_t ranks) {
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  if (op->getNumOperands() != 2)
-    return;
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto constant = operand.get().getDefiningOp<graph::ConstantOp>();
-    auto type = cast<RankedTensorType>(operand.get().getType());
-    if (!constant || !type.hasStaticShape() ||
-        type.getNumElements() * graph::elementBytes(operand.get()) < kPaddedBytes)
-      continue;
-    for (auto [result, expr] : llvm::enumerate(maps[2].getResults())) {
-      auto place = dyn_cast<AffineDimExpr>(expr);
-      if (!place)
-        continue;
-      auto found = llvm::find(maps[operand.getOperandNumber() % 2].getResults(), AffineExpr(place));
-      bool alone = !llvm::any_of(maps[1 - operand.getOperandNumber() % 2].getResults(),
-                                 [&](AffineExpr e) { return e.isFunctionOfDim(place.getPosition()); });
-      if (found == maps[operand.getOperandNumber() % 2].getResults().end() || !alone)
-        continue;
-      int64_t dim = found - maps[operand.getOperandNumber() % 2].getResults().begin();
-      int64_t size = type.getDimSize(dim), missing = (ranks - size % ranks) % ranks;
-      if (missing == 0 || size < 64 * ranks)
-        continue;
-      OpBuilder b(op);
-      graph::Composer c(b, op->getLoc());
-      Dims none(type.getRank(), DimExpr(0)), behind = none;
-      behind[dim] = DimExpr(missing);
-      SmallVector<Value> operands(op->getOperands());
-      operands[operand.getOperandNumber()] = c.pad(operand.get(), none, behind);
-      Value padded =
-          graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, graph::ownAttributes(op));
-      if (!padded)
-        return;
-      op->getResult(0).replaceAllUsesWith(c.slice(padded, int64_t(result), DimExpr(0), DimExpr(size)));
-      op->erase();
-      return;
-    }
-  }
-}
-
 /// Writes a rank's share of what was chosen.
 class Writer {
 public:
   Writer(Block &block, const Shardings &shardings, graph::RankRange group, int64_t rank)
-      : block(block), shardings(shardings), group(group), ranks(group.count), rank(rank - group.first) {}
+      : block(block), shardings(shardings), group(group), ranks(group.count), rank(rank - group.first),
+        constant(findConstantOps(block)) {}
 
   LogicalResult run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -121,15 +73,19 @@ private:
     SmallVector<Value> operands;
     for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands))
       operands.push_back(cut ? partOf(operand, *cut, b) : wholeOf(operand, b));
-    Value made = graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, form.attributes);
-    if (!made)
-      return failure();
     Value result = op->getResult(0);
     if (auto *shared = std::get_if<Shared>(&sharding)) {
+      Value made = graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, form.attributes);
+      if (!made)
+        return failure();
       parts[result] = {shared->result, made};
-      replaced.push_back(op);
+      if (!constant.contains(op))
+        replaced.push_back(op);
       return success();
     }
+    Value made = graph::makeSummand(b, op, form, operands, rank);
+    if (!made)
+      return failure();
     Value sum = graph::makeAllReduce(b, op->getLoc(), made, group);
     if (!sum)
       return op->emitOpError("has sums that ranks can't add up: ") << graph::getElementType(result);
@@ -140,7 +96,8 @@ private:
 
   Value wholeOf(Value value, OpBuilder &b) {
     auto part = parts.find(value);
-    if (part == parts.end())
+    if (part == parts.end() ||
+        constant.contains(value.getDefiningOp())) // constants stay as a whole until nobody reads it
       return value;
     Value &whole = wholes[value];
     if (!whole)
@@ -160,6 +117,7 @@ private:
   graph::RankRange group;
   /// How many, and which of them.
   int64_t ranks, rank;
+  DenseSet<Operation *> constant;
   /// By the values of the program without ranks.
   DenseMap<Value, Part> parts;
   DenseMap<Value, Value> wholes;
@@ -168,6 +126,9 @@ private:
 
 struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
   using PartitionPassBase::PartitionPassBase;
+  PartitionPass(const PartitionPassOptions &options, WeightTable *weights)
+      : PartitionPassBase(options), weights(weights) {}
+  WeightTable *weights = nullptr;
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
@@ -178,8 +139,9 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
       return signalPassFailure();
     if (tensor < 2)
       return;
-    for (auto op : llvm::to_vector(block.getOps<graph::ContractOpInterface>()))
-      padContraction(op, tensor);
+    if (weights)
+      tieTables(block, *weights);
+    padTables(block, tensor);
     Shardings shardings = chooseShardings(block, tensor);
     if (failed(Writer(block, shardings, {rank / tensor * tensor, tensor}, rank).run()))
       signalPassFailure();
@@ -187,4 +149,9 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights) {
+  return std::make_unique<PartitionPass>(options, weights);
+}
+
 } // namespace hewn

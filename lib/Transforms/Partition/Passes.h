@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
 
+#include "lib/Support/WeightTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -12,6 +13,9 @@ namespace hewn {
 #include "lib/Transforms/Partition/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "lib/Transforms/Partition/Passes.h.inc"
+
+/// `weights` knows which constants are others' transpositions; null: none is.
+std::unique_ptr<mlir::Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights);
 } // namespace hewn
 
 #endif

@@ -6,7 +6,9 @@
 
 #include "llvm/ADT/SetVector.h"
 #include <deque>
+#include <map>
 #include <queue>
+#include <set>
 
 using namespace mlir;
 using hewn::graph::Cut;
@@ -25,13 +27,19 @@ constexpr int64_t kAssumedExtent = 32;
 constexpr double kMessageBytes = 16384;
 /// A choice goes on over so many ops at most: what is between two contractions is a few dozen.
 constexpr size_t kMostShared = 256;
+/// Where more ops read a constant, none looks at what the others will choose.
+constexpr size_t kMostSharing = 4;
 /// Blocks in which constants are cut at first: one, or a few things that one product makes side by side.
 constexpr int64_t kMostBlocks = 8;
+
+/// A constant, or what is made of one, and a part of it.
+using Share = std::tuple<void *, int64_t, int64_t>;
 
 /// A choice that is tried: what it shares beyond what is chosen already, and what that costs.
 struct Trial {
   Shardings shared;
-  /// Bytes of constants that a rank needs no more, and bytes that go between ranks.
+  /// Bytes of constants that a rank needs no more, and bytes that go between ranks; both times the ranks, which makes whole numbers of them, and
+  /// their sums the same in any order.
   double saved = 0, moved = 0;
   /// Whether it moves fewer bytes for each one saved.
   bool isBetterThan(double otherSaved, double otherMoved) const { return moved * otherSaved < otherMoved * saved; }
@@ -56,18 +64,18 @@ public:
   Chooser(Block &block, int64_t ranks) : block(block), ranks(ranks) {}
 
   Shardings run() {
-    for (Operation &op : block)
-      if (isMadeOfConstants(&op))
-        constant.insert(&op);
+    constant = findConstantOps(block);
     double all = 0;
     for (auto op : block.getOps<graph::ConstantOp>())
       all += bytesOf(op.getResult());
+    smallBytes = std::max(kSmallBytes, kSmallShare * all);
+    lookAround();
     std::priority_queue<Waiting> waiting;
     auto wait = [&](size_t order, Operation *op, const Trial &trial) {
       waiting.push({order, op, trial.saved, trial.moved, choices});
     };
     for (auto [order, op] : llvm::enumerate(block))
-      if (!constant.contains(&op) && constantBytes(&op) >= std::max(kSmallBytes, kSmallShare * all))
+      if (!constant.contains(&op) && constantBytes(&op) >= smallBytes)
         if (std::optional<Trial> best = bestFor(&op))
           wait(order, &op, *best);
         else if (isa<graph::ContractOpInterface>(op))
@@ -86,17 +94,64 @@ public:
       ++choices;
       for (auto &[shared, sharding] : best->shared)
         chosen.try_emplace(shared, sharding);
+      for (auto &[share, root] : sharesOf(*best))
+        chosenShares.insert(share);
     }
     return std::move(chosen);
   }
 
 private:
-  bool isMadeOfConstants(Operation *op) {
-    if (isa<graph::ConstantOp>(op))
-      return true;
-    return op->getNumOperands() && !op->getNumRegions() && isMemoryEffectFree(op) &&
-           llvm::all_of(op->getOperands(), [&](Value v) { return isConstant(v); });
+  /// Who reads which constants, and behind which values further constants are read.
+  void lookAround() {
+    for (Operation &op : llvm::reverse(block)) {
+      if (constant.contains(&op))
+        continue;
+      bool leads = constantBytes(&op) >= smallBytes || (isa<graph::ContractOpInterface>(op) && constantBytes(&op) > 0);
+      for (Operation *user : op.getUsers()) {
+        Operation *reader = block.findAncestorOpInBlock(*user);
+        leads |= leadsOn.contains(reader);
+      }
+      if (leads)
+        leadsOn.insert(&op);
+    }
+    for (Operation &op : block)
+      if (!constant.contains(&op))
+        for (Value operand : op.getOperands())
+          if (isConstant(operand) && bytesOf(operand) >= smallBytes)
+            sharing[rootOf(operand)].insert(&op);
   }
+
+  /// The constant that moves make the value of, or the value.
+  Value rootOf(Value value) {
+    while (isa_and_nonnull<graph::MoveOpInterface>(value.getDefiningOp()) && isConstant(value))
+      value = value.getDefiningOp()->getOperand(0);
+    return value;
+  }
+
+  /// What a rank has of a constant that is cut so: the part of what moves make the value of, as far as they let parts through.
+  Share shareOf(Value value, Cut cut) {
+    while (isa_and_nonnull<graph::MoveOpInterface>(value.getDefiningOp()) && isConstant(value)) {
+      std::optional<CutForm> form = graph::cutForm(value.getDefiningOp(), cut, graph::DimExpr(ranks));
+      if (!form || !form->operands[0])
+        break;
+      cut = *form->operands[0];
+      value = value.getDefiningOp()->getOperand(0);
+    }
+    return {value.getAsOpaquePointer(), cut.dim, cut.blocks};
+  }
+
+  /// The parts of constants that a trial has, each with the constant that is read.
+  std::map<Share, Value> sharesOf(const Trial &trial) {
+    std::map<Share, Value> shares;
+    for (auto &[op, sharding] : trial.shared) {
+      CutForm form = formOf(op, sharding, ranks);
+      for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands))
+        if (cut && isConstant(operand) && !constant.contains(op))
+          shares.try_emplace(shareOf(operand, *cut), operand);
+    }
+    return shares;
+  }
+
   bool isConstant(Value value) { return value.getDefiningOp() && constant.contains(value.getDefiningOp()); }
 
   double constantBytes(Operation *op) {
@@ -110,15 +165,24 @@ private:
   /// Of all ways to begin with the op the best one.
   std::optional<Trial> bestFor(Operation *op) {
     std::optional<Trial> best;
+    forEachTrial(op, Trial(), [&](Trial &&trial) {
+      lookAhead(trial);
+      if (trial.saved > 0 && (!best || trial.isBetterThan(best->saved, best->moved)))
+        best = std::move(trial);
+    });
+    return best;
+  }
+
+  /// All ways to go on from `before` with the op, with what they cost.
+  void forEachTrial(Operation *op, const Trial &before, llvm::function_ref<void(Trial &&)> use) {
     auto considerThis = [&](const Sharding &sharding, bool goesOn) {
-      Trial trial;
+      Trial trial{before.shared};
       if (!decide(op, sharding, trial))
         return;
       if (goesOn)
         spread(op, trial);
       price(trial);
-      if (trial.saved > 0 && (!best || trial.isBetterThan(best->saved, best->moved)))
-        best = std::move(trial);
+      use(std::move(trial));
     };
     // What follows goes on with parts, or has the whole.
     auto consider = [&](const Sharding &sharding) {
@@ -134,7 +198,38 @@ private:
       if (isConstant(operand.get()))
         for (int64_t dim = 0; dim < graph::getRank(operand.get()); ++dim)
           consider(Summed{operand.getOperandNumber(), {dim, 1}});
-    return best;
+  }
+
+  /// Whether a rank has a part of a constant that the op reads.
+  bool cutsConstant(Operation *op, const Trial &trial) {
+    CutForm form = formOf(op, trial.shared.find(op)->second, ranks);
+    return llvm::any_of(llvm::zip(op->getOperands(), form.operands),
+                        [&](auto one) { return isConstant(std::get<0>(one)) && std::get<1>(one); });
+  }
+
+  /// Adds what others of those who read a trial's constants will move and save when they choose next: the same parts, or parts of
+  /// their own. Where one can do neither, a rank has the whole beside its part.
+  void lookAhead(Trial &trial) {
+    llvm::SetVector<Operation *> others;
+    for (auto &[share, operand] : sharesOf(trial))
+      if (auto found = sharing.find(rootOf(operand)); found != sharing.end() && found->second.size() <= kMostSharing)
+        for (Operation *other : found->second)
+          if (!find(other, trial))
+            others.insert(other);
+    Trial ahead = trial;
+    for (Operation *other : others) {
+      std::optional<Trial> best;
+      forEachTrial(other, ahead, [&](Trial &&next) {
+        if (next.saved > 0 && cutsConstant(other, next) && (!best || next.isBetterThan(best->saved, best->moved)))
+          best = std::move(next);
+      });
+      if (best)
+        ahead = std::move(*best);
+      else
+        ahead.saved -= constantBytes(other);
+    }
+    trial.saved = ahead.saved;
+    trial.moved = ahead.moved;
   }
 
   const Sharding *find(Operation *op, const Trial &trial) {
@@ -231,19 +326,23 @@ private:
   }
 
   void price(Trial &trial) {
-    double others = double(ranks - 1) / double(ranks);
-    DenseSet<Value> gathered, cutConstants;
+    trial.saved = trial.moved = 0;
+    DenseSet<Value> gathered, roots;
+    for (auto &[share, operand] : sharesOf(trial)) {
+      trial.saved += roots.insert(rootOf(operand)).second ? bytesOf(operand) * double(ranks) : 0;
+      trial.saved -= chosenShares.contains(share) ? 0 : bytesOf(operand);
+    }
     for (auto &[op, sharding] : trial.shared) {
+      if (constant.contains(op))
+        continue;
       CutForm form = formOf(op, sharding, ranks);
       for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands)) {
         std::optional<Cut> has = cutOf(operand, trial);
-        if (cut && isConstant(operand) && !constant.contains(op) && cutConstants.insert(operand).second)
-          trial.saved += bytesOf(operand) * others;
-        if (has && has != cut && gathered.insert(operand).second)
+        if (has && has != cut && !isConstant(operand) && gathered.insert(operand).second)
           trial.moved += gatherCost(operand);
       }
       if (std::holds_alternative<Summed>(sharding)) {
-        trial.moved += 2 * bytesOf(op->getResult(0)) * others + kMessageBytes;
+        trial.moved += 2 * bytesOf(op->getResult(0)) * double(ranks - 1) + kMessageBytes * double(ranks);
         continue;
       }
       std::optional<Cut> own = cutOf(op->getResult(0), trial);
@@ -256,19 +355,44 @@ private:
     }
   }
 
-  /// Half the bytes of a sum go to gather as much, but what is gathered is whole again: who divides the next constants pays once more.
-  double gatherCost(Value value) { return 2 * bytesOf(value) * double(ranks - 1) / double(ranks) + kMessageBytes; }
+  /// Half the bytes of a sum go to gather as much, but what is gathered is whole again: who divides the next constants, if there are any, pays
+  /// once more.
+  double gatherCost(Value value) {
+    bool leads = llvm::any_of(value.getUsers(),
+                              [&](Operation *user) { return leadsOn.contains(block.findAncestorOpInBlock(*user)); });
+    return (leads ? 2 : 1) * bytesOf(value) * double(ranks - 1) + kMessageBytes * double(ranks);
+  }
 
   Block &block;
   int64_t ranks;
   DenseSet<Operation *> constant;
+  /// Constants from so many bytes on are looked at.
+  double smallBytes = 0;
+  /// Ops that read such constants, or multiply by any, or behind which one does.
+  DenseSet<Operation *> leadsOn;
+  /// Who reads a constant, by itself or what moves make of it.
+  DenseMap<Value, llvm::SetVector<Operation *>> sharing;
   Shardings chosen;
+  /// The parts of constants that these have.
+  std::set<Share> chosenShares;
   /// How many choices have been made.
   size_t choices = 0;
   std::deque<Operation *> pending;
 };
 
 } // namespace
+
+DenseSet<Operation *> findConstantOps(Block &block) {
+  DenseSet<Operation *> found;
+  for (Operation &op : block) {
+    bool isMade = op.getNumOperands() && !op.getNumRegions() && isMemoryEffectFree(&op) &&
+                  !op.hasTrait<OpTrait::IsTerminator>() &&
+                  llvm::all_of(op.getOperands(), [&](Value v) { return found.contains(v.getDefiningOp()); });
+    if (isMade || isa<graph::ConstantOp>(op))
+      found.insert(&op);
+  }
+  return found;
+}
 
 double bytesOf(Value value) {
   double bytes = double(graph::elementBytes(value));

@@ -28,13 +28,17 @@ using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
 /// The value's bytes, where dims that only a run knows are taken for middling ones.
 double bytesOf(mlir::Value value);
 
+/// The ops of the block that compute and of constants alone, and constants.
+llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block);
+
 /// How the op makes a rank's share.
 graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);
 
 /// Megatron's scheme (Shoeybi et al., 2019, "Megatron-LM") without its layers' names: an op with constants is cut along a dim of theirs;
 /// what follows goes on with parts (GSPMD) up to a contraction that sums over the cut dim, whose constants are cut along it as
 /// well, and one sum over the ranks makes the whole again. Of all the ways to begin, that is taken which moves the fewest bytes between ranks
-/// for the constants that it divides.
+/// for the constants that it divides. A constant that several read is divided once where they take the same part of it: what the others
+/// would move for that is looked at with each one's choice.
 Shardings chooseShardings(mlir::Block &block, int64_t ranks);
 
 } // namespace hewn::partition

@@ -274,6 +274,7 @@ private:
   void replace(Value value, Attribute content) {
     OpBuilder b(value.getDefiningOp());
     auto constant = graph::ConstantOp::create(b, value.getLoc(), cast<RankedTensorType>(value.getType()), content);
+    made[value] = constant;
     noteTransposition(value, constant);
     value.replaceUsesWithIf(constant.getResult(), [&](OpOperand &use) { return !foldable.contains(use.getOwner()); });
   }
@@ -287,13 +288,15 @@ private:
   }
 
   /// Who packs the matrix that was made may find that what it was made of need not be there as well.
-  void noteTransposition(Value value, graph::ConstantOp made) {
+  void noteTransposition(Value value, graph::ConstantOp folded) {
     auto move = dyn_cast<graph::MoveOpInterface>(value.getDefiningOp());
     if (!move || move.getViewKind() != graph::ViewKind::Transpose || move.getViewOrder() != ArrayRef<int64_t>{1, 0})
       return;
     auto source = move->getOperand(0).getDefiningOp<graph::ConstantOp>();
+    if (!source)
+      source = made.lookup(move->getOperand(0));
     auto from = source ? dyn_cast<graph::WeightAttr>(source.getValue()) : graph::WeightAttr();
-    if (auto to = dyn_cast<graph::WeightAttr>(made.getValue()); from && to)
+    if (auto to = dyn_cast<graph::WeightAttr>(folded.getValue()); from && to)
       weights.transposed(from) = to.getKey().str();
   }
 
@@ -315,6 +318,8 @@ private:
   llvm::SetVector<Operation *> foldable;
   /// Of these, what reads constants that are names alone.
   llvm::DenseSet<Operation *> named;
+  /// What has become a constant that others than foldable ops read.
+  llvm::DenseMap<Value, graph::ConstantOp> made;
   /// What makes floats of integers that a contraction may take instead.
   llvm::DenseSet<Operation *> kept;
 };

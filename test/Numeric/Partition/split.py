@@ -75,7 +75,7 @@ def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
     b = Build()
     width, size = heads * 16, 16
     key_heads = key_heads or heads
-    ids = b.input("ids", ["batch", "seq"], b.random.integers(0, words, (2, 7)))
+    ids = b.input("ids", ["batch", "seq"], b.random.integers(-words, words, (2, 7)))
     if masked:
         keep = np.ones((2, 7), np.float32)
         keep[1, 4:] = 0
@@ -169,6 +169,7 @@ MODELS = {
     "mlp-fixed": lambda: mlp(5),
     "attention": attention,
     "attention-fused": lambda: attention(fused=True, masked=False, words=101),
+    "attention-words": lambda: attention(words=4101),  # ranks do not divide it, and it is large enough to be filled up
     "attention-6": lambda: attention(heads=6),
     "attention-groups": lambda: attention(heads=8, key_heads=2),
     "convolutions": convolutions,

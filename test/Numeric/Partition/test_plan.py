@@ -60,6 +60,7 @@ BOTH = "tensor=2,pipeline=2"
     [
         ("mlp-fixed", "tensor=2,pipeline=1"),
         ("mlp-fixed", "tensor=1,pipeline=2"),
+        ("attention-words", "tensor=2,pipeline=1"),
         *[
             (name, how)
             for name in ("attention", "convolutions")
