@@ -9,7 +9,19 @@
 
 namespace hewn::quantize {
 
-/// Runs the kept samples through both models, and notes how the outputs and the operands of contractions differ.
+bool Quantizer::compareOn(llvm::ArrayRef<std::vector<Array>> all, LoadedLibrary &integers,
+                          llvm::function_ref<void(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got)> visit) {
+  for (const std::vector<Array> &inputs : all) {
+    std::vector<Array> right, got;
+    tell("comparing integers with floats");
+    if (!run(floats->library(), inputs, right) || !run(integers, inputs, got))
+      return false;
+    visit(right, got);
+  }
+  return true;
+}
+
+/// Runs the samples to judge by through both models, and notes how the outputs and the operands of contractions differ.
 bool Quantizer::compare() {
   CompileOptions options = scratch();
   std::vector<ExposedOperand> again = exposed;
@@ -25,17 +37,22 @@ bool Quantizer::compare() {
   for (size_t i = 0; i < numOutputs; ++i)
     report.outputs.push_back({printable(model.outputs[i].name), {}});
   std::vector<Agreement> operands(exposed.size());
-  for (const std::vector<Array> &inputs : samples.kept()) {
-    std::vector<Array> right, got;
-    tell("comparing integers with floats");
-    if (!run(floats->library(), inputs, right) || !run(integers->library(), inputs, got))
-      return false;
+  bool ran = compareOn(samples.compared(), integers->library(), [&](auto right, auto got) {
     for (size_t i = 0; i < numOutputs; ++i)
       report.outputs[i].second.add(right[i], got[i]);
     for (auto [i, operand] : llvm::enumerate(exposed))
       operands[i].add(right[operand.result], got[again[i].result]);
-  }
-  report.compared = int64_t(samples.kept().size());
+  });
+  // The largest error is of every sample that there is.
+  report.fitted.assign(numOutputs, {});
+  if (ran && given.largestError > 0 && !report.heldOut.empty())
+    ran = compareOn(samples.fitted(), integers->library(), [&](auto right, auto got) {
+      for (size_t i = 0; i < numOutputs; ++i)
+        report.fitted[i].add(right[i], got[i]);
+    });
+  if (!ran)
+    return false;
+  report.compared = int64_t(samples.compared().size());
   for (auto [operand, agreement] : llvm::zip(exposed, operands))
     for (const ExposedOperand::Contraction &reader : operand.readers)
       report.operands[reader.name] = agreement;
@@ -44,7 +61,7 @@ bool Quantizer::compare() {
 
 /// Both models as they are delivered, without results for operands, on the first sample.
 bool Quantizer::measureTimes() {
-  if (samples.kept().empty())
+  if (samples.fitted().empty())
     return true;
   std::vector<QuantizedSite> told;
   QuantizeStep step{wanted, &told};
@@ -54,7 +71,7 @@ bool Quantizer::measureTimes() {
   std::unique_ptr<ScratchModel> after = before ? ScratchModel::compile(options, diagnostics) : nullptr;
   if (!after)
     return false;
-  report.times = measure(before->library(), after->library(), samples.kept().front());
+  report.times = measure(before->library(), after->library(), samples.fitted().front());
   return true;
 }
 

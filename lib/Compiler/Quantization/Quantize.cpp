@@ -84,7 +84,7 @@ void Quantizer::tell(llvm::StringRef what) {
 }
 
 bool Quantizer::again(llvm::function_ref<void(std::vector<Array> &outputs)> visit) {
-  for (const std::vector<Array> &inputs : samples.kept()) {
+  for (const std::vector<Array> &inputs : samples.fitted()) {
     std::vector<Array> outputs;
     tell("ranges and weights by channel");
     if (!run(floats->library(), inputs, outputs))
@@ -111,6 +111,7 @@ bool Quantizer::calibrate() {
   if (!ran)
     return false;
   report.samples = samples.count();
+  report.heldOut = samples.heldOut().vec();
   for (auto [operand, observation] : llvm::zip(exposed, seen))
     if (!operand.isRows && !operand.isChannels)
       for (const ExposedOperand::Contraction &reader : operand.readers)
@@ -295,7 +296,8 @@ bool Quantizer::decideByMoments(std::vector<size_t> operands) {
       for (size_t i : now) {
         const Array &array = outputs[exposed[i].result];
         unsigned channels = *exposed[i].channelDim;
-        int64_t rows = array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.kept().size());
+        int64_t rows =
+            array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.fitted().size());
         seen[i].addMoments(array, channels, std::max<int64_t>(1, rows / kMomentRows));
       }
     });
@@ -328,7 +330,7 @@ bool Quantizer::correctBias() {
   if (!model)
     return false;
   std::vector<MeanShift> means(shifts.size());
-  for (const std::vector<Array> &inputs : samples.kept()) {
+  for (const std::vector<Array> &inputs : samples.fitted()) {
     std::vector<Array> outputs;
     tell("bias correction");
     if (!run(model->library(), inputs, outputs))

@@ -36,11 +36,14 @@ private:
   bool correctBias();
   // Compare.cpp
   bool compare();
+  bool compareOn(llvm::ArrayRef<std::vector<Array>> all, LoadedLibrary &integers,
+                 llvm::function_ref<void(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got)> visit);
   bool measureTimes();
   // ReturnToFloats.cpp
   bool returnToFloats();
   bool measureLosses();
   bool meetsBounds() const;
+  double judgedDecibels() const;
   std::vector<std::string> candidates() const;
   size_t expectedCount(llvm::ArrayRef<std::string> order) const;
   double worstLoss(const std::string &name) const;
@@ -52,7 +55,7 @@ private:
 
   /// What runs are for, and how many of them there were, for who watches.
   void tell(llvm::StringRef what);
-  /// Runs the kept samples through the model of floats. False after an error.
+  /// Runs the samples to fit to through the model of floats. False after an error.
   bool again(llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   bool run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs);
   /// The options of a step.

@@ -66,13 +66,20 @@ bool Agreement::add(const Array &wanted, const Array &got) {
 
 double Agreement::decibels() const { return isBroken ? -200 : quantize::decibels(signal, noise); }
 
+/// The part of Student's distribution below which five of six (84.13 %, as below one sigma of the normal one) lie, by degrees of freedom.
+static double studentsSigma(int64_t freedom) {
+  constexpr double few[] = {1.837, 1.321, 1.197, 1.142, 1.111, 1.091, 1.077, 1.067, 1.059, 1.053};
+  constexpr auto known = int64_t(std::size(few));
+  return freedom <= known ? few[std::max<int64_t>(freedom, 1) - 1] : 1 + 0.5 / double(freedom);
+}
+
 double Agreement::likelyDecibels() const {
   if (isBroken || runs < 2 || signal <= 0)
     return decibels();
   double ratio = noise / signal;
   double squares = noiseSquares - 2 * ratio * noiseBySignal + ratio * ratio * signalSquares; // Σ (n - ratio s)²
   double error = std::sqrt(std::max(squares, 0.0) * double(runs) / double(runs - 1));
-  return quantize::decibels(signal, noise + error);
+  return quantize::decibels(signal, noise + studentsSigma(runs - 1) * error);
 }
 
 double Agreement::largestError() const { return isBroken ? std::numeric_limits<double>::max() : largest; }
@@ -94,12 +101,12 @@ double Report::leastDecibels() const {
   return least;
 }
 
-double Report::leastLikelyDecibels(double lessOfProbabilities) const {
+double Report::leastLikelyDecibels(double less, double lessOfProbabilities) const {
   double least = 200;
   for (const auto &[name, agreement] : outputs) {
     if (!agreement.isThere())
       continue;
-    least = std::min(least, agreement.likelyDecibels());
+    least = std::min(least, agreement.likelyDecibels() - less);
     if (agreement.isOfProbabilities())
       least = std::min(least, agreement.decibels() - lessOfProbabilities);
   }
@@ -111,11 +118,14 @@ double Report::largestError() const {
   for (const auto &[name, agreement] : outputs)
     if (agreement.isThere())
       largest = std::max(largest, agreement.largestError());
+  for (const Agreement &agreement : fitted)
+    if (agreement.isThere())
+      largest = std::max(largest, agreement.largestError());
   return largest;
 }
 
 std::string Report::json(const Quantization &quantization) const {
-  json::Object whole{{"samples", samples}, {"samples_compared", compared}};
+  json::Object whole{{"samples", samples}, {"samples_compared", compared}, {"held_out", json::Array(heldOut)}};
   json::Object all;
   for (const auto &[name, agreement] : outputs)
     if (agreement.isThere())

@@ -17,8 +17,9 @@ public:
   /// Two tensors of one shape; false where they are not.
   bool add(const Array &wanted, const Array &got);
   double decibels() const;
-  /// What others of the same kind have at least, as far as these runs tell: noise is counted as one of its standard errors more, which holds for five
-  /// of six choices of runs (of a quotient of two sums: Cochran, "Sampling Techniques", 1977, 6.4). Of one run: what it has.
+  /// What others of the same kind have at least, as far as these runs tell: noise is counted as one of its standard errors more, or of few runs as
+  /// many as hold for five of six choices of runs too (of a quotient of two sums: Cochran, "Sampling Techniques", 1977, 6.4; Student, 1908). Of one
+  /// run: what it has.
   double likelyDecibels() const;
   double largestError() const;
   /// Its figures; what only tensors of scores have (argmax along the last dim) is left out of others.
@@ -44,8 +45,12 @@ struct OperandRange {
 
 struct Report {
   int64_t samples = 0, compared = 0;
+  /// The numbers of the samples that nothing was fitted to, from 1 on; none: the samples were too few.
+  std::vector<int64_t> heldOut;
   std::vector<QuantizedSite> sites;
   std::vector<std::pair<std::string, Agreement>> outputs;
+  /// The same over the samples that were fitted to, where outputs are of others and a bound of the largest error asks for it.
+  std::vector<Agreement> fitted;
   /// By the name of a contraction: its left operand as runs of the float model had it, and in the quantized model beside that one.
   std::map<std::string, OperandRange> ranges;
   std::map<std::string, Agreement> operands;
@@ -55,8 +60,8 @@ struct Report {
   Times times;
 
   double leastDecibels() const;
-  /// The same by Agreement::likelyDecibels; of outputs that are probabilities at most what runs had less `lessOfProbabilities`.
-  double leastLikelyDecibels(double lessOfProbabilities) const;
+  /// The same by Agreement::likelyDecibels, and `less` than that; of outputs that are probabilities at most what runs had less `lessOfProbabilities`.
+  double leastLikelyDecibels(double less, double lessOfProbabilities) const;
   double largestError() const;
   std::string json(const Quantization &quantization) const;
 };

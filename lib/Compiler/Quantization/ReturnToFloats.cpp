@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes back to floats for a bound.
+// What goes back to floats for a bound. Which goes first is told by the samples that all else was fitted to, how many by those held out, where
+// there are such: an order that two samples tell fits these two as much as a range does.
 //
 // Where all that can be are integers and the bound is not met, each contraction is asked what its own rounding does to the outputs: one program
 // computes all of them both ways, and an input says which is taken. Noise of several adds up, as long as it is small; so the fewest from the front
@@ -16,22 +17,31 @@
 namespace hewn::quantize {
 
 /// Of integers of 8 bits where the user says no bound, in decibels. It is to hold for other data too, as far as samples tell
-/// (Agreement::likelyDecibels); what a user says is said of the samples.
+/// (Agreement::likelyDecibels).
 static constexpr double kLeastDecibels = 25;
+/// So many more are asked where samples are too few to hold some out: those that ranges, factors and shifts were fitted to lose less than others.
+static constexpr double kMoreOfFitted = 3;
 /// So many more are asked of probabilities: rows that are sure of their class have all the signal there, and next to no noise, so that the ratio
 /// says more than rows between two classes have.
 static constexpr double kMoreOfProbabilities = 5;
 /// Runs that tell contractions apart, about.
-static constexpr int64_t kTrialRuns = 256, kFewestSamples = 2, kMostSamples = 8;
+static constexpr int64_t kTrialRuns = 512, kFewestSamples = 4, kMostSamples = 8;
 
 double Quantizer::leastDecibels() const {
   bool areBytes = wanted.scheme.weights.bits == 8 && wanted.scheme.activations.integers;
   return given.leastDecibels > 0 ? given.leastDecibels : areBytes && given.largestError <= 0 ? kLeastDecibels : 0;
 }
 
+/// What other data are expected to have. Of a bound that a user says of few samples: what these have.
+double Quantizer::judgedDecibels() const {
+  bool isSaid = given.leastDecibels > 0, areHeldOut = !report.heldOut.empty();
+  if (isSaid && !areHeldOut)
+    return report.leastDecibels();
+  return report.leastLikelyDecibels(areHeldOut ? 0 : kMoreOfFitted, isSaid ? 0 : kMoreOfProbabilities);
+}
+
 bool Quantizer::meetsBounds() const {
-  double decibels = given.leastDecibels > 0 ? report.leastDecibels() : report.leastLikelyDecibels(kMoreOfProbabilities);
-  return (leastDecibels() <= 0 || decibels >= leastDecibels()) &&
+  return (leastDecibels() <= 0 || judgedDecibels() >= leastDecibels()) &&
          (given.largestError <= 0 || report.largestError() <= given.largestError);
 }
 
@@ -69,10 +79,10 @@ bool Quantizer::measureLosses() {
   if (!model)
     return false;
   int64_t each = kTrialRuns / std::max<int64_t>(int64_t(trial.sites.size()), 1);
-  size_t count = std::min(samples.kept().size(), size_t(std::clamp(each, kFewestSamples, kMostSamples)));
+  size_t count = std::min(samples.fitted().size(), size_t(std::clamp(each, kFewestSamples, kMostSamples)));
   std::vector<double> signal;
   std::map<std::string, std::vector<double>> noise;
-  for (std::vector<Array> inputs : samples.kept().take_front(count)) {
+  for (std::vector<Array> inputs : samples.fitted().take_front(count)) {
     std::vector<float> shares(trial.size, 0);
     auto runWith = [&](std::vector<Array> &outputs) {
       Array array{{kDLFloat, 32, 1}, {int64_t(trial.size)}, std::vector<char>(shares.size() * sizeof(float))};
@@ -107,8 +117,7 @@ bool Quantizer::measureLosses() {
 
 /// The fewest from the front after which the noise of the others is expected to meet the bound of decibels.
 size_t Quantizer::expectedCount(llvm::ArrayRef<std::string> order) const {
-  double margin =
-      given.leastDecibels > 0 ? 0 : report.leastDecibels() - report.leastLikelyDecibels(kMoreOfProbabilities);
+  double margin = report.leastDecibels() - judgedDecibels();
   double most = leastDecibels() > 0 ? std::pow(10, -(leastDecibels() + margin) / 10) : HUGE_VAL;
   std::vector<double> left;
   size_t count = order.size();
@@ -190,10 +199,10 @@ bool Quantizer::returnToFloats() {
 
 /// Of a bound that is not met: an error where the user has said it.
 bool Quantizer::explain() {
-  if (given.leastDecibels > 0 && report.leastDecibels() < given.leastDecibels)
+  if (given.leastDecibels > 0 && judgedDecibels() < given.leastDecibels)
     diagnostics.error(llvm::formatv("the bound of {0} dB is not met by any of it: with all contractions in float32 the "
                                     "outputs have {1:f1} dB",
-                                    given.leastDecibels, report.leastDecibels()));
+                                    given.leastDecibels, judgedDecibels()));
   if (given.largestError > 0 && report.largestError() > given.largestError)
     diagnostics.error(
         llvm::formatv("the bound of {0} on the largest error is not met by any of it: with all contractions "

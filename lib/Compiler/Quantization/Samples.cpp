@@ -11,8 +11,17 @@
 
 namespace hewn::quantize {
 
-/// Memory for samples that are run again.
-static constexpr int64_t kKeptBytes = 256 << 20;
+/// Memory for samples that are run again, to be fitted to and held out.
+static constexpr int64_t kKeptBytes = 192 << 20, kHeldBytes = 64 << 20;
+/// Every so many samples one is held out, where there are so many that those held out differ: two.
+static constexpr int64_t kHoldEvery = 4, kFewestToHoldOut = 2 * kHoldEvery;
+
+static int64_t bytesOf(llvm::ArrayRef<Array> arrays) {
+  int64_t bytes = 0;
+  for (const Array &array : arrays)
+    bytes += int64_t(array.bytes.size());
+  return bytes;
+}
 
 /// Whether samples can be its inputs, and arrays its outputs.
 static bool takesNumbers(const hewn_model &model, Diagnostics &diagnostics) {
@@ -127,6 +136,46 @@ bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std:
   return diagnostics.numErrors() == before;
 }
 
+bool Samples::holdsOut(std::vector<Array> &arrays) {
+  int64_t bytes = bytesOf(arrays);
+  if (number % kHoldEvery != 0 || heldBytes + bytes > kHeldBytes)
+    return false;
+  heldBytes += bytes;
+  held.push_back(std::move(arrays));
+  heldNumbers.push_back(number);
+  return true;
+}
+
+void Samples::keep(std::vector<Array> arrays) {
+  int64_t bytes = bytesOf(arrays);
+  if (keptBytes + bytes > kKeptBytes)
+    return;
+  keptBytes += bytes;
+  inputs.push_back(std::move(arrays));
+}
+
+bool Samples::runOne(LoadedLibrary &model, const std::vector<Array> &arrays, std::vector<Array> &outputs, int64_t which,
+                     Diagnostics &diagnostics) const {
+  hewn_status status = model.run(arrays, outputs);
+  if (status.code != HEWN_OK)
+    diagnostics.error("sample " + llvm::Twine(which) + " of the calibration data: " + status.message);
+  return status.code == HEWN_OK;
+}
+
+bool Samples::takeBack(LoadedLibrary &model, Diagnostics &diagnostics,
+                       llvm::function_ref<void(std::vector<Array> &)> visit) {
+  for (auto [arrays, which] : llvm::zip(held, heldNumbers)) {
+    std::vector<Array> outputs;
+    if (!runOne(model, arrays, outputs, which, diagnostics))
+      return false;
+    visit(outputs);
+    keep(std::move(arrays));
+  }
+  held.clear();
+  heldNumbers.clear();
+  return true;
+}
+
 bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
                   llvm::function_ref<void(std::vector<Array> &)> visit) {
   std::vector<Feed> feeds;
@@ -134,28 +183,21 @@ bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
   while (options.nextSample(feeds, problem)) {
     ++number;
     std::vector<Array> arrays, outputs;
-    if (!check(model, feeds, arrays, diagnostics))
+    if (!check(model, feeds, arrays, diagnostics) || !runOne(model, arrays, outputs, number, diagnostics))
       return false;
-    hewn_status status = model.run(arrays, outputs);
-    if (status.code != HEWN_OK) {
-      diagnostics.error("sample " + llvm::Twine(number) + " of the calibration data: " + status.message);
-      return false;
-    }
-    int64_t bytes = 0;
-    for (const Array &array : arrays)
-      bytes += int64_t(array.bytes.size());
-    if (keptBytes + bytes <= kKeptBytes) {
-      keptBytes += bytes;
-      inputs.push_back(std::move(arrays));
-    }
-    visit(outputs);
     feeds.clear();
+    if (holdsOut(arrays))
+      continue;
+    visit(outputs);
+    keep(std::move(arrays));
   }
   if (!problem.empty())
     diagnostics.error("calibration data: " + problem);
   else if (number == 0)
     diagnostics.error("there are no calibration data: not one sample was given");
-  return problem.empty() && number > 0;
+  if (!problem.empty() || number == 0)
+    return false;
+  return number >= kFewestToHoldOut || takeBack(model, diagnostics, visit);
 }
 
 } // namespace hewn::quantize

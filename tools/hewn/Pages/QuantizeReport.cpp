@@ -22,6 +22,23 @@ std::string decibels(const json::Object &object, StringRef key) {
   return !value ? "" : *value >= 200 ? "200" : llvm::formatv("{0:f1}", *value).str();
 }
 
+/// Which samples nothing was fitted to, behind the number of those that were compared.
+std::string heldOut(const json::Object &report) {
+  constexpr size_t shown = 8;
+  const json::Array *numbers = report.getArray("held_out");
+  if (!numbers || numbers->empty())
+    return ", which are those that it was fitted to";
+  std::vector<std::string> names;
+  for (const json::Value &number : *numbers)
+    names.push_back(std::to_string(number.getAsInteger().value_or(0)));
+  if (names.size() > shown) {
+    std::string last = names.back();
+    names.resize(shown - 2);
+    names.insert(names.end(), {"...", std::move(last)});
+  }
+  return ", which were held out (" + llvm::join(names, ", ") + ")";
+}
+
 /// What a report says in one line.
 std::string headline(const json::Object &report) {
   const json::Object empty, *sizes = report.getObject("weight_bytes");
@@ -33,8 +50,8 @@ std::string headline(const json::Object &report) {
   if (before > 0)
     line += "; their weights take " + shownBytes(after) + " instead of " + shownBytes(before);
   if (int64_t samples = report.getInteger("samples").value_or(0); samples > 0)
-    line += llvm::formatv("; {0} samples, {1} of them compared", samples,
-                          report.getInteger("samples_compared").value_or(0));
+    line += llvm::formatv("; {0} samples, {1} of them compared{2}", samples,
+                          report.getInteger("samples_compared").value_or(0), heldOut(report));
   const json::Object *times = report.getObject("milliseconds");
   if (double before = (times ? *times : empty).getNumber("float32").value_or(0),
       after = (times ? *times : empty).getNumber("quantized").value_or(0);
@@ -140,7 +157,9 @@ void drawCurve(Page &page, const json::Object &report) {
 }
 
 void tellOutputs(Page &page, const json::Object &report) {
-  page.section("outputs", "Outputs", "Beside the model in float32, over the samples that were compared.");
+  page.section("outputs", "Outputs",
+               "Beside the model in float32, over the samples that were compared: those that were held out, where "
+               "there are eight or more.");
   std::vector<std::vector<Cell>> rows;
   eachOutput(report, [&](StringRef name, const json::Object &output) {
     auto percent = [](double part) { return shownShare(part); };

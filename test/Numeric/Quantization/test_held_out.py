@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that nothing is fitted to: every fourth of eight or more; what a choice loses on them is what is told, and what a bound holds."""
+
+import hewn
+import numpy as np
+import pytest
+from quantizing import ALWAYS, decibels, product, samples, site
+
+BARE = {
+    "bias_correction": False,
+    "smoothing": False,
+    "weights": {"rounding": "nearest"},
+    "activations": {"range": "minmax"},
+}
+SHAPE = (16, 48)
+
+
+def with_loud_fourths(count, times):
+    """Every fourth sample is larger than the others."""
+    return [x * np.float32(1 if (i + 1) % 4 else times) for i, x in enumerate(samples(SHAPE, count))]
+
+
+def told_and_found(module, data):
+    floats = hewn.compile(product())
+    want, got = (np.stack([m.run({"x": x})["y"] for x in data]) for m in (floats, module))
+    return module.report["outputs"]["y"]["sqnr_db"], decibels(want, got)
+
+
+@pytest.mark.parametrize("count, held", [(8, [4, 8]), (9, [4, 8]), (13, [4, 8, 12])])
+def test_every_fourth_is_held_out(count, held):
+    """Ranges are of the others; the report is of these."""
+    data = with_loud_fourths(count, 3)
+    module = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
+    assert module.report["held_out"] == held
+    assert (module.report["samples"], module.report["samples_compared"]) == (count, len(held))
+    quiet = np.stack([x for i, x in enumerate(data, 1) if i not in held])
+    assert site(module, "fc")["scale"] == pytest.approx((quiet.max() - quiet.min()) / 255, rel=1e-3)
+    told, found = told_and_found(module, [data[i - 1] for i in held])
+    assert told == pytest.approx(found, abs=0.1)
+
+
+def test_of_few_none_is_held_out():
+    """All seven are fitted to and compared."""
+    data = with_loud_fourths(7, 3)
+    module = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
+    assert module.report["held_out"] == [] and module.report["samples_compared"] == 7
+    x = np.stack(data)
+    assert site(module, "fc")["scale"] == pytest.approx((x.max() - x.min()) / 255, rel=1e-3)
+    told, found = told_and_found(module, data)
+    assert told == pytest.approx(found, abs=0.1)
+
+
+@pytest.mark.parametrize("bound", [{}, {"min_sqnr": 28}])
+def test_a_bound_holds_what_is_held_out(bound):
+    """What was fitted to would meet it, with more to spare than is asked for."""
+    quiet, loud = with_loud_fourths(16, 1), with_loud_fourths(16, 3)
+    assert "returned_to_float" not in hewn.compile(product(), quantize=BARE, calibration=quiet, **bound).report
+    report = hewn.compile(product(), quantize=BARE, calibration=loud, **bound).report
+    assert report["returned_to_float"] == ["fc"]
+
+
+def test_the_largest_error_is_of_all_samples():
+    """Also of those that were fitted to, which is where it is here."""
+    data = [x if (i + 1) % 4 else x / 100 for i, x in enumerate(samples(SHAPE, 8))]
+    free = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
+    bound = 1.3 * free.report["outputs"]["y"]["max_abs_error"]
+    floats = hewn.compile(product())
+    assert max(np.abs(free.run({"x": x})["y"] - floats.run({"x": x})["y"]).max() for x in data) > bound
+    held = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data, max_error=bound)
+    assert held.report["returned_to_float"] == ["fc"]
