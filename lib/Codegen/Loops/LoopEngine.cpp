@@ -569,8 +569,9 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
     else
       forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) { emitSubview(k, subview, start); });
     bool alone = together.size() == k.results.size();
-    Found<Runs> runs = alone && together.size() == 1 && subviews.empty() ? planRuns(k, b, together[0])
-                                                                         : Verdict::no("it has several results");
+    std::optional<Runs> runs;
+    if (alone && together.size() == 1 && subviews.empty())
+      runs = planRuns(k, b, together[0]);
     if (runs)
       emitRuns(k, b, together[0], *runs);
     else if (subviews.empty())

@@ -43,9 +43,9 @@ static bool addSteps(Value position, ArrayRef<Index> at, int64_t factor, SmallVe
          addSteps(op->getOperand(other), at, factor * *times, steps);
 }
 
-/// What the result is at any index: an element of an operand, whose place is a sum of multiples of the indices. Fills in the operand.
-static Verdict findSource(KernelFunction &k, OpBuilder &b, unsigned result, Runs &runs,
-                          SmallVectorImpl<int64_t> &steps) {
+/// What the result is at any index, where it is an element of an operand, as it is, at a place that is a sum of multiples of the indices: `steps`
+/// and `runs.source` say which, and where.
+static bool findSource(KernelFunction &k, OpBuilder &b, unsigned result, Runs &runs, SmallVectorImpl<int64_t> &steps) {
   Value value = k.results[result];
   Dims dims = graph::getDims(value);
   steps.assign(dims.size() + 1, 0);
@@ -56,45 +56,36 @@ static Verdict findSource(KernelFunction &k, OpBuilder &b, unsigned result, Runs
     at.push_back(dim.is(1) ? e.constant(0) : trial.anyIndex());
   auto load = e.read(value, at).getDefiningOp<memref::LoadOp>();
   e.forget();
-  if (!load || !isa<BlockArgument>(load.getMemRef()) || storageType(k.outputs[result].elementType) != load.getType())
-    return Verdict::no("its elements are not an operand's as they are");
-  runs.source = load.getMemRef();
-  return addSteps(load.getIndices().front(), at, 1, steps) ? Verdict::yes()
-                                                           : Verdict::no("its elements' places are no sums of indices");
+  runs.source = load ? load.getMemRef() : Value();
+  return load && isa<BlockArgument>(runs.source) && storageType(k.outputs[result].elementType) == load.getType() &&
+         addSteps(load.getIndices().front(), at, 1, steps);
 }
 
-Found<Runs> planRuns(KernelFunction &k, OpBuilder &b, unsigned result) {
+std::optional<Runs> planRuns(KernelFunction &k, OpBuilder &b, unsigned result) {
   const Buffer &target = k.outputs[result];
   Dims dims = graph::getDims(k.results[result]);
   int64_t bytes = storageType(target.elementType).getIntOrFloatBitWidth() / 8;
-  std::optional<int64_t> count = graph::numElements(dims).constant();
-  if (k.nested || target.blockDim >= 0 || target.start)
-    return Verdict::no("its result is no memory of its own, or lies in blocks");
-  if (!count || *count * bytes < kLargeResult)
-    return Verdict::no("its result is small, or of a size known when run");
+  bool isKnown = llvm::all_of(target.strides, [](const DimExpr &stride) { return stride.constant().has_value(); });
+  int64_t count = isKnown ? graph::numElements(dims).constant().value_or(0) : 0;
   Runs runs;
   SmallVector<int64_t> steps, order = memoryOrder(k.results[result]);
-  if (Verdict found = findSource(k, b, result, runs, steps); !found)
-    return found;
+  if (k.nested || target.blockDim >= 0 || target.start || count * bytes < kLargeResult ||
+      !findSource(k, b, result, runs, steps))
+    return std::nullopt;
   runs.first = steps.pop_back_val();
   for (int64_t d : llvm::reverse(order)) {
-    int64_t extent = *dims[d].constant();
-    std::optional<int64_t> targetStep = target.strides[d].constant();
+    int64_t extent = *dims[d].constant(), targetStep = *target.strides[d].constant();
     if (extent == 1)
       continue;
-    if (!targetStep)
-      return Verdict::no("its result's strides are known when run");
-    if (runs.extents.empty() && steps[d] == runs.length && *targetStep == runs.length) {
+    if (runs.extents.empty() && steps[d] == runs.length && targetStep == runs.length) {
       runs.length *= extent;
       continue;
     }
     runs.extents.insert(runs.extents.begin(), extent);
     runs.sourceSteps.insert(runs.sourceSteps.begin(), steps[d]);
-    runs.targetSteps.insert(runs.targetSteps.begin(), *targetStep);
+    runs.targetSteps.insert(runs.targetSteps.begin(), targetStep);
   }
-  if (runs.length * bytes < kLongRun)
-    return Verdict::no("its runs are short");
-  return runs;
+  return runs.length * bytes < kLongRun ? std::nullopt : std::optional(std::move(runs));
 }
 
 void emitRuns(KernelFunction &k, OpBuilder &b, unsigned result, const Runs &runs) {

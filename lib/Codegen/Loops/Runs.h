@@ -16,9 +16,9 @@ struct Runs {
   llvm::SmallVector<int64_t> extents, sourceSteps, targetSteps;
 };
 
-/// How a result lies in an operand of its kernel, or why it is no long runs of one. Makes ops at the builder's insertion point, and takes them
-/// back.
-Found<Runs> planRuns(KernelFunction &k, mlir::OpBuilder &b, unsigned result);
+/// How a result lies in an operand of its kernel; nullopt: its runs are short or its size not known, or it is something else, for which there are
+/// loops. Makes ops at the builder's insertion point, and takes them back.
+std::optional<Runs> planRuns(KernelFunction &k, mlir::OpBuilder &b, unsigned result);
 
 /// Copies them.
 void emitRuns(KernelFunction &k, mlir::OpBuilder &b, unsigned result, const Runs &runs);
