@@ -99,7 +99,9 @@ Value makeSummand(OpBuilder &b, Operation *op, const CutForm &form, ArrayRef<Val
     return {};
   Dims dims = getDims(isOwn);
   dims.append(getRank(operands[0]) - dim - 1, DimExpr(1));
-  return c.op<WhereOp>({c.reshape(isOwn, dims), found, c.scalarLike(found, 0)});
+  // What a sum leaves as it is: of floats the zero below zero.
+  double zero = isa<FloatType>(getElementType(found)) ? -0.0 : 0.0;
+  return c.op<WhereOp>({c.reshape(isOwn, dims), found, c.scalarLike(found, zero)});
 }
 
 static SmallVector<NamedAttribute> attributesOf(OpBuilder &b, RankRange ranks) {

@@ -43,15 +43,24 @@ bool Quantizer::compare() {
     for (auto [i, operand] : llvm::enumerate(exposed))
       operands[i].add(right[operand.result], got[again[i].result]);
   });
-  // The largest error is of every sample that there is.
+  // The largest error is of every sample that there is; and where those held out have no number of an output, the others tell of it.
+  std::vector<size_t> ofFloats;
+  for (size_t i = 0; i < numOutputs; ++i)
+    if (uint8_t code = model.outputs[i].dtype.code; code == kDLFloat || code == kDLBfloat)
+      ofFloats.push_back(i);
+  bool isShown = llvm::all_of(ofFloats, [&](size_t i) { return report.outputs[i].second.isThere(); });
   report.fitted.assign(numOutputs, {});
-  if (ran && given.largestError > 0 && !report.heldOut.empty())
+  if (ran && !report.heldOut.empty() && (given.largestError > 0 || !isShown))
     ran = compareOn(samples.fitted(), integers->library(), [&](auto right, auto got) {
       for (size_t i = 0; i < numOutputs; ++i)
         report.fitted[i].add(right[i], got[i]);
     });
   if (!ran)
     return false;
+  report.notShown.clear();
+  for (size_t i : ofFloats)
+    if (!report.judged(i).isThere())
+      report.notShown.push_back(report.outputs[i].first);
   report.compared = int64_t(samples.compared().size());
   for (auto [operand, agreement] : llvm::zip(exposed, operands))
     for (const ExposedOperand::Contraction &reader : operand.readers)

@@ -21,6 +21,9 @@ CompileResult Quantizer::run() {
     return {};
   if (given.nextSample && (!correctBias() || !compare() || !returnToFloats() || !measureTimes()))
     return {};
+  for (const std::string &name : report.notShown)
+    diagnostics.warning("no sample of the calibration data has a number of output '" + name +
+                        "': what integers do to it is not known, and no bound is held there");
   report.sites.clear();
   CompileOptions last = plain();
   QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};

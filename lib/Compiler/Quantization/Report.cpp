@@ -40,13 +40,13 @@ bool Agreement::add(const Array &wanted, const Array &got) {
       isBroken = true;
       continue;
     }
+    ++elements;
     signal += x * x;
     signalOfGot += y * y;
     product += x * y;
     noise += (x - y) * (x - y);
     largest = std::max(largest, std::fabs(x - y));
   }
-  elements += int64_t(a.size());
   double s = signal - signalBefore, n = noise - noiseBefore;
   ++runs;
   noiseSquares += n * n;
@@ -93,20 +93,27 @@ json::Object Agreement::json() const {
   return object;
 }
 
+const Agreement &Report::judged(size_t i) const {
+  bool isFitted = !outputs[i].second.isThere() && i < fitted.size();
+  return isFitted ? fitted[i] : outputs[i].second;
+}
+
 double Report::leastDecibels() const {
   double least = 200;
-  for (const auto &[name, agreement] : outputs)
-    if (agreement.isThere())
-      least = std::min(least, agreement.decibels());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (judged(i).isThere())
+      least = std::min(least, judged(i).decibels());
   return least;
 }
 
-double Report::leastLikelyDecibels(double less, double lessOfProbabilities) const {
+double Report::leastLikelyDecibels(double less, double lessOfFitted, double lessOfProbabilities) const {
   double least = 200;
-  for (const auto &[name, agreement] : outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Agreement &agreement = judged(i);
     if (!agreement.isThere())
       continue;
-    least = std::min(least, agreement.likelyDecibels() - less);
+    bool isFitted = &agreement != &outputs[i].second;
+    least = std::min(least, agreement.likelyDecibels() - (isFitted ? lessOfFitted : less));
     if (agreement.isOfProbabilities())
       least = std::min(least, agreement.decibels() - lessOfProbabilities);
   }
@@ -127,9 +134,9 @@ double Report::largestError() const {
 std::string Report::json(const Quantization &quantization) const {
   json::Object whole{{"samples", samples}, {"samples_compared", compared}, {"held_out", json::Array(heldOut)}};
   json::Object all;
-  for (const auto &[name, agreement] : outputs)
-    if (agreement.isThere())
-      all[name] = agreement.json();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (judged(i).isThere())
+      all[outputs[i].first] = judged(i).json();
   whole["outputs"] = std::move(all);
   json::Array layers;
   int64_t before = 0, after = 0, quantized = 0;

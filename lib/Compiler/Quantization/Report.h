@@ -24,7 +24,7 @@ public:
   double largestError() const;
   /// Its figures; what only tensors of scores have (argmax along the last dim) is left out of others.
   llvm::json::Object json() const;
-  /// Whether anything was compared: tensors of floats.
+  /// Whether anything was compared: numbers of tensors of floats.
   bool isThere() const { return elements > 0 || isBroken; }
   /// Whether all rows along the last dim were probabilities: none below zero, and 1 in sum.
   bool isOfProbabilities() const { return rows > 0 && probabilities == rows; }
@@ -49,8 +49,11 @@ struct Report {
   std::vector<int64_t> heldOut;
   std::vector<QuantizedSite> sites;
   std::vector<std::pair<std::string, Agreement>> outputs;
-  /// The same over the samples that were fitted to, where outputs are of others and a bound of the largest error asks for it.
+  /// The same over the samples that were fitted to, where outputs are of others, and a bound of the largest error asks for it or those others have no
+  /// number of an output.
   std::vector<Agreement> fitted;
+  /// Outputs of floats that no sample has a number of.
+  std::vector<std::string> notShown;
   /// By the name of a contraction: its left operand as runs of the float model had it, and in the quantized model beside that one.
   std::map<std::string, OperandRange> ranges;
   std::map<std::string, Agreement> operands;
@@ -59,9 +62,13 @@ struct Report {
 
   Times times;
 
+  /// Of outputs that the samples have no number of, nothing.
   double leastDecibels() const;
-  /// The same by Agreement::likelyDecibels, and `less` than that; of outputs that are probabilities at most what runs had less `lessOfProbabilities`.
-  double leastLikelyDecibels(double less, double lessOfProbabilities) const;
+  /// The same by Agreement::likelyDecibels, and `less` than that, or `lessOfFitted` where fitted samples alone have numbers of an output; of outputs that
+  /// are probabilities at most what runs had less `lessOfProbabilities`.
+  double leastLikelyDecibels(double less, double lessOfFitted, double lessOfProbabilities) const;
+  /// By what output number `i` is judged: the samples that are compared, or where they have no number of it the fitted ones.
+  const Agreement &judged(size_t i) const;
   double largestError() const;
   std::string json(const Quantization &quantization) const;
 };

@@ -37,7 +37,7 @@ double Quantizer::judgedDecibels() const {
   bool isSaid = given.leastDecibels > 0, areHeldOut = !report.heldOut.empty();
   if (isSaid && !areHeldOut)
     return report.leastDecibels();
-  return report.leastLikelyDecibels(areHeldOut ? 0 : kMoreOfFitted, isSaid ? 0 : kMoreOfProbabilities);
+  return report.leastLikelyDecibels(areHeldOut ? 0 : kMoreOfFitted, kMoreOfFitted, isSaid ? 0 : kMoreOfProbabilities);
 }
 
 bool Quantizer::meetsBounds() const {

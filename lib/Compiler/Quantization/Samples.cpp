@@ -13,8 +13,8 @@ namespace hewn::quantize {
 
 /// Memory for samples that are run again, to be fitted to and held out.
 static constexpr int64_t kKeptBytes = 192 << 20, kHeldBytes = 64 << 20;
-/// Every so many samples one is held out, where there are so many that those held out differ: two.
-static constexpr int64_t kHoldEvery = 4, kFewestToHoldOut = 2 * kHoldEvery;
+/// Every so many samples one is held out, where there are, and are kept, so many that those held out differ.
+static constexpr int64_t kHoldEvery = 4, kFewestHeld = 2;
 
 static int64_t bytesOf(llvm::ArrayRef<Array> arrays) {
   int64_t bytes = 0;
@@ -197,7 +197,8 @@ bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
     diagnostics.error("there are no calibration data: not one sample was given");
   if (!problem.empty() || number == 0)
     return false;
-  return number >= kFewestToHoldOut || takeBack(model, diagnostics, visit);
+  // One alone says nothing of how much others differ.
+  return held.size() >= kFewestHeld || takeBack(model, diagnostics, visit);
 }
 
 } // namespace hewn::quantize

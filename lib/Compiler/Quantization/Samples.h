@@ -26,14 +26,14 @@ private:
 
 /// The samples of a compile: each comes once; the first ones are kept, as far as some memory goes, to be run again.
 ///
-/// Of eight or more every fourth is held out: nothing is fitted to it, so that what it shows of a choice is what other data show (Stone,
-/// "Cross-Validatory Choice and Assessment of Statistical Predictions", 1974). Of fewer all are fitted to, and the same show the choice.
+/// Every fourth is held out, where two are and memory has room for them: nothing is fitted to it, so that what it shows of a choice is what other data show (Stone,
+/// "Cross-Validatory Choice and Assessment of Statistical Predictions", 1974). Else all are fitted to, and the same show the choice.
 class Samples {
 public:
   explicit Samples(const CompileOptions &options) : options(options) {}
 
   /// Runs `model` on all samples; `visit` gets its outputs of those that are not held out. False after an error: feeds that are not the model's
-  /// inputs, a run that is refused, numbers that are not finite, no sample at all.
+  /// inputs, a run that is refused, NaN, no sample at all.
   bool run(LoadedLibrary &model, Diagnostics &diagnostics, llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   /// Those to fit to that were kept, as inputs of that model.
   llvm::ArrayRef<std::vector<Array>> fitted() const { return inputs; }

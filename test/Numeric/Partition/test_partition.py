@@ -10,6 +10,7 @@ import sys
 
 import hewn
 import numpy as np
+import onnx
 import pytest
 from split import MODELS, group_name, hewn_command, launchers, run_split, split, whole
 
@@ -55,6 +56,27 @@ def test_none_and_one(partition, rows, tmp_path):
     model, _ = MODELS["mlp"]()
     feeds = {"x": np.ones((rows, 64), np.float32)}
     check(run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+@pytest.mark.parametrize("partition", ["tensor=2", "tensor=3"])
+def test_zeros_below_zero_are_looked_up_as_they_are(partition, tmp_path):
+    """A sum of one rank's number and the others' zeros is that number, also where it is a zero."""
+    table = np.random.default_rng(1).standard_normal((4101, 64)).astype(np.float32)
+    table[5] = -0.0
+    nodes = [
+        onnx.helper.make_node("Gather", ["t", "i"], ["found"]),
+        onnx.helper.make_node("Transpose", ["t"], ["turned"], perm=[1, 0]),
+        onnx.helper.make_node("MatMul", ["x", "turned"], ["y"]),
+    ]
+    of = onnx.helper.make_tensor_value_info
+    inputs = [of("i", onnx.TensorProto.INT64, ["n"]), of("x", onnx.TensorProto.FLOAT, [2, 64])]
+    outputs = [of(name, onnx.TensorProto.FLOAT, None) for name in ("found", "y")]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, outputs, [onnx.numpy_helper.from_array(table, "t")])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    feeds = {"i": np.array([5, 4100, -1, 0, 5 - 4101]), "x": np.ones((2, 64), np.float32)}
+    got, want = run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds)
+    check(got, want)
+    np.testing.assert_array_equal(np.signbit(got["found"]), np.signbit(want["found"]))
 
 
 @pytest.mark.parametrize("launcher", list(launchers()))

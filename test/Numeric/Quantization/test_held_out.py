@@ -68,3 +68,33 @@ def test_the_largest_error_is_of_all_samples():
     assert max(np.abs(free.run({"x": x})["y"] - floats.run({"x": x})["y"]).max() for x in data) > bound
     held = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data, max_error=bound)
     assert held.report["returned_to_float"] == ["fc"]
+
+
+@pytest.mark.parametrize("count", [8, 16])
+def test_held_out_samples_that_show_nothing(count):
+    """The others are judged by where those held out have no rows, as those of a detector that finds nothing in them; with a margin, as they are fitted to."""
+    data = samples(SHAPE, count)
+    data = [x if i % 4 else x[:0] for i, x in enumerate(data, 1)]
+    free = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
+    assert free.report["held_out"] == list(range(4, count + 1, 4))
+    told, found = told_and_found(free, [x for x in data if len(x)])
+    assert told == pytest.approx(found, abs=0.1)
+    held = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data, min_sqnr=told - 2)
+    assert held.report["returned_to_float"] == ["fc"]
+
+
+def test_samples_that_show_nothing():
+    """An output without rows in all of them."""
+    nothing = [x[:0] for x in samples(SHAPE, 2)]
+    told = "no sample of the calibration data has a number of output 'y': what integers do to it is not known, and no bound is held there"
+    with pytest.warns(match=told):
+        hewn.compile(product(), quantize={"weights": {"type": "int8"}}, calibration=nothing)
+
+
+def test_one_sample_held_out_says_nothing_of_others():
+    """Of nine samples two would be held out; as many as memory has room for, and one alone is fitted to after all."""
+    large = [np.zeros((180_000, 48), np.float32) for _ in range(8)]  # 34 MB each: one of them is kept beside
+    for sample, x in zip(large, samples((16, 48), 8), strict=True):
+        sample[:16] = x
+    module = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=iter(large))
+    assert module.report["held_out"] == []

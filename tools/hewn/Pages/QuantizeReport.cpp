@@ -159,7 +159,7 @@ void drawCurve(Page &page, const json::Object &report) {
 void tellOutputs(Page &page, const json::Object &report) {
   page.section("outputs", "Outputs",
                "Beside the model in float32, over the samples that were compared: those that were held out, where "
-               "there are eight or more.");
+               "there are so many.");
   std::vector<std::vector<Cell>> rows;
   eachOutput(report, [&](StringRef name, const json::Object &output) {
     auto percent = [](double part) { return shownShare(part); };
