@@ -265,7 +265,7 @@ private:
 /// A tensor on a device, as hewn/_device.py gives it: (address, the device's number, shape). The caller holds the memory.
 class DeviceTensor {
 public:
-  static bool is(nb::handle given) { return PyTuple_Check(given.ptr()) && PyTuple_GET_SIZE(given.ptr()) == 3; }
+  static bool is(nb::handle given) { return PyTuple_Check(given.ptr()) && PyTuple_Size(given.ptr()) == 3; }
   explicit DeviceTensor(nb::handle given) {
     nb::tuple parts = nb::borrow<nb::tuple>(given);
     data = reinterpret_cast<void *>(nb::cast<uintptr_t>(parts[0]));

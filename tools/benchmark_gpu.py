@@ -1,179 +1,294 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times models and single ops on a GPU by hewn beside the engines that are installed, and prints a table.
+"""Times models and single ops on a GPU by hewn beside PyTorch, and prints a table.
 
-    .venv/bin/python tools/benchmark_gpu.py [--precision P] [--dim NAME=SIZE] [--rounds N] [MODEL.onnx ...]
+    .venv/bin/python tools/benchmark_gpu.py [--precision P ...] [--dim NAME=SIZE] [--rounds N] [--jobs N] [--json FILE] [MODEL.onnx ...]
 
 Without models: single ops, which PyTorch runs by cuBLAS, cuDNN and kernels of its own. hewn is given tensors on the device and a
-stream; so are PyTorch, eager and by torch.compile(mode="max-autotune") with CUDA graphs, and onnxruntime's CUDA provider. A model
-is run by PyTorch where onnx2torch is installed. Engines take turns, a figure is the median over rounds of microseconds a run, as
-the device's events tell; the error is the largest difference from onnxruntime's CPU result, relative to its largest. What is not
-installed is left out, and said. Needs PyTorch for the memory and the events.
+stream; so is PyTorch, eager and by torch.compile with CUDA graphs (--compile says its mode), on the model of the same name in
+tools/measure/torch_models.py. Each model has a process of its own, so many at once prepare as --jobs says; then one after the other is
+timed, alone on the device, the engines in turns. A figure is the median over rounds of microseconds a run, as the device's events
+tell; the error is the largest difference from what hewn gives on the host, relative to its largest. --json has what the table has
+and the device's time for each kernel. What is not there or not done in --patience seconds is left out, and said.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pathlib
+import re
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
-from run_packed_gpu import Library, microseconds, peer, torch_runner
+from run_packed_gpu import Library, Lines, difference, kernels_of, microseconds, peer, torch_runner
 
-ENGINES = ("hewn", "torch eager", "torch.compile", "onnxruntime")
+COLUMNS = {"hewn": "hewn us", "eager": "torch eager us", "compiled": "torch.compile us"}
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def hewn_runner(path, feeds, outputs, target, precision, torch, folder):
-    import hewn
-
-    library = pathlib.Path(folder) / f"model{len(os.listdir(folder))}.so"
-    module = hewn.compile(path, target=target, precision=precision, output=library, dims=dict(zip_dims(path, feeds)))
-    made = [torch.empty(value.shape, dtype=value.dtype, device="cuda") for value in outputs]
-    inputs = [feeds[tensor.name] for tensor in module.inputs]
-    return Library(library).runner(inputs, made, torch.cuda.current_stream().cuda_stream or 1)
-
-
-def zip_dims(path, feeds):
-    import onnx
-
-    for value in onnx.load(path, load_external_data=False).graph.input:
-        for dim, size in zip(value.type.tensor_type.shape.dim, feeds[value.name].shape if value.name in feeds else ()):
-            if dim.dim_param:
-                yield dim.dim_param, int(size)
-
-
-def onnxruntime_runner(path, feeds, outputs, torch):
-    import onnxruntime
-
-    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-        raise ImportError("onnxruntime has no CUDA provider here")
-    options = {"user_compute_stream": str(torch.cuda.current_stream().cuda_stream)}
-    session = onnxruntime.InferenceSession(path, providers=[("CUDAExecutionProvider", options)])
-    binding = session.io_binding()
-    for name, value in feeds.items():
-        kind = np.dtype(str(value.dtype).removeprefix("torch."))
-        binding.bind_input(name, "cuda", 0, kind, tuple(value.shape), value.data_ptr())
-    made = [torch.empty(value.shape, dtype=value.dtype, device="cuda") for value in outputs]
-    for tensor, value in zip(session.get_outputs(), made):
-        kind = np.dtype(str(value.dtype).removeprefix("torch."))
-        binding.bind_output(tensor.name, "cuda", 0, kind, tuple(value.shape), value.data_ptr())
-    return lambda: (session.run_with_iobinding(binding), made)[1]
-
-
-def converted(path, function, torch):
-    """What PyTorch runs in the model's place: the text of a function, or the model by onnx2torch."""
-    if function:
-        return peer(function, torch, False)
-    import onnx2torch
-
-    return onnx2torch.convert(path).cuda().eval()
-
-
 def single_ops():
-    """(name, node, inputs, attributes, what PyTorch runs)"""
-    yield "matmul 4096", "MatMul", [(4096, 4096), (4096, 4096)], {}, "torch.matmul"
-    yield "matmul 1 x 4096 x 4096", "MatMul", [(1, 4096), (4096, 4096)], {}, "torch.matmul"
-    yield "softmax 8192 x 1024", "Softmax", [(8192, 1024)], {}, "lambda x: functional.softmax(x, -1)"
-    yield "gelu 64 MB", "Gelu", [(4096, 4096)], {}, "functional.gelu"
-    yield "transpose 64 MB", "Transpose", [(4096, 4096)], {"perm": [1, 0]}, "lambda x: x.t().contiguous()"
-    convolution = [(32, 64, 56, 56), (64, 64, 3, 3)]
-    yield "conv 3 x 3", "Conv", convolution, {"pads": [1] * 4}, "lambda x, w: functional.conv2d(x, w, None, 1, 1)"
-    shapes = [(8, 16, 1024, 64)] * 3
-    yield "attention", "Attention", shapes, {}, "functional.scaled_dot_product_attention"
-    decode = [(8, 32, 1, 64), (8, 32, 4096, 64), (8, 32, 4096, 64)]
-    yield "attention of one row", "Attention", decode, {}, "functional.scaled_dot_product_attention"
+    """(name, node, inputs, attributes, what PyTorch runs, type)"""
+    for dtype in ("float32", "bfloat16", "float16"):
+        yield f"matmul 4096 {dtype}", "MatMul", [(4096, 4096), (4096, 4096)], {}, "torch.matmul", dtype
+    for size in ((8192, 8192, 8192), (128, 768, 768), (4096, 768, 3072), (4096, 3072, 768)):
+        rows, depth, columns = size
+        name = f"matmul {rows} x {depth} x {columns} float16"
+        yield name, "MatMul", [(rows, depth), (depth, columns)], {}, "torch.matmul", "float16"
+    yield "matmul 1 x 4096 x 4096", "MatMul", [(1, 4096), (4096, 4096)], {}, "torch.matmul", "float32"
+    yield "softmax 8192 x 1024", "Softmax", [(8192, 1024)], {}, "lambda x: functional.softmax(x, -1)", "float32"
+    yield "gelu 64 MB", "Gelu", [(4096, 4096)], {}, "functional.gelu", "float32"
+    yield "transpose 64 MB", "Transpose", [(4096, 4096)], {"perm": [1, 0]}, "lambda x: x.t().contiguous()", "float32"
+    for dtype in ("float32", "float16"):
+        convolution = [(32, 64, 56, 56), (64, 64, 3, 3)]
+        function = "lambda x, w: functional.conv2d(x, w, None, 1, 1)"
+        yield f"conv 3 x 3 {dtype}", "Conv", convolution, {"pads": [1] * 4}, function, dtype
+        shapes = [(8, 16, 1024, 64)] * 3
+        yield f"attention {dtype}", "Attention", shapes, {}, "functional.scaled_dot_product_attention", dtype
+        decode = [(8, 32, 1, 64), (8, 32, 4096, 64), (8, 32, 4096, 64)]
+        function = "functional.scaled_dot_product_attention"
+        yield f"attention of one row {dtype}", "Attention", decode, {}, function, dtype
 
 
-def save_op(node, shapes, attributes, path):
-    from onnx import TensorProto, helper, save
+def save_op(node, shapes, attributes, path, dtype="float32"):
+    from onnx import helper, save
 
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)) if dtype != "bfloat16" else 16
     names = [f"x{i}" for i in range(len(shapes))]
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip(names, shapes)]
+    inputs = [helper.make_tensor_value_info(name, element, shape) for name, shape in zip(names, shapes)]
     graph = helper.make_graph(
         [helper.make_node(node, names, ["y"], **attributes)],
         "op",
         inputs,
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("y", element, None)],
     )
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11), path)
 
 
-def row(name, path, function, dims, said, target, folder, torch, missing):
-    """A line of the table; what is left out goes to `missing`."""
-    import onnxruntime
-    from benchmark import error, inputs_of
+def specs_of(tensors):
+    return [(tensor.name, tensor.dtype.name, list(tensor.shape)) for tensor in tensors]
 
-    host = inputs_of(path, dims)
-    wanted = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, host)
-    feeds = {key: torch.from_numpy(value).cuda() for key, value in host.items()}
-    outputs = [torch.from_numpy(np.asarray(value)) for value in wanted]
-    makers = {
-        "hewn": lambda: hewn_runner(path, feeds, outputs, target, said.precision, torch, folder),
-        "torch eager": lambda: torch_runner(converted(path, function, torch), list(feeds.values()), False, torch),
-        "torch.compile": lambda: torch_runner(converted(path, function, torch), list(feeds.values()), True, torch),
-        "onnxruntime": lambda: onnxruntime_runner(path, feeds, outputs, torch),
-    }
-    runs = {}
-    for engine, make in makers.items():
+
+def open_dims(path):
+    """Names of sizes that the model's inputs leave open."""
+    import onnx
+
+    graph = onnx.load(path, load_external_data=False).graph
+    return {dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param}
+
+
+class Runs:
+    """What is prepared of a model: engines' functions, in a process of its own."""
+
+    def __init__(self, said, folder):
+        import hewn
+        import torch
+        from benchmark import inputs_of
+
+        torch.set_float32_matmul_precision(said.precision[0])
+        torch.backends.cudnn.allow_tf32 = said.precision[0] != "highest"
+        self.torch, self.said, self.left_out = torch, said, []
+        given = {name: int(size) for name, size in (dim.split("=") for dim in said.dim)}
+        host, dims = inputs_of(said.one, given), {name: given.get(name, 1) for name in open_dims(said.one)}
+        wanted = hewn.compile(said.one, dims=dims or None, threads=4).run(host)
+        self.library = pathlib.Path(folder) / "model.so"
+        begin = time.perf_counter()
+        hewn._compile(said.one, self.library, target=said.target, dims=dims, precision=said.precision[0])
+        self.record = {"model": said.name, "precision": said.precision[0], "compile_s": time.perf_counter() - begin}
+        self.facts = {
+            "inputs": [(key, value.dtype.name, value.shape) for key, value in host.items()],
+            "outputs": [(key, value.dtype.name, value.shape) for key, value in wanted.items()],
+        }
+        self.values = [self.placed(value) for value in host.values()]
+        self.made = [self.placed(np.zeros_like(value)) for value in wanted.values()]
+        begin = time.perf_counter()
+        loaded = Library(self.library, self.facts)
+        self.record["load_s"] = time.perf_counter() - begin
+        self.runs = {"hewn": loaded.runner(self.values, self.made, torch.cuda.current_stream().cuda_stream or 1)}
+        worst = 0.0
+        for _ in range(3):
+            self.runs["hewn"]()
+            torch.cuda.synchronize()
+            for value, want in zip(self.made, wanted.values()):
+                want = want.astype(np.float64)
+                got = value.to(torch.float64).cpu().numpy()
+                worst = max(worst, difference(got, want, float(np.abs(want[np.isfinite(want)]).max(initial=0))))
+        self.record["error"] = worst
+        for engine in ("eager", "compiled"):
+            if engine in said.engines:
+                self.prepare(engine)
+
+    def placed(self, value):
+        if value.dtype.name == "bfloat16":
+            return self.torch.from_numpy(value.view(np.int16)).cuda().view(self.torch.bfloat16)
+        return self.torch.from_numpy(np.array(value)).cuda()
+
+    def prepare(self, engine):
         try:
-            runs[engine] = make()
-            runs[engine]()
+            runner = torch_runner(self.function(), self.values, self.said.compile * (engine == "compiled"), self.torch)
+            for _ in range(3):
+                runner()
+            self.runs[engine] = runner
         except Exception as problem:
-            missing.add(f"{engine}, {name}: {type(problem).__name__}: {str(problem)[:200]}".replace("\n", " "))
-            runs.pop(engine, None)
-    times = {engine: [] for engine in runs}
-    for _ in range(said.rounds):
-        for engine, run in runs.items():
-            times[engine].append(microseconds(run, torch))
-    median = {engine: statistics.median(list_) for engine, list_ in times.items()}
-    others = [value for engine, value in median.items() if engine != "hewn"]
-    ratio = f"{min(others) / median['hewn']:.2f}" if others and "hewn" in median else "-"
-    worst = "-"
-    if "hewn" in runs:
-        paths = [os.path.join(folder, f"{which}.npz") for which in ("got", "wanted")]
-        for file, values in zip(paths, ([value.cpu().numpy() for value in runs["hewn"]()], wanted)):
-            np.savez(file, *values)
-        worst = f"{error(*paths):.1e}"
-    cells = [f"{median[engine]:.1f}" if engine in median else "-" for engine in ENGINES]
-    return f"| {name} | {' | '.join(cells)} | {ratio} | {worst} |"
+            what = f"{COLUMNS[engine]}, {self.said.name}: {type(problem).__name__}: {str(problem)[:200]}"
+            self.left_out.append(what.replace("\n", " "))
+
+    def function(self):
+        if self.said.function:
+            return peer(self.said.function, self.torch, False)
+        sys.path.append(str(ROOT / "tools" / "measure"))
+        import torch_models
+
+        found = torch_models.find(self.said.name)
+        if not found:
+            raise LookupError("no model of this name in tools/measure/torch_models.py")
+        function, module = found
+        module.cuda().eval()
+        if "fp16" in self.said.name:
+            module.half()
+        return function
+
+    def times(self):
+        taken = {engine: [] for engine in self.runs}
+        for _ in range(self.said.rounds):
+            for engine, run in self.runs.items():
+                taken[engine].append(microseconds(run, self.torch, self.said.seconds))
+        medians = {engine: statistics.median(each) for engine, each in taken.items()}
+        kernels = kernels_of(self.library, self.facts, self.values, self.made)
+        return self.record | {"microseconds": medians, "kernels": kernels, "left_out": self.left_out}
+
+
+def serve(said):
+    """The process of one model: says when it is ready, and times when it is told to."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(said, folder)
+        print("ready: " + json.dumps(runs.record | {"left_out": runs.left_out}), flush=True)
+        if sys.stdin.readline():
+            print("record: " + json.dumps(runs.times()), flush=True)
+        os._exit(0)  # what PyTorch has started need not be waited for
+
+
+def answer(lines, begin, seconds):
+    """The JSON of the next line that begins so; the last lines that were said instead."""
+    until, heard = time.monotonic() + seconds, []
+    while line := lines.next(max(until - time.monotonic(), 0)):
+        if line.startswith(begin):
+            return json.loads(line.removeprefix(begin)), ""
+        heard.append(line)
+    if line is None:
+        return None, f"not done in {seconds:.0f} s"
+    return None, "".join(heard[-8:]) or f"ended with {lines.process.wait()}"
+
+
+def row(record):
+    times = record.get("microseconds", {})
+    others = [value for engine, value in times.items() if engine != "hewn"]
+    cells = [f"{times[engine]:.1f}" if engine in times else "-" for engine in COLUMNS]
+    ratio = f"{min(others) / times['hewn']:.2f}" if others else "-"
+    return f"| {record['model']} | {record['precision']} | {' | '.join(cells)} | {ratio} | {record['error']:.1e} |"
+
+
+def start(case, precision, said):
+    name, path, function = case
+    command = [
+        sys.executable,
+        __file__,
+        "--one",
+        path,
+        "--name",
+        name,
+        "--precision",
+        precision,
+        "--target",
+        said.target,
+    ]
+    command += ["--rounds", str(said.rounds), "--seconds", str(said.seconds), "--compile", said.compile]
+    command += ["--engines", *said.engines, *([f"--function={function}"] if function else [])]
+    command += [part for dim in said.dim for part in ("--dim", dim)]
+    return Lines(command, stdin=subprocess.PIPE)
+
+
+def measure(cases, said):
+    """Records as they come: groups of --jobs prepare side by side, and are then timed one by one."""
+    for first in range(0, len(cases), said.jobs):
+        group = [
+            (case, precision, start(case, precision, said)) for case, precision in cases[first : first + said.jobs]
+        ]
+        until, ready = time.monotonic() + said.patience, []
+        for case, precision, lines in group:
+            record, why = answer(lines, "ready: ", max(until - time.monotonic(), 0.1))
+            ready.append((lines, record or {"model": case[0], "precision": precision, "why": why}))
+            if not record:
+                lines.process.kill()
+        for lines, record in ready:
+            if "why" not in record:
+                lines.process.stdin.write("go\n")
+                lines.process.stdin.flush()
+                timed, why = answer(lines, "record: ", 60)
+                record = timed or record | {"why": why}
+                lines.process.kill()
+            yield record
+
+
+def cases_of(said, folder):
+    cases = [(pathlib.Path(path).stem, path, None) for path in said.models]
+    for i, (name, node, shapes, attributes, function, dtype) in enumerate([] if cases else single_ops()):
+        path = os.path.join(folder, f"op{i}.onnx")
+        save_op(node, shapes, attributes, path, dtype)
+        cases.append((name, path, function))
+    cases = [case for case in cases if re.search(said.only, case[0])]
+    return [(case, precision) for case in cases for precision in said.precision]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
-    parser.add_argument("--precision", default="highest", choices=("highest", "high", "medium"))
+    parser.add_argument("--precision", nargs="+", default=["highest"], choices=("highest", "high", "medium"))
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
+    parser.add_argument("--only", default="", metavar="REGEX")
+    parser.add_argument("--engines", nargs="+", default=list(COLUMNS), choices=list(COLUMNS))
+    parser.add_argument("--compile", default="max-autotune", metavar="MODE", help="torch.compile's")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a round of an engine")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--patience", type=float, default=600, metavar="SECONDS")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--target", help="what hewn compiles for; the device's own unless told")
+    for hidden in ("--one", "--name", "--function"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
     said = parser.parse_intermixed_args()
-    sys.path.append(str(ROOT / "test" / "Emulator"))
-    import device
-
-    if device.TARGET is None:
-        print(f"no GPU: {device.WHY}")
+    if said.one:
+        serve(said)
         return
+    if not said.target:
+        sys.path.append(str(ROOT / "test" / "Emulator"))
+        import device
+
+        if device.TARGET is None:
+            print(f"no GPU: {device.WHY}")
+            return
+        said.target = device.TARGET
     try:
         import torch
     except ImportError as problem:
         print(f"PyTorch is not installed, whose tensors and events this uses: {problem}")
         return
-    torch.set_float32_matmul_precision(said.precision)
-    dims = {name: int(size) for name, size in (dim.split("=") for dim in said.dim)}
-    print(f"| {torch.cuda.get_device_name()} | {' | '.join(f'{e} us' for e in ENGINES)} | ratio | error |")
-    print("| --- " * (len(ENGINES) + 3) + "|")
-    missing = set()
+    print(f"| {torch.cuda.get_device_name()} | precision | {' | '.join(COLUMNS.values())} | ratio | error |")
+    print("| --- " * (len(COLUMNS) + 4) + "|")
+    records = []
     with tempfile.TemporaryDirectory() as folder:
-        cases = [(pathlib.Path(path).stem, path, None) for path in said.models]
-        for i, (name, node, shapes, attributes, function) in enumerate([] if cases else single_ops()):
-            path = os.path.join(folder, f"op{i}.onnx")
-            save_op(node, shapes, attributes, path)
-            cases.append((name, path, function))
-        for case in cases:
-            print(row(*case, dims, said, device.TARGET, folder, torch, missing), flush=True)
-    for line in sorted(missing):
-        print(f"left out: {line}")
+        for record in measure(cases_of(said, folder), said):
+            records.append(record)
+            if "error" in record:
+                print(row(record), flush=True)
+            for line in [*record.get("left_out", []), *filter(None, [record.get("why")])]:
+                print(f"left out: {record['model']}: {line}", flush=True)
+            if said.json:
+                pathlib.Path(said.json).write_text(json.dumps(records, indent=1))
 
 
 if __name__ == "__main__":

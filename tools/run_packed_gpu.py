@@ -20,12 +20,13 @@ import importlib
 import json
 import lzma
 import pathlib
+import queue
 import re
-import select
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -54,6 +55,27 @@ def numbers_of(values, dtype):
 def storage(dtype):
     """numpy's type of an array of it."""
     return np.dtype(np.uint16 if dtype in NARROW else dtype)
+
+
+class Lines:
+    """What a process says, line by line. (A line may come with others before it: a file that is read ahead of cannot be waited for.)"""
+
+    def __init__(self, command, **options):
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+        self.heard = queue.Queue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.heard.put(line)
+        self.heard.put("")
+
+    def next(self, seconds):
+        """The next line; empty: the process has said all. None: nothing in so many seconds."""
+        try:
+            return self.heard.get(timeout=seconds)
+        except queue.Empty:
+            return None
 
 
 class DLTensor(ctypes.Structure):
@@ -195,9 +217,9 @@ def microseconds(run, torch, seconds=0.3):
 
 
 def torch_runner(function, values, compiled, torch):
-    """`function` by PyTorch on tensors of the device."""
+    """`function` by PyTorch on tensors of the device; `compiled`: by torch.compile, True or the name of its mode."""
     if compiled:
-        function = torch.compile(function, mode="max-autotune")
+        function = torch.compile(function, mode=compiled if isinstance(compiled, str) else "max-autotune")
 
     def run():
         with torch.inference_mode():
@@ -355,23 +377,18 @@ def elsewhere(names, arguments, said):
     while names:
         only = "^(" + "|".join(map(re.escape, names)) + ")$"
         command = [sys.executable, __file__, *arguments, "--here", "--only", only]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
-        begun, heard, why = 0, [], ""
-        while True:
-            if not select.select([process.stdout], [], [], said.patience)[0]:
-                process.kill()
-                why = f"nothing for {said.patience} s"
-                break
-            line = process.stdout.readline()
-            if not line:
-                break
+        lines, begun, heard, why = Lines(command), 0, [], ""
+        while line := lines.next(said.patience):
             if line.startswith("begins: "):
                 begun, heard = begun + 1, []
             elif line.startswith("record: "):
                 tell(json.loads(line.removeprefix("record: ")), records, said.json)
             else:
                 heard.append(line)
-        code = process.wait()
+        if line is None:
+            lines.process.kill()
+            why = f"nothing for {said.patience} s"
+        code = lines.process.wait()
         if code == 0 and not why:
             break
         why = f"{why or f'exit code {code}'}\n{''.join(heard[-12:])}"
