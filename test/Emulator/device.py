@@ -73,7 +73,17 @@ class Worker:
         self.process = None
 
 
+def keep_context():
+    """The device's primary context for as long as the process lives: one that each model made anew would take longer than the model."""
+    driver, context, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_int()
+    driver.cuInit(0)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
 def serve(pipe):
+    if TARGET:
+        keep_context()
     while True:
         try:
             function, arguments = pipe.recv()
