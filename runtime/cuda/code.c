@@ -76,6 +76,8 @@ static int32_t loadCode(hewn_context *context, const hewn_context_options *optio
   const char *text = context->model->device->text;
   char log[256] = "";
   cuda_result result = CUDA_NO_BINARY_FOR_GPU;
+  if (context->model->device->num_kernels == 0) // drivers refuse a text without any
+    return HEWN_OK;
   if (options->device_cache && options->device_cache[0]) {
     char name[128] = "";
     state->driver.cuDeviceGetName(name, (int)sizeof(name) - 1, state->device);

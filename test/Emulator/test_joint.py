@@ -166,6 +166,20 @@ def test_no_steps(name):
         compare(module.run(feeds), reference.run(feeds))
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("sequence", [1, 2, 3])
+@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_last_states_beside_another_loop(op, gates, sequence, target):
+    """After an odd number of turns a state is not in its own place, and the other direction writes where it is then."""
+    names = ["", "last"] + (["cell"] if op == "LSTM" else [])
+    constants = {"w": weights(2, gates * 3, 2), "r": weights(2, gates * 3, 3)}
+    node = helper.make_node(op, ["x", "w", "r"], names, hidden_size=3, direction="bidirectional")
+    small = model([node], [("x", FLOAT, [sequence, 1, 2])], [(name, FLOAT) for name in names[1:]], **constants)
+    feeds, want = on_host(small)
+    with emulated.compiled(small, target) as module:
+        compare(module.run(feeds), want)
+
+
 MEETING = re.compile(r"^.*call void @joint\d+_meet\(.*\n", re.M)
 MUTATED = ["large-lstm", "large-gru", "layers", "mixed"]
 

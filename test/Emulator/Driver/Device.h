@@ -24,6 +24,7 @@ enum Result {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kNoDevice = 100,
+  kInvalidImage = 200,
   kInvalidContext = 201,
   kNoBinary = 209,
   kInvalidPtx = 218,

@@ -126,6 +126,8 @@ int translate(const char *text) {
     return kUnsupportedPtx;
   if (fails("wrong-device"))
     return kNoBinary;
+  if (text && !std::strstr(text, ".version")) // as devices do
+    return kInvalidImage;
   return ++translations, text ? 0 : kInvalidValue;
 }
 

@@ -370,6 +370,7 @@ LogicalResult JointEmitter::emitLoop(graph::ControlOpInterface op) {
     if (!std::exchange(left, true))
       separate({op, JointPart::Leave});
     copy(homes[i], loop.getResult(i), bytesOf(i));
+    pointers[states[i].result] = homes[i]; // where it was may be written from here on
   }
   return success();
 }

@@ -23,11 +23,49 @@ bool beginsAsCopy(graph::ControlOpInterface loop, unsigned state) {
   return !stays || how == Handover::InPlace || how == Handover::Copy;
 }
 
+/// Bytes of the arena beside the state's own place where it may be when the loop has ended: after an odd number of turns, or after no step.
+static SmallVector<plan::Span> lastSpans(graph::ControlOpInterface loop, unsigned number) {
+  graph::CarriedValue state = loop.getCarriedValues()[number];
+  SmallVector<plan::Span> spans;
+  for (Value value : {plan::behindViews(state.next), plan::behindViews(state.initial)})
+    if (std::optional<DimExpr> offset = plan::arenaOffset(value); offset && *offset != plan::arenaOffset(state.result))
+      spans.push_back({*offset, plan::bufferBytes(value)});
+  return spans;
+}
+
+/// Whether what follows the loop in the kernel may write there: the memory plan knows of the state's own place alone.
+static bool areWrittenBehind(graph::ControlOpInterface loop, ArrayRef<plan::Span> spans, ArrayRef<Operation *> joint) {
+  auto overlaps = [&](const DimExpr &offset, const DimExpr &bytes) {
+    return llvm::any_of(spans, [&](const plan::Span &span) { return plan::mayOverlap(span, {offset, bytes}); });
+  };
+  auto writes = [&](Operation *op) {
+    if (loop->isProperAncestor(op) || graph::isViewKind(op))
+      return WalkResult::skip();
+    for (OpResult result : op->getResults())
+      if (std::optional<DimExpr> offset = plan::arenaOffset(result); offset && op != loop.getOperation())
+        if (overlaps(*offset, plan::bufferBytes(result)))
+          return WalkResult::interrupt();
+    if (graph::ControlOpInterface other = graph::countedLoopOf(op))
+      for (unsigned i = 0; i < other.getCarriedValues().size(); ++i)
+        if (plan::PlaceAttr staging = plan::stagingOf(other, i))
+          if (overlaps(*staging.getOffset(), plan::bufferBytes(other.getCarriedValues()[i].result)))
+            return WalkResult::interrupt();
+    return WalkResult::advance();
+  };
+  return llvm::any_of(joint, [&](Operation *op) {
+    bool isBefore = op->getBlock() == loop->getBlock() && op->isBeforeInBlock(loop);
+    return !isBefore && op->walk<WalkOrder::PreOrder>(writes).wasInterrupted();
+  });
+}
+
 bool endsAsCopy(graph::ControlOpInterface loop, unsigned state, ArrayRef<Operation *> joint) {
   std::optional<Handover> how = plan::handover(loop, state);
   if (how == Handover::InPlace || how == Handover::Copy || (how == Handover::Forward && beginsAsCopy(loop, state)))
     return false;
-  SmallVector<Value> values = {loop.getCarriedValues()[state].result};
+  Value result = loop.getCarriedValues()[state].result;
+  if (!result.use_empty() && areWrittenBehind(loop, lastSpans(loop, state), joint))
+    return true;
+  SmallVector<Value> values = {result};
   while (!values.empty()) {
     Value value = values.pop_back_val();
     for (Operation *user : value.getUsers()) {
