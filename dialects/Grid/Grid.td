@@ -57,14 +57,15 @@ def Grid_ShuffleXorOp : GridOp<"shuffle_xor", [Convergent]> {
   let hasVerifier = 1;
 }
 def Grid_CounterAddOp : GridOp<"counter_add", [Orders]> {
-  let summary = "Adds to a counter of all blocks, behind all that this thread has seen or written (acquire and release); what it was.";
+  let summary = "Adds to a counter of all blocks, behind all that this thread has seen or written (acquire and release); what it was. Where nobody "
+                "reads that, it is a release alone.";
   let arguments = (ins I64:$counter, I32:$more);
   let results = (outs I32:$before);
   let assemblyFormat = "$counter `,` $more attr-dict";
 }
 def Grid_CounterReadOp : GridOp<"counter_read", [Orders]> {
-  let summary = "A counter of all blocks, before all that this thread does next (acquire).";
-  let arguments = (ins I64:$counter);
+  let summary = "A counter of all blocks, before all that this thread does next (acquire), unless it is `relaxed`.";
+  let arguments = (ins I64:$counter, UnitAttr:$relaxed);
   let results = (outs I32:$value);
   let assemblyFormat = "$counter attr-dict";
 }

@@ -389,7 +389,7 @@ def test_assembles(name, machine, tmp_path):
 def test_joints_of_one_model(tmp_path):
     """Each has memory of its own name (`test_assembles`)."""
     code = ptx("joints-apart", "sm_80", tmp_path)
-    assert code.count(".entry") == 2 and code.count("atom.acq_rel.gpu.global.add.u32") == 2
+    assert code.count(".entry") == 2 and code.count("red.release.gpu.global.add.u32") == 2
 
 
 def test_meetings(tmp_path):
@@ -397,5 +397,6 @@ def test_meetings(tmp_path):
     a cache that does not see it."""
     code = ptx("recurrent", "sm_80", tmp_path)
     assert code.count(".entry") == 1
-    assert code.count("atom.acq_rel.gpu.global.add.u32") == 1 and code.count("ld.acquire.gpu.global.u32") == 1
+    for once in ("ld.relaxed.gpu.global.u32", "red.release.gpu.global.add.u32", "ld.acquire.gpu.global.u32"):
+        assert code.count(once) == 1
     assert "ld.global." in code and "ld.global.nc" not in code

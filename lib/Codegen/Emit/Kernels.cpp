@@ -63,9 +63,8 @@ struct Job {
   /// The variant that it is compiled for; others may use it too.
   const Variant *variant = nullptr;
   std::string symbol() const { return variant->prefix + name; }
-  /// Threads of a block, for a grid, and bytes of shared memory that it is given; whether its blocks wait for each other.
-  int64_t threads = 0, sharedBytes = 0;
-  bool meets = false;
+  /// For a grid.
+  Device::Block block;
 };
 
 /// Of kernels some of whose launches may write over an input: the arguments that are the same memory then, inputs and results.
@@ -115,9 +114,7 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
   Job job;
   job.name = kernel.getName().str();
   if (info) {
-    job.threads = info.getThreads();
-    job.sharedBytes = info.getSharedBytes();
-    job.meets = info.getMeets();
+    job.block = {info.getThreads(), info.getRegisters(), info.getSharedBytes(), info.getMeets()};
   }
   llvm::raw_string_ostream os(job.bytecode);
   BytecodeWriterConfig config;
@@ -224,7 +221,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
   CodeOptions wanted = options;
   if (const Device *device = job.variant->machine.device) {
     llvm::Function &kernel = *code->getFunction(job.symbol());
-    if (job.meets) {
+    if (job.block.meets) {
       shareMemoryOfParts(*code, job.symbol());
       for (llvm::Function &part : *code) {
         if (!part.isTargetIntrinsic()) // of those LLVM knows it
@@ -238,7 +235,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
     if (wanted.form == CodeForm::Object)
       wanted.form = CodeForm::Assembly;
     if (wanted.form != CodeForm::LLVM)
-      device->finish(*code, kernel, job.threads, job.sharedBytes);
+      device->finish(*code, kernel, job.block);
   }
   return generateCode(*code, job.variant->machine, wanted);
 }

@@ -30,6 +30,12 @@ inline constexpr char kPartAttr[] = "hewn-part";
 /// A machine beside the one that runs the program: kernels are text that the program hands to its driver.
 class Device {
 public:
+  /// A kernel's block: its threads, the registers that each wants, about, 0: few; and bytes of its shared memory, which is one variable of
+  /// so many that it is given when launched, 0: none. `meets`: whether all blocks wait for each other.
+  struct Block {
+    int64_t threads = 0, registers = 0, sharedBytes = 0;
+    bool meets = false;
+  };
   virtual ~Device() = default;
   /// The dialects of ops that the machine has beside those of the dialect `grid` (Grid/MachineOps.h).
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
@@ -38,9 +44,8 @@ public:
   virtual void addLowering(mlir::OpPassManager &pm) const = 0;
   /// Links in what a translated module calls and the device has no instruction for.
   virtual llvm::Error link(llvm::Module &module, llvm::Function &kernel) const = 0;
-  /// Turns such a module, whose `kernel` runs on blocks of `threads`, into one that the machine's code generator takes.
-  /// `sharedBytes` > 0: the block's shared memory is one variable of so many, which it is given when launched.
-  virtual void finish(llvm::Module &module, llvm::Function &kernel, int64_t threads, int64_t sharedBytes) const = 0;
+  /// Turns such a module, whose `kernel` runs on blocks of that kind, into one that the machine's code generator takes.
+  virtual void finish(llvm::Module &module, llvm::Function &kernel, const Block &block) const = 0;
   /// The texts of kernels as one.
   virtual std::string join(const std::vector<llvm::StringRef> &kernels) const = 0;
   /// What such a text is, for messages: "PTX 7.0".

@@ -8,7 +8,7 @@
 //     void hewn.grid.warp.barrier(i32 mask)                                warp_barrier
 //     i32 hewn.grid.shuffle(i32 mask, i32 value, i32 xor, i32 31)       shuffle_xor
 //     i32 hewn.grid.counter.add(i64 at, i32 more)                       counter_add
-//     i32 hewn.grid.counter.read(i64 at)                                counter_read
+//     i32 hewn.grid.counter.read(i64 at), hewn.grid.counter.peek(i64 at)   counter_read, relaxed
 //     {f32 x 4} hewn.grid.product[.TYPE](i32 x 4, i32 x 2, f32 x 4)     mma of f32, TYPE: f16, bf16
 //     {i32 x 4} hewn.grid.product.LEFT.RIGHT(i32 x 4, i32 x 2, i32 x 4)   ... of integers u8 or s8
 //     {i32 x 4} hewn.grid.ldmatrix[.turned](i64 from)                      ldmatrix
@@ -32,6 +32,7 @@ inline constexpr llvm::StringLiteral kGridBarrier = "hewn.grid.barrier";
 inline constexpr llvm::StringLiteral kGridBarrierSome = "hewn.grid.barrier.some";
 inline constexpr llvm::StringLiteral kGridCounterAdd = "hewn.grid.counter.add";
 inline constexpr llvm::StringLiteral kGridCounterRead = "hewn.grid.counter.read";
+inline constexpr llvm::StringLiteral kGridCounterPeek = "hewn.grid.counter.peek";
 inline constexpr llvm::StringLiteral kGridWarpBarrier = "hewn.grid.warp.barrier";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
 inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product"; // ... and, but for float32, its types

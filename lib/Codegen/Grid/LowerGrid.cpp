@@ -89,7 +89,9 @@ private:
                       results, GridEffects::Exchanges);
         })
         .Case([&](grid::CounterAddOp) { return call(kGridCounterAdd, operands, results, orders); })
-        .Case([&](grid::CounterReadOp) { return call(kGridCounterRead, operands, results, orders); })
+        .Case([&](grid::CounterReadOp read) {
+          return call(read.getRelaxed() ? kGridCounterPeek : kGridCounterRead, operands, results, orders);
+        })
         .Case([&](grid::MmaOp mma) { return lowerMma(mma); })
         .Case([&](grid::LdmatrixOp lines) {
           return call(lines.getTransposed() ? kGridLdmatrixTransposed : kGridLdmatrix, operands, results,

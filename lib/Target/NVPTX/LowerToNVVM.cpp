@@ -127,10 +127,13 @@ LogicalResult lower(grid::ShuffleXorOp op, PatternRewriter &b) {
 
 // LLVM has atomic operations, but loses the order of those that add: the text is the machine's.
 LogicalResult lower(grid::CounterAddOp op, PatternRewriter &b) {
+  if (op.getBefore().use_empty()) // nothing waits for what it was
+    return Instruction(op, b).text("red.release.gpu.global.add.u32 [$0], $1;", "l,r", op->getOperands());
   return Instruction(op, b).text("atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r", op->getOperands());
 }
 LogicalResult lower(grid::CounterReadOp op, PatternRewriter &b) {
-  return Instruction(op, b).text("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l", op->getOperands());
+  StringRef text = op.getRelaxed() ? "ld.relaxed.gpu.global.u32 $0, [$1];" : "ld.acquire.gpu.global.u32 $0, [$1];";
+  return Instruction(op, b).text(text, "=r,l", op->getOperands());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

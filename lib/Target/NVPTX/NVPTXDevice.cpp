@@ -153,6 +153,9 @@ uint64_t argumentBytes(StringRef text) {
   return bytes;
 }
 
+/// Threads of a processor that hide each other's latencies where each has several loads under way.
+constexpr int64_t kEnoughThreads = 512;
+
 class NVPTXDevice : public codegen::Device {
 public:
   void registerDialects(mlir::DialectRegistry &registry) const override { nvptx::registerDialects(registry); }
@@ -176,14 +179,18 @@ public:
     return Error::success();
   }
 
-  void finish(Module &module, Function &kernel, int64_t threads, int64_t sharedBytes) const override {
-    if (sharedBytes > 0)
+  void finish(Module &module, Function &kernel, const Block &block) const override {
+    if (block.sharedBytes > 0)
       takeShared(module, kernel);
     keepLoops(module, kernel);
     tellMemory(module);
     tellWarpgroups(module, kernel);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
-    kernel.addFnAttr("nvvm.reqntid", std::to_string(threads));
+    kernel.addFnAttr("nvvm.reqntid", std::to_string(block.threads));
+    // Unless it is told how many blocks of a processor will do, ptxas saves registers for more of them by putting loads off: of eight that
+    // were to be under way two are.
+    int64_t blocks = block.registers > 0 || block.meets ? 1 : kEnoughThreads / block.threads;
+    kernel.addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(1, blocks)));
     kernel.setVisibility(GlobalValue::DefaultVisibility); // PTX knows no hidden symbols
   }
 

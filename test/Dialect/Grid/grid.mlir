@@ -36,6 +36,9 @@ func.func @threads(%counter: i64, %x: i32) -> i32 {
   // CHECK: grid.counter_read %{{.*}}
   // CALL: llvm.call @hewn.grid.counter.read
   %5 = grid.counter_read %counter
+  // CHECK: grid.counter_read %{{.*}} {relaxed}
+  // CALL: llvm.call @hewn.grid.counter.peek
+  %6 = grid.counter_read %counter {relaxed}
   return %5 : i32
 }
 

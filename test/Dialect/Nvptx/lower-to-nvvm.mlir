@@ -27,6 +27,11 @@ func.func @threads(%counter: i64, %x: i32) -> (i32, i32, i32, i32, i32) {
   %4 = grid.counter_add %counter, %3
   // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}" %arg0 : (i64) -> i32
   %5 = grid.counter_read %counter
+  // What it was is not read.
+  // CHECK: llvm.inline_asm has_side_effects "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}" %arg0, %{{.*}} : (i64, i32)
+  %6 = grid.counter_add %counter, %3
+  // CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.u32 $0, [$1];", "=r,l,~{memory}" %arg0 : (i64) -> i32
+  %7 = grid.counter_read %counter {relaxed}
   return %0, %1, %2, %4, %5 : i32, i32, i32, i32, i32
 }
 

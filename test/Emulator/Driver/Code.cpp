@@ -273,6 +273,7 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.barrier.some")] = symbolOf(&gridBarrierSome);
   symbols[jit->mangleAndIntern("hewn.grid.counter.add")] = symbolOf(&gridCounterAdd);
   symbols[jit->mangleAndIntern("hewn.grid.counter.read")] = symbolOf(&gridCounterRead);
+  symbols[jit->mangleAndIntern("hewn.grid.counter.peek")] = symbolOf(&gridCounterPeek);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
   symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
   symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);

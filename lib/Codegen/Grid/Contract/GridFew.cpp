@@ -4,16 +4,21 @@
 // read each element of the larger operand once, so the memory is what counts: all processors must read, and neighbouring
 // threads what lies side by side.
 //
-// Where the larger operand lies along its own dim, a block takes as many places of it as a warp has lanes, or fewer; lanes beyond the places share the sum, and so do the warps, which meet in shared memory. Where it lies
-// along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
+// Where the larger operand lies along its own dim, a block takes as many places of it as a warp has lanes, or fewer, a lane several side
+// by side where these can be read at once; lanes beyond the places share the sum, and so do the warps, which meet in shared memory. Where
+// it lies along the sum, a warp takes a place, its lanes share the sum, and meet in registers.
+//
+// Memory is kept busy by bytes under way, not by threads: each has several loads of 16 bytes, of its last ones those that are there.
 //
 // Of the first form a block may keep what it reads of the larger operand in shared memory, where that is the same for many launches
 // (lib/Transforms/Fuse/KeepConstants.cpp): one function brings it there, another one reads it there. The function that reads has
 // no more than the block's first places there; what is left for a block to do, where few run, it reads from memory.
+#include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Codegen/Grid/Contract/GridContractEngine.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -25,8 +30,8 @@ namespace hewn::codegen {
 
 namespace {
 
-/// Loads of a thread on their way at once.
-constexpr int64_t kAhead = 4;
+/// Loads of a thread on their way at once, at most, and bytes of one.
+constexpr int64_t kAhead = 8, kLoadBytes = 16;
 
 /// The schedule's two sides: those that are few, and places of the larger operand that a block takes at a time.
 bool areRowsFew(plan::GridContractAttr schedule) { return schedule.getForm() == plan::GridForm::FewRows; }
@@ -46,6 +51,7 @@ public:
         places(placesOf(schedule)) {}
 
   void run() {
+    width = placesAtOnce();
     prepare();
     makeExchange();
     grid.overBlocks(graph::numElements(counts), [&](Index item) { make(item, Value()); });
@@ -62,7 +68,7 @@ public:
       b.setInsertionPoint(loop.getBody()->getTerminator());
       Index at{loop.getInductionVar()};
       set(tiles.summed, at);
-      grid.storeShared(readOperand(e, rowsAreFew ? 1 : 0), kept, placeInKept(at));
+      grid.storeShared(readOperand(e, larger()), kept, placeInKept(at));
       e.forget();
     });
   }
@@ -84,8 +90,37 @@ private:
   DimExpr many;
   int64_t sharers = 1;
   Dims counts;
-  Index lane, warp, ownPlace, ownSum, place;
+  Index lane, warp, ownPlace, ownSum, block, place;
   Value exchange, zero;
+  /// Places of a lane, which it reads at once.
+  int64_t width = 1;
+
+  unsigned larger() const { return rowsAreFew ? 1 : 0; }
+  ArrayRef<unsigned> largerList() const { return rowsAreFew ? tiles.columns : tiles.rows; }
+
+  /// How many places side by side are read by one load: none goes beyond the last dim, and each begins at a multiple of its size.
+  int64_t placesAtOnce() {
+    auto found = k.inputs.find(op->getOperand(larger()));
+    if (alongSum || found == k.inputs.end() || largerList().empty())
+      return 1;
+    const Buffer &buffer = found->second;
+    Type type = buffer.elementType;
+    std::optional<unsigned> dim = graph::resultWith(tiles.maps[larger()], largerList().back());
+    bool isPlain = type.isF32() || type.isF16() || type.isBF16();
+    if (!isPlain || !dim || !isa<AffineDimExpr>(tiles.maps[larger()].getResult(*dim)) || buffer.start ||
+        buffer.groupDim >= 0 || (buffer.blockDim >= 0 && buffer.blockDim != int64_t(*dim)))
+      return 1;
+    int64_t most = std::min(kLoadBytes / (type.getIntOrFloatBitWidth() / 8), places);
+    auto divides = [&](const DimExpr &size) { return size.divideExactly(DimExpr(most)).has_value(); };
+    bool isBlocked = buffer.blockDim >= 0;
+    if (!divides(tiles.extents[largerList().back()]) ||
+        (isBlocked ? buffer.block % most != 0 : !buffer.strides[*dim].is(1)))
+      return 1;
+    for (auto [d, stride] : llvm::enumerate(buffer.strides))
+      if ((d != *dim || isBlocked) && !buffer.dims[d].is(1) && !divides(stride))
+        return 1;
+    return most;
+  }
 
   void prepare() {
     manyList = rowsAreFew ? tiles.columns : tiles.rows;
@@ -95,33 +130,30 @@ private:
     warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
     zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
     // This thread's place, and its part of the sum.
-    Index across = e.constant(places), parts = e.constant(grid.warp / places);
-    ownPlace = alongSum ? warp : e.mod(lane, across);
+    int64_t lanesAcross = places / width;
+    Index across = e.constant(lanesAcross), parts = e.constant(grid.warp / lanesAcross);
+    ownPlace = alongSum ? warp : e.mul(e.mod(lane, across), e.constant(width));
     ownSum = alongSum ? lane : e.add(e.mul(warp, parts), e.floorDiv(lane, across));
-    sharers = alongSum ? grid.warp : warps * (grid.warp / places);
+    sharers = alongSum ? grid.warp : warps * (grid.warp / lanesAcross);
     counts = {batch, many.ceilDiv(places)};
   }
 
   /// The memory in which warps meet.
-  void makeExchange() { exchange = alongSum ? Value() : grid.shared(warps * few * grid.warp, zero.getType()); }
+  void makeExchange() { exchange = alongSum ? Value() : grid.shared(warps * few * places, zero.getType()); }
 
   /// `body`, where the block has places at all.
   void forFirst(llvm::function_ref<void()> body) {
     Value has = e.compare(arith::CmpIPredicate::slt, {grid.block}, e.expression(graph::numElements(counts)));
-    auto branch = scf::IfOp::create(b, loc(), has, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    e.forget();
-    body();
-    e.forget();
+    where(has, body);
   }
 
   void moveTo(Index item) {
     SmallVector<Index> at = e.unravel(item, counts);
     set(tiles.batch, at[0]);
-    place = e.add(e.mul(at[1], e.constant(places)), ownPlace);
-    // Those beyond the end do the last one's work once more: all must meet.
-    set(manyList, e.min(place, e.sub(e.expression(many), e.constant(1))));
+    block = e.mul(at[1], e.constant(places));
+    place = e.add(block, ownPlace);
+    // Those beyond the end do the last ones' work once more: all must meet.
+    set(manyList, e.min(place, e.sub(e.expression(many), e.constant(width))));
   }
 
   Value placeInKept(Index inSum) { return e.add(e.mul(inSum, e.constant(places)), ownPlace).base; }
@@ -129,58 +161,134 @@ private:
   /// The places of an item; `kept`: where the larger operand is, null: in memory.
   void make(Index item, Value kept) {
     moveTo(item);
-    SmallVector<Value> sums = sumUp(SmallVector<Value>(few, zero), ownSum, kept);
+    SmallVector<Value> sums = sumUp(SmallVector<Value>(few * width, zero), ownSum, kept);
     exchangeInRegisters(sums);
-    if (!alongSum)
-      exchangeInMemory(sums, exchange, lane, warp);
-    Value writes = e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0));
-    auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(branch.thenBlock()->getTerminator());
-      e.forget();
-      for (int64_t i = 0; i < few; ++i) {
-        if (rowsAreFew)
-          store(sums[i], e.constant(i), place);
-        else
-          store(sums[i], place, e.constant(i));
-      }
-      e.forget();
+    if (alongSum) {
+      where(e.compare(arith::CmpIPredicate::eq, ownSum, e.constant(0)), [&] {
+        for (int64_t i = 0; i < few; ++i)
+          storeAt(sums[i], e.constant(i), place);
+      });
+      return;
     }
-    if (!alongSum)
-      grid.barrier(); // before the next places' sums come
+    Value sum = exchangeInMemory(sums);
+    where(e.compare(arith::CmpIPredicate::slt, {grid.thread}, e.constant(few * places)), [&] {
+      Index number = e.floorDiv({grid.thread}, e.constant(places));
+      storeAt(sum, few == 1 ? e.constant(0) : number, e.add(block, e.mod({grid.thread}, e.constant(places))));
+    });
+    grid.barrier(); // before the next places' sums come
   }
 
-  /// The products at summed place `at`, added.
-  SmallVector<Value> step(ValueRange sums, Index at, Value kept) {
+  void storeAt(Value sum, Index inFew, Index inMany) {
+    if (rowsAreFew)
+      store(sum, inFew, inMany);
+    else
+      store(sum, inMany, inFew);
+  }
+
+  void where(Value condition, llvm::function_ref<void()> body) {
+    auto branch = scf::IfOp::create(b, loc(), condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    e.forget();
+    body();
+    e.forget();
+  }
+
+  /// The larger operand's elements at the current iteration, of each of the lane's places.
+  SmallVector<Value> readLarger() {
+    if (width == 1)
+      return {readOperand(e, larger())};
+    Index &last = iteration[manyList.back()];
+    last.stride = 1;
+    KernelElements wide(b, loc(), width, k.symbols, k.inputs);
+    Value vector = readOperand(wide, larger());
+    last.stride = 0;
+    for (Operation *made = vector.getDefiningOp(); made;
+         made = made->getNumOperands() > 0 ? made->getOperand(0).getDefiningOp() : nullptr)
+      if (auto load = dyn_cast<vector::LoadOp>(made)) {
+        load.setAlignment(width * load.getVectorType().getElementTypeBitWidth() / 8);
+        break;
+      }
+    SmallVector<Value> elements;
+    for (int64_t j = 0; j < width; ++j)
+      elements.push_back(vector::ExtractOp::create(b, loc(), vector, ArrayRef<int64_t>{j}));
+    return elements;
+  }
+
+  /// What is multiplied at a summed place: of the larger operand each of the lane's places, of the other one each of the few.
+  struct Factors {
+    SmallVector<Value> larger, others;
+  };
+  Factors read(Index at, Value kept) {
     set(tiles.summed, at);
-    Value shared = kept ? grid.loadShared(b.getF32Type(), kept, placeInKept(at)) : readOperand(e, rowsAreFew ? 1 : 0);
-    SmallVector<Value> next;
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      set(fewList, e.constant(int64_t(i)));
-      next.push_back(e.multiplyAdd(sum, shared, readOperand(e, rowsAreFew ? 0 : 1)));
+    Factors made;
+    made.larger = kept ? SmallVector<Value>{grid.loadShared(b.getF32Type(), kept, placeInKept(at))} : readLarger();
+    for (int64_t i = 0; i < few; ++i) {
+      set(fewList, e.constant(i));
+      made.others.push_back(readOperand(e, 1 - larger()));
     }
+    return made;
+  }
+
+  /// Their products, added; `isThere`: whether there is such a place, null: there is.
+  SmallVector<Value> multiply(ValueRange sums, const Factors &factors, Value isThere) {
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < few; ++i)
+      for (int64_t j = 0; j < width; ++j) {
+        Value sum = sums[size_t(i * width + j)];
+        Value more = e.multiplyAdd(sum, factors.larger[size_t(j)], factors.others[size_t(i)]);
+        next.push_back(isThere ? arith::SelectOp::create(b, loc(), isThere, more, sum).getResult() : more);
+      }
     return next;
   }
 
-  /// This thread's part of the sum: every `sharers`th place from `own` on, several at a time while there are.
+  /// This thread's part of the sum: every `sharers`th place from `own` on, several at a time, of the last ones those that are there.
   SmallVector<Value> sumUp(SmallVector<Value> sums, Index own, Value kept) {
-    auto loop = [&](Index from, Index to, int64_t ahead) {
-      e.forget();
-      auto made = scf::ForOp::create(b, loc(), from.base, to.base, e.constant(sharers * ahead).base, sums);
+    // As many at a time as make the turns equal.
+    int64_t most = std::max<int64_t>(1, kAhead / few), ahead = std::min<int64_t>(most, 4);
+    if (std::optional<int64_t> known = depth.constant()) {
+      int64_t steps = std::max<int64_t>(1, int64_t(llvm::divideCeil(*known, sharers)));
+      ahead = int64_t(llvm::divideCeil(steps, llvm::divideCeil(steps, most)));
+    }
+    Index whole = e.expression(depth.floorDiv(sharers * ahead) * DimExpr(sharers * ahead));
+    e.forget();
+    auto made = scf::ForOp::create(b, loc(), own.base, whole.base, e.constant(sharers * ahead).base, sums);
+    auto some = [&](ValueRange before, Index from, bool areThere) {
+      SmallVector<Value> next(before);
+      Index last = e.sub(e.expression(depth), e.constant(1));
+      auto placeOf = [&](int64_t i) { return e.add(from, e.constant(i * sharers)); };
+      // All loads come first: assemblers leave them where they are, and begin none before what is used in between has come.
+      SmallVector<Factors> factors;
+      for (int64_t i = 0; i < ahead; ++i)
+        factors.push_back(read(areThere ? placeOf(i) : e.min(placeOf(i), last), kept));
+      for (int64_t i = 0; i < ahead; ++i)
+        next = multiply(next, factors[size_t(i)],
+                        areThere ? Value() : e.compare(arith::CmpIPredicate::sle, placeOf(i), last));
+      return next;
+    };
+    {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(made.getBody());
-      SmallVector<Value> next(made.getRegionIterArgs());
-      for (int64_t i = 0; i < ahead; ++i)
-        next = step(next, e.add({made.getInductionVar()}, e.constant(i * sharers)), kept);
-      scf::YieldOp::create(b, loc(), next);
+      scf::YieldOp::create(b, loc(), some(made.getRegionIterArgs(), {made.getInductionVar()}, true));
       e.forget();
-      sums.assign(made.getResults().begin(), made.getResults().end());
-    };
-    Index whole = e.expression(depth.floorDiv(sharers * kAhead) * DimExpr(sharers * kAhead));
-    loop(own, whole, kAhead);
-    loop(e.add(whole, own), e.expression(depth), 1);
-    return sums;
+    }
+    sums.assign(made.getResults().begin(), made.getResults().end());
+    std::optional<int64_t> rest = depth.constant();
+    if (rest && *rest % (sharers * ahead) == 0)
+      return sums;
+    // There may be no summed place at all.
+    Value any = e.compare(arith::CmpIPredicate::slt, e.add(whole, own), e.expression(depth));
+    auto branch = scf::IfOp::create(b, loc(), TypeRange(ValueRange(sums)), any, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      e.forget();
+      scf::YieldOp::create(b, loc(), some(sums, e.add(whole, own), false));
+      e.forget();
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, loc(), sums);
+    }
+    return SmallVector<Value>(branch.getResults());
   }
 
   SmallVector<Value> added(ArrayRef<Value> x, ArrayRef<Value> y) {
@@ -192,28 +300,27 @@ private:
 
   /// Lanes that share a sum.
   void exchangeInRegisters(SmallVector<Value> &sums) {
-    for (int64_t distance = grid.warp / 2; distance >= (alongSum ? 1 : places); distance /= 2)
+    for (int64_t distance = grid.warp / 2; distance >= (alongSum ? 1 : places / width); distance /= 2)
       sums = added(sums, llvm::map_to_vector(sums, [&](Value sum) { return grid.shuffle(sum, distance); }));
   }
 
-  /// Every warp's sums to memory, and all of them added by each thread.
-  void exchangeInMemory(SmallVector<Value> &sums, Value memory, Index lane, Index warp) {
-    auto place = [&](Index w, int64_t i) {
-      return e.add(e.mul(e.add(e.mul(w, e.constant(few)), e.constant(i)), e.constant(grid.warp)), lane).base;
-    };
-    for (int64_t i = 0; i < few; ++i)
-      grid.storeShared(sums[i], memory, place(warp, i));
-    grid.barrier();
-    Type type = sums[0].getType();
-    auto of = [&](int64_t w) {
-      SmallVector<Value> list;
+  /// Every warp's sums to memory, by the first lanes that have them; of each thread that there is a sum for that sum.
+  Value exchangeInMemory(ArrayRef<Value> sums) {
+    Index ofWarp = e.mul(warp, e.constant(few * places));
+    where(e.compare(arith::CmpIPredicate::slt, lane, e.constant(places / width)), [&] {
       for (int64_t i = 0; i < few; ++i)
-        list.push_back(grid.loadShared(type, memory, place(e.constant(w), i)));
-      return list;
-    };
-    sums = of(0);
-    for (int64_t w = 1; w < warps; ++w)
-      sums = added(sums, of(w));
+        for (int64_t j = 0; j < width; ++j)
+          grid.storeShared(sums[size_t(i * width + j)], exchange,
+                           e.add(e.add(ofWarp, ownPlace), e.constant(i * places + j)).base);
+    });
+    grid.barrier();
+    Index own = e.min({grid.thread}, e.constant(few * places - 1));
+    Value sum;
+    for (int64_t w = 0; w < warps; ++w) {
+      Value one = grid.loadShared(zero.getType(), exchange, e.add(own, e.constant(w * few * places)).base);
+      sum = sum ? e.addElements(sum, one) : one;
+    }
+    return sum;
   }
 };
 

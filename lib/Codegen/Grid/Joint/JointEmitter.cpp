@@ -89,7 +89,8 @@ func::FuncOp JointEmitter::emit() {
 }
 
 /// The blocks count themselves. What the first one adds makes the counter's sign change when all have come, whatever it was before:
-/// so nobody has to reset it, and the next launch may have another number of blocks.
+/// so nobody has to reset it, and the next launch may have another number of blocks. It cannot change before this block has come: so what
+/// it was is read while the block's threads wait for each other, and nobody waits for what the addition finds.
 void JointEmitter::emitMeeting() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(function);
@@ -99,6 +100,7 @@ void JointEmitter::emitMeeting() {
   Value at = gridBarrier.getArgument(0);
   auto barrier = [&] { grid::BarrierOp::create(b, loc, IntegerAttr()); };
   auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
+  Value before = grid::CounterReadOp::create(b, loc, b.getI32Type(), at, /*relaxed=*/true);
   barrier();
   auto first = scf::IfOp::create(b, loc, equal(grid::ThreadIdOp::create(b, loc, b.getI32Type()), number(0)),
                                  /*withElseRegion=*/false);
@@ -109,10 +111,10 @@ void JointEmitter::emitMeeting() {
     Value turns = arith::SubIOp::create(b, loc, number(INT32_MIN), others);
     Value more = arith::SelectOp::create(b, loc, equal(grid::BlockIdOp::create(b, loc, b.getI32Type()), number(0)),
                                          turns, number(1));
-    Value before = grid::CounterAddOp::create(b, loc, b.getI32Type(), at, more);
+    grid::CounterAddOp::create(b, loc, b.getI32Type(), at, more);
     auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
     b.createBlock(&loop.getBefore());
-    Value now = grid::CounterReadOp::create(b, loc, b.getI32Type(), at);
+    Value now = grid::CounterReadOp::create(b, loc, b.getI32Type(), at, /*relaxed=*/false);
     Value changed = arith::XOrIOp::create(b, loc, now, before);
     Value waits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, changed, number(0));
     scf::ConditionOp::create(b, loc, waits, ValueRange());

@@ -7,7 +7,7 @@
 // CHECK: func.func private @joint0_meet(%[[AT:.*]]: i64)
 // CHECK: grid.barrier
 // CHECK: scf.if
-// CHECK: %[[WAS:.*]] = grid.counter_add %[[AT]], %{{.*}}
+// CHECK: grid.counter_add %[[AT]], %{{.*}}
 // CHECK: scf.while
 // CHECK: grid.counter_read %[[AT]]
 // CHECK: grid.barrier

@@ -21,12 +21,15 @@ plan.kernel @tiles(%x: tensor<256x96xf32>, %w: tensor<96x512xf32>, %b: tensor<51
   graph.yield %1 : tensor<256x512xf32>
 }
 
-// Few rows: a block takes 8 columns, so that more processors read; four lanes and all warps share the sum.
+// Few rows: a block takes 8 columns, so that more processors read, a lane four of them by one load; sixteen lanes and all warps share the
+// sum, some of which have a place of it.
 // CHECK-LABEL: func.func @few(
 // CHECK-SAME: #plan.grid_launch<blocks = 64, threads = 256, symbols = []
-// CHECK: scf.for {{.*}} -> (f32, f32)
-// CHECK-COUNT-4: grid.shuffle_xor
-// CHECK: memref.store {{.*}} : memref<512xf32, 3>
+// CHECK: scf.if {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+// CHECK-COUNT-8: arith.select
+// CHECK-COUNT-32: grid.shuffle_xor
+// CHECK: memref.store {{.*}} : memref<128xf32, 3>
 // CHECK: grid.barrier
 plan.kernel @few(%x: tensor<2x96xf32>, %w: tensor<96x512xf32>) -> tensor<2x512xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<2x96xf32>, tensor<96x512xf32>) -> tensor<2x512xf32>
