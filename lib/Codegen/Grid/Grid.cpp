@@ -233,6 +233,27 @@ Value Grid::shuffle(Value value, int64_t laneXor) {
   return grid::ShuffleXorOp::create(b, e.loc, b.getI32Type(), value, uint32_t(laneXor), uint32_t(warp));
 }
 
+void Grid::transposeQuads(MutableArrayRef<Value> four) {
+  // Number i becomes number i ^ lane.
+  auto permute = [&] {
+    for (size_t step : {1, 2}) {
+      Value bit = arith::AndIOp::create(e.b, e.loc, narrow({thread}), number(int32_t(step)));
+      Value swaps = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ne, bit, number(0));
+      for (size_t i = 0; i < 4; ++i) {
+        if (i & step)
+          continue;
+        Value low = four[i], high = four[i | step];
+        four[i] = arith::SelectOp::create(e.b, e.loc, swaps, high, low);
+        four[i | step] = arith::SelectOp::create(e.b, e.loc, swaps, low, high);
+      }
+    }
+  };
+  permute();
+  for (int64_t distance = 1; distance < 4; ++distance)
+    four[size_t(distance)] = shuffle(four[size_t(distance)], distance);
+  permute();
+}
+
 static Type sharedType(Type type) { return type.isInteger(1) ? Type(IntegerType::get(type.getContext(), 8)) : type; }
 
 Value Grid::shared(int64_t elements, Type type, int64_t alignment) {

@@ -49,6 +49,8 @@ public:
   void warpBarrier();
   /// The value of another lane of the warp; of any type that elements are computed in.
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
+  /// Of each four neighbouring lanes, a matrix of which each has a row: afterwards each has a column.
+  void transposeQuads(llvm::MutableArrayRef<mlir::Value> four);
   /// `sums` plus the product of the warp's two matrices of each lane's parts. `factors` of both: float32, float16, bfloat16, or
   /// each of them i8 or ui8, whose sums are i32.
   llvm::SmallVector<mlir::Value> product(mlir::Type leftFactors, mlir::Type rightFactors,

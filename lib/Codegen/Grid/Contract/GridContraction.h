@@ -20,11 +20,30 @@ public:
   mlir::Value readOperand(KernelElements &elements, unsigned operand);
   /// All that the kernel makes of `sum`, or where it is a part of one that part, where row and column exist.
   void store(mlir::Value sum, graph::Index row, graph::Index column);
-  /// Whether two neighbouring columns, the first an even one, are neighbours in all that the kernel writes and, at a multiple of
-  /// their size, in all that it reads for that.
-  bool storesPairs();
-  /// The same for a vector of such a pair.
-  void storePair(mlir::Value sums, graph::Index row, graph::Index column);
+
+  /// Of which neighbouring columns' elements are loaded and stored as vectors.
+  struct Neighbours {
+    /// So many, the first one at a multiple of it; 1: none are neighbours.
+    int64_t count = 1;
+    /// What is read for one of them beside its sum, in bytes.
+    int64_t bytesRead = 0;
+  };
+  /// As many as `most`, or two, a power of two each: these must be neighbours in all that the kernel writes, at a multiple of their size,
+  /// and in all that it reads for that. More than two come where elements are narrow: a vector has no more than 16 bytes of a result.
+  Neighbours neighbours(int64_t most);
+  /// The first of neighbouring columns, in a row.
+  struct Place {
+    graph::Index row, column;
+  };
+  /// Whether all rows, all columns of a tile are there.
+  struct Whole {
+    bool rows, columns;
+  };
+  /// The same as `store` at each of `places`, of vectors of `count` sums: what is read for all of them is under way before `sums` gives
+  /// those of a place; if `before` is given, an op of the same block, it is so already there. What does not exist is read where the last
+  /// row and column are, and not stored.
+  void storeNeighbours(llvm::ArrayRef<Place> places, int64_t count, const Whole &whole,
+                       llvm::function_ref<mlir::Value(size_t)> sums, mlir::Operation *before = nullptr);
 
   KernelFunction &k;
   mlir::OpBuilder &b;
@@ -38,7 +57,17 @@ public:
   graph::DimExpr rows, columns, depth, batch;
 
 private:
-  void storeBy(KernelElements &elements, mlir::Value sum, graph::Index row, graph::Index column);
+  /// The kernel's values at the current iteration, by `elements`, and where they are written.
+  struct Results {
+    llvm::SmallVector<graph::Index> at;
+    llvm::SmallVector<mlir::Value> values;
+  };
+  Results results(KernelElements &elements, mlir::Value sum);
+  void write(KernelElements &elements, const Results &results);
+  /// What elementwise ops read that is no constant.
+  llvm::SmallVector<mlir::Value> readBeside();
+  /// Says of vectors' loads and stores from `from` on at what multiples they are.
+  void align(mlir::Operation *from, int64_t count);
 };
 
 } // namespace hewn::codegen

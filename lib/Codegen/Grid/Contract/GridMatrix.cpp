@@ -399,30 +399,76 @@ private:
     e.forget();
   }
 
-  /// The sums to where the kernel wants them. A lane has two neighbours in each of two rows of a fragment.
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Finished sums
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// The sums to where the kernel wants them. A lane has two neighbours in each of two rows of a fragment; where more may be stored at
+  /// once, the four lanes that have a row exchange theirs of four fragments, after which each has a fragment's eight columns.
   void finish(ArrayRef<Value> all) {
-    bool pairs = storesPairs();
+    // What a lane loads at once at most; where it brings operands too, their addresses are in registers.
+    const int64_t mostBytes = tile.fetches ? 256 : 64;
+    int64_t quad = kFragmentColumns / 2;
+    Neighbours found = neighbours(fragmentsWide() % quad == 0 ? kFragmentColumns : 2);
+    if (found.count == 1)
+      return finishOneByOne(all);
+    int64_t fragments = found.count > 2 ? quad : 1;
+    int64_t elements = mostBytes / std::max<int64_t>(found.bytesRead, 1);
+    int64_t step = std::max<int64_t>(elements / (4 * fragments), 1) * fragments;
+    // The first ones are loaded before the products, where these leave registers.
+    Operation *before = tile.fetches && !corrects() ? all.front().getDefiningOp() : nullptr;
+    for (int64_t i = 0; i < fragmentsHigh(); ++i)
+      for (int64_t j = 0; j < fragmentsWide(); j += step)
+        finishTogether(all, i, j, std::min(j + step, fragmentsWide()), fragments, std::exchange(before, nullptr));
+  }
+
+  /// Fragments [first, end) of row i of them, `each` of them exchanged.
+  void finishTogether(ArrayRef<Value> all, int64_t i, int64_t first, int64_t end, int64_t each, Operation *before) {
+    SmallVector<SmallVector<Value>> fours;
+    SmallVector<Place> places;
+    for (int64_t j = first; j < end; ++j)
+      fours.push_back(factors.finish(sumAt(all, size_t(i * fragmentsWide() + j) * 4)));
+    for (int64_t j = first; j < end; j += each)
+      for (int64_t r = 0; r < 2; ++r) {
+        Index column =
+            e.add(e.add(firstColumn, warpColumn), e.mul(inGroup, e.constant(each > 1 ? kFragmentColumns : 2)));
+        places.push_back({rowOf(i, r), e.add(column, e.constant(j * kFragmentColumns))});
+      }
+    Whole whole{wholeTiles(rows, tile.rows), wholeTiles(columns, tile.columns)};
+    auto sumsAt = [&](size_t place) -> Value {
+      ArrayRef<SmallVector<Value>> own = ArrayRef(fours).slice(place / 2 * size_t(each), size_t(each));
+      SmallVector<Value> sums(2 * size_t(each));
+      for (size_t side = 0; side < 2; ++side) {
+        auto column = llvm::map_to_vector(own, [&](ArrayRef<Value> four) { return four[place % 2 * 2 + side]; });
+        if (each > 1)
+          grid.transposeQuads(column);
+        for (auto [pair, sum] : llvm::enumerate(column))
+          sums[2 * pair + side] = sum;
+      }
+      return vector::FromElementsOp::create(b, loc(), VectorType::get({2 * each}, sumType()), sums);
+    };
+    storeNeighbours(places, 2 * each, whole, sumsAt, before);
+  }
+
+  void finishOneByOne(ArrayRef<Value> all) {
     for (int64_t i = 0; i < fragmentsHigh(); ++i)
       for (int64_t j = 0; j < fragmentsWide(); ++j) {
         SmallVector<Value> four = factors.finish(sumAt(all, size_t(i * fragmentsWide() + j) * 4));
-        for (int64_t r = 0; r < 2; ++r) {
-          ArrayRef<Value> two = ArrayRef(four).slice(r * 2, 2);
-          Index row = e.add(firstRow, e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r * 8)));
-          Index inTile = e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns));
-          Index column = e.add(firstColumn, inTile);
-          if (pairs) {
-            auto type = VectorType::get({2}, sumType());
-            storePair(vector::FromElementsOp::create(b, loc(), type, two), row, column);
-            continue;
-          }
-          store(two[0], row, column);
-          store(two[1], row, e.add(column, e.constant(1)));
-        }
+        Index inTile = e.add(e.add(warpColumn, e.mul(inGroup, e.constant(2))), e.constant(j * kFragmentColumns));
+        Index column = e.add(firstColumn, inTile);
+        for (int64_t r = 0; r < 2; ++r)
+          for (int64_t side = 0; side < 2; ++side)
+            store(four[size_t(r * 2 + side)], rowOf(i, r), e.add(column, e.constant(side)));
       }
-    if (pairs)
-      k.function.walk([&](vector::StoreOp store) { // as `storesPairs` has found
-        store.setAlignment(store.getVectorType().getElementTypeBitWidth() / 8 * store.getVectorType().getNumElements());
-      });
+  }
+
+  /// Where row `r` of two is that a lane has of the warp's i-th fragments.
+  Index rowOf(int64_t i, int64_t r) {
+    return e.add(firstRow, e.add(e.add(warpRow, group), e.constant(i * kFragmentRows + r * 8)));
+  }
+
+  static bool wholeTiles(const DimExpr &extent, int64_t size) {
+    return extent.constant() && *extent.constant() % size == 0;
   }
 };
 
