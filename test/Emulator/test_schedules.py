@@ -43,7 +43,35 @@ SUMS = model(
     [helper.make_node("CumSum", ["x", "axis"], ["y"])], [("x", FLOAT, [3, 700])], [("y", FLOAT)], axis=np.array(1)
 )
 
+SLICED = model(
+    [helper.make_node("Slice", ["x", "from", "to", "axis"], ["y"])],
+    [("x", HALF, [6, 7, 32])],
+    [("y", HALF)],
+    **{"from": np.array([2]), "to": np.array([5]), "axis": np.array([1])},
+)
+PADDED = model(
+    [helper.make_node("Pad", ["x", "pads"], ["y"])],
+    [("x", FLOAT, [6, 7, 32])],
+    [("y", FLOAT)],
+    pads=np.array([1, 2, 0, 0, 3, 0]),
+)
+JOINED = model(
+    [helper.make_node("Concat", ["x", "z"], ["y"], axis=1)],
+    [("x", FLOAT, [6, 7, 32]), ("z", FLOAT, [6, 2, 32])],
+    [("y", FLOAT)],
+)
+SUMMED = model(
+    [helper.make_node("ReduceSum", ["x", "axis"], ["y"], keepdims=0)],
+    [("x", FLOAT, [5, 7, 32])],
+    [("y", FLOAT)],
+    axis=np.array([0]),
+)
+
 CASES = {
+    "map-slice": (SLICED, "map<threads = 64, widths = [8]>"),
+    "map-pad": (PADDED, "map<threads = 32, widths = [4]>"),
+    "map-joined": (JOINED, "map<threads = 96, widths = [4]>"),
+    "map-sum": (SUMMED, "map<threads = 64, widths = [2]>"),
     "map": (EXP, "map<threads = 64, widths = [2]>"),
     "map-one": (EXP, "map<threads = 1024, widths = [1]>"),
     "rows-thread": (SOFTMAX, "rows<rowThreads = 1, threads = 32>"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Builders/Element.h"
+#include "dialects/Graph/Builders/Facts.h"
 
 #include "dialects/Handle/Handle.h"
 
@@ -66,7 +67,7 @@ IndexFacts factsOf(Value value, unsigned depth);
 /// How far the calculation of a position is followed.
 constexpr unsigned kDeepest = 6;
 
-/// The loop whose induction variable `value` is, with a constant step. What a function is told to begin with is a number of things.
+/// Of the loop whose induction variable `value` is, whose step is more than 0. What a function is told to begin with is a number of things.
 std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
@@ -75,14 +76,19 @@ std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   auto constant = [](std::optional<OpFoldResult> bound) { return bound ? getConstantIntValue(*bound) : std::nullopt; };
   std::optional<int64_t> from = constant(loop.getSingleLowerBound()), step = constant(loop.getSingleStep()),
                          to = constant(loop.getSingleUpperBound());
-  if (!step || *step < 1)
+  if (step && *step < 1)
     return std::nullopt;
-  if (!from) {
-    Value begin = cast<Value>(*loop.getSingleLowerBound());
-    auto told = dyn_cast<BlockArgument>(begin);
+  if (!from || !step) {
+    auto begin = dyn_cast<Value>(*loop.getSingleLowerBound());
+    auto told = dyn_cast_if_present<BlockArgument>(begin);
     bool isCount = told && isa<FunctionOpInterface>(told.getOwner()->getParentOp());
-    IndexFacts facts = depth < kDeepest ? factsOf(begin, depth + 1) : IndexFacts{-kFar, kFar, 1};
-    return IndexFacts{isCount ? 0 : facts.least, kFar, std::gcd(isCount ? 1 : facts.factor, *step)};
+    IndexFacts facts{-kFar, kFar, 1};
+    if (from)
+      facts = {*from, *from, *from};
+    else if (begin && depth < kDeepest)
+      facts = factsOf(begin, depth + 1);
+    return IndexFacts{isCount ? 0 : facts.least, to ? *to - 1 : kFar,
+                      std::gcd(isCount ? 1 : facts.factor, step.value_or(1))};
   }
   int64_t trips = to ? std::max<int64_t>(llvm::divideCeilSigned(*to - *from, *step), 1) : 0;
   return IndexFacts{*from, to ? *from + (trips - 1) * *step : kFar, std::gcd(*from, *step)};
@@ -136,6 +142,12 @@ IndexFacts factsOf(Value value, unsigned depth = 0) {
     return factsOfSum(op, depth);
   if (isa<arith::FloorDivSIOp, arith::DivUIOp, arith::RemUIOp>(op))
     return factsOfQuotient(op, depth);
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
+    IndexFacts facts = factsOf(op->getOperand(0), depth + 1);
+    if (facts.least >= 0 && facts.most <= INT32_MAX)
+      return facts;
+    return isa<arith::IndexCastUIOp>(op) ? IndexFacts{0, kFar, 1} : nothing;
+  }
   if (!isa<arith::MinSIOp, arith::MaxSIOp>(op))
     return nothing;
   IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1);
@@ -164,6 +176,8 @@ std::optional<bool> alwaysOrNever(arith::CmpIPredicate predicate, const IndexFac
 }
 
 } // namespace
+
+int64_t factorOf(Value position) { return factsOf(position).factor; }
 
 Index ElementBuilder::constant(int64_t value) {
   using Keys = llvm::DenseMapInfo<int64_t>;

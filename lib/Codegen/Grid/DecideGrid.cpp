@@ -13,6 +13,7 @@
 #include "lib/Codegen/Grid/Contract/GridBox.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/Loops/GridLoops.h"
+#include "lib/Codegen/Grid/Loops/GridVectors.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Schedule/GridChainSchedule.h"
 #include "lib/Schedule/GridLoopSchedule.h"
@@ -92,14 +93,20 @@ static Found<plan::GridTransposeAttr> chooseTranspose(KernelFunction &k, OpBuild
 }
 
 /// Neighbours at once where there are enough of them for all processors.
-static plan::GridMapAttr chooseMap(KernelFunction &k) {
-  constexpr int64_t threads = 256;
+static plan::GridMapAttr chooseMap(KernelFunction &k, OpBuilder &b) {
+  constexpr int64_t threads = 256, mostLanes = 8;
   SmallVector<int64_t> widths;
   for (const auto &together : resultsOfEqualDims(k)) {
     std::optional<int64_t> all = graph::numElements(graph::getDims(k.results[together[0]])).constant();
-    bool areFew = all && *all < plan::gridOf(k.kernel).getProcessors() * threads;
+    int64_t busy = plan::gridOf(k.kernel).getProcessors() * threads;
+    bool areFew = all && *all < busy;
     std::optional<GridWide> wide = areFew ? std::nullopt : wideMap(k, together, std::nullopt);
-    widths.push_back(wide ? wide->lanes() : 1);
+    int64_t width = wide ? wide->lanes() : 1;
+    // (Vectors that are summed of many others keep a thread busy for longer: there must be some for each.)
+    for (int64_t lanes = mostLanes; !wide && width == 1 && lanes > 1; lanes /= 2)
+      if ((!all || *all >= lanes * busy) && makesVectors(k, b, together, lanes))
+        width = lanes;
+    widths.push_back(width);
   }
   MLIRContext *context = k.kernel.getContext();
   return plan::GridMapAttr::get(context, threads, DenseI64ArrayAttr::get(context, widths));
@@ -125,7 +132,7 @@ Attribute chooseGrid(KernelFunction &k, OpBuilder &b, plan::GridTileAttr wanted)
   if (transpose)
     return *transpose;
   missedTransposes(k, transpose.why());
-  return chooseMap(k);
+  return chooseMap(k, b);
 }
 
 } // namespace hewn::codegen

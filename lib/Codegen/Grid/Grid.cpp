@@ -176,12 +176,37 @@ void Grid::stride(Index from, Index to, Index step, llvm::function_ref<void(Inde
   e.forget();
 }
 
+/// The index in dims of these extents of a number below their product, divided as 32 bits where that has room in them.
+static SmallVector<Index> unravelThread(KernelElements &e, Index linear, ArrayRef<DimExpr> counts) {
+  std::optional<int64_t> total = graph::numElements(counts).constant();
+  if (!total || *total < 1 || *total > INT32_MAX)
+    return e.unravel(linear, counts);
+  OpBuilder &b = e.b;
+  SmallVector<Index> at(counts.size(), e.constant(0));
+  Value rest = arith::IndexCastOp::create(b, e.loc, b.getI32Type(), linear.base);
+  auto wide = [&](Value number) -> Index { return {arith::IndexCastUIOp::create(b, e.loc, b.getIndexType(), number)}; };
+  for (unsigned i = counts.size(), others = unsigned(*total); i-- > 0;) {
+    auto count = int32_t(*counts[i].constant());
+    if (count == 1)
+      continue;
+    others /= unsigned(count);
+    if (others == 1) {
+      at[i] = wide(rest);
+      break;
+    }
+    Value size = arith::ConstantOp::create(b, e.loc, b.getI32IntegerAttr(count));
+    at[i] = wide(arith::RemUIOp::create(b, e.loc, rest, size));
+    rest = arith::DivUIOp::create(b, e.loc, rest, size);
+  }
+  return at;
+}
+
 void Grid::overThreads(ArrayRef<DimExpr> counts, llvm::function_ref<void(ArrayRef<Index>)> body) {
   DimExpr total = graph::numElements(counts);
   wantBlocks(total.ceilDiv(threads));
   Index size = e.constant(threads);
   Index first = e.add(e.mul({block}, size), {thread}), all = e.mul({blocks}, size);
-  stride(first, e.expression(total), all, [&](Index linear) { body(e.unravel(linear, counts)); });
+  stride(first, e.expression(total), all, [&](Index linear) { body(unravelThread(e, linear, counts)); });
 }
 
 void Grid::overBlocks(const DimExpr &count, llvm::function_ref<void(Index)> body) {

@@ -4,6 +4,7 @@
 #include "lib/Codegen/Grid/Grid.h"
 #include "lib/Codegen/Grid/GridEngine.h"
 #include "lib/Codegen/Grid/Loops/GridLoops.h"
+#include "lib/Codegen/Grid/Loops/GridVectors.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Loops/Subviews.h"
 
@@ -91,10 +92,13 @@ LogicalResult emitGridMap(KernelFunction &k, OpBuilder &b, plan::GridMapAttr sch
   Grid grid(k, e, schedule.getThreads());
   for (auto [together, width] : llvm::zip(lists, widths)) {
     std::optional<GridWide> wide = width > 1 ? wideMap(k, together, width) : std::nullopt;
-    if (width > 1 && !wide)
-      return refuse(k, schedule) << ", and elements that do not lie side by side " << width << " at a time";
     if (wide) {
       emitWideMap(k, grid, b, together, *wide);
+      continue;
+    }
+    if (width > 1) {
+      if (!makesVectors(k, b, together, width) || failed(emitVectorMap(k, grid, b, together, width)))
+        return refuse(k, schedule) << ", and elements that do not lie side by side " << width << " at a time";
       continue;
     }
     SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();

@@ -14,8 +14,7 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Bytes of an element of a kind that vectors are converted of as a whole; 0: of another.
-static int64_t bytesOf(Type type) {
+int64_t vectorBytes(Type type) {
   if (type.isInteger(1))
     return 1;
   if (!type.isF32() && !type.isF16() && !type.isBF16() && !type.isF64() && !type.isInteger(8) && !type.isInteger(16) &&
@@ -54,7 +53,7 @@ std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, un
     }
   int64_t largest = 1;
   auto see = [&](const Buffer &buffer) {
-    int64_t bytes = liesAlong(buffer, space, dim) ? bytesOf(buffer.elementType) : 0;
+    int64_t bytes = liesAlong(buffer, space, dim) ? vectorBytes(buffer.elementType) : 0;
     largest = std::max(largest, bytes);
     return bytes > 0;
   };
@@ -97,8 +96,7 @@ SmallVector<Index> GridWide::vectorAt(ArrayRef<Index> at, size_t rank) const {
   return list;
 }
 
-/// Says of the load just made at what multiples it is.
-static void align(OpBuilder &b) {
+void alignLoad(OpBuilder &b) {
   Block *block = b.getInsertionBlock();
   for (auto point = b.getInsertionPoint(); point != block->begin();)
     if (auto load = dyn_cast<vector::LoadOp>(*--point)) {
@@ -117,7 +115,7 @@ void GridWide::overLanes(KernelElements &e, ArrayRef<Index> at, llvm::function_r
       if (buffer.dims[d].is(1))
         index = e.constant(0);
     vectors.push_back(wide.load(buffer, from));
-    align(e.b);
+    alignLoad(e.b);
   }
   for (int64_t lane = 0; lane < count; ++lane) {
     for (auto [leaf, vector] : llvm::zip(leaves, vectors))

@@ -9,6 +9,11 @@
 
 namespace hewn::codegen {
 
+/// Bytes of an element of a kind that vectors are converted of as a whole; 0: of another.
+int64_t vectorBytes(mlir::Type type);
+/// Says of the vector just loaded that it lies at a multiple of its size.
+void alignLoad(mlir::OpBuilder &b);
+
 class GridWide {
 public:
   /// Bytes that a thread reads or writes at once, at most.

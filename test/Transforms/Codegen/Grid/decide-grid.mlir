@@ -18,6 +18,25 @@ plan.kernel @small(%x: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {sym
   graph.yield %0 : tensor<64x256xf32>
 }
 
+// What is moved, as many neighbours at once as begin at multiples of a vector on both sides.
+// CHECK-LABEL: plan.kernel @slice({{.*}}schedule = #plan.grid_map<threads = 256, widths = [8]>
+plan.kernel @slice(%x: tensor<3x1024x256xf16>) -> tensor<1x1024x256xf16> attributes {symbols = []} {
+  %0 = graph.slice %x {offsets = [1, 0, 0], sizes = [1, 1024, 256], steps = array<i64: 1, 1, 1>} : (tensor<3x1024x256xf16>) -> tensor<1x1024x256xf16>
+  graph.yield %0 : tensor<1x1024x256xf16>
+}
+
+// CHECK-LABEL: plan.kernel @slice_from_four({{.*}}schedule = #plan.grid_map<threads = 256, widths = [4]>
+plan.kernel @slice_from_four(%x: tensor<3x1024x256xf16>) -> tensor<3x1024x128xf16> attributes {symbols = []} {
+  %0 = graph.slice %x {offsets = [0, 0, 4], sizes = [3, 1024, 128], steps = array<i64: 1, 1, 1>} : (tensor<3x1024x256xf16>) -> tensor<3x1024x128xf16>
+  graph.yield %0 : tensor<3x1024x128xf16>
+}
+
+// CHECK-LABEL: plan.kernel @slice_from_three({{.*}}schedule = #plan.grid_map<threads = 256, widths = [1]>
+plan.kernel @slice_from_three(%x: tensor<3x1024x256xf16>) -> tensor<3x1024x128xf16> attributes {symbols = []} {
+  %0 = graph.slice %x {offsets = [0, 0, 3], sizes = [3, 1024, 128], steps = array<i64: 1, 1, 1>} : (tensor<3x1024x256xf16>) -> tensor<3x1024x128xf16>
+  graph.yield %0 : tensor<3x1024x128xf16>
+}
+
 // CHECK-LABEL: plan.kernel @transpose({{.*}}schedule = #plan.grid_transpose<tile = 32, threads = 256>
 plan.kernel @transpose(%x: tensor<64x256xf32>) -> tensor<256x64xf32> attributes {symbols = []} {
   %0 = graph.transpose %x {order = array<i64: 1, 0>} : (tensor<64x256xf32>) -> tensor<256x64xf32>

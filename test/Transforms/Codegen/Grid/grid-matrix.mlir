@@ -55,12 +55,11 @@ plan.kernel @computed(%x: tensor<128x256xf16>, %w: tensor<256x128xf16>) -> tenso
   graph.yield %1 : tensor<128x128xf16>
 }
 
-// Parts of a sum: a block takes one of them, and writes it as it is.
+// Parts of a sum: a block takes one of them, and writes it as it is. (None of three parts of five slices begins behind the last one.)
 // CHECK-LABEL: func.func @parts(
 // CHECK-SAME: #plan.grid_launch<blocks = 48,
-// CHECK: %[[FIRST:.*]] = arith.minsi
-// CHECK: %[[END:.*]] = arith.minsi
-// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step
+// CHECK: %[[END:.*]] = arith.minsi %{{.*}}, %c5 : index
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[END]] step
 // CHECK: vector.store {{.*}} {alignment = 8 : i64} : memref<?xf32>, vector<2xf32>
 // CHECK: return
 plan.kernel @parts(%x: tensor<128x80xf32>, %w: tensor<80x128xf32>) -> tensor<3x128x128xf32> attributes {symbols = [], schedule = #plan.grid_tile<m = 32, n = 32, splits = 3>} {
