@@ -109,13 +109,15 @@ def Plan_GridCostsAttr : AttrDef<PlanDialect, "GridCosts"> {
     slice that is fetched has come. `tileOverheadCycles`: of a tile of attention's columns what nothing hides; `splitOverheadCycles`: of a
     split of the columns, until its first tile has come and until the last block has seen that all have. `memoryLatencyCycles`: until what
     is loaded from memory has come; `threadBytesInFlight`: bytes that a thread has loads of meanwhile; `latencyHidingThreads`: threads of a
-    processor that hide the latency of each other's products.
+    processor that hide the latency of each other's products; `jointProductCycles`: what products of matrices take longer in a joint
+    kernel, of which a processor runs few blocks, beside the meetings.
   }];
   let parameters = (ins "int64_t":$mmaProductsPerCycle, DefaultValuedParameter<"int64_t", "0">:$warpgroupProductsPerCycle, "int64_t":$threadProductsPerCycle, "int64_t":$instructionsPerCycle,
                         "int64_t":$memoryBytesPerCycle, "int64_t":$l2BytesPerCycle, "int64_t":$sharedBytesPerCycle, "int64_t":$sectorBytes, "int64_t":$megahertz,
                         "int64_t":$launchCycles, DefaultValuedParameter<"int64_t", "0">:$gridBarrierCycles, "int64_t":$blockOverheadCycles,
                         "int64_t":$sliceOverheadCycles, "int64_t":$termOverheadCycles, "int64_t":$fetchLatencyCycles, "int64_t":$tileOverheadCycles, "int64_t":$splitOverheadCycles,
-                        "int64_t":$memoryLatencyCycles, "int64_t":$threadBytesInFlight, "int64_t":$latencyHidingThreads);
+                        "int64_t":$memoryLatencyCycles, "int64_t":$threadBytesInFlight, "int64_t":$latencyHidingThreads,
+                        DefaultValuedParameter<"int64_t", "0">:$jointProductCycles);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

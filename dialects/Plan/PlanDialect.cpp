@@ -135,7 +135,8 @@ LogicalResult GridCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle,
                                     int64_t gridBarrierCycles, int64_t blockOverheadCycles, int64_t sliceOverheadCycles,
                                     int64_t termOverheadCycles, int64_t fetchLatencyCycles, int64_t tileOverheadCycles,
                                     int64_t splitOverheadCycles, int64_t memoryLatencyCycles,
-                                    int64_t threadBytesInFlight, int64_t latencyHidingThreads) {
+                                    int64_t threadBytesInFlight, int64_t latencyHidingThreads,
+                                    int64_t jointProductCycles) {
   if (failed(verifyAtLeast(emitError, 1,
                            {{"mmaProductsPerCycle", mmaProductsPerCycle},
                             {"threadProductsPerCycle", threadProductsPerCycle},
@@ -157,6 +158,7 @@ LogicalResult GridCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle,
                         {"sliceOverheadCycles", sliceOverheadCycles},
                         {"termOverheadCycles", termOverheadCycles},
                         {"fetchLatencyCycles", fetchLatencyCycles},
+                        {"jointProductCycles", jointProductCycles},
                         {"tileOverheadCycles", tileOverheadCycles},
                         {"splitOverheadCycles", splitOverheadCycles}});
 }

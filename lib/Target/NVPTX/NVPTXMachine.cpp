@@ -25,19 +25,6 @@ namespace {
 /// Threads of a warp: the guide.
 constexpr int64_t kWarp = 32;
 
-/// Bytes from the shared cache that a processor gets in a cycle, and cycles that nothing hides: of a block, of a slice of a contraction's
-/// operands and of each product of words in it, until a slice that is fetched has come.
-struct Latencies {
-  int64_t l2BytesPerCycle, block, slice, term, fetch;
-};
-
-/// From the A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. The others are estimates, held to no device
-/// yet; docs/decisions/machine-models.md says how to.
-constexpr Latencies kEstimated = {48, 1200, 150, 50, 600};
-/// An H200: loads from the cache by tools/measure/gpu_rates.py; a slice's cycles are what kernels took that have one block a processor (a
-/// float32 slice, three products, 1100 to 1200, fetched or copied), a block's what small kernels took beside their slices.
-constexpr Latencies kMeasured = {36, 2500, 50, 350, 900};
-
 /// A machine, and the oldest PTX that has it: newer text needs a newer driver, and LLVM ends the process over an older one.
 struct Named {
   const char *name;
@@ -51,22 +38,25 @@ struct Named {
   int64_t megahertz, launchCycles, gridBarrierCycles;
   /// Threads that a processor has room for.
   int64_t threads;
-  const Latencies &latencies;
+  /// What products of matrices take longer in a joint kernel.
+  int64_t jointProductCycles;
 };
 
 // Shared memory and threads: NVIDIA's "CUDA C++ Programming Guide", table of technical specifications by compute capability. Processors,
 // clocks, memory and tensor cores: data sheets of the A100 (SXM 40 GB: 156 TFLOPS of tf32, 1555 GB/s), RTX 3090 Ti, RTX 4090, H100 (SXM: 494
 // TFLOPS, 3350 GB/s) and B200 (8 TB/s), as products, or bytes, a cycle; what warps reach alone of the last two is taken to be six tenths,
 // and groups of warps reach seven of the H100's (4096 square matrices of bfloat16, an H200).
-// Launches of the A100 and the RTXs take 1.75 us and meetings 1 us of any clock: estimates. Those of the H100 and the B200 are what
-// tools/measure/gpu_rates.py says on an H200 with its 1767 MHz (launches 970 cycles of 256 threads a processor, 1390 of 2048; meetings
-// 1640), and so are matrix instructions of the H100 (673 products of tf32; the B200 is taken to have as many).
+// Launches take 1.75 us and meetings 1 us of any clock: estimates, but for sm_90a and, by its clock, sm_100a. On an H200 with its 1767 MHz an
+// empty kernel takes 970 to 1390 cycles of a recorded graph and a meeting 1640 (tools/measure/gpu_rates.py); kernels that do little take
+// 1.7 to 2.5 us, which is what joining spares. Products of matrices in joint kernels: mobilenet_v3_large took 271 us with them, 211 us
+// without any, efficientnet_b0 455 and 325 us; llama_135m_decode, whose products have one row, 1316 us joined and 2176 us apart.
+// Matrix instructions: 673 products of tf32 there; the B200 is taken to have as many.
 constexpr Named machines[] = {
-    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0, 1410, 2500, 1400, 2048, kEstimated},
-    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0, 1700, 3000, 1700, 1536, kEstimated},
-    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0, 2500, 4400, 2500, 1536, kEstimated},
-    {"sm_90a", "+ptx84", 132, 227 << 10, 228 << 10, 670, 1900, 700, 1750, 1200, 1640, 2048, kMeasured},
-    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 670, 4200, 0, 1900, 1300, 1780, 2048, kMeasured},
+    {"sm_80", "+ptx70", 108, 163 << 10, 164 << 10, 512, 1100, 0, 1410, 2500, 1400, 2048, 0},
+    {"sm_86", "+ptx71", 84, 99 << 10, 100 << 10, 128, 520, 0, 1700, 3000, 1700, 1536, 0},
+    {"sm_89", "+ptx78", 128, 99 << 10, 100 << 10, 128, 400, 0, 2500, 4400, 2500, 1536, 0},
+    {"sm_90a", "+ptx84", 132, 227 << 10, 228 << 10, 670, 1900, 1000, 1750, 3000, 1640, 2048, 3000},
+    {"sm_100a", "+ptx86", 148, 227 << 10, 228 << 10, 670, 4200, 0, 1900, 3300, 1780, 2048, 3000},
 };
 
 /// What all of them have: the same table of the guide. A kernel takes 4 KB of arguments from the oldest driver on, eight bytes each;
@@ -78,17 +68,20 @@ plan::GridLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
 }
 
 /// From the guide: 128 products of float32 of threads from 8.6 on (8.0 has 64: counted as 128 as well, by which its schedules were
-/// fitted), four schedulers that begin an instruction of a warp each, 32 banks of shared memory of 4 bytes, sectors of 32 bytes. Latencies
-/// of attention's tiles, of memory and of threads are estimates for all.
+/// fitted), four schedulers that begin an instruction of a warp each, 32 banks of shared memory of 4 bytes, sectors of 32 bytes. From the
+/// A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. Latencies are estimates: on an H200 kernels take up to
+/// twice as long as they say, and yet rates that fit these kernels better chose worse tiles for seven of eight models
+/// (docs/decisions/machine-models.md).
 plan::GridCostsAttr costsOf(MLIRContext *context, const Named &row) {
   return plan::GridCostsAttr::get(context, row.rate, row.warpgroupProductsPerCycle, /*threadProductsPerCycle=*/128,
-                                  /*instructionsPerCycle=*/128, row.memoryBytesPerCycle, row.latencies.l2BytesPerCycle,
+                                  /*instructionsPerCycle=*/128, row.memoryBytesPerCycle, /*l2BytesPerCycle=*/48,
                                   /*sharedBytesPerCycle=*/128, /*sectorBytes=*/32, row.megahertz, row.launchCycles,
-                                  row.gridBarrierCycles, row.latencies.block, row.latencies.slice, row.latencies.term,
-                                  row.latencies.fetch,
+                                  row.gridBarrierCycles, /*blockOverheadCycles=*/1200, /*sliceOverheadCycles=*/150,
+                                  /*termOverheadCycles=*/50,
+                                  /*fetchLatencyCycles=*/600,
                                   /*tileOverheadCycles=*/600, /*splitOverheadCycles=*/2500,
                                   /*memoryLatencyCycles=*/800, /*threadBytesInFlight=*/32,
-                                  /*latencyHidingThreads=*/256);
+                                  /*latencyHidingThreads=*/256, row.jointProductCycles);
 }
 
 const Named *find(StringRef name) {

@@ -199,11 +199,9 @@ void GridContraction::storeNeighbours(ArrayRef<Place> places, int64_t count, con
     iteration[tiles.columns.back()].stride = 1;
     Results made = results(elements, sums(i));
     OpBuilder::InsertionGuard guard(b);
-    Value inside =
-        e.logicalAnd(isInside(whole.rows, place.row, rows), isInside(whole.columns, place.column, columns));
+    Value inside = e.logicalAnd(isInside(whole.rows, place.row, rows), isInside(whole.columns, place.column, columns));
     if (inside)
-      b.setInsertionPoint(
-          scf::IfOp::create(b, loc(), inside, /*withElseRegion=*/false).thenBlock()->getTerminator());
+      b.setInsertionPoint(scf::IfOp::create(b, loc(), inside, /*withElseRegion=*/false).thenBlock()->getTerminator());
     write(elements, made);
   }
   align(mark, count);

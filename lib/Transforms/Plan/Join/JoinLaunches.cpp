@@ -37,9 +37,9 @@ using namespace hewn::plan;
 
 namespace {
 
-/// Joint kernels have copies of their parts, which are long where these multiply matrices, and the model's rates are not measured: by the
-/// model they must take so much less.
-constexpr double kWorthIt = 1.1;
+/// Joint kernels have copies of their parts, which are long where these multiply matrices, and registers as the largest part wants them: by
+/// the model they must take so much less.
+constexpr double kWorthIt = 1.2;
 
 /// Values that a kernel of these ops has from outside or gives there.
 size_t countArguments(ArrayRef<Operation *> run) {
