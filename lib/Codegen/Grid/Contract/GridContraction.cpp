@@ -77,10 +77,10 @@ static bool isMultiple(const DimExpr &expr, int64_t count) { return expr.constan
 
 /// Whether all lines along dim `own` begin at multiples of `count`.
 static bool linesBeginAt(const Buffer &buffer, int64_t own, int64_t count) {
-  for (auto [d, stride] : llvm::enumerate(buffer.strides))
-    if (int64_t(d) != own && !buffer.dims[d].is(1) && !isMultiple(stride, count))
-      return false;
-  return !buffer.start;
+  return !buffer.start && llvm::all_of(llvm::enumerate(buffer.strides), [&](auto each) {
+    auto d = each.index();
+    return int64_t(d) == own || buffer.dims[d].is(1) || isMultiple(each.value(), count);
+  });
 }
 
 static int64_t bytesOf(const Buffer &buffer) { return storageType(buffer.elementType).getIntOrFloatBitWidth() / 8; }
