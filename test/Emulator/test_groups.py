@@ -7,7 +7,8 @@ import emulated
 import hewn
 import numpy as np
 import pytest
-from mutation import SCHEDULES, error_of, is_caught, looking, on_host
+from mutation import SCHEDULES, SHUFFLE, error_of, is_caught, looking, on_host
+from mutation import without as remove
 from onnx import TensorProto, helper
 from test_ptx import model, one
 
@@ -84,6 +85,86 @@ def test_medium_precision():
     with emulated.mutated(look), emulated.compiled(product, TARGET, precision="medium") as module:
         error = np.abs(module.run({"x": x})["y"] + x @ w).max() / (np.abs(x) @ np.abs(w)).max()
     assert used == [True] and 1e-5 < error < 1e-2
+
+
+def followed(rows, columns, *beside, kind=HALF):
+    """A product of which more is made: sums and products with values of these shapes, in turns."""
+    nodes, inputs, last = [helper.make_node("MatMul", ["x", "w"], ["p"])], [("x", kind, [rows, 96])], "p"
+    for number, shape in enumerate(beside):
+        name = f"r{number}"
+        nodes.append(helper.make_node(["Add", "Mul"][number % 2], [last, name], [last + name]))
+        inputs.append((name, kind, shape))
+        last += name
+    nodes.append(helper.make_node("Relu", [last], ["y"]))
+    return model(
+        nodes, inputs, [("y", kind)], w=weights(96, columns).astype(np.float32 if kind == FLOAT else np.float16)
+    )
+
+
+def also(columns, nodes, *inputs, to=HALF):
+    """The same of a product of halves `p`, with other types beside it."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), *nodes]
+    return model(nodes, [("x", HALF, [640, 96]), *inputs], [("y", to)], w=weights(96, columns))
+
+
+def node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs.split(), output.split(), **attributes)
+
+
+# Whether lanes exchange sums so that each stores eight columns, by what is made of a product.
+FOLLOWED = {
+    "eight": (followed(640, 520), True),
+    "all": (followed(700, 520, [520], [700, 520]), True),
+    "whole-tiles": (followed(640, 512, [512], [640, 512]), True),
+    "row": (followed(640, 520, [520], [1, 520]), True),
+    "column": (followed(640, 512, [640, 1], [640, 512], [1], [1, 1]), True),
+    "symbolic": (followed("n", 512, [512], ["n", 512]), True),
+    "even": (followed(640, 250, [250], [640, 250]), False),
+    "odd": (followed(641, 247, [247], [641, 247]), False),
+    "float32": (followed(640, 512, [512], [640, 512], kind=FLOAT), False),
+    "two-results": (
+        model(
+            [node("MatMul", "x w", "p"), node("Add", "p r", "y"), node("Sigmoid", "y", "z")],
+            [("x", HALF, [640, 96]), ("r", HALF, [640, 512])],
+            [("y", HALF), ("z", HALF)],
+            w=weights(96, 512),
+        ),
+        True,
+    ),
+    "wider-beside": (
+        also(
+            512,
+            [node("Cast", "p", "q", to=FLOAT), node("Add", "q r", "s"), node("Cast", "s", "y", to=HALF)],
+            ("r", FLOAT, [640, 512]),
+        ),
+        True,
+    ),
+    "mask": (also(512, [node("Where", "m p r", "y")], ("m", TensorProto.BOOL, [640, 512]), ("r", HALF, [512])), True),
+    "bytes": (also(512, [node("Greater", "p r", "y")], ("r", HALF, [640, 1]), to=TensorProto.BOOL), True),
+    "longs": (
+        also(512, [node("Cast", "l", "r", to=HALF), node("Add", "p r", "y")], ("l", TensorProto.INT64, [640, 512])),
+        True,
+    ),
+    "moved": (
+        also(512, [node("Transpose", "t", "r", perm=[1, 0]), node("Add", "p r", "y")], ("t", HALF, [512, 640])),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["sm_80", TARGET])
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_follows(name, target):
+    built, exchanges = FOLLOWED[name]
+    feeds, want = on_host(built)
+    used = []
+    look = looking(lambda text: used.append(SHUFFLE in text))
+    assert not error_of(built, feeds, want, "random", look, target=target)
+    assert exchanges is None or used == [exchanges]
+
+
+def test_exchanges_that_fail():
+    assert is_caught(FOLLOWED["whole-tiles"][0], remove(SHUFFLE), target=TARGET)
 
 
 def without(name):

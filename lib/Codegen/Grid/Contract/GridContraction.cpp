@@ -77,10 +77,10 @@ static bool isMultiple(const DimExpr &expr, int64_t count) { return expr.constan
 
 /// Whether all lines along dim `own` begin at multiples of `count`.
 static bool linesBeginAt(const Buffer &buffer, int64_t own, int64_t count) {
-  for (auto [d, stride] : llvm::enumerate(buffer.strides))
-    if (int64_t(d) != own && !buffer.dims[d].is(1) && !isMultiple(stride, count))
-      return false;
-  return !buffer.start;
+  return !buffer.start && llvm::all_of(llvm::enumerate(buffer.strides), [&](auto each) {
+    auto d = each.index();
+    return int64_t(d) == own || buffer.dims[d].is(1) || isMultiple(each.value(), count);
+  });
 }
 
 static int64_t bytesOf(const Buffer &buffer) { return storageType(buffer.elementType).getIntOrFloatBitWidth() / 8; }
@@ -122,7 +122,7 @@ GridContraction::Neighbours GridContraction::neighbours(int64_t most) {
       return single("lines begin at odd places");
     largest = std::max(largest, bytesOf(buffer));
   }
-  Neighbours found{2, 0};
+  Neighbours found{2};
   for (Value operand : readBeside()) {
     auto input = k.inputs.find(operand);
     Operation *made = operand.getDefiningOp();
@@ -136,6 +136,7 @@ GridContraction::Neighbours GridContraction::neighbours(int64_t most) {
     if (buffer.blockDim >= 0 || (own >= 0 && !buffer.dims[own].is(1) && !buffer.strides[own].is(1)))
       return single("what follows reads columns that are no neighbours");
     found.bytesRead += bytesOf(buffer);
+    found.readsAsMuch |= graph::numElements(buffer.dims) == graph::numElements(graph::getDims(op->getResult(0)));
   }
   bool areMore = most * largest <= kVectorBytes && isMultiple(tiles.extents[last], most) &&
                  llvm::all_of(k.outputs, [&](const Buffer &buffer) {
@@ -183,19 +184,19 @@ void GridContraction::align(Operation *from, int64_t count) {
     });
 }
 
-void GridContraction::storeNeighbours(ArrayRef<Place> places, int64_t count, const Whole &whole,
+void GridContraction::storeNeighbours(ArrayRef<Place> places, const Neighbours &found, const Whole &whole,
                                       llvm::function_ref<Value(size_t)> sums, Operation *before) {
   auto kept = [&](bool isWhole, Index at, const DimExpr &end, int64_t width) {
-    return isWhole ? at : e.min(at, e.sub(e.expression(end), e.constant(width)));
+    return isWhole || found.bytesRead == 0 ? at : e.min(at, e.sub(e.expression(end), e.constant(width)));
   };
   auto isInside = [&](bool isWhole, Index at, const DimExpr &end) {
     return isWhole ? Value() : e.compare(arith::CmpIPredicate::slt, at, e.expression(end));
   };
   Operation *mark = arith::ConstantIndexOp::create(b, loc(), 0);
   for (auto [i, place] : llvm::enumerate(places)) {
-    KernelElements elements(b, loc(), count, k.symbols, k.inputs);
+    KernelElements elements(b, loc(), found.count, k.symbols, k.inputs);
     set(tiles.rows, kept(whole.rows, place.row, rows, 1));
-    set(tiles.columns, kept(whole.columns, place.column, columns, count));
+    set(tiles.columns, kept(whole.columns, place.column, columns, found.count));
     iteration[tiles.columns.back()].stride = 1;
     Results made = results(elements, sums(i));
     OpBuilder::InsertionGuard guard(b);
@@ -204,7 +205,7 @@ void GridContraction::storeNeighbours(ArrayRef<Place> places, int64_t count, con
       b.setInsertionPoint(scf::IfOp::create(b, loc(), inside, /*withElseRegion=*/false).thenBlock()->getTerminator());
     write(elements, made);
   }
-  align(mark, count);
+  align(mark, found.count);
   loadFirst(before ? before : mark, b);
   e.forget();
   mark->erase();

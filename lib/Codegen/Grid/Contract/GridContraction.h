@@ -27,6 +27,8 @@ public:
     int64_t count = 1;
     /// What is read for one of them beside its sum, in bytes.
     int64_t bytesRead = 0;
+    /// Whether some of that has as many elements as the result.
+    bool readsAsMuch = false;
   };
   /// As many as `most`, or two, a power of two each: these must be neighbours in all that the kernel writes, at a multiple of their size,
   /// and in all that it reads for that. More than two come where elements are narrow: a vector has no more than 16 bytes of a result.
@@ -39,10 +41,10 @@ public:
   struct Whole {
     bool rows, columns;
   };
-  /// The same as `store` at each of `places`, of vectors of `count` sums: what is read for all of them is under way before `sums` gives
+  /// The same as `store` at each of `places`, of vectors of sums, as `found`: what is read for all of them is under way before `sums` gives
   /// those of a place; if `before` is given, an op of the same block, it is so already there. What does not exist is read where the last
   /// row and column are, and not stored.
-  void storeNeighbours(llvm::ArrayRef<Place> places, int64_t count, const Whole &whole,
+  void storeNeighbours(llvm::ArrayRef<Place> places, const Neighbours &found, const Whole &whole,
                        llvm::function_ref<mlir::Value(size_t)> sums, mlir::Operation *before = nullptr);
 
   KernelFunction &k;

@@ -412,32 +412,34 @@ private:
     Neighbours found = neighbours(fragmentsWide() % quad == 0 ? kFragmentColumns : 2);
     if (found.count == 1)
       return finishOneByOne(all);
-    int64_t fragments = found.count > 2 ? quad : 1;
+    int64_t fragments = found.count / 2;
     int64_t elements = mostBytes / std::max<int64_t>(found.bytesRead, 1);
     int64_t step = std::max<int64_t>(elements / (4 * fragments), 1) * fragments;
-    // The first ones are loaded before the products, where these leave registers.
-    Operation *before = tile.fetches && !corrects() ? all.front().getDefiningOp() : nullptr;
+    // Where the products leave registers, the first of what comes from memory is on its way while they are made.
+    bool areEarly = tile.fetches && !corrects() && found.readsAsMuch;
+    Operation *before = areEarly ? all.front().getDefiningOp() : nullptr;
     for (int64_t i = 0; i < fragmentsHigh(); ++i)
       for (int64_t j = 0; j < fragmentsWide(); j += step)
-        finishTogether(all, i, j, std::min(j + step, fragmentsWide()), fragments, std::exchange(before, nullptr));
+        finishTogether(all, i, j, std::min(j + step, fragmentsWide()), found, std::exchange(before, nullptr));
   }
 
-  /// Fragments [first, end) of row i of them, `each` of them exchanged.
-  void finishTogether(ArrayRef<Value> all, int64_t i, int64_t first, int64_t end, int64_t each, Operation *before) {
+  /// Fragments [first, end) of row i of them.
+  void finishTogether(ArrayRef<Value> all, int64_t i, int64_t first, int64_t end, const Neighbours &found,
+                      Operation *before) {
+    int64_t each = found.count / 2; // of which lanes exchange sums
     SmallVector<SmallVector<Value>> fours;
     SmallVector<Place> places;
     for (int64_t j = first; j < end; ++j)
       fours.push_back(factors.finish(sumAt(all, size_t(i * fragmentsWide() + j) * 4)));
     for (int64_t j = first; j < end; j += each)
       for (int64_t r = 0; r < 2; ++r) {
-        Index column =
-            e.add(e.add(firstColumn, warpColumn), e.mul(inGroup, e.constant(each > 1 ? kFragmentColumns : 2)));
+        Index column = e.add(e.add(firstColumn, warpColumn), e.mul(inGroup, e.constant(found.count)));
         places.push_back({rowOf(i, r), e.add(column, e.constant(j * kFragmentColumns))});
       }
     Whole whole{wholeTiles(rows, tile.rows), wholeTiles(columns, tile.columns)};
     auto sumsAt = [&](size_t place) -> Value {
       ArrayRef<SmallVector<Value>> own = ArrayRef(fours).slice(place / 2 * size_t(each), size_t(each));
-      SmallVector<Value> sums(2 * size_t(each));
+      SmallVector<Value> sums(size_t(found.count));
       for (size_t side = 0; side < 2; ++side) {
         auto column = llvm::map_to_vector(own, [&](ArrayRef<Value> four) { return four[place % 2 * 2 + side]; });
         if (each > 1)
@@ -445,9 +447,9 @@ private:
         for (auto [pair, sum] : llvm::enumerate(column))
           sums[2 * pair + side] = sum;
       }
-      return vector::FromElementsOp::create(b, loc(), VectorType::get({2 * each}, sumType()), sums);
+      return vector::FromElementsOp::create(b, loc(), VectorType::get({found.count}, sumType()), sums);
     };
-    storeNeighbours(places, 2 * each, whole, sumsAt, before);
+    storeNeighbours(places, found, whole, sumsAt, before);
   }
 
   void finishOneByOne(ArrayRef<Value> all) {

@@ -107,4 +107,37 @@ plan.kernel @exact(%x: tensor<512x64xf32>, %w: tensor<64x512xf32>) -> tensor<512
   graph.yield %0 : tensor<512x512xf32>
 }
 
+// A lane has a fragment's eight columns once the four lanes of a row have exchanged theirs of four fragments. What is as large as the
+// result is loaded before the products, all that is loaded before anything is stored.
+// CHECK-LABEL: func.func @more(
+// CHECK: nvptx.setmaxnreg 232 grows
+// CHECK: scf.for
+// CHECK-COUNT-8: vector.load {{.*}} {alignment = 16 : i64} : memref<?xf16>, vector<8xf16>
+// CHECK-NOT: vector.load
+// CHECK: nvptx.wgmma_wait_group 0,
+// CHECK-NOT: vector.load
+// CHECK: grid.shuffle_xor {{.*}}, 1 of
+// CHECK-COUNT-8: vector.store {{.*}} {alignment = 16 : i64} : memref<?xf16>, vector<8xf16>
+// CHECK: } else {
+// CHECK: return
+plan.kernel @more(%x: tensor<512x128xf16>, %w: tensor<128x512xf16>, %r: tensor<512x512xf16>) -> tensor<512x512xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x128xf16>, tensor<128x512xf16>) -> tensor<512x512xf16>
+  %1 = graph.add %0, %r : (tensor<512x512xf16>, tensor<512x512xf16>) -> tensor<512x512xf16>
+  graph.yield %1 : tensor<512x512xf16>
+}
+
+// Of a number of columns that is no multiple of eight, two are stored together; what lies outside is read where the last ones are.
+// CHECK-LABEL: func.func @pairs(
+// CHECK-NOT: grid.shuffle_xor
+// CHECK: arith.minsi
+// CHECK: vector.load {{.*}} {alignment = 4 : i64} : memref<?xf16>, vector<2xf16>
+// CHECK: scf.if
+// CHECK: vector.store {{.*}} {alignment = 4 : i64} : memref<?xf16>, vector<2xf16>
+// CHECK: return
+plan.kernel @pairs(%x: tensor<512x64xf16>, %w: tensor<64x508xf16>, %r: tensor<512x508xf16>) -> tensor<512x508xf16> attributes {symbols = [], schedule = #plan.grid_tile<m = 128, n = 128>} {
+  %0 = graph.matmul %x, %w : (tensor<512x64xf16>, tensor<64x508xf16>) -> tensor<512x508xf16>
+  %1 = graph.add %0, %r : (tensor<512x508xf16>, tensor<512x508xf16>) -> tensor<512x508xf16>
+  graph.yield %1 : tensor<512x508xf16>
+}
+
 }
