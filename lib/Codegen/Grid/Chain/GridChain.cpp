@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Chain/GridChain.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridWide.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using hewn::graph::Chain;
@@ -32,7 +34,13 @@ void GridChain::run() {
   // Sums, scores as they are made and as factors, and beside them fragments, addresses, and what is on its way.
   constexpr int64_t others = 96;
   int64_t scores = spread.columns / kFragment * 4;
-  grid.wantRegisters(int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others);
+  int64_t registers = int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others;
+  // Narrow factors of short lines wait less where a third block of as many warps runs beside two.
+  constexpr int64_t ofThreeBlocks = 168;
+  if (keepsQueries() && width <= 64 && registers > ofThreeBlocks)
+    grid.limitRegisters(ofThreeBlocks);
+  else
+    grid.wantRegisters(registers);
   Index four = e.constant(4), thread{grid.thread};
   Index warp = e.floorDiv(thread, e.constant(grid.warp)), lane = e.mod(thread, e.constant(grid.warp));
   group = e.floorDiv(lane, four);
@@ -123,6 +131,7 @@ SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step s
     end = e.min(end, e.add(begin, each));
   }
   keys.put(keys.bring(batch, begin));
+  keepQueries();
   auto loop = scf::ForOp::create(b, loc(), begin.base, end.base, e.constant(tile()).base, start);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -152,8 +161,15 @@ Index GridChain::columnOf(size_t i, Index firstColumn) {
   return e.add(firstColumn, own);
 }
 bool GridChain::fillsTiles() const { return space.back().constant().value_or(1) % tile() == 0; }
-Value GridChain::hasColumn(Index column) {
-  return fillsTiles() ? Value() : e.compare(arith::CmpIPredicate::slt, column, e.expression(space.back()));
+Value GridChain::hasColumn(size_t i, Index firstColumn) {
+  if (fillsTiles())
+    return nullptr;
+  // In 32 bits, which a tile's numbers have: one comparison with a number known now for each column.
+  auto narrow = [&](Index index) -> Value { return arith::IndexCastOp::create(b, loc(), b.getI32Type(), index.base); };
+  Value rest = narrow(e.min(e.sub(e.expression(space.back()), firstColumn), e.constant(tile())));
+  Value own = arith::SubIOp::create(b, loc(), rest, narrow(e.mul(inGroup, e.constant(2))));
+  Value known = arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(i / 4 * kFragment + i % 2)));
+  return arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::sgt, own, known);
 }
 SmallVector<Index> GridChain::placeOf(size_t i, Index column) {
   SmallVector<Index> at(batch);
@@ -178,35 +194,80 @@ SmallVector<Value> GridChain::meet(ReduceOpInterface reduce, SmallVector<Value> 
   return states;
 }
 
-void GridChain::finish(ArrayRef<Value> sums) {
+/// Whether neighbours along the last dim lie side by side in the buffer, in pairs that begin at multiples of two.
+static bool hasPairs(const Buffer &buffer) {
+  if (vectorBytes(buffer.elementType) == 0 || buffer.blockDim >= 0 || buffer.groupDim >= 0 || buffer.start ||
+      !buffer.strides.back().is(1))
+    return false;
+  for (auto [dim, stride] : llvm::zip(buffer.dims, ArrayRef(buffer.strides).drop_back()))
+    if (!dim.is(1) && !stride.divideExactly(DimExpr(2)))
+      return false;
+  return true;
+}
+
+/// Writes `count` neighbours of the results that sums from `i` on give.
+void GridChain::write(ArrayRef<Value> sums, size_t i, size_t count) {
+  SmallVector<SmallVector<Value>> made(k.results.size());
+  SmallVector<Index> place;
+  for (size_t own = i; own < i + count; ++own) {
+    SmallVector<Index> at(batch);
+    at.append({row[rowOf(own)], columnOf(own, e.constant(0))});
+    if (own == i)
+      place = at;
+    e.bind(chain.second->getResult(0), sums[own]);
+    for (auto [list, result] : llvm::zip(made, k.results))
+      list.push_back(e.read(result, at));
+    e.unbind(chain.second->getResult(0));
+  }
+  for (auto [buffer, values] : llvm::zip(k.outputs, made)) {
+    if (count == 1) {
+      e.write(buffer, place, values[0]);
+      continue;
+    }
+    KernelElements wide(b, loc(), int64_t(count), k.symbols, k.inputs);
+    place.back().stride = 1;
+    auto type = VectorType::get({int64_t(count)}, values[0].getType());
+    wide.write(buffer, place, vector::FromElementsOp::create(b, loc(), type, values));
+    auto store = cast<vector::StoreOp>(*std::prev(b.getInsertionPoint()));
+    store.setAlignment(count * store.getVectorType().getElementTypeBitWidth() / 8);
+  }
+}
+
+void GridChain::finish(ArrayRef<Value> given) {
   e.forget();
-  Value some = space.back().constant()
-                   ? Value()
-                   : e.compare(arith::CmpIPredicate::slt, e.constant(0), e.expression(space.back()));
+  SmallVector<Value> sums(given);
+  if (!space.back().constant()) { // of nothing
+    Value some = e.compare(arith::CmpIPredicate::slt, e.constant(0), e.expression(space.back()));
+    for (Value &sum : sums)
+      sum = e.selectElement(some, sum, number(0));
+  }
   Value gives = spread.wide > 1 ? e.compare(arith::CmpIPredicate::eq, warpWide, e.constant(0)) : Value();
-  for (size_t i = 0; i < sums.size(); ++i) {
-    Index column = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
-    Value writes = exists[rowOf(i)];
-    if (width % kFragment != 0)
-      writes = e.logicalAnd(writes, e.compare(arith::CmpIPredicate::slt, column, e.constant(width)));
-    if (gives)
-      writes = e.logicalAnd(writes, gives);
-    if (hasAll)
-      writes = e.logicalAnd(writes, hasAll);
-    Value sum = some ? e.selectElement(some, sums[i], number(0)) : sums[i]; // of nothing
+  auto where = [&](Value writes, llvm::function_ref<void()> body) {
+    for (Value also : {gives, hasAll})
+      if (also)
+        writes = e.logicalAnd(writes, also);
     auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
     e.forget();
-    SmallVector<Index> at(batch);
-    at.append({row[rowOf(i)], column});
-    e.bind(chain.second->getResult(0), sum);
-    SmallVector<Value> made = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
-    for (auto [buffer, value] : llvm::zip(k.outputs, made))
-      e.write(buffer, at, value);
-    e.unbind(chain.second->getResult(0));
+    body();
     e.forget();
+  };
+  if (width % kFragment != 0) {
+    Index end = e.constant(width);
+    for (size_t i = 0; i < sums.size(); ++i) {
+      Value isColumn = e.compare(arith::CmpIPredicate::slt, columnOf(i, e.constant(0)), end);
+      where(e.logicalAnd(exists[rowOf(i)], isColumn), [&] { write(sums, i, 1); });
+    }
+    return;
   }
+  size_t count = llvm::all_of(k.outputs, hasPairs) ? 2 : 1;
+  for (size_t r = 0; r < 2; ++r)
+    where(exists[r], [&] {
+      for (size_t i = 0; i < sums.size(); i += count)
+        if (rowOf(i) == r)
+          write(sums, i, count);
+    });
 }
 
 Found<Chain> gridChain(KernelFunction &k) {

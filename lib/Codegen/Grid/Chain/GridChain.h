@@ -80,7 +80,7 @@ protected:
   /// Of score or sum `i` of a lane: which of its two rows it is in, its column, whether there is one (null: always), its place.
   static size_t rowOf(size_t i) { return i % 4 / 2; }
   graph::Index columnOf(size_t i, graph::Index firstColumn);
-  mlir::Value hasColumn(graph::Index column);
+  mlir::Value hasColumn(size_t i, graph::Index firstColumn);
   /// Whether columns are whole tiles, whatever the sizes.
   bool fillsTiles() const;
   llvm::SmallVector<graph::Index> placeOf(size_t i, graph::Index column);
@@ -90,9 +90,17 @@ protected:
   llvm::SmallVector<mlir::Value> meet(graph::ReduceOpInterface reduce, llvm::SmallVector<mlir::Value> states);
 
 private:
+  /// The warp's rows of q as factors, where they are narrow and have so few words that they stay in registers.
+  llvm::SmallVector<GridFactors::Fragment> kept;
+
+  bool keepsQueries() const { return !factors.isF32() && depth <= 64; }
+
+  void keepQueries();
+  GridFactors::Fragment narrowQuery(int64_t step);
   llvm::SmallVector<mlir::Value> scores();
   llvm::SmallVector<mlir::Value> narrowScores();
   llvm::SmallVector<mlir::Value> addNarrowValues(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> weights);
+  void write(llvm::ArrayRef<mlir::Value> sums, size_t i, size_t count);
   void finish(llvm::ArrayRef<mlir::Value> sums);
 };
 

@@ -13,18 +13,34 @@ namespace hewn::codegen {
 /// Places of the sum of one instruction: of two fragments.
 constexpr int64_t kNarrowDepth = 16;
 
+/// Sixteen rows of q, at sixteen places of the sum.
+GridFactors::Fragment GridChain::narrowQuery(int64_t step) {
+  Index row = e.mul(warpHigh, e.constant(kWarpRows));
+  return GridFactors::whole(queries.matrices(row, 0, step, GridLines::Order::LinesFirst));
+}
+
+/// Behind the copies of q and of the first lines of k.
+void GridChain::keepQueries() {
+  kept.clear();
+  if (!keepsQueries())
+    return;
+  grid.waitForCopies(1);
+  grid.barrier();
+  for (int64_t step = 0; step < depth; step += kNarrowDepth)
+    kept.push_back(narrowQuery(step));
+  e.forget();
+}
+
 SmallVector<Value> GridChain::narrowScores() {
   int64_t count = spread.columns / kFragment;
   SmallVector<GridFactors::Sum> sums(count, products.begin(SmallVector<Value>(4, number(0))));
-  Index row = e.mul(warpHigh, e.constant(kWarpRows));
   for (int64_t step = 0; step < depth; step += kNarrowDepth) {
-    Index inSum = e.constant(step);
-    GridFactors::Fragment left = GridFactors::whole(queries.matrices(row, inSum, /*turned=*/false));
+    GridFactors::Fragment left = kept.empty() ? narrowQuery(step) : kept[size_t(step / kNarrowDepth)];
     for (int64_t i = 0; i < count; i += 2) {
-      // Lines of two fragments, each with both halves of the sum.
-      SmallVector<Value> words = keys.matrices(e.add(warpColumn, e.constant(i * kFragment)), inSum, /*turned=*/false);
-      products.multiply(sums[i], left, GridFactors::whole({words[0], words[2]}), factors);
-      products.multiply(sums[i + 1], left, GridFactors::whole({words[1], words[3]}), factors);
+      // Lines of two fragments, each with both halves of the sum: words of one are neighbours, as the instruction takes them.
+      SmallVector<Value> words = keys.matrices(warpColumn, i * kFragment, step, GridLines::Order::AlongFirst);
+      products.multiply(sums[i], left, GridFactors::whole({words[0], words[1]}), factors);
+      products.multiply(sums[i + 1], left, GridFactors::whole({words[2], words[3]}), factors);
     }
   }
   SmallVector<Value> all;
@@ -53,10 +69,10 @@ SmallVector<Value> GridChain::addNarrowValues(ArrayRef<Value> sums, ArrayRef<Val
   for (size_t c = 0; c < sums.size(); c += 8) {
     bool two = c + 4 < sums.size();
     GridFactors::Sum one = products.begin(sums.slice(c, 4)), other = products.begin(sums.slice(two ? c + 4 : c, 4));
-    Index inner = e.constant(int64_t(c) / 4 * kFragment);
+    int64_t inner = int64_t(c) / 4 * kFragment;
     for (auto [i, left] : llvm::enumerate(lefts)) {
-      Index line = e.add(warpColumn, e.constant(int64_t(i) * kNarrowDepth));
-      SmallVector<Value> words = values.matrices(line, inner, /*turned=*/true);
+      SmallVector<Value> words = values.matrices(warpColumn, int64_t(i) * kNarrowDepth, inner,
+                                                 GridLines::Order::LinesFirst, /*turned=*/true);
       products.multiply(one, left, GridFactors::whole({words[0], words[1]}), factors);
       if (two)
         products.multiply(other, left, GridFactors::whole({words[2], words[3]}), factors);
