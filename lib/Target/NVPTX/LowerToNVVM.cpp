@@ -297,8 +297,8 @@ struct LowerToNVVMPass : impl::LowerToNVVMPassBase<LowerToNVVMPass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet all(context);
     addPatterns<grid::ThreadIdOp, grid::BlockIdOp, grid::NumBlocksOp, grid::BarrierOp, grid::WarpBarrierOp,
-                grid::ShuffleXorOp, grid::CounterAddOp, grid::CounterReadOp, grid::Exp2Op, grid::MmaOp, grid::LdmatrixOp,
-                grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::MbarrierInitOp,
+                grid::ShuffleXorOp, grid::CounterAddOp, grid::CounterReadOp, grid::Exp2Op, grid::MmaOp,
+                grid::LdmatrixOp, grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::MbarrierInitOp,
                 grid::MbarrierInitFenceOp, grid::MbarrierArriveOp, grid::MbarrierArriveExpectOp, grid::MbarrierWaitOp,
                 TmaLoadOp, FenceProxyAsyncOp, WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaOp, WgmmaWaitGroupOp,
                 SetmaxnregOp>(all);

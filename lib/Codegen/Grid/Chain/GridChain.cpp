@@ -196,13 +196,10 @@ SmallVector<Value> GridChain::meet(ReduceOpInterface reduce, SmallVector<Value> 
 
 /// Whether neighbours along the last dim lie side by side in the buffer, in pairs that begin at multiples of two.
 static bool hasPairs(const Buffer &buffer) {
-  if (vectorBytes(buffer.elementType) == 0 || buffer.blockDim >= 0 || buffer.groupDim >= 0 || buffer.start ||
-      !buffer.strides.back().is(1))
-    return false;
+  bool lie = vectorBytes(buffer.elementType) > 0 && isEven(buffer) && buffer.strides.back().is(1);
   for (auto [dim, stride] : llvm::zip(buffer.dims, ArrayRef(buffer.strides).drop_back()))
-    if (!dim.is(1) && !stride.divideExactly(DimExpr(2)))
-      return false;
-  return true;
+    lie &= dim.is(1) || stride.divideExactly(DimExpr(2));
+  return lie;
 }
 
 /// Writes `count` neighbours of the results that sums from `i` on give.

@@ -71,8 +71,8 @@ SmallVector<Value> GridChain::addNarrowValues(ArrayRef<Value> sums, ArrayRef<Val
     GridFactors::Sum one = products.begin(sums.slice(c, 4)), other = products.begin(sums.slice(two ? c + 4 : c, 4));
     int64_t inner = int64_t(c) / 4 * kFragment;
     for (auto [i, left] : llvm::enumerate(lefts)) {
-      SmallVector<Value> words = values.matrices(warpColumn, int64_t(i) * kNarrowDepth, inner,
-                                                 GridLines::Order::LinesFirst, /*turned=*/true);
+      SmallVector<Value> words =
+          values.matrices(warpColumn, int64_t(i) * kNarrowDepth, inner, GridLines::Order::LinesFirst, /*turned=*/true);
       products.multiply(one, left, GridFactors::whole({words[0], words[1]}), factors);
       if (two)
         products.multiply(other, left, GridFactors::whole({words[2], words[3]}), factors);

@@ -131,7 +131,8 @@ private:
 
   /// Sum `i` of powers times values, over the sum of the powers, of which `inverse` is the inverse if there is one.
   Value quotient(Value values, Value sum, Value inverse, size_t i) {
-    Value value = inverse ? Value(arith::MulFOp::create(b, loc(), values, inverse)) : beforeZeros(weight(values, sum, i));
+    Value value =
+        inverse ? Value(arith::MulFOp::create(b, loc(), values, inverse)) : beforeZeros(weight(values, sum, i));
     if (!online.zeroesNaN)
       return value;
     // Of the row's weights, not of what they are multiplied by: a row whose powers are 0 is the sum of zeros times the values.

@@ -44,23 +44,20 @@ public:
   /// Whether lanes from `at` on lie side by side in the buffer, at a multiple of a vector's size of at most GridWide::kBytes.
   bool liesWhole(const Buffer &buffer, ArrayRef<Index> at) const {
     int64_t bytes = vectorBytes(buffer.elementType);
-    if (bytes == 0 || bytes * lanes > GridWide::kBytes || buffer.blockDim >= 0 || buffer.groupDim >= 0 || buffer.start)
-      return false;
+    bool lies = bytes > 0 && bytes * lanes <= GridWide::kBytes && isEven(buffer);
     unsigned along = 0;
     for (auto [d, index] : llvm::enumerate(at)) {
       if (buffer.dims[d].is(1))
         continue;
-      if (index.general)
-        return false;
-      if (index.stride == 0) {
-        if (!buffer.strides[d].divideExactly(DimExpr(lanes)))
-          return false;
+      if (index.uniform()) {
+        lies &= buffer.strides[d].divideExactly(DimExpr(lanes)).has_value();
         continue;
       }
-      if (++along > 1 || index.stride != 1 || !buffer.strides[d].is(1) || graph::factorOf(index.base) % lanes != 0)
-        return false;
+      ++along;
+      lies &= !index.general && index.stride == 1 && buffer.strides[d].is(1);
+      lies &= graph::factorOf(index.base) % lanes == 0;
     }
-    return along == 1;
+    return lies && along == 1;
   }
 };
 
@@ -100,18 +97,16 @@ LogicalResult emitVectors(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> to
     e.setSubview(op, {part.subview->operand, part.start});
     place = part.subview->placeOf(e, at, part.start);
   }
+  bool lie = llvm::all_of(together, [&](unsigned r) { return e.liesWhole(k.outputs[r], place); });
   SmallVector<Value> values;
-  for (unsigned r : together) {
-    if (!e.liesWhole(k.outputs[r], place))
-      return failure();
+  for (unsigned r : lie ? together : ArrayRef<unsigned>())
     values.push_back(e.read(k.results[r], place));
-  }
-  for (auto [r, value] : llvm::zip(together, values)) {
+  for (auto [value, r] : llvm::zip(values, together)) { // none, or as many
     e.write(k.outputs[r], place, value);
     auto store = cast<vector::StoreOp>(*std::prev(b.getInsertionPoint()));
     store.setAlignment(lanes * store.getVectorType().getElementTypeBitWidth() / 8);
   }
-  return success(e.whole);
+  return success(lie && e.whole);
 }
 
 /// Whether vectors have the op on a grid.
