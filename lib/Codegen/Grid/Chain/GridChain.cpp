@@ -20,24 +20,24 @@ static int64_t widthOf(const Chain &chain) { return *graph::getDims(chain.second
 
 GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule,
                      const std::optional<Buffer> &memory)
-    : k(k), b(b), chain(chain), spread(plan::spreadOf(schedule)), depth(depthOf(chain)), width(widthOf(chain)),
+    : k(k), b(b), chain(chain), spread(plan::spreadOf(chain, schedule)), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
       grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarpSize()), factors(schedule.getFactors()),
       products(b, k.loc(), grid, plan::gridOf(k.kernel).getMmasPerProduct() > 1 && factors.isF32()),
       parts(k, e, grid, chain, schedule, memory), first(chain.first), second(chain.second),
       space(graph::getDims(chain.first->getResult(0))),
-      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows, factors),
+      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.rows(), factors),
       keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile(), factors),
       values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile(), factors) {}
 
 void GridChain::run() {
   // Sums, scores as they are made and as factors, and beside them fragments, addresses, and what is on its way.
   constexpr int64_t others = 96;
-  int64_t scores = spread.columns / kFragment * 4;
+  int64_t scores = spread.columns / kFragment * 4 * spread.sixteens;
   int64_t registers = int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others;
   // Narrow factors of short lines wait less where a third block of as many warps runs beside two.
   constexpr int64_t ofThreeBlocks = 168;
-  if (keepsQueries() && width <= 64 && registers > ofThreeBlocks)
+  if (keepsQueries() && width <= 64 && spread.sixteens == 1 && registers > ofThreeBlocks)
     grid.limitRegisters(ofThreeBlocks);
   else
     grid.wantRegisters(registers);
@@ -50,20 +50,22 @@ void GridChain::run() {
   warpColumn = e.mul(warpWide, e.constant(spread.columns));
   DimExpr rows = space[chain.rowDim];
   Dims counts(ArrayRef(space).take_front(chain.rowDim));
-  counts.push_back(rows.ceilDiv(spread.high * kWarpRows));
+  counts.push_back(rows.ceilDiv(spread.rows()));
   const DimExpr &several = parts.count();
   grid.overBlocks(graph::numElements(counts) * several, [&](Index number) {
     item = several.is(1) ? number : e.floorDiv(number, e.expression(several));
     part = several.is(1) ? e.constant(0) : e.mod(number, e.expression(several));
     SmallVector<Index> at = e.unravel(item, counts);
     batch.assign(at.begin(), at.end() - 1);
-    Index firstRow = e.mul(at.back(), e.constant(spread.high * kWarpRows));
-    Index start = e.add(firstRow, e.add(e.mul(warpHigh, e.constant(kWarpRows)), group));
+    Index firstRow = e.mul(at.back(), e.constant(spread.rows()));
+    Index start = e.add(firstRow, e.add(e.mul(warpHigh, e.constant(spread.warpRows())), group));
     Index last = e.sub(e.expression(rows), e.constant(1));
-    for (int64_t i = 0; i < 2; ++i) {
-      row[i] = e.add(start, e.constant(i * 8));
-      exists[i] = e.compare(arith::CmpIPredicate::sle, row[i], last);
-      row[i] = e.min(row[i], last); // those beyond the end do the last one's work once more
+    row.clear();
+    exists.clear();
+    for (int64_t i = 0; i < int64_t(numRows()); ++i) {
+      Index own = e.add(start, e.constant(i * 8));
+      exists.push_back(e.compare(arith::CmpIPredicate::sle, own, last));
+      row.push_back(e.min(own, last)); // those beyond the end do the last one's work once more
     }
     queries.put(queries.bring(batch, firstRow));
     hasAll = nullptr;
@@ -77,7 +79,7 @@ SmallVector<Value> GridChain::scores() {
     return narrowScores();
   int64_t count = spread.columns / kFragment;
   SmallVector<GridFactors::Sum> sums(count, products.begin(SmallVector<Value>(4, number(0))));
-  Index row = e.add(e.mul(warpHigh, e.constant(kWarpRows)), group), four = e.constant(4), eight = e.constant(8);
+  Index row = e.add(e.mul(warpHigh, e.constant(spread.warpRows())), group), four = e.constant(4), eight = e.constant(8);
   for (int64_t step = 0; step < depth; step += kFragment) {
     Index inSum = e.add(inGroup, e.constant(step)), next = e.add(inSum, four), below = e.add(row, eight);
     GridFactors::Fragment left = products.fragment(
@@ -157,7 +159,7 @@ SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step s
 }
 
 Index GridChain::columnOf(size_t i, Index firstColumn) {
-  Index own = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
+  Index own = e.add(e.mul(inGroup, e.constant(2)), e.constant(ownColumn(i)));
   return e.add(firstColumn, own);
 }
 bool GridChain::fillsTiles() const { return space.back().constant().value_or(1) % tile() == 0; }
@@ -168,7 +170,7 @@ Value GridChain::hasColumn(size_t i, Index firstColumn) {
   auto narrow = [&](Index index) -> Value { return arith::IndexCastOp::create(b, loc(), b.getI32Type(), index.base); };
   Value rest = narrow(e.min(e.sub(e.expression(space.back()), firstColumn), e.constant(tile())));
   Value own = arith::SubIOp::create(b, loc(), rest, narrow(e.mul(inGroup, e.constant(2))));
-  Value known = arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(i / 4 * kFragment + i % 2)));
+  Value known = arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(ownColumn(i))));
   return arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::sgt, own, known);
 }
 SmallVector<Index> GridChain::placeOf(size_t i, Index column) {
@@ -259,7 +261,7 @@ void GridChain::finish(ArrayRef<Value> given) {
     return;
   }
   size_t count = llvm::all_of(k.outputs, hasPairs) ? 2 : 1;
-  for (size_t r = 0; r < 2; ++r)
+  for (size_t r = 0; r < numRows(); ++r)
     where(exists[r], [&] {
       for (size_t i = 0; i < sums.size(); i += count)
         if (rowOf(i) == r)
