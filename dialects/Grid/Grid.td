@@ -71,6 +71,17 @@ def Grid_CounterReadOp : GridOp<"counter_read", [Orders]> {
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
+// Functions that a machine has an instruction for
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Grid_Exp2Op : GridOp<"exp2", [Pure]> {
+  let summary = "2^x by the machine's instruction: within 2^-22 of it, relatively; denormal numbers are 0.";
+  let arguments = (ins F32:$x);
+  let results = (outs F32:$power);
+  let assemblyFormat = "$x attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
 // Matrices of a warp
 //===------------------------------------------------------------------------------------------------------------------===//
 
@@ -94,12 +105,12 @@ def Grid_MmaOp : GridOp<"mma", [Convergent, AttrSizedOperandSegments]> {
 def Grid_LdmatrixOp : GridOp<"ldmatrix", [MemoryEffects<[MemRead, MemWrite<Convergence>]>]> {
   let summary = "Four matrices of eight lines of 16 bytes in shared memory, spread over a warp.";
   let description = [{
-    Lane 8 m + r says where line r of matrix m is. Each lane gets of every matrix word t of line g; `transposed`, of elements of 16
+    Lane 8 m + r says where line r of matrix m is: at `line`, and `offset` bytes from there. Each lane gets of every matrix word t of line g; `transposed`, of elements of 16
     bits, (2t, g) and (2t+1, g).
   }];
-  let arguments = (ins I64:$line, UnitAttr:$transposed);
+  let arguments = (ins I64:$line, UnitAttr:$transposed, DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs I32:$first, I32:$second, I32:$third, I32:$fourth);
-  let assemblyFormat = "(`transposed` $transposed^)? $line attr-dict";
+  let assemblyFormat = "(`transposed` $transposed^)? $line (`+` $offset^)? attr-dict";
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -34,16 +34,23 @@ Type gridChainFactors(const Chain &chain) {
   return all && (type.isF16() || type.isBF16()) ? type : Type(Float32Type::get(first->getContext()));
 }
 
-GridChainSpread spreadOf(GridChainAttr schedule) {
-  return {schedule.getWarpsM(), schedule.getWarpsN(), schedule.getColumns()};
+/// Elements of a line for which two sixteens of rows have registers, and columns of theirs.
+constexpr int64_t kShortLine = 64, kTallColumns = 32;
+
+static bool hasShortLines(const Chain &chain) { return std::max(depthOf(chain), widthOf(chain)) <= kShortLine; }
+
+GridChainSpread spreadOf(const Chain &chain, GridChainAttr schedule) {
+  bool isTall = schedule.getOnline() && !schedule.getFactors().isF32() && schedule.getWarpsN() == 1 &&
+                schedule.getColumns() <= kTallColumns && hasShortLines(chain);
+  return {schedule.getWarpsM(), schedule.getWarpsN(), schedule.getColumns(), isTall ? 2 : 1};
 }
 
 /// How a block's warps share rows and columns.
 static GridChainSpread chooseSpread(const Chain &chain, bool online) {
-  constexpr int64_t unknown = 1024, shortLine = 64;
+  constexpr int64_t unknown = 1024;
   int64_t rows = spaceOf(chain)[chain.rowDim].constant().value_or(unknown);
-  int64_t high = int64_t(llvm::divideCeil(rows, GridChainSpread::kWarpRows));
-  bool isNarrow = std::max(depthOf(chain), widthOf(chain)) <= shortLine;
+  int64_t high = int64_t(llvm::divideCeil(rows, GridChainSpread::kInstructionRows));
+  bool isNarrow = hasShortLines(chain);
   bool isHalf = !gridChainFactors(chain).isF32();
   if (online && high == 1 && isHalf)
     return {1, 4, 16};
@@ -52,6 +59,13 @@ static GridChainSpread chooseSpread(const Chain &chain, bool online) {
   GridChainSpread many = isHalf     ? GridChainSpread{4, 1, isNarrow ? 64 : 32}
                          : isNarrow ? GridChainSpread{4, 1, 32}
                                     : GridChainSpread{3, 1, 16};
+  // Where as many rows are made twice, and there are blocks enough for all processors.
+  GridChainSpread tall{4, 1, kTallColumns, 2};
+  std::optional<int64_t> blocks = gridChainItems(chain, tall).constant();
+  bool wastesNoMore =
+      llvm::alignTo(uint64_t(rows), uint64_t(tall.rows())) == llvm::alignTo(uint64_t(rows), uint64_t(many.rows()));
+  if (online && isHalf && isNarrow && blocks && wastesNoMore && *blocks >= 2 * gridOf(chain.first).getProcessors())
+    return tall;
   many.high = std::min(many.high, std::max<int64_t>(high, 1));
   return many;
 }
@@ -64,7 +78,8 @@ DimExpr gridChainItems(const Chain &chain, const GridChainSpread &spread) {
 int64_t gridChainStates(const Chain &chain, const GridChainSpread &spread) {
   // Of each of two rows the maximum and the sum; of each eight columns of the result four sums.
   constexpr int64_t ofRows = 4;
-  return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.high * gridOf(chain.first).getWarpSize();
+  return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.sixteens * spread.high *
+         gridOf(chain.first).getWarpSize();
 }
 
 /// Tiles of a split for which splitting the columns once more gains what it costs.
@@ -85,7 +100,7 @@ static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
 DimExpr gridChainSplits(const Chain &chain, GridChainAttr schedule) {
   if (schedule.getSplitTiles() == 0)
     return DimExpr(1);
-  GridChainSpread spread = spreadOf(schedule);
+  GridChainSpread spread = spreadOf(chain, schedule);
   DimExpr items = DimExpr::max(gridChainItems(chain, spread), DimExpr(1));
   DimExpr fit = spaceOf(chain).back().floorDiv(DimExpr(schedule.getSplitTiles() * spread.tile()));
   return DimExpr::max(DimExpr::min(fit, DimExpr(schedule.getBlocks()).floorDiv(items)), DimExpr(1));
@@ -110,7 +125,7 @@ Dims gridChainScratch(const Chain &chain, GridChainAttr schedule) {
   DimExpr splits = gridChainSplits(chain, schedule);
   if (splits.is(1))
     return {};
-  GridChainSpread spread = spreadOf(schedule);
+  GridChainSpread spread = spreadOf(chain, schedule);
   DimExpr some = DimExpr::min(splits - DimExpr(1), DimExpr(1));
   return {splits * some, gridChainItems(chain, spread) * DimExpr(gridChainStates(chain, spread))};
 }

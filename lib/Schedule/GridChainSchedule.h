@@ -15,9 +15,11 @@ namespace hewn::plan {
 
 /// How a block's warps are spread over rows and columns, and columns of a tile for each.
 struct GridChainSpread {
-  static constexpr int64_t kWarpRows = 16;
-  int64_t high, wide, columns;
-  int64_t rows() const { return high * kWarpRows; }
+  /// Rows of a matrix instruction, of which a warp has `sixteens`.
+  static constexpr int64_t kInstructionRows = 16;
+  int64_t high, wide, columns, sixteens = 1;
+  int64_t warpRows() const { return sixteens * kInstructionRows; }
+  int64_t rows() const { return high * warpRows(); }
   int64_t tile() const { return wide * columns; }
 };
 
@@ -25,8 +27,9 @@ struct GridChainSpread {
 /// float32.
 mlir::Type gridChainFactors(const graph::Chain &chain);
 
-/// As a schedule says.
-GridChainSpread spreadOf(GridChainAttr schedule);
+/// As a schedule says. Two sixteens of rows a warp, which share what it reads of shared memory, are those of narrow factors in short lines
+/// of which it makes at most 32 columns at once, in one pass and all by itself.
+GridChainSpread spreadOf(const graph::Chain &chain, GridChainAttr schedule);
 
 /// The schedule of a chain: what fits into registers and shared memory. `online`: rows are made in one pass, so that warps, or blocks, can
 /// share them. Columns are split over as many blocks as have no rows of their own, of a few tiles each, where that gains anything.

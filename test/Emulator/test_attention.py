@@ -133,20 +133,24 @@ def test_rows_that_are_no_softmax(case):
         check(model, feeds, kernels=1 if size == 40 else None)
 
 
-def masked(rows, mask):
+def masked(rows, mask, zeroes=False):
+    """`zeroes`: weights that are no numbers are 0, as PyTorch exports attention with a mask."""
     nodes = [
         helper.make_node("MatMul", ["q", "k"], ["s"]),
         helper.make_node("Add", ["s", "mask"], ["m"]),
         helper.make_node("Softmax", ["m"], ["w"]),
-        helper.make_node("MatMul", ["w", "v"], ["y"]),
+        helper.make_node("MatMul", ["u" if zeroes else "w", "v"], ["y"]),
     ]
+    if zeroes:
+        nodes[3:3] = [helper.make_node("IsNaN", ["w"], ["n"]), helper.make_node("Where", ["n", "zero", "w"], ["u"])]
+    constants = [numpy_helper.from_array(np.array(0, np.float32), "zero")]
     generator = np.random.default_rng(3)
     feeds = {"q": generator.standard_normal((rows, 8)), "k": generator.standard_normal((8, mask.shape[1]))}
     feeds |= {"v": generator.standard_normal((mask.shape[1], 12)), "mask": mask}
     feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in feeds.items()]
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    graph = helper.make_graph(nodes, "masked", inputs, outputs)
+    graph = helper.make_graph(nodes, "masked", inputs, outputs, constants if zeroes else [])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), feeds
 
 
@@ -159,6 +163,22 @@ def test_rows_without_columns(rows):
     model, feeds = masked(rows, mask)
     with np.errstate(invalid="ignore"):
         check(model, feeds, schedules=SCHEDULES)
+
+
+@pytest.mark.parametrize("rows", [5, 40])
+def test_rows_of_zeros(rows, tmp_path):
+    """Weights that are no numbers are 0, in one pass; what is no number among values stays so."""
+    mask = np.zeros((rows, 150))
+    mask[0, :100] = mask[1, 30:110] = mask[3] = -np.inf
+    mask[4, 149] = np.inf
+    model, feeds = masked(rows, mask, zeroes=True)
+    hewn._compile(model, tmp_path / "kernels.mlir", emit="kernels", target="sm_80")
+    assert "online = true" in (tmp_path / "kernels.mlir").read_text()
+    with np.errstate(invalid="ignore"):
+        check(model, feeds, schedules=SCHEDULES)
+        feeds["v"][7, 3] = np.nan
+        feeds["mask"][4] = 0
+        check(model, feeds)
 
 
 def grouped(heads, shared, rows, columns, causal):

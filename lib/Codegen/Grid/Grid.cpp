@@ -69,6 +69,8 @@ Grid::Grid(KernelFunction &k, KernelElements &e, int64_t threads)
   });
 }
 
+Value Grid::exp2(Value x) { return grid::Exp2Op::create(e.b, e.loc, e.b.getF32Type(), x); }
+
 SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<Value> left, ArrayRef<Value> right,
                                  ArrayRef<Value> sums) {
   return llvm::to_vector_of<Value>(
@@ -76,10 +78,10 @@ SmallVector<Value> Grid::product(Type leftFactors, Type rightFactors, ArrayRef<V
           .getResults());
 }
 
-SmallVector<Value> Grid::ldmatrix(Index from, bool turned) {
+SmallVector<Value> Grid::ldmatrix(Index from, bool turned, int64_t offset) {
   Type i32 = e.b.getI32Type();
   return llvm::to_vector_of<Value>(
-      grid::LdmatrixOp::create(e.b, e.loc, i32, i32, i32, i32, wide(from), turned)->getResults());
+      grid::LdmatrixOp::create(e.b, e.loc, i32, i32, i32, i32, wide(from), turned, uint64_t(offset))->getResults());
 }
 
 Value Grid::wide(Index index) { return arith::IndexCastOp::create(e.b, e.loc, e.b.getI64Type(), index.base); }
@@ -159,6 +161,16 @@ Value Grid::number(int32_t value) { return arith::ConstantOp::create(e.b, e.loc,
 void Grid::wantRegisters(int64_t count) {
   int64_t most = plan::gridOf(k.kernel).getLimits().getMaxThreadRegisters();
   plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.registers = std::min(count, most); });
+}
+
+void Grid::limitRegisters(int64_t count) {
+  wantRegisters(count);
+  int64_t together = plan::gridOf(k.kernel).getLimits().getRegisters() / (count * threads);
+  if (together <= 1)
+    return;
+  OpBuilder &b = e.b;
+  Attribute blocks = b.getStrArrayAttr({kTogetherAttr, std::to_string(together)});
+  k.function->setAttr("passthrough", b.getArrayAttr(blocks));
 }
 
 void Grid::wantBlocks(const DimExpr &count) {

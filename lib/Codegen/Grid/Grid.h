@@ -15,6 +15,9 @@ namespace hewn::codegen {
 /// The memory space of a block's shared memory.
 inline constexpr int64_t kSharedSpace = 3;
 
+/// On a kernel: so many blocks a processor is to run at once, and their registers are shared out for that.
+inline constexpr char kTogetherAttr[] = "hewn-together";
+
 /// At the end of a kernel: says what shared memory its blocks have (`blockBytes` of #plan.grid_launch), and gives its bytes. Where that is
 /// more than a block has without asking, all of it becomes one, which each block is given when launched (`sharedBytes`).
 int64_t gatherShared(KernelFunction &k);
@@ -31,6 +34,8 @@ public:
 
   /// Says that a thread wants about so many registers, where these are more than few.
   void wantRegisters(int64_t count);
+  /// The same, and that it is to have no more than those with which as many blocks run at once as with `count`.
+  void limitRegisters(int64_t count);
   /// Says that the kernel wants so many blocks; of several nests the largest counts. Any number gives the same results.
   void wantBlocks(const graph::DimExpr &count);
   /// `body` at every index of `counts`, each by one thread; neighbours along the last dim by neighbouring threads.
@@ -51,13 +56,15 @@ public:
   mlir::Value shuffle(mlir::Value value, int64_t laneXor);
   /// Of each four neighbouring lanes, a matrix of which each has a row: afterwards each has a column.
   void transposeQuads(llvm::MutableArrayRef<mlir::Value> four);
+  /// 2^x of a float32, as the machine's instruction has it.
+  mlir::Value exp2(mlir::Value x);
   /// `sums` plus the product of the warp's two matrices of each lane's parts. `factors` of both: float32, float16, bfloat16, or
   /// each of them i8 or ui8, whose sums are i32.
   llvm::SmallVector<mlir::Value> product(mlir::Type leftFactors, mlir::Type rightFactors,
                                          llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right,
                                          llvm::ArrayRef<mlir::Value> sums);
-  /// Four words of the warp's matrices in shared memory; `from`: the address of this lane's line.
-  llvm::SmallVector<mlir::Value> ldmatrix(graph::Index from, bool transposed);
+  /// Four words of the warp's matrices in shared memory; `from` + `offset`: the address of this lane's line.
+  llvm::SmallVector<mlir::Value> ldmatrix(graph::Index from, bool transposed, int64_t offset = 0);
   /// Sends `bytes` (16, 8, 4) on their way from memory to shared memory; zeros instead where `inside` does not hold.
   void copy(graph::Index to, graph::Index from, int64_t bytes, mlir::Value inside);
   /// A matrix in shared memory as a group's product reads it; strides and the length of a line in bytes.

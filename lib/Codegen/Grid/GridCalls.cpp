@@ -24,6 +24,13 @@ Value GridCalls::number(int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value)));
 }
 
+Value GridCalls::plus(Value address, int64_t bytes) {
+  if (bytes == 0)
+    return address;
+  Value more = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(bytes));
+  return arith::AddIOp::create(b, loc, address, more);
+}
+
 LLVM::LLVMFuncOp GridCalls::declare(StringRef name, LLVM::LLVMFunctionType type, GridEffects effects) {
   if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
     return known;

@@ -21,6 +21,8 @@ public:
   void moveTo(mlir::Operation *op);
   /// A constant of i32.
   mlir::Value number(int64_t value);
+  /// An address so many bytes further.
+  mlir::Value plus(mlir::Value address, int64_t bytes);
   /// Several results come as a struct, and are taken out of it.
   llvm::SmallVector<mlir::Value> call(const llvm::Twine &name, mlir::ValueRange operands, mlir::TypeRange results,
                                       GridEffects effects);

@@ -7,6 +7,7 @@
 //     void hewn.grid.barrier(i32 0), hewn.grid.barrier.some(i32 1, i32 n)   barrier, of n
 //     void hewn.grid.warp.barrier(i32 mask)                                warp_barrier
 //     i32 hewn.grid.shuffle(i32 mask, i32 value, i32 xor, i32 31)       shuffle_xor
+//     f32 hewn.grid.exp2(f32 x)                                         exp2
 //     i32 hewn.grid.counter.add(i64 at, i32 more)                       counter_add
 //     i32 hewn.grid.counter.read(i64 at), hewn.grid.counter.peek(i64 at)   counter_read, relaxed
 //     {f32 x 4} hewn.grid.product[.TYPE](i32 x 4, i32 x 2, f32 x 4)     mma of f32, TYPE: f16, bf16
@@ -35,6 +36,7 @@ inline constexpr llvm::StringLiteral kGridCounterRead = "hewn.grid.counter.read"
 inline constexpr llvm::StringLiteral kGridCounterPeek = "hewn.grid.counter.peek";
 inline constexpr llvm::StringLiteral kGridWarpBarrier = "hewn.grid.warp.barrier";
 inline constexpr llvm::StringLiteral kGridShuffle = "hewn.grid.shuffle";
+inline constexpr llvm::StringLiteral kGridExp2 = "hewn.grid.exp2";
 inline constexpr llvm::StringLiteral kGridProduct = "hewn.grid.product"; // ... and, but for float32, its types
 inline constexpr llvm::StringLiteral kGridLdmatrix = "hewn.grid.ldmatrix";
 inline constexpr llvm::StringLiteral kGridLdmatrixTransposed = "hewn.grid.ldmatrix.transposed";

@@ -92,10 +92,11 @@ private:
         .Case([&](grid::CounterReadOp read) {
           return call(read.getRelaxed() ? kGridCounterPeek : kGridCounterRead, operands, results, orders);
         })
+        .Case([&](grid::Exp2Op) { return call(kGridExp2, operands, results, GridEffects::None); })
         .Case([&](grid::MmaOp mma) { return lowerMma(mma); })
         .Case([&](grid::LdmatrixOp lines) {
-          return call(lines.getTransposed() ? kGridLdmatrixTransposed : kGridLdmatrix, operands, results,
-                      GridEffects::Reads);
+          return call(lines.getTransposed() ? kGridLdmatrixTransposed : kGridLdmatrix,
+                      calls.plus(lines.getLine(), int64_t(lines.getOffset())), results, GridEffects::Reads);
         })
         .Case([&](grid::AsyncCopyOp copy) {
           StringRef name = copy.getBytes() == 16 ? kGridCopy16 : copy.getBytes() == 8 ? kGridCopy8 : kGridCopy4;

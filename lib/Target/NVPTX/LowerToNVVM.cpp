@@ -33,8 +33,13 @@ public:
 
   Value number(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value))); }
   Value number64(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI64IntegerAttr(value)); }
-  Value pointer(Value address, unsigned space) {
-    return LLVM::IntToPtrOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), space), address);
+  /// `offset` is a part of the instruction: a sum that LLVM sees would be one with the memory's own address, in a register of its own.
+  Value pointer(Value address, unsigned space, int64_t offset = 0) {
+    auto type = LLVM::LLVMPointerType::get(b.getContext(), space);
+    Value first = LLVM::IntToPtrOp::create(b, loc, type, address);
+    if (offset == 0)
+      return first;
+    return LLVM::GEPOp::create(b, loc, type, b.getI8Type(), first, ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   }
   /// An address in shared memory as PTX takes it.
   Value shared(Value address) { return LLVM::TruncOp::create(b, loc, b.getI32Type(), address); }
@@ -136,6 +141,10 @@ LogicalResult lower(grid::CounterReadOp op, PatternRewriter &b) {
   return Instruction(op, b).text(text, "=r,l", op->getOperands());
 }
 
+LogicalResult lower(grid::Exp2Op op, PatternRewriter &b) {
+  return Instruction(op, b).intrinsic("llvm.nvvm.ex2.approx.ftz.f32", op->getOperands());
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Matrices of a warp, copies on their way, barriers in memory
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -165,7 +174,7 @@ LogicalResult lower(grid::LdmatrixOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.intrinsic(op.getTransposed() ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
                                         : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
-                     i.pointer(op.getLine(), kShared));
+                     i.pointer(op.getLine(), kShared, int64_t(op.getOffset())));
 }
 
 LogicalResult lower(grid::AsyncCopyOp op, PatternRewriter &b) {
@@ -291,8 +300,8 @@ struct LowerToNVVMPass : impl::LowerToNVVMPassBase<LowerToNVVMPass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet all(context);
     addPatterns<grid::ThreadIdOp, grid::BlockIdOp, grid::NumBlocksOp, grid::BarrierOp, grid::WarpBarrierOp,
-                grid::ShuffleXorOp, grid::CounterAddOp, grid::CounterReadOp, grid::MmaOp, grid::LdmatrixOp,
-                grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::MbarrierInitOp,
+                grid::ShuffleXorOp, grid::CounterAddOp, grid::CounterReadOp, grid::Exp2Op, grid::MmaOp,
+                grid::LdmatrixOp, grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::MbarrierInitOp,
                 grid::MbarrierInitFenceOp, grid::MbarrierArriveOp, grid::MbarrierArriveExpectOp, grid::MbarrierWaitOp,
                 TmaLoadOp, FenceProxyAsyncOp, WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaOp, WgmmaWaitGroupOp,
                 SetmaxnregOp>(all);

@@ -48,7 +48,7 @@ bool isMatrixProduct(const CallInst &call) {
 }
 
 /// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow, and gives
-/// a block all registers that it wants: left alone, it spills some to run more blocks at once.
+/// a block all registers that it wants, or those of so many blocks as are to run at once: left alone, it spills some to run more of them.
 void keepLoops(Module &module, Function &kernel) {
   for (Function &function : module) {
     SmallVector<CallInst *> products;
@@ -57,7 +57,8 @@ void keepLoops(Module &module, Function &kernel) {
         products.push_back(call);
     if (products.empty())
       continue;
-    kernel.addFnAttr("nvvm.minctasm", "1");
+    Attribute together = kernel.getFnAttribute(codegen::kTogetherAttr);
+    kernel.addFnAttr("nvvm.minctasm", together.isValid() ? together.getValueAsString() : "1");
     DominatorTree dominators(function);
     LoopInfo loops(dominators);
     for (CallInst *call : products)

@@ -4,6 +4,7 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Plan/Target.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -87,13 +88,14 @@ private:
     if (graph::hasWindows(op))
       return operand == 0 && channelDim(maps, op.getReductionDims()) == innermost ? 1 : -1;
     std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-    if (operand == 1) // whose columns become lanes
-      return roles && along.isFunctionOfDim(roles->column) ? 1 : -1;
     SmallVector<bool> summed = op.getReductionDims();
-    return llvm::any_of(llvm::seq<unsigned>(0, summed.size()),
-                        [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); })
-               ? 1
-               : -1;
+    bool alongSum = llvm::any_of(llvm::seq<unsigned>(0, summed.size()),
+                                 [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); });
+    if (operand == 0)
+      return alongSum ? 1 : -1;
+    // Columns become lanes; threads of a grid read lines and columns alike.
+    bool alongColumns = roles && along.isFunctionOfDim(roles->column);
+    return alongColumns || (alongSum && plan::gridOf(op)) ? 1 : -1;
   }
 };
 

@@ -8,7 +8,7 @@
 
 // CHECK-LABEL: func.func @threads
 // CALL-LABEL: func.func @threads
-func.func @threads(%counter: i64, %x: i32) -> i32 {
+func.func @threads(%counter: i64, %x: i32, %f: f32) -> (i32, f32) {
   // CHECK: grid.thread_id
   // CALL: llvm.call @hewn.grid.thread() : () -> i32
   %0 = grid.thread_id
@@ -39,7 +39,10 @@ func.func @threads(%counter: i64, %x: i32) -> i32 {
   // CHECK: grid.counter_read %{{.*}} {relaxed}
   // CALL: llvm.call @hewn.grid.counter.peek
   %6 = grid.counter_read %counter {relaxed}
-  return %5 : i32
+  // CHECK: grid.exp2 %{{.*}}
+  // CALL: llvm.call @hewn.grid.exp2(%{{.*}}) : (f32) -> f32
+  %7 = grid.exp2 %f
+  return %5, %7 : i32, f32
 }
 
 // -----
@@ -52,9 +55,10 @@ func.func @warp(%line: i64, %r: i32, %s: f32, %i: i32) -> (f32, i32) {
   // CALL: %[[LINES:.*]] = llvm.call @hewn.grid.ldmatrix(
   // CALL: llvm.extractvalue %[[LINES]][0]
   %a:4 = grid.ldmatrix %line
-  // CHECK: grid.ldmatrix transposed %{{.*}}
-  // CALL: llvm.call @hewn.grid.ldmatrix.transposed(
-  %b:4 = grid.ldmatrix transposed %line
+  // CHECK: grid.ldmatrix transposed %{{.*}} + 2304
+  // CALL: %[[FURTHER:.*]] = arith.addi %{{.*}}, %c2304
+  // CALL: llvm.call @hewn.grid.ldmatrix.transposed(%[[FURTHER]])
+  %b:4 = grid.ldmatrix transposed %line + 2304
   // CHECK: grid.mma(%{{.*}}) * (%{{.*}}) + (%{{.*}}) of f32, f32
   // CALL: llvm.call @hewn.grid.product(
   %0:4 = grid.mma(%a#0, %a#1, %a#2, %a#3) * (%b#0, %b#1) + (%s, %s, %s, %s) of f32, f32 : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> (f32, f32, f32, f32)

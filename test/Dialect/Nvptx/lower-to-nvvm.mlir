@@ -2,7 +2,7 @@
 // Each op of a grid's code becomes an intrinsic of NVVM, or PTX where there is none.
 
 // CHECK-LABEL: func.func @threads
-func.func @threads(%counter: i64, %x: i32) -> (i32, i32, i32, i32, i32) {
+func.func @threads(%counter: i64, %x: i32, %f: f32) -> (i32, i32, i32, i32, i32, f32) {
   // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"() : () -> i32
   %0 = grid.thread_id
   // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.ctaid.x"() : () -> i32
@@ -32,7 +32,9 @@ func.func @threads(%counter: i64, %x: i32) -> (i32, i32, i32, i32, i32) {
   %6 = grid.counter_add %counter, %3
   // CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.u32 $0, [$1];", "=r,l,~{memory}" %arg0 : (i64) -> i32
   %7 = grid.counter_read %counter {relaxed}
-  return %0, %1, %2, %4, %5 : i32, i32, i32, i32, i32
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%arg2) : (f32) -> f32
+  %8 = grid.exp2 %f
+  return %0, %1, %2, %4, %5, %8 : i32, i32, i32, i32, i32, f32
 }
 
 // CHECK-LABEL: func.func @warp
@@ -41,8 +43,9 @@ func.func @warp(%line: i64, %s: f32, %i: i32) -> (f32, f32, f32, i32, i32) {
   // CHECK: %[[WORDS:.*]] = llvm.call_intrinsic "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16"(%[[LINE]]) : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32, i32, i32)>
   // CHECK: llvm.extractvalue %[[WORDS]][3]
   %a:4 = grid.ldmatrix %line
-  // CHECK: llvm.call_intrinsic "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
-  %b:4 = grid.ldmatrix transposed %line
+  // CHECK: %[[FURTHER:.*]] = llvm.getelementptr %{{.*}}[2304] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"(%[[FURTHER]])
+  %b:4 = grid.ldmatrix transposed %line + 2304
   // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
   %0:4 = grid.mma(%a#0, %a#1, %a#2, %a#3) * (%b#0, %b#1) + (%s, %s, %s, %s) of f32, f32 : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> (f32, f32, f32, f32)
   // CHECK-COUNT-6: llvm.bitcast %{{.*}} : i32 to vector<2xf16>

@@ -275,6 +275,7 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.counter.read")] = symbolOf(&gridCounterRead);
   symbols[jit->mangleAndIntern("hewn.grid.counter.peek")] = symbolOf(&gridCounterPeek);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
+  symbols[jit->mangleAndIntern("hewn.grid.exp2")] = symbolOf(&gridExp2);
   symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
   symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
   symbols[jit->mangleAndIntern("emulator.misaligned")] = symbolOf(&gridMisaligned);

@@ -4,7 +4,9 @@
 #include "test/Emulator/Driver/Warp.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <sys/mman.h>
 #include <utility>
@@ -557,6 +559,11 @@ int32_t gridCounterRead(int64_t at) {
 int32_t gridCounterPeek(int64_t at) {
   leave(State::Ready);
   return *reinterpret_cast<const int32_t *>(at);
+}
+
+float gridExp2(float x) {
+  float power = std::exp2(x), least = std::numeric_limits<float>::min();
+  return power < least ? 0 : power;
 }
 
 int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {

@@ -53,6 +53,7 @@ void gridBarrierSome(int32_t number, int32_t threads);
 int32_t gridCounterAdd(int64_t at, int32_t more);
 int32_t gridCounterRead(int64_t at);
 int32_t gridCounterPeek(int64_t at);
+float gridExp2(float x);
 int32_t gridShuffle(int32_t mask, int32_t value, int32_t laneXor, int32_t width);
 /// `bits`: 32 for float32, 16 for float16, -16 for bfloat16, of integers kProductOfBytes, + 1 and + 2 where the left and the right ones
 /// are signed. `factors`: four words of the left matrix, two of the right one; `sums`: four, which are added to, of int32 or float.

@@ -184,6 +184,17 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
     %0 = graph.matmul %x, %w {to = i32} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
     return %0 : tensor<64x32xi32>
   }
+
+  // What is made when run may lie either way: keys of heads stay as they are.
+  // CHECK-LABEL: func.func @heads
+  // CHECK-NOT: graph.relayout
+  // CHECK: graph.matmul %{{.*}}, %{{.*}} : (tensor<2x3x32x16xf16>, tensor<2x3x16x32xf16, #graph.layout<[3, 0, 1, 2]>>)
+  func.func @heads(%q: tensor<2x3x32x16xf16>, %k: tensor<32x6x16xf16>) -> tensor<2x3x32x32xf16> {
+    %0 = graph.transpose %k {order = array<i64: 1, 2, 0>} : (tensor<32x6x16xf16>) -> tensor<6x16x32xf16>
+    %1 = graph.reshape %0 {shape = [2, 3, 16, 32]} : (tensor<6x16x32xf16>) -> tensor<2x3x16x32xf16>
+    %2 = graph.matmul %q, %1 : (tensor<2x3x32x16xf16>, tensor<2x3x16x32xf16>) -> tensor<2x3x32x32xf16>
+    return %2 : tensor<2x3x32x32xf16>
+  }
 }
 
 // -----

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Chain/GridChain.h"
 #include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/Grid/Loops/GridWide.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using hewn::graph::Chain;
@@ -18,21 +20,27 @@ static int64_t widthOf(const Chain &chain) { return *graph::getDims(chain.second
 
 GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule,
                      const std::optional<Buffer> &memory)
-    : k(k), b(b), chain(chain), spread(plan::spreadOf(schedule)), depth(depthOf(chain)), width(widthOf(chain)),
+    : k(k), b(b), chain(chain), spread(plan::spreadOf(chain, schedule)), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
       grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarpSize()), factors(schedule.getFactors()),
       products(b, k.loc(), grid, plan::gridOf(k.kernel).getMmasPerProduct() > 1 && factors.isF32()),
       parts(k, e, grid, chain, schedule, memory), first(chain.first), second(chain.second),
       space(graph::getDims(chain.first->getResult(0))),
-      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.high * kWarpRows, factors),
+      queries(k, e, grid, first, GridLines::Line::Row, space[chain.rowDim], depth, spread.rows(), factors),
       keys(k, e, grid, first, GridLines::Line::Column, space.back(), depth, tile(), factors),
       values(k, e, grid, second, GridLines::Line::Summed, space.back(), width, tile(), factors) {}
 
 void GridChain::run() {
   // Sums, scores as they are made and as factors, and beside them fragments, addresses, and what is on its way.
   constexpr int64_t others = 96;
-  int64_t scores = spread.columns / kFragment * 4;
-  grid.wantRegisters(int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others);
+  int64_t scores = spread.columns / kFragment * 4 * spread.sixteens;
+  int64_t registers = int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others;
+  // Narrow factors of short lines wait less where a third block of as many warps runs beside two.
+  constexpr int64_t ofThreeBlocks = 168;
+  if (keepsQueries() && width <= 64 && spread.sixteens == 1 && registers > ofThreeBlocks)
+    grid.limitRegisters(ofThreeBlocks);
+  else
+    grid.wantRegisters(registers);
   Index four = e.constant(4), thread{grid.thread};
   Index warp = e.floorDiv(thread, e.constant(grid.warp)), lane = e.mod(thread, e.constant(grid.warp));
   group = e.floorDiv(lane, four);
@@ -42,20 +50,22 @@ void GridChain::run() {
   warpColumn = e.mul(warpWide, e.constant(spread.columns));
   DimExpr rows = space[chain.rowDim];
   Dims counts(ArrayRef(space).take_front(chain.rowDim));
-  counts.push_back(rows.ceilDiv(spread.high * kWarpRows));
+  counts.push_back(rows.ceilDiv(spread.rows()));
   const DimExpr &several = parts.count();
   grid.overBlocks(graph::numElements(counts) * several, [&](Index number) {
     item = several.is(1) ? number : e.floorDiv(number, e.expression(several));
     part = several.is(1) ? e.constant(0) : e.mod(number, e.expression(several));
     SmallVector<Index> at = e.unravel(item, counts);
     batch.assign(at.begin(), at.end() - 1);
-    Index firstRow = e.mul(at.back(), e.constant(spread.high * kWarpRows));
-    Index start = e.add(firstRow, e.add(e.mul(warpHigh, e.constant(kWarpRows)), group));
+    Index firstRow = e.mul(at.back(), e.constant(spread.rows()));
+    Index start = e.add(firstRow, e.add(e.mul(warpHigh, e.constant(spread.warpRows())), group));
     Index last = e.sub(e.expression(rows), e.constant(1));
-    for (int64_t i = 0; i < 2; ++i) {
-      row[i] = e.add(start, e.constant(i * 8));
-      exists[i] = e.compare(arith::CmpIPredicate::sle, row[i], last);
-      row[i] = e.min(row[i], last); // those beyond the end do the last one's work once more
+    row.clear();
+    exists.clear();
+    for (int64_t i = 0; i < int64_t(numRows()); ++i) {
+      Index own = e.add(start, e.constant(i * 8));
+      exists.push_back(e.compare(arith::CmpIPredicate::sle, own, last));
+      row.push_back(e.min(own, last)); // those beyond the end do the last one's work once more
     }
     queries.put(queries.bring(batch, firstRow));
     hasAll = nullptr;
@@ -69,7 +79,7 @@ SmallVector<Value> GridChain::scores() {
     return narrowScores();
   int64_t count = spread.columns / kFragment;
   SmallVector<GridFactors::Sum> sums(count, products.begin(SmallVector<Value>(4, number(0))));
-  Index row = e.add(e.mul(warpHigh, e.constant(kWarpRows)), group), four = e.constant(4), eight = e.constant(8);
+  Index row = e.add(e.mul(warpHigh, e.constant(spread.warpRows())), group), four = e.constant(4), eight = e.constant(8);
   for (int64_t step = 0; step < depth; step += kFragment) {
     Index inSum = e.add(inGroup, e.constant(step)), next = e.add(inSum, four), below = e.add(row, eight);
     GridFactors::Fragment left = products.fragment(
@@ -123,6 +133,7 @@ SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step s
     end = e.min(end, e.add(begin, each));
   }
   keys.put(keys.bring(batch, begin));
+  keepQueries();
   auto loop = scf::ForOp::create(b, loc(), begin.base, end.base, e.constant(tile()).base, start);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -148,12 +159,19 @@ SmallVector<Value> GridChain::overTiles(ArrayRef<Value> start, bool adds, Step s
 }
 
 Index GridChain::columnOf(size_t i, Index firstColumn) {
-  Index own = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
+  Index own = e.add(e.mul(inGroup, e.constant(2)), e.constant(ownColumn(i)));
   return e.add(firstColumn, own);
 }
 bool GridChain::fillsTiles() const { return space.back().constant().value_or(1) % tile() == 0; }
-Value GridChain::hasColumn(Index column) {
-  return fillsTiles() ? Value() : e.compare(arith::CmpIPredicate::slt, column, e.expression(space.back()));
+Value GridChain::hasColumn(size_t i, Index firstColumn) {
+  if (fillsTiles())
+    return nullptr;
+  // In 32 bits, which a tile's numbers have: one comparison with a number known now for each column.
+  auto narrow = [&](Index index) -> Value { return arith::IndexCastOp::create(b, loc(), b.getI32Type(), index.base); };
+  Value rest = narrow(e.min(e.sub(e.expression(space.back()), firstColumn), e.constant(tile())));
+  Value own = arith::SubIOp::create(b, loc(), rest, narrow(e.mul(inGroup, e.constant(2))));
+  Value known = arith::ConstantOp::create(b, loc(), b.getI32IntegerAttr(int32_t(ownColumn(i))));
+  return arith::CmpIOp::create(b, loc(), arith::CmpIPredicate::sgt, own, known);
 }
 SmallVector<Index> GridChain::placeOf(size_t i, Index column) {
   SmallVector<Index> at(batch);
@@ -178,35 +196,77 @@ SmallVector<Value> GridChain::meet(ReduceOpInterface reduce, SmallVector<Value> 
   return states;
 }
 
-void GridChain::finish(ArrayRef<Value> sums) {
+/// Whether neighbours along the last dim lie side by side in the buffer, in pairs that begin at multiples of two.
+static bool hasPairs(const Buffer &buffer) {
+  bool lie = vectorBytes(buffer.elementType) > 0 && isEven(buffer) && buffer.strides.back().is(1);
+  for (auto [dim, stride] : llvm::zip(buffer.dims, ArrayRef(buffer.strides).drop_back()))
+    lie &= dim.is(1) || stride.divideExactly(DimExpr(2));
+  return lie;
+}
+
+/// Writes `count` neighbours of the results that sums from `i` on give.
+void GridChain::write(ArrayRef<Value> sums, size_t i, size_t count) {
+  SmallVector<SmallVector<Value>> made(k.results.size());
+  SmallVector<Index> place;
+  for (size_t own = i; own < i + count; ++own) {
+    SmallVector<Index> at(batch);
+    at.append({row[rowOf(own)], columnOf(own, e.constant(0))});
+    if (own == i)
+      place = at;
+    e.bind(chain.second->getResult(0), sums[own]);
+    for (auto [list, result] : llvm::zip(made, k.results))
+      list.push_back(e.read(result, at));
+    e.unbind(chain.second->getResult(0));
+  }
+  for (auto [buffer, values] : llvm::zip(k.outputs, made)) {
+    if (count == 1) {
+      e.write(buffer, place, values[0]);
+      continue;
+    }
+    KernelElements wide(b, loc(), int64_t(count), k.symbols, k.inputs);
+    place.back().stride = 1;
+    auto type = VectorType::get({int64_t(count)}, values[0].getType());
+    wide.write(buffer, place, vector::FromElementsOp::create(b, loc(), type, values));
+    auto store = cast<vector::StoreOp>(*std::prev(b.getInsertionPoint()));
+    store.setAlignment(count * store.getVectorType().getElementTypeBitWidth() / 8);
+  }
+}
+
+void GridChain::finish(ArrayRef<Value> given) {
   e.forget();
-  Value some = space.back().constant()
-                   ? Value()
-                   : e.compare(arith::CmpIPredicate::slt, e.constant(0), e.expression(space.back()));
+  SmallVector<Value> sums(given);
+  if (!space.back().constant()) { // of nothing
+    Value some = e.compare(arith::CmpIPredicate::slt, e.constant(0), e.expression(space.back()));
+    for (Value &sum : sums)
+      sum = e.selectElement(some, sum, number(0));
+  }
   Value gives = spread.wide > 1 ? e.compare(arith::CmpIPredicate::eq, warpWide, e.constant(0)) : Value();
-  for (size_t i = 0; i < sums.size(); ++i) {
-    Index column = e.add(e.mul(inGroup, e.constant(2)), e.constant(int64_t(i) / 4 * kFragment + int64_t(i) % 2));
-    Value writes = exists[rowOf(i)];
-    if (width % kFragment != 0)
-      writes = e.logicalAnd(writes, e.compare(arith::CmpIPredicate::slt, column, e.constant(width)));
-    if (gives)
-      writes = e.logicalAnd(writes, gives);
-    if (hasAll)
-      writes = e.logicalAnd(writes, hasAll);
-    Value sum = some ? e.selectElement(some, sums[i], number(0)) : sums[i]; // of nothing
+  auto where = [&](Value writes, llvm::function_ref<void()> body) {
+    for (Value also : {gives, hasAll})
+      if (also)
+        writes = e.logicalAnd(writes, also);
     auto branch = scf::IfOp::create(b, loc(), writes, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
     e.forget();
-    SmallVector<Index> at(batch);
-    at.append({row[rowOf(i)], column});
-    e.bind(chain.second->getResult(0), sum);
-    SmallVector<Value> made = llvm::map_to_vector(k.results, [&](Value result) { return e.read(result, at); });
-    for (auto [buffer, value] : llvm::zip(k.outputs, made))
-      e.write(buffer, at, value);
-    e.unbind(chain.second->getResult(0));
+    body();
     e.forget();
+  };
+  if (width % kFragment != 0) {
+    Index end = e.constant(width);
+    for (size_t i = 0; i < sums.size(); ++i) {
+      Value isColumn = e.compare(arith::CmpIPredicate::slt, columnOf(i, e.constant(0)), end);
+      where(e.logicalAnd(exists[rowOf(i)], isColumn), [&] { write(sums, i, 1); });
+    }
+    return;
   }
+  size_t count = llvm::all_of(k.outputs, hasPairs) ? 2 : 1;
+  for (size_t r = 0; r < numRows(); ++r)
+    where(exists[r], [&] {
+      for (size_t i = 0; i < sums.size(); i += count)
+        if (rowOf(i) == r)
+          write(sums, i, count);
+    });
 }
 
 Found<Chain> gridChain(KernelFunction &k) {

@@ -2,7 +2,7 @@
 //
 // Two products with rows between them (dialects/Graph/Contract/Chain.h: attention) in one kernel.
 //
-// A warp has sixteen rows of scores, of which it makes some columns at a time, by its matrix instruction, and keeps the sums of
+// A warp has sixteen rows of scores, or two times sixteen, of which it makes some columns at a time, by its matrix instruction, and keeps the sums of
 // the second product in registers. The second factors come through shared memory:
 //
 //     bring lines 0 of k
@@ -32,7 +32,7 @@ namespace hewn::codegen {
 
 class GridChain {
 public:
-  static constexpr int64_t kWarpRows = plan::GridChainSpread::kWarpRows, kFragment = 8;
+  static constexpr int64_t kInstructionRows = plan::GridChainSpread::kInstructionRows, kFragment = 8;
 
   /// `memory`: in which parts of columns meet, where the schedule splits them.
   GridChain(KernelFunction &k, mlir::OpBuilder &b, const graph::Chain &chain, plan::GridChainAttr schedule,
@@ -59,12 +59,14 @@ protected:
   graph::Index item, part;
   mlir::Value hasAll;
   llvm::SmallVector<graph::Index> batch;
-  graph::Index row[2];
-  mlir::Value exists[2];
+  /// This lane's rows: two of each sixteen.
+  llvm::SmallVector<graph::Index> row;
+  llvm::SmallVector<mlir::Value> exists;
 
   mlir::Location loc() { return k.loc(); }
   int64_t tile() const { return spread.tile(); }
-  size_t numSums() const { return size_t((width + 7) / 8 * 4); }
+  size_t numRows() const { return size_t(2 * spread.sixteens); }
+  size_t numSums() const { return size_t((width + 7) / 8 * 4 * spread.sixteens); }
   mlir::Value number(double value) { return e.constantElement(b.getF32Type(), value); }
 
   /// The second product's sums of this lane's rows, which begin here.
@@ -77,10 +79,12 @@ protected:
   /// `sums` plus weights times the lines in shared memory.
   llvm::SmallVector<mlir::Value> addValues(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> weights);
 
-  /// Of score or sum `i` of a lane: which of its two rows it is in, its column, whether there is one (null: always), its place.
-  static size_t rowOf(size_t i) { return i % 4 / 2; }
+  /// Of score or sum `i` of a lane, of which four of each sixteen rows are of the same eight columns: which of its rows it is in, its
+  /// column, whether there is one (null: always), its place.
+  size_t rowOf(size_t i) const { return i / 4 % size_t(spread.sixteens) * 2 + i % 4 / 2; }
+  int64_t ownColumn(size_t i) const { return int64_t(i) / (4 * spread.sixteens) * kFragment + int64_t(i) % 2; }
   graph::Index columnOf(size_t i, graph::Index firstColumn);
-  mlir::Value hasColumn(graph::Index column);
+  mlir::Value hasColumn(size_t i, graph::Index firstColumn);
   /// Whether columns are whole tiles, whatever the sizes.
   bool fillsTiles() const;
   llvm::SmallVector<graph::Index> placeOf(size_t i, graph::Index column);
@@ -90,9 +94,17 @@ protected:
   llvm::SmallVector<mlir::Value> meet(graph::ReduceOpInterface reduce, llvm::SmallVector<mlir::Value> states);
 
 private:
+  /// The warp's rows of q as factors, where they are narrow and have so few words that they stay in registers.
+  llvm::SmallVector<GridFactors::Fragment> kept;
+
+  bool keepsQueries() const { return !factors.isF32() && depth <= 64; }
+
+  void keepQueries();
+  GridFactors::Fragment narrowQuery(int64_t step, int64_t sixteen);
   llvm::SmallVector<mlir::Value> scores();
   llvm::SmallVector<mlir::Value> narrowScores();
   llvm::SmallVector<mlir::Value> addNarrowValues(llvm::ArrayRef<mlir::Value> sums, llvm::ArrayRef<mlir::Value> weights);
+  void write(llvm::ArrayRef<mlir::Value> sums, size_t i, size_t count);
   void finish(llvm::ArrayRef<mlir::Value> sums);
 };
 

@@ -4,6 +4,7 @@
 #include "lib/Codegen/Grid/Chain/GridChain.h"
 #include "lib/Codegen/Grid/Chain/OnlineRows.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -21,7 +22,7 @@ public:
               const std::optional<Buffer> &memory, const OnlineRows &online)
       : GridChain(k, b, chain, schedule, memory), online(online) {
     if (spread.wide > 1)
-      exchange = grid.shared(spread.high * grid.warp * int64_t(4 + numSums()), b.getF32Type());
+      exchange = grid.shared(spread.high * grid.warp * int64_t(2 * numRows() + numSums()), b.getF32Type());
   }
 
 private:
@@ -35,7 +36,14 @@ private:
     Value value = e.read(online.powers, at);
     e.unbind(online.logits);
     e.unbind(online.maximum->getResult(0));
-    return value;
+    if (factors.isF32())
+      return value;
+    // Weights are rounded to so few bits that the machine's own power is as good, in two instructions instead of fourteen.
+    constexpr double log2OfE = 1.44269504088896341;
+    auto exp = value.getDefiningOp<math::ExpOp>(); // what onlineRows has asked for
+    Value power = grid.exp2(arith::MulFOp::create(b, loc(), exp.getOperand(), number(log2OfE)));
+    exp.erase();
+    return power;
   }
 
   /// Rows of nothing but minus infinities have no maximum to subtract: their powers are 0.
@@ -47,58 +55,92 @@ private:
 
   Value merge(ReduceOpInterface reduce, Value x, Value y) { return reduce.merge(b, loc(), {x}, {y})[0]; }
 
-  /// States: the maximum and the sum of each of two rows, then the sums of the second product.
+  /// States: the maximum of each of this lane's rows, their sums, then the sums of the second product.
   SmallVector<Value> sumsOfRows() override {
     Value none = online.maximum.identity(b, loc(), 0)[0], zero = number(0);
-    SmallVector<Value> start = {none, none, zero, zero};
-    start.append(numSums(), zero);
+    const size_t rows = numRows();
+    SmallVector<Value> start(rows, none);
+    start.append(rows + numSums(), zero);
     SmallVector<Value> states =
         overTiles(start, /*adds=*/true, [&](ValueRange carried, ArrayRef<Value> made, Index from) {
           SmallVector<Value> now(carried), logits;
-          SmallVector<Value, 2> largest(2, none), maximum, shrink;
+          SmallVector<Value> largest(rows, none), maximum, shrink;
           for (auto [i, score] : llvm::enumerate(made)) {
             Index column = columnOf(i, from);
             Value logit = readAt(online.logits, score, placeOf(i, column));
-            if (Value has = hasColumn(column))
+            if (Value has = hasColumn(i, from))
               logit = e.selectElement(has, logit, none);
             logits.push_back(logit);
             largest[rowOf(i)] = merge(online.maximum, largest[rowOf(i)], logit);
           }
           SmallVector<Index> anywhere = placeOf(0, from);
-          for (size_t r = 0; r < 2; ++r) {
+          for (size_t r = 0; r < rows; ++r) {
             Value all = merge(online.maximum, now[r], meet(online.maximum, {largest[r]})[0]);
             maximum.push_back(subtracted(all));
             shrink.push_back(power(now[r], maximum[r], anywhere));
             now[r] = all;
-            now[2 + r] = arith::MulFOp::create(b, loc(), now[2 + r], shrink[r]);
+            now[rows + r] = arith::MulFOp::create(b, loc(), now[rows + r], shrink[r]);
           }
           SmallVector<Value> weights;
           for (auto [i, logit] : llvm::enumerate(logits)) {
             weights.push_back(power(logit, maximum[rowOf(i)], anywhere));
-            now[2 + rowOf(i)] = merge(online.sum, now[2 + rowOf(i)], weights.back());
+            now[rows + rowOf(i)] = merge(online.sum, now[rows + rowOf(i)], weights.back());
           }
           for (size_t i = 0; i < numSums(); ++i)
-            now[4 + i] = arith::MulFOp::create(b, loc(), now[4 + i], shrink[rowOf(i)]);
-          SmallVector<Value> sums = addValues(ArrayRef(now).drop_front(4), weights);
-          llvm::copy(sums, now.begin() + 4);
+            now[2 * rows + i] = arith::MulFOp::create(b, loc(), now[2 * rows + i], shrink[rowOf(i)]);
+          SmallVector<Value> sums = addValues(ArrayRef(now).drop_front(2 * rows), weights);
+          llvm::copy(sums, now.begin() + 2 * rows);
           return now;
         });
-    for (size_t r = 0; r < 2; ++r)
-      states[2 + r] = meet(online.sum, {states[2 + r]})[0];
+    for (size_t r = 0; r < rows; ++r)
+      states[rows + r] = meet(online.sum, {states[rows + r]})[0];
     const SmallVector<Value> given(states);
     for (int64_t w = 1; w < spread.wide; ++w)
       states = mergedWith(w, given, states);
     if (!parts.count().is(1))
       states = mergedParts(states);
     SmallVector<Value> sums;
-    for (size_t i = 0; i < numSums(); ++i) {
-      e.bind(online.powers, states[4 + i]);
-      e.bind(online.sum->getResult(0), states[2 + rowOf(i)]);
-      sums.push_back(e.read(chain.weights, placeOf(i, e.constant(0))));
-      e.unbind(online.powers);
-      e.unbind(online.sum->getResult(0));
-    }
+    SmallVector<Value> inverse(rows);
+    for (size_t r = 0; r < rows;
+         ++r) // one quotient a row, where results are rounded to fewer bits than that of each has
+      inverse[r] = factors.isF32() ? Value() : quotientOf(weight(number(1), states[rows + r], 2 * r));
+    for (size_t i = 0; i < numSums(); ++i)
+      sums.push_back(quotient(states[2 * rows + i], states[rows + rowOf(i)], inverse[rowOf(i)], i));
     return sums;
+  }
+
+  Value weight(Value powers, Value sum, size_t i) {
+    e.bind(online.powers, powers);
+    e.bind(online.sum->getResult(0), sum);
+    Value value = e.read(chain.weights, placeOf(i, e.constant(0)));
+    e.unbind(online.powers);
+    e.unbind(online.sum->getResult(0));
+    return value;
+  }
+
+  /// Of a weight, what it is where that is a number.
+  Value beforeZeros(Value weight) {
+    return online.zeroesNaN ? weight.getDefiningOp<arith::SelectOp>().getFalseValue() : weight;
+  }
+  /// The same before it is rounded.
+  Value quotientOf(Value weight) {
+    weight = beforeZeros(weight);
+    if (auto wider = weight.getDefiningOp<arith::ExtFOp>())
+      if (auto narrower = wider.getIn().getDefiningOp<arith::TruncFOp>())
+        return narrower.getIn();
+    return weight;
+  }
+
+  /// Sum `i` of powers times values, over the sum of the powers, of which `inverse` is the inverse if there is one.
+  Value quotient(Value values, Value sum, Value inverse, size_t i) {
+    Value value =
+        inverse ? Value(arith::MulFOp::create(b, loc(), values, inverse)) : beforeZeros(weight(values, sum, i));
+    if (!online.zeroesNaN)
+      return value;
+    // Of the row's weights, not of what they are multiplied by: a row whose powers are 0 is the sum of zeros times the values.
+    Value isNaN = weight(sum, sum, i).getDefiningOp<arith::SelectOp>().getCondition();
+    Value isZero = arith::CmpFOp::create(b, loc(), arith::CmpFPredicate::OEQ, sum, number(0));
+    return e.selectElement(isNaN, e.selectElement(isZero, values, number(0)), value);
   }
 
   /// `own` states of this warp's rows and those that warp `wide` has given of them.
@@ -128,15 +170,16 @@ private:
   SmallVector<Value> merged(ArrayRef<Value> own, ArrayRef<Value> other) {
     SmallVector<Value> merged(own);
     SmallVector<Index> anywhere = placeOf(0, e.constant(0));
-    Value mine[2], others[2];
-    for (size_t r = 0; r < 2; ++r) {
+    const size_t rows = numRows();
+    SmallVector<Value> mine(rows), others(rows);
+    for (size_t r = 0; r < rows; ++r) {
       merged[r] = merge(online.maximum, own[r], other[r]);
       Value maximum = subtracted(merged[r]);
       mine[r] = power(own[r], maximum, anywhere);
       others[r] = power(other[r], maximum, anywhere);
     }
-    for (size_t i = 2; i < own.size(); ++i) {
-      size_t r = i < 4 ? i - 2 : rowOf(i - 4);
+    for (size_t i = rows; i < own.size(); ++i) {
+      size_t r = i < 2 * rows ? i - rows : rowOf(i - 2 * rows);
       merged[i] = arith::AddFOp::create(b, loc(), arith::MulFOp::create(b, loc(), own[i], mine[r]),
                                         arith::MulFOp::create(b, loc(), other[i], others[r]));
     }
@@ -181,7 +224,7 @@ private:
     Index zero = e.constant(0);
     Value count = arith::SelectOp::create(b, loc(), takes, e.expression(parts.count()).base, zero.base);
     SmallVector<Value> start(own.size(), number(0));
-    start[0] = start[1] = none;
+    std::fill_n(start.begin(), numRows(), none);
     e.forget();
     auto loop = scf::ForOp::create(b, loc(), zero.base, count, e.constant(1).base, start);
     {

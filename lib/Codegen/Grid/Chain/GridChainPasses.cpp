@@ -58,7 +58,7 @@ private:
       SmallVector<Value> weights;
       for (auto [i, score] : llvm::enumerate(made)) {
         Index column = columnOf(i, from);
-        Value weight = readRow(chain.weights, i, score, column), has = hasColumn(column);
+        Value weight = readRow(chain.weights, i, score, column), has = hasColumn(i, from);
         weights.push_back(has ? e.selectElement(has, weight, number(0)) : weight);
       }
       return addValues(SmallVector<Value>(carried), weights);
@@ -79,7 +79,7 @@ private:
           SmallVector<Value> now(carried);
           for (auto [i, score] : llvm::enumerate(made)) {
             Index column = columnOf(i, from);
-            Value has = hasColumn(column);
+            Value has = hasColumn(i, from);
             size_t offset = 0;
             for (auto [reduction, size] : llvm::zip(reductions, sizes)) {
               ReduceOpInterface reduce = reduction;

@@ -106,12 +106,25 @@ GridLines::Chunk GridLines::chunkAt(int64_t part, Index first) {
   chunk.inner = e.mul(linesFirst ? slow : fast, e.constant(each));
   chunk.line = e.add(first, inRoom);
   chunk.to = e.add(e.mul(inRoom, e.constant(step())), chunk.inner);
-  chunk.inside = e.compare(arith::CmpIPredicate::slt, chunk.line, e.expression(lines));
+  chunk.inside = hasLine(first, inRoom, regular && !linesFirst ? before / length : 0);
   if (padded != extent)
     chunk.inside = e.logicalAnd(chunk.inside, e.compare(arith::CmpIPredicate::slt, chunk.inner, e.constant(extent)));
   if (chunks() - part * grid.threads < grid.threads)
     chunk.has = e.compare(arith::CmpIPredicate::slt, linear, e.constant(chunks()));
   return chunk;
+}
+
+Value GridLines::hasLine(Index first, Index inRoom, int64_t fixed) {
+  Index all = e.expression(lines);
+  if (lines.divideExactly(DimExpr(room))) // all or none
+    return e.compare(arith::CmpIPredicate::slt, first, all);
+  // The room's numbers have 32 bits: one comparison with a number known now for each chunk.
+  OpBuilder &b = e.b;
+  auto narrow = [&](Index index) -> Value { return arith::IndexCastOp::create(b, e.loc, b.getI32Type(), index.base); };
+  Value rest = narrow(e.max(e.min(e.sub(all, first), e.constant(room)), e.constant(0)));
+  Value own = narrow(e.sub(inRoom, e.constant(fixed)));
+  return arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::sgt, arith::SubIOp::create(b, e.loc, rest, own),
+                               arith::ConstantOp::create(b, e.loc, b.getI32IntegerAttr(int32_t(fixed))));
 }
 
 /// `body`, where the thread has the chunk.
@@ -192,14 +205,17 @@ Value GridLines::at(Index line, Index inner) {
   return grid.loadShared(e.b.getF32Type(), memory, place.base);
 }
 
-SmallVector<Value> GridLines::matrices(Index line, Index inner, bool turned) {
+SmallVector<Value> GridLines::matrices(Index line, int64_t further, int64_t inner, Order order, bool turned) {
   constexpr int64_t side = 8;
   Index lane = e.mod({grid.thread}, e.constant(grid.warp)), eight = e.constant(side), two = e.constant(2);
   Index own = e.mod(lane, eight), number = e.floorDiv(lane, eight);
-  line = e.add(line, e.add(own, e.mul(e.mod(number, two), eight)));
-  inner = e.add(inner, e.mul(e.floorDiv(number, two), eight));
-  Index place = e.add(e.mul(line, e.constant(step())), inner);
-  return grid.ldmatrix(e.add(grid.address(memory), e.mul(place, e.constant(elementBytes()))), turned);
+  Index odd = e.mod(number, two), later = e.floorDiv(number, two);
+  bool linesFirst = order == Order::LinesFirst;
+  line = e.add(line, e.add(own, e.mul(linesFirst ? odd : later, eight)));
+  Index place = e.add(e.mul(line, e.constant(step())), e.mul(linesFirst ? later : odd, eight));
+  // One address for all that are as far from each other as is known now.
+  return grid.ldmatrix(e.add(grid.address(memory), e.mul(place, e.constant(elementBytes()))), turned,
+                       (further * step() + inner) * elementBytes());
 }
 
 } // namespace hewn::codegen

@@ -37,15 +37,17 @@ public:
   GridLines(KernelFunction &k, KernelElements &e, Grid &grid, const ChainProduct &product, Line line,
             const graph::DimExpr &lines, int64_t extent, int64_t room, mlir::Type factors);
 
-  /// Sends `room` lines from `first` on, of batch `batch`, on their way; zeros beyond the ends. Returns what is not copied but
+  /// Sends `room` lines from `first` on, a multiple of `room`, of batch `batch`, on their way; zeros beyond the ends. Returns what is not copied but
   /// loaded or computed, for `put`, which may come later.
   llvm::SmallVector<mlir::Value> bring(llvm::ArrayRef<graph::Index> batch, graph::Index first);
   void put(llvm::ArrayRef<mlir::Value> values);
   /// An element as float32, of float32s.
   mlir::Value at(graph::Index line, graph::Index inner);
-  /// Four matrices of eight lines by eight elements, of narrow floats, spread over a warp, `turned` or not (Grid::lines): two by two
-  /// from `line` and `inner` on, those along the lines first.
-  llvm::SmallVector<mlir::Value> matrices(graph::Index line, graph::Index inner, bool turned);
+  /// Four matrices of eight lines by eight elements, of narrow floats, spread over a warp, `turned` or not (Grid::ldmatrix): two by two
+  /// from `line` + `further` and `inner` on; the second one has the next lines, or is next along them.
+  enum class Order { LinesFirst, AlongFirst };
+  llvm::SmallVector<mlir::Value> matrices(graph::Index line, int64_t further, int64_t inner, Order order,
+                                          bool turned = false);
   /// Whether elements have no more bits than a factor of the matrix instruction.
   bool isWhole() const;
 
@@ -80,6 +82,8 @@ private:
   };
   int64_t chunks() const { return room * (padded / each); }
   Chunk chunkAt(int64_t part, graph::Index first);
+  /// Whether there is line `first` + `inRoom`; `fixed` of `inRoom` is known now, the rest is the thread's.
+  mlir::Value hasLine(graph::Index first, graph::Index inRoom, int64_t fixed);
   void where(mlir::Value has, llvm::function_ref<void()> body);
   mlir::Value load(const Chunk &chunk, llvm::ArrayRef<graph::Index> from);
 };

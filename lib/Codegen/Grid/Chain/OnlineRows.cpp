@@ -45,12 +45,18 @@ bool isBounded(Value value, Value y, llvm::function_ref<bool(double)> fits) {
   return maximum && maximum.getLhs() == y && isConstant(maximum.getRhs());
 }
 
+/// What is rounded to a narrower type; another value itself.
+Value beforeRounding(Value value) {
+  if (auto wider = madeBy<arith::ExtFOp>(value))
+    if (auto narrower = madeBy<arith::TruncFOp>(wider.getIn()))
+      return narrower.getIn();
+  return value;
+}
+
 /// x / y, perhaps rounded to a narrower type: the result of such weights is rounded to it too, once.
 bool isQuotient(Value value, Value x, Value y) {
   auto any = [](double) { return true; };
-  if (auto wider = madeBy<arith::ExtFOp>(value))
-    if (auto narrower = madeBy<arith::TruncFOp>(wider.getIn()))
-      value = narrower.getIn();
+  value = beforeRounding(value);
   if (auto divide = madeBy<arith::DivFOp>(value))
     return divide.getLhs() == x && isBounded(divide.getRhs(), y, any);
   auto multiply = madeBy<arith::MulFOp>(value);
@@ -60,6 +66,18 @@ bool isQuotient(Value value, Value x, Value y) {
   auto inverse = madeBy<arith::DivFOp>(other);
   return (multiply.getLhs() == x || multiply.getRhs() == x) && other != x && inverse && inverse.getLhs() != x &&
          isBounded(inverse.getRhs(), y, any) && matchPattern(inverse.getLhs(), m_OneFloat());
+}
+
+/// `x` of x, or of 0 where x is no number; null: of something else.
+Value beforeZeros(Value value) {
+  auto select = madeBy<arith::SelectOp>(value);
+  auto isNaN = select ? madeBy<arith::CmpFOp>(select.getCondition()) : arith::CmpFOp();
+  using Predicate = arith::CmpFPredicate;
+  if (!isNaN || (isNaN.getPredicate() != Predicate::UNE && isNaN.getPredicate() != Predicate::UNO))
+    return nullptr;
+  Value x = select.getFalseValue(), asked = isNaN.getLhs();
+  bool ofX = asked == isNaN.getRhs() && (asked == x || beforeRounding(asked) == x); // no number rounded is none
+  return ofX && matchPattern(select.getTrueValue(), m_AnyZeroFloat()) ? x : Value();
 }
 
 Found<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
@@ -93,7 +111,12 @@ Found<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
   auto lowest = [](double bound) { return bound <= -65504; };
   if (!difference || difference.getLhs() != x || !isBounded(difference.getRhs(), y, lowest))
     return Verdict::no("what is summed is not the exponential of an element less the row's maximum");
-  if (!isQuotient(readWith(chain.weights, rows.powers, x, sum, y), x, y))
+  Value weights = readWith(chain.weights, rows.powers, x, sum, y);
+  if (Value before = beforeZeros(weights)) {
+    rows.zeroesNaN = true;
+    weights = before;
+  }
+  if (!isQuotient(weights, x, y))
     return Verdict::no("weights are not the exponentials over their sum: something else is done behind the softmax");
   return rows;
 }

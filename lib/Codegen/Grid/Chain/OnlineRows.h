@@ -7,6 +7,9 @@
 // where the sum, and the maximum, may be a constant if that is larger (rows that are left out altogether). So they can be computed
 // while the row comes, tile by tile: when the maximum grows from m to m', all that was added so far is multiplied by exp(m - m')
 // (Milakov and Gimelshein 2018).
+//
+// Weights that are no numbers may be 0 instead, as PyTorch exports rows that are left out altogether. That they are none is a row's
+// property: the sum of its powers is none, or 0.
 #ifndef HEWN_LIB_CODEGEN_GRID_CHAIN_ONLINEROWS_H
 #define HEWN_LIB_CODEGEN_GRID_CHAIN_ONLINEROWS_H
 
@@ -18,6 +21,7 @@ namespace hewn::codegen {
 struct OnlineRows {
   mlir::Value logits, powers;
   graph::ReduceOpInterface maximum, sum;
+  bool zeroesNaN = false;
 };
 
 /// Or why the ops between are something else. Emits code at the builder's place and erases it.

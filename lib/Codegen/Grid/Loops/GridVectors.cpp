@@ -7,7 +7,10 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "hewn-decide-kernels"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -44,23 +47,20 @@ public:
   /// Whether lanes from `at` on lie side by side in the buffer, at a multiple of a vector's size of at most GridWide::kBytes.
   bool liesWhole(const Buffer &buffer, ArrayRef<Index> at) const {
     int64_t bytes = vectorBytes(buffer.elementType);
-    if (bytes == 0 || bytes * lanes > GridWide::kBytes || buffer.blockDim >= 0 || buffer.groupDim >= 0 || buffer.start)
-      return false;
+    bool lies = bytes > 0 && bytes * lanes <= GridWide::kBytes && isEven(buffer);
     unsigned along = 0;
     for (auto [d, index] : llvm::enumerate(at)) {
       if (buffer.dims[d].is(1))
         continue;
-      if (index.general)
-        return false;
-      if (index.stride == 0) {
-        if (!buffer.strides[d].divideExactly(DimExpr(lanes)))
-          return false;
+      if (index.uniform()) {
+        lies &= buffer.strides[d].divideExactly(DimExpr(lanes)).has_value();
         continue;
       }
-      if (++along > 1 || index.stride != 1 || !buffer.strides[d].is(1) || graph::factorOf(index.base) % lanes != 0)
-        return false;
+      ++along;
+      lies &= !index.general && index.stride == 1 && buffer.strides[d].is(1);
+      lies &= graph::factorOf(index.base) % lanes == 0;
     }
-    return along == 1;
+    return lies && along == 1;
   }
 };
 
@@ -100,18 +100,16 @@ LogicalResult emitVectors(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> to
     e.setSubview(op, {part.subview->operand, part.start});
     place = part.subview->placeOf(e, at, part.start);
   }
+  bool lie = llvm::all_of(together, [&](unsigned r) { return e.liesWhole(k.outputs[r], place); });
   SmallVector<Value> values;
-  for (unsigned r : together) {
-    if (!e.liesWhole(k.outputs[r], place))
-      return failure();
+  for (unsigned r : lie ? together : ArrayRef<unsigned>())
     values.push_back(e.read(k.results[r], place));
-  }
-  for (auto [r, value] : llvm::zip(together, values)) {
+  for (auto [value, r] : llvm::zip(values, together)) { // none, or as many
     e.write(k.outputs[r], place, value);
     auto store = cast<vector::StoreOp>(*std::prev(b.getInsertionPoint()));
     store.setAlignment(lanes * store.getVectorType().getElementTypeBitWidth() / 8);
   }
-  return success(e.whole);
+  return success(lie && e.whole);
 }
 
 /// Whether vectors have the op on a grid.
@@ -122,40 +120,39 @@ bool isOfVectors(Operation *op) {
 
 } // namespace
 
-Verdict makesVectors(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> together, int64_t lanes) {
-  if (!llvm::isPowerOf2_64(uint64_t(lanes)) || lanes < 2)
-    return Verdict::no("vectors are of a power of two of elements");
+bool makesVectors(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> together, int64_t lanes) {
+  StringRef obstacle; // for who debugs a schedule
   SmallVector<int64_t> order = orderOf(k, together);
-  if (order.empty())
-    return Verdict::no("it has one element");
+  if (!llvm::isPowerOf2_64(uint64_t(lanes)) || lanes < 2 || order.empty())
+    obstacle = "no vectors of several elements";
   for (Operation &op : k.kernel.getBody().front().without_terminator())
     if (!isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ReduceOpInterface, graph::ConstantOp>(op))
-      return Verdict::no("it sums products, or along a dim");
-  Verdict verdict = Verdict::yes();
+      obstacle = "it sums products, or along a dim";
   Trial trial(b, k.loc());
   forEachPart(k, b, together, [&](const Part &part) {
-    if (!verdict)
+    if (!obstacle.empty())
       return;
     if (!part.dims[order.back()].divideExactly(DimExpr(lanes))) {
-      verdict = Verdict::no("lines are no whole vectors");
+      obstacle = "lines are no whole vectors";
       return;
     }
     KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
     SmallVector<Index> at;
-    for (size_t d = 0; d < part.dims.size(); ++d)
-      at.push_back(part.dims[d].is(1) ? e.constant(0) : trial.anyIndex());
+    for (const DimExpr &dim : part.dims)
+      at.push_back(dim.is(1) ? e.constant(0) : trial.anyIndex());
     Index &along = at[order.back()];
     along = e.mul(along, e.constant(lanes));
     along.stride = 1;
     if (failed(emitVectors(k, b, together, part, at, lanes)))
-      verdict = Verdict::no("neighbours of a result are not made of neighbours that begin at multiples of a vector");
+      obstacle = "neighbours of a result are not made of neighbours that begin at multiples of a vector";
   });
   for (Operation &op : trial.ops())
     op.walk([&](Operation *inner) {
-      if (verdict && !isOfVectors(inner) && !isa<UnrealizedConversionCastOp>(inner))
-        verdict = Verdict::no("it computes what vectors have no instruction for");
+      if (obstacle.empty() && !isOfVectors(inner) && !isa<UnrealizedConversionCastOp>(inner))
+        obstacle = "it computes what vectors have no instruction for";
     });
-  return verdict;
+  LDBG() << k.kernel.getName() << ", " << lanes << " neighbours at once: " << (obstacle.empty() ? "yes" : obstacle);
+  return obstacle.empty();
 }
 
 LogicalResult emitVectorMap(KernelFunction &k, Grid &grid, OpBuilder &b, ArrayRef<unsigned> together, int64_t lanes) {

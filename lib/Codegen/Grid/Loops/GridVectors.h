@@ -13,7 +13,7 @@ namespace hewn::codegen {
 /// Whether results `together`, of equal dims, can be made `lanes` neighbours at once: every tensor is read at one place for all of them, or
 /// where vectors lie side by side at multiples of their size, of at most GridWide::kBytes; and all between is arithmetic that vectors have.
 /// Emits code at the builder's place and erases it.
-Verdict makesVectors(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<unsigned> together, int64_t lanes);
+bool makesVectors(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<unsigned> together, int64_t lanes);
 
 /// Makes them; fails where they cannot be.
 llvm::LogicalResult emitVectorMap(KernelFunction &k, Grid &grid, mlir::OpBuilder &b, llvm::ArrayRef<unsigned> together,

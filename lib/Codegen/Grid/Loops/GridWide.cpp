@@ -23,9 +23,11 @@ int64_t vectorBytes(Type type) {
   return type.getIntOrFloatBitWidth() / 8;
 }
 
+bool isEven(const Buffer &buffer) { return buffer.blockDim < 0 && buffer.groupDim < 0 && !buffer.start; }
+
 /// Whether the buffer has the space's dim `dim`, with neighbours side by side, and of the others all or one of each.
 static bool liesAlong(const Buffer &buffer, const Dims &space, unsigned dim) {
-  if (buffer.blockDim >= 0 || buffer.groupDim >= 0 || buffer.start || buffer.dims.size() > space.size())
+  if (!isEven(buffer) || buffer.dims.size() > space.size())
     return false;
   size_t skipped = space.size() - buffer.dims.size();
   for (auto [d, size] : llvm::enumerate(buffer.dims)) // one that may be 1 when run is neither

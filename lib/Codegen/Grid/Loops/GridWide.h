@@ -11,6 +11,8 @@ namespace hewn::codegen {
 
 /// Bytes of an element of a kind that vectors are converted of as a whole; 0: of another.
 int64_t vectorBytes(mlir::Type type);
+/// Whether neighbours along each dim are as far from each other everywhere, from the memory's beginning on.
+bool isEven(const Buffer &buffer);
 /// Says of the vector just loaded that it lies at a multiple of its size.
 void alignLoad(mlir::OpBuilder &b);
 
