@@ -280,7 +280,7 @@ Index ElementBuilder::quotientOfLanes(const Index &x, int64_t d, Value base) {
 
 Index ElementBuilder::floorDiv(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
-  if (d == 1)
+  if (d == 1 || d == 0) // 0: of a dim without elements, along which there are no places to divide
     return x;
   // What is not negative is divided by a shift or a product, and no rounding is mended.
   bool isCount = d && !x.general && factsOf(x.base).least >= 0;
@@ -308,7 +308,7 @@ Index ElementBuilder::floorDiv(Index x, Index divisor) {
 
 Index ElementBuilder::mod(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
-  if (d == 1)
+  if (d == 1 || d == 0) // 0: as above
     return constant(0);
   if (d && !x.general && x.stride % *d == 0) {
     x.stride = 0;

@@ -547,11 +547,12 @@ static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview>
   Value whole = k.results[result];
   Dims dims = graph::getDims(whole);
   int64_t lanes = vectorLanes(k.kernel), count = subviews.size();
+  SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(whole.getType()));
   auto isElement = [&](const Subview &subview) {
     return !subview.assembly.isInterleaved() && subview.dims[subview.assembly.dim].is(1);
   };
-  return count > 0 && count < lanes && llvm::all_of(subviews, isElement) &&
-         subviews[0].assembly.dim == graph::significantOrder(cast<RankedTensorType>(whole.getType())).back() &&
+  return !order.empty() && count > 0 && count < lanes && llvm::all_of(subviews, isElement) &&
+         subviews[0].assembly.dim == order.back() &&
          mapTranspose(k, {result}, nullptr, dims, laneDim(dims, memoryOrder(whole), lanes), lanes);
 }
 
