@@ -541,8 +541,8 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
-/// Whether the subviews are the elements of lines, some a vector or fewer: written apart they would be scattered, together they are
-/// transposed in registers.
+/// Whether each subview is one element along the result's innermost dim, and they are fewer than a vector has lanes: written one subview after the
+/// other they would be strided stores, together they are transposed in registers.
 static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview> subviews) {
   Value whole = k.results[result];
   Dims dims = graph::getDims(whole);
