@@ -73,7 +73,7 @@ static Value permuted(OpBuilder &b, Location loc, StringAttr instruction, Value 
 }
 
 namespace {
-/// Places of which it is known now how far they are from each other: sums of what is the same in all lanes, and of constants.
+/// Places whose distances from each other are constants: a sum of indices that are the same in all lanes, and a constant for each lane.
 struct KnownSteps {
   SmallVector<Value> same;
   SmallVector<int64_t> steps;

@@ -222,8 +222,8 @@ int64_t mostVectorsOf(int64_t registers, bool halves) {
   return std::max<int64_t>(2, registers / 8 * (halves ? 3 : 2) / 2);
 }
 
-/// The same where the rows are so few that such a tile's sums would wait for each other: as many columns more as hide a product's latency.
-/// Not more bytes of a panel at once than are fetched ahead of the loop, and not where decoding them takes registers of its own.
+/// The same for products of one or two rows, where a tile of that width has too few independent accumulators to hide the latency of an FMA: wider
+/// then. At most as many bytes of a panel at each step of the sum as are prefetched, and no wider where decoding the weights takes registers.
 int64_t mostVectorsOf(Operation *op, const ContractShape &shape, int64_t registers, int64_t lanes) {
   constexpr int64_t inFlight = 8, runBytes = 256; // two pipes, of four cycles each
   int64_t usual = mostVectorsOf(registers, lanes < vectorLanes(op));
@@ -274,7 +274,7 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
     bool lines = target && target.getHasFmaByLane();
     int64_t most =
         std::min<int64_t>(lines ? (registers - vectors) / (vectors + 1) : (registers - vectors - 1) / vectors, 14);
-    if (vectors + 2 <= registers) // one row's products read the panel where it lies
+    if (vectors + 2 <= registers) // with one row the FMA takes the panel as its memory operand
       most = std::max<int64_t>(most, 1);
     for (int64_t m = 1; m <= std::min(most, rows); ++m) {
       if (!fitsWays(m, shape.rowBytes, target, costs))

@@ -37,7 +37,7 @@ namespace {
 struct Blocks {
   graph::DimExpr all;
   int64_t tiles, blocks, stride;
-  /// Whether the weights come from far behind the cache.
+  /// Whether the transformed weights are several times as large as the L2 cache.
   bool far;
   ContractShape products;
   /// `share`: a block is that part of what the cache has room for.
@@ -47,7 +47,8 @@ struct Blocks {
     auto [down, across] = winogradTiles(op, tile);
     stride = *rowStride(op, extents[dims.channels], sizeof(float)).constant();
     // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
-    // these is used. Where these come from far behind that cache, for each block anew, the operand may come from behind it, once.
+    // these is used. Weights much larger than that cache come from behind it again for each block: larger blocks then, also where their operand no
+    // longer fits.
     constexpr int64_t fewest = 12, most = 64, farBehind = 4, mostOfABlock = 1 << 20;
     int64_t columns = extents[graph::contractRoles(op)->column].constant().value_or(0);
     int64_t placeBytes = placesOf(tile) * stride * 4;
@@ -79,8 +80,8 @@ static WinogradAttr scheduleBy(graph::ContractOpInterface op, int64_t tile, cons
       images = images * extents[d];
   // A slot for each thread that is likely to be there, and not more memory than activations take.
   constexpr int64_t fewestSlots = 4, mostBytes = 4 << 20;
-  // Weights that come from far are read as they lie, all panels of a place, beside a part of the operand that the first cache keeps; else the
-  // sums are as few as may be.
+  // Weights much larger than L2 are read in the order in which they lie, all panels of a place, with that place's part of the operand in L1; else
+  // one panel at a time, which needs the least memory for sums.
   int64_t whole = extents[roles.column].constant().value_or(0) / products.n;
   int64_t panels = all.far ? std::max<int64_t>(whole, 1) : 1;
   int64_t floats = placesOf(tile) * block * (all.stride + products.n * panels);

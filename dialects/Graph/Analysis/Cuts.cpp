@@ -88,7 +88,8 @@ static std::optional<CutForm> reduceForm(ReduceOpInterface op, const Cut &cut) {
 }
 
 std::optional<CutForm> cutForm(Operation *op, const Cut &cut, const DimExpr &parts) {
-  if (op->getNumResults() != 1 || op->getNumRegions() || getRank(op->getResult(0)) <= cut.dim)
+  if (op->getNumResults() != 1 || op->getNumRegions() || getRank(op->getResult(0)) <= cut.dim ||
+      parts.is(0)) // a dim without elements, in parts of one each
     return std::nullopt;
   if (auto move = dyn_cast<MoveOpInterface>(op))
     return move.getCutForm(cut, parts);

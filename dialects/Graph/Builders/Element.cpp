@@ -67,7 +67,8 @@ IndexFacts factsOf(Value value, unsigned depth);
 /// How far the calculation of a position is followed.
 constexpr unsigned kDeepest = 6;
 
-/// Of the loop whose induction variable `value` is, whose step is more than 0. What a function is told to begin with is a number of things.
+/// The loop whose induction variable `value` is, with a constant step. A loop that begins at a function's argument begins at its first task, whose
+/// number is not negative.
 std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
@@ -282,7 +283,7 @@ Index ElementBuilder::mul(Index x, Index y) {
   return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MulIOp>(loc, l, r); });
 }
 
-/// Where `d` divides the base: its quotient, and numbers known now.
+/// The quotient of x by `d`, which divides x's base, whose quotient `base` is: that, and a constant for each lane.
 Index ElementBuilder::quotientOfLanes(const Index &x, int64_t d, Value base) {
   SmallVector<APInt> steps;
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -294,9 +295,9 @@ Index ElementBuilder::quotientOfLanes(const Index &x, int64_t d, Value base) {
 
 Index ElementBuilder::floorDiv(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
-  if (d == 1)
+  if (d == 1 || d == 0) // 0: of a dim without elements, along which there are no places to divide
     return x;
-  // What is not negative is divided by a shift or a product, and no rounding is mended.
+  // An unsigned division becomes a shift or a product, without the correction that floors a negative quotient.
   bool isCount = d && !x.general && factsOf(x.base).least >= 0;
   auto quotientOf = [&](Value l, Value r) -> Value {
     if (isCount)
@@ -322,7 +323,7 @@ Index ElementBuilder::floorDiv(Index x, Index divisor) {
 
 Index ElementBuilder::mod(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
-  if (d == 1)
+  if (d == 1 || d == 0) // 0: as above
     return constant(0);
   if (d && !x.general && x.stride % *d == 0) {
     x.stride = 0;

@@ -53,8 +53,9 @@ static SliceRange resolveSlice(const DimExpr &start, const DimExpr &end, const D
     DimExpr size = DimExpr::min(dim, DimExpr(-*start.constant()));
     return {dim - size, size};
   }
-  // Backward over a symbolic dim that turns out empty there is no start: -1.
-  DimExpr from = resolveBound(start, dim, !up && !dim.constant() ? -1 : 0, up ? 0 : -1);
+  // Backward over a dim that is empty, or turns out so, there is no start: -1.
+  bool mayBeEmpty = dim.constant().value_or(0) == 0;
+  DimExpr from = resolveBound(start, dim, !up && mayBeEmpty ? -1 : 0, up ? 0 : -1);
   DimExpr to = resolveBound(end, dim, up ? 0 : -1, up ? 0 : -1);
   DimExpr reach = up ? to - from : from - to;
   // Rounded up without reach + step - 1: a step that a run tells may be as large as integers are.

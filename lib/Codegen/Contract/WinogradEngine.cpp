@@ -159,7 +159,7 @@ private:
         });
       });
     };
-    panels(0, whole, whole % panelsAtOnce == 0 ? panelsAtOnce : 1, n);
+    panels(0, whole, panelsAtOnce, n);
     if (rest > 0)
       panels(whole, whole + 1, 1, rest);
   }
@@ -446,6 +446,10 @@ LogicalResult verifyWinograd(KernelFunction &k, plan::WinogradAttr schedule) {
   if (failed(verifyLanes(k, schedule.getLanes(), /*mayHalve=*/true)) ||
       failed(verifyPanels(k, schedule.getN(), form->rhs.block)))
     return failure();
+  if (int64_t whole = *form->extents[form->roles.column].constant() / schedule.getN();
+      whole % schedule.getPanels() != 0)
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << schedule.getPanels()
+                                     << " panels at once, which do not divide the " << whole << " that are whole";
   return success();
 }
 

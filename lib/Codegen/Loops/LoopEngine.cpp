@@ -541,17 +541,18 @@ plan::LoopsAttr chooseLoops(KernelFunction &k) {
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
-/// Whether the subviews are the elements of lines, some a vector or fewer: written apart they would be scattered, together they are
-/// transposed in registers.
+/// Whether each subview is one element along the result's innermost dim, and they are fewer than a vector has lanes: written one subview after the
+/// other they would be strided stores, together they are transposed in registers.
 static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview> subviews) {
   Value whole = k.results[result];
   Dims dims = graph::getDims(whole);
   int64_t lanes = vectorLanes(k.kernel), count = subviews.size();
+  SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(whole.getType()));
   auto isElement = [&](const Subview &subview) {
     return !subview.assembly.isInterleaved() && subview.dims[subview.assembly.dim].is(1);
   };
-  return count > 0 && count < lanes && llvm::all_of(subviews, isElement) &&
-         subviews[0].assembly.dim == graph::significantOrder(cast<RankedTensorType>(whole.getType())).back() &&
+  return !order.empty() && count > 0 && count < lanes && llvm::all_of(subviews, isElement) &&
+         subviews[0].assembly.dim == order.back() &&
          mapTranspose(k, {result}, nullptr, dims, laneDim(dims, memoryOrder(whole), lanes), lanes);
 }
 

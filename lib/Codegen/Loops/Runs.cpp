@@ -112,7 +112,7 @@ void emitRuns(KernelFunction &k, OpBuilder &b, unsigned result, const Runs &runs
       to = e.add(to, e.mul(at[i], e.constant(runs.targetSteps[i])));
     }
     Value size = arith::IndexCastOp::create(b, loc, b.getI64Type(), e.mul(length, e.constant(bytes)).base);
-    // memmove: of memcpy glibc has two, and a library without the names of versions is given the older one, which takes twice as long.
+    // Not memcpy, of which glibc has two versions: a library without symbol versions is bound to the older one, which takes twice as long.
     LLVM::MemmoveOp::create(b, loc, addressOf(target.memref, to), addressOf(runs.source, from), size,
                             /*isVolatile=*/false);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results that are made of long runs of an operand's elements as they are: repetitions, slices, and whole rows in another order. C's library
-// copies a run without reading the memory that it writes, which loops of stores do: a third of the traffic of large ones.
+// Results that are made of long runs of an operand's elements as they are: repetitions, slices, and whole rows in another order. memmove of the C
+// library avoids the read for ownership of the lines that it writes, which plain stores cause: a third of the traffic of large copies.
 #ifndef HEWN_LIB_CODEGEN_LOOPS_RUNS_H
 #define HEWN_LIB_CODEGEN_LOOPS_RUNS_H
 

@@ -6,9 +6,10 @@
 //     %s = graph.sigmoid %f                              →     %r = graph.map_codes %q {table = [...]}
 //     %r = graph.quantize %s, %other, %zero
 //
-// There are 256 such integers, and each op between is done for each of them now, by the evaluator that folds constants. Of a group's values those
-// count that depend on one integer and on numbers that are constants; which is best said of the first integer that they depend on, as a chain of
-// roundings is then one table. A load a lane is slow beside vectors that are wide, so the ops must be worth it: docs/decisions/kernels/tables-of-codes.md.
+// There are 256 such integers, and the evaluator that folds constants computes each op between for all of them now. Tabulated are values of a group
+// that depend on a single tensor of such integers and on scalar constants. Where a chain quantizes several times, that tensor is the first one of the
+// chain, so that the whole chain is one table. A lookup takes a scalar load for each lane, which is slow beside wide vectors, so the ops must be worth
+// it: docs/decisions/kernels/tables-of-codes.md.
 //
 // Left alone: values of other dims than the integer's, of other types than float32 and integers of 8 or 16 bits, groups on grids of threads.
 #include "dialects/Graph/Analysis/Cost.h"
@@ -130,7 +131,8 @@ private:
     return widens ? 1 : graph::elementCost(op).operations + (graph::isTranscendental(*op) ? polynomial : 0);
   }
 
-  /// The model errs by less than three quarters. Tables are a kernel's own, which others do not share, so that few elements do not pay for one.
+  /// Costs are estimates, so a table must be cheaper by a margin of 7/4. A table belongs to one kernel and other kernels do not share it: it does not
+  /// pay for few elements.
   static bool isFaster(const Dependents &dependents) {
     constexpr int64_t whole = 100, fewElements = 2048;
     if (graph::numElements(graph::getDims(dependents.code)).constant().value_or(fewElements) < fewElements)

@@ -31,14 +31,18 @@ static void genericOver(Value result, ArrayRef<Value> inputs, NaiveElements &e,
   Value out = e.view(result, dims);
   SmallVector<AffineMap> maps(views.size() + 1, e.b.getMultiDimIdentityMap(dims.size()));
   SmallVector<utils::IteratorType> iterators(dims.size(), utils::IteratorType::parallel);
-  linalg::GenericOp::create(e.b, e.loc, views, out, maps, iterators, [&](OpBuilder &b, Location loc, ValueRange in) {
-    NaiveElements inner(b, loc, memory);
-    SmallVector<Index> at;
-    for (unsigned d = 0; d < dims.size(); ++d)
-      at.push_back({linalg::IndexOp::create(b, loc, d)});
-    Value element = body(inner, at, in.drop_back());
-    linalg::YieldOp::create(b, loc, inner.toStorage(element, graph::getElementType(result)));
-  });
+  auto generic = linalg::GenericOp::create(e.b, e.loc, views, out, maps, iterators);
+  // Written where it stands, and not before: a body may have constants of its own in the module.
+  OpBuilder b(e.b.getContext());
+  Block *block = b.createBlock(&generic.getRegion());
+  for (Value view : llvm::concat<const Value>(views, ArrayRef(out)))
+    block->addArgument(cast<MemRefType>(view.getType()).getElementType(), e.loc);
+  NaiveElements inner(b, e.loc, memory);
+  SmallVector<Index> at;
+  for (unsigned d = 0; d < dims.size(); ++d)
+    at.push_back({linalg::IndexOp::create(b, e.loc, d)});
+  Value element = body(inner, at, block->getArguments().drop_back());
+  linalg::YieldOp::create(b, e.loc, inner.toStorage(element, graph::getElementType(result)));
 }
 
 static void lowerElementwise(graph::ElementwiseOpInterface op, NaiveElements &e, const NaiveMemory &memory) {

@@ -49,3 +49,26 @@ def test_a_mask_of_integers_ends_before_the_keys():
     check(by_type[2], by_type[0])
     few = [q, k[:, :, :4], v[:, :, :4], mask.astype(np.float32)]
     check(by_type[0], run(one_node("Attention", few, opset=23), feeds_of(few)))
+
+
+NOTHING_ALONG_A_DIM = {
+    "Tile of nothing": ("Tile", [np.zeros((3, 17, 0), np.float32), np.array([1, 2, 3])], {}),
+    "Tile to nothing": ("Tile", [np.ones((2, 3), np.float32), np.array([2, 0])], {}),
+    "Slice to nothing": ("Slice", [np.ones((3, 65), np.float32), np.array([3]), np.array([64]), np.array([0])], {}),
+    "Slice of nothing, backward": (
+        "Slice",
+        [np.zeros((0, 65), np.float32), *(np.array([i]) for i in (-1, np.iinfo(np.int64).min, 0, -1))],
+        {},
+    ),
+    "Concat of one and nothing": ("Concat", [np.zeros(0, np.float32), np.array([2.5], np.float32)], {"axis": 0}),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_ALONG_A_DIM)
+def test_nothing_along_a_dim(name):
+    op, inputs, attributes = NOTHING_ALONG_A_DIM[name]
+    constants = range(1, len(inputs)) if op in ("Tile", "Slice") else ()
+    model, feeds = one_node(op, inputs, constants=constants, **attributes), feeds_of(inputs, constants)
+    want = onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+    check(run(model, feeds), want)
+    check(oracle(model, feeds), want)

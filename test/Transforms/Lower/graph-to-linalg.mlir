@@ -76,3 +76,12 @@ plan.kernel @scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = 
   %0 = graph.cumsum %x {dim = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   graph.yield %0 : tensor<4x8xf32>
 }
+
+// A table is a constant of the module, which a nest's body reads.
+// CHECK-LABEL: func.func @map_codes
+// CHECK: linalg.generic
+// CHECK: memref.get_global @table : memref<256xi8>
+plan.kernel @map_codes(%x: tensor<4x8xui8>) -> tensor<4x8xi8> attributes {symbols = []} {
+  %0 = graph.map_codes %x {table = dense<7> : tensor<256xi8>} : (tensor<4x8xui8>) -> tensor<4x8xi8>
+  graph.yield %0 : tensor<4x8xi8>
+}

@@ -95,8 +95,8 @@ struct Ahead {
 };
 
 /// Weights that no cache has kept come one panel ahead, a slice by each tile of rows: a core waits less for memory that it
-/// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow. Where only a run tells how many do, the
-/// first `usual` ask for all of it, and those behind them for its end again.
+/// asked for while it had other work. Not where few tiles share a panel: they wait for memory anyhow. Where the number of rows is known only when
+/// run, the next panel is divided among the first `usual` tiles, and later ones prefetch the last of these slices once more.
 std::optional<Ahead> fetchAhead(const ContractKernel &c, ArrayRef<Index> at, ArrayRef<DimExpr> counts) {
   constexpr int64_t fewest = 4, usual = 16;
   const ContractForm &form = c.form;
