@@ -67,8 +67,8 @@ IndexFacts factsOf(Value value, unsigned depth);
 /// How far the calculation of a position is followed.
 constexpr unsigned kDeepest = 6;
 
-/// The loop whose induction variable `value` is, with a constant step. A loop that begins at a function's argument begins at its first task, whose
-/// number is not negative.
+/// Of the loop whose induction variable `value` is, whose step is more than 0. A loop that begins at a function's argument begins at its
+/// first task, whose number is not negative.
 std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
