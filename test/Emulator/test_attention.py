@@ -66,6 +66,24 @@ def test_halves(shape):
         del module
 
 
+def test_maxima_that_grow():
+    """Sums of narrow weights stay those of an earlier maximum until another one is far above it."""
+    model, feeds = attention(1, 1, 40, 240, 16, "none", scale_first=False)
+    # Along columns rows go down, or up to 60, by numbers that float16 has.
+    slopes, steps = np.round(np.linspace(-8, 8, 40)) / 8, np.arange(240) / 4
+    feeds["q"], feeds["k"] = np.zeros((1, 1, 40, 16)), np.zeros((1, 1, 240, 16))
+    feeds["q"][0, 0, :, 3], feeds["k"][0, 0, :, 3] = slopes, 4 * steps
+    weights = np.exp(np.outer(slopes, steps) - np.outer(slopes, steps).max(1, keepdims=True))
+    want = weights / weights.sum(1, keepdims=True) @ feeds["v"][0, 0].astype(np.float16).astype(np.float64)
+    model, feeds = in_halves(model, feeds)
+    with emulated.compiled(model) as module:
+        for schedule in SCHEDULES:
+            with emulated.setting("SCHEDULE", schedule):
+                (got,) = module.run(feeds).values()
+                np.testing.assert_allclose(got[0, 0], np.maximum(want, 0), rtol=2e-3, atol=1e-3)
+        del module
+
+
 def cast_to(narrow, model):
     """The same with operands that are cast to a narrow float before, and a result that is cast from it."""
     before = [helper.make_node("Cast", [name], [f"{name}_narrow"], to=narrow) for name in "qkv"]

@@ -53,6 +53,45 @@ private:
     return arith::SelectOp::create(b, loc(), isNone, number(0), maximum);
   }
 
+  /// Whether sums stay those of an earlier maximum while the row's is not far above it: whichever number is subtracted, the quotient is the
+  /// same, and narrow weights have as many bits. Only a maximum grows.
+  bool isLazy() {
+    FloatAttr none;
+    return !factors.isF32() && matchPattern(online.maximum.identity(b, loc(), 0)[0], m_Constant(&none)) &&
+           none.getValue().isInfinity() && none.getValue().isNegative();
+  }
+  /// So far that weights would be more than 2^8.
+  Value isFarAbove(Value maximum, Value earlier) {
+    Value bound = arith::AddFOp::create(b, loc(), earlier, number(5.5));
+    return arith::CmpFOp::create(b, loc(), arith::CmpFPredicate::OGT, maximum, bound);
+  }
+
+  /// Sums of the rows' powers, and of values, of the maxima `before`, as those of `maximum`; where `grows` does not hold these are the same
+  /// (null: they may always differ).
+  SmallVector<Value> rescaled(ArrayRef<Value> sums, ArrayRef<Value> before, ArrayRef<Value> maximum, Value grows,
+                              ArrayRef<Index> at) {
+    const size_t rows = numRows();
+    auto scaled = [&] {
+      SmallVector<Value> shrink, all;
+      for (size_t r = 0; r < rows; ++r)
+        shrink.push_back(power(before[r], maximum[r], at));
+      for (auto [i, sum] : llvm::enumerate(sums))
+        all.push_back(arith::MulFOp::create(b, loc(), sum, shrink[i < rows ? i : rowOf(i - rows)]));
+      return all;
+    };
+    if (!grows)
+      return scaled();
+    auto branch = scf::IfOp::create(b, loc(), ValueRange(sums).getTypes(), grows, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    e.forget();
+    scf::YieldOp::create(b, loc(), scaled());
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc(), sums);
+    e.forget();
+    return llvm::to_vector_of<Value>(branch.getResults());
+  }
+
   Value merge(ReduceOpInterface reduce, Value x, Value y) { return reduce.merge(b, loc(), {x}, {y})[0]; }
 
   /// States: the maximum of each of this lane's rows, their sums, then the sums of the second product.
@@ -64,7 +103,7 @@ private:
     SmallVector<Value> states =
         overTiles(start, /*adds=*/true, [&](ValueRange carried, ArrayRef<Value> made, Index from) {
           SmallVector<Value> now(carried), logits;
-          SmallVector<Value> largest(rows, none), maximum, shrink;
+          SmallVector<Value> largest(rows, none), maximum;
           for (auto [i, score] : llvm::enumerate(made)) {
             Index column = columnOf(i, from);
             Value logit = readAt(online.logits, score, placeOf(i, column));
@@ -74,20 +113,23 @@ private:
             largest[rowOf(i)] = merge(online.maximum, largest[rowOf(i)], logit);
           }
           SmallVector<Index> anywhere = placeOf(0, from);
+          SmallVector<Value> before(ArrayRef(now).take_front(rows));
+          Value grows;
           for (size_t r = 0; r < rows; ++r) {
-            Value all = merge(online.maximum, now[r], meet(online.maximum, {largest[r]})[0]);
-            maximum.push_back(subtracted(all));
-            shrink.push_back(power(now[r], maximum[r], anywhere));
-            now[r] = all;
-            now[rows + r] = arith::MulFOp::create(b, loc(), now[rows + r], shrink[r]);
+            now[r] = merge(online.maximum, before[r], meet(online.maximum, {largest[r]})[0]);
+            if (isLazy()) {
+              Value far = isFarAbove(now[r], before[r]);
+              now[r] = arith::SelectOp::create(b, loc(), far, now[r], before[r]);
+              grows = grows ? Value(arith::OrIOp::create(b, loc(), grows, far)) : far;
+            }
+            maximum.push_back(subtracted(now[r]));
           }
+          llvm::copy(rescaled(ArrayRef(now).drop_front(rows), before, maximum, grows, anywhere), now.begin() + rows);
           SmallVector<Value> weights;
           for (auto [i, logit] : llvm::enumerate(logits)) {
             weights.push_back(power(logit, maximum[rowOf(i)], anywhere));
             now[rows + rowOf(i)] = merge(online.sum, now[rows + rowOf(i)], weights.back());
           }
-          for (size_t i = 0; i < numSums(); ++i)
-            now[2 * rows + i] = arith::MulFOp::create(b, loc(), now[2 * rows + i], shrink[rowOf(i)]);
           SmallVector<Value> sums = addValues(ArrayRef(now).drop_front(2 * rows), weights);
           llvm::copy(sums, now.begin() + 2 * rows);
           return now;
