@@ -382,10 +382,10 @@ private:
 
 } // namespace
 
-DenseSet<Operation *> findConstantOps(Block &block) {
+DenseSet<Operation *> findConstantOps(Block &block, bool andSizes) {
   DenseSet<Operation *> found;
   for (Operation &op : block) {
-    bool isMade = op.getNumOperands() && !op.getNumRegions() && isMemoryEffectFree(&op) &&
+    bool isMade = (op.getNumOperands() || andSizes) && !op.getNumRegions() && isMemoryEffectFree(&op) &&
                   !op.hasTrait<OpTrait::IsTerminator>() &&
                   llvm::all_of(op.getOperands(), [&](Value v) { return found.contains(v.getDefiningOp()); });
     if (isMade || isa<graph::ConstantOp>(op))

@@ -28,8 +28,8 @@ using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
 /// The value's bytes, where dims that only a run knows are taken for middling ones.
 double bytesOf(mlir::Value value);
 
-/// The ops of the block that compute and of constants alone, and constants.
-llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block);
+/// The ops of the block that compute and of constants alone, and constants; `andSizes`: of constants and sizes, which all ranks know.
+llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block, bool andSizes = false);
 
 /// How the op makes a rank's share.
 graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);

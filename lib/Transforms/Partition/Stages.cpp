@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stages are runs of ops as they stand in the program, each with about as many bytes of constants. Where one ends is chosen near
-// there: where the fewest bytes go on. Each rank of a stage hands on to the rank of the next ones that has its place.
+// there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
 //
 // Ranks meet in one order, that of the ops which make what is handed on, then that of the program's results: whoever waits does so for one
 // who comes to it first, so that none waits for ever.
@@ -44,8 +44,9 @@ public:
   Stages(Block &block, const Stage &stage) : block(block), own(stage) {}
 
   LogicalResult run() {
+    constant = findConstantOps(block, /*andSizes=*/true);
     for (Operation &op : block.without_terminator())
-      if (!isa<graph::ConstantOp>(op))
+      if (!constant.contains(&op))
         ops.push_back(&op);
     if (failed(check()))
       return failure();
@@ -62,9 +63,9 @@ private:
   LogicalResult check() {
     if (int64_t(ops.size()) < own.count)
       return block.getParentOp()->emitError("the model has too few ops for ") << own.count << " stages";
-    for (Operation *op : ops)
-      if (tellsSizes(op))
-        return op->emitError(kTellsSizes);
+    for (Operation &op : block)
+      if (tellsSizes(&op))
+        return op.emitError(kTellsSizes);
     return success();
   }
 
@@ -77,6 +78,23 @@ private:
           read.insert(operand);
     });
     return read;
+  }
+
+  /// The bytes of the constants behind a value that none before has read.
+  static double newBytes(Value value, DenseSet<Value> &seen) {
+    double bytes = 0;
+    SmallVector<Value> pending = {value};
+    while (!pending.empty()) {
+      Value next = pending.pop_back_val();
+      if (!seen.insert(next).second)
+        continue;
+      Operation *maker = next.getDefiningOp();
+      if (isa<graph::ConstantOp>(maker))
+        bytes += bytesOf(next);
+      else
+        llvm::append_range(pending, maker->getOperands());
+    }
+    return bytes;
   }
 
   void divide() {
@@ -92,8 +110,8 @@ private:
         Operation *maker = value.getDefiningOp();
         if (!maker)
           continue;
-        if (isa<graph::ConstantOp>(maker))
-          total += seen.insert(value).second ? bytesOf(value) : 0;
+        if (constant.contains(maker))
+          total += newBytes(value, seen);
         else
           last[value] = i;
       }
@@ -175,7 +193,9 @@ private:
 
   Block &block;
   Stage own;
-  /// All but constants, which lie where they are read.
+  /// What is made of constants and sizes alone: each stage has those that it reads.
+  DenseSet<Operation *> constant;
+  /// All others.
   SmallVector<Operation *> ops;
   DenseMap<Operation *, int64_t> stageOf;
   DenseMap<Value, Value> received;

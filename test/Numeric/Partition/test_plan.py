@@ -94,6 +94,7 @@ def test_sums_take_what_the_formulas_say(tmp_path):
     [
         *[("mlp-fixed", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (4, 1), (1, 2))],
         *[("convolutions", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (4, 1), (1, 2), (1, 4))],
+        *[("codes", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (1, 2))],
     ],
 )
 def test_moved_is_what_the_programs_say(name, partition, tmp_path):
@@ -190,7 +191,7 @@ def test_the_command_line_says_what_was_moved(launcher, tmp_path):
 
 
 @pytest.mark.parametrize("partition", ["tensor=2", "tensor=4", "pipeline=2", "pipeline=4", "tensor=2,pipeline=2"])
-@pytest.mark.parametrize("name", ["mlp-fixed", "attention", "attention-fused", "convolutions"])
+@pytest.mark.parametrize("name", ["mlp-fixed", "codes-fixed", "attention", "attention-fused", "convolutions"])
 def test_bytes_moved_are_those_of_the_plan(name, partition, tmp_path):
     model, feeds = MODELS[name]()
     library = split(model, partition, tmp_path)
