@@ -156,6 +156,18 @@ bool canPack(Type element) {
 
 int64_t packedBytes(RankedTensorType type) { return Memory(type).elements * elementBytes(type.getElementType()); }
 
+bool isSameMemory(RankedTensorType from, RankedTensorType to) {
+  Memory source(from), target(to);
+  if (graph::winogradTile(from) != graph::winogradTile(to) || source.elements != from.getNumElements() ||
+      target.elements != source.elements)
+    return false;
+  for (auto [d, extent] : llvm::enumerate(from.getShape()))
+    for (int64_t i = 0; i < extent; ++i)
+      if (source.along(unsigned(d), i) != target.along(unsigned(d), i))
+        return false;
+  return true;
+}
+
 std::vector<char> packElements(ArrayRef<char> bytes, RankedTensorType from, RankedTensorType to) {
   Memory source(from), target(to);
   std::vector<char> out(packedBytes(to), 0);

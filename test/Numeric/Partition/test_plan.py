@@ -11,7 +11,7 @@ from pathlib import Path
 import hewn
 import numpy as np
 import pytest
-from split import MODELS, group_name, hewn_command, launchers, split
+from split import MODELS, Build, group_name, hewn_command, launchers, split
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools" / "measure"))
 from decoder_shapes import decoder
@@ -74,6 +74,18 @@ def test_weights_are_those_of_the_library(name, partition, tmp_path):
     expected = ranks_of(split(model, partition, tmp_path))["weights"]["bytes_by_rank"]
     said = [stage["weights_bytes"] for stage in way(plan, partition)["stages"] for _ in range(stage["ranks"])]
     assert said == pytest.approx(expected, rel=0.05, abs=512)
+
+
+def test_a_matrix_of_one_panel_is_there_once(tmp_path):
+    """64 columns are one panel: what is multiplied by and what is looked up in are the same bytes, and count once."""
+    b = Build()
+    table = b.weight(4096, 64)
+    found = b("Gather", table, b.input("ids", ["n"], np.array([1, 2])))
+    y = b("MatMul", b("MatMul", found, b.weight(64, 4096)), table)
+    model, _ = b.model(b("Relu", y))
+    (stage,) = way(explain(saved(model, tmp_path), cluster(1, 1)), "tensor=1,pipeline=1")["stages"]
+    subprocess.run(hewn_command("compile", tmp_path / "model.onnx", "-o", tmp_path / "lib.so"), check=True, timeout=300)
+    assert stage["weights_bytes"] == pytest.approx(ranks_of(tmp_path / "lib.so")["weights"]["bytes"], rel=0.01)
 
 
 def test_sums_take_what_the_formulas_say(tmp_path):
