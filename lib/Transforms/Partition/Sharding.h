@@ -25,6 +25,9 @@ using Sharding = std::variant<Shared, Summed>;
 /// What a rank does of each op; of those that are not in it all, as the model without ranks.
 using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
 
+/// On ops that do the same for several micro-batches: the same number, while ranks choose. All are shared as the first one is.
+inline constexpr llvm::StringLiteral kTwinAttr = "twin";
+
 /// The value's bytes, where dims that only a run knows are taken for middling ones.
 double bytesOf(mlir::Value value);
 

@@ -3,11 +3,13 @@
 // Stages are runs of ops as they stand in the program, each with about as many bytes of constants. Where one ends is chosen near
 // there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
 //
-// Ranks meet in one order, that of the ops which make what is handed on, then that of the program's results: whoever waits does so for one
-// who comes to it first, so that none waits for ever.
+// Ranks meet in one order, that of the ops which make what is handed on, one micro-batch behind the other, then that of the program's results: whoever
+// waits does so for one who comes to it first, so that none waits for ever. A message is handed over when its receiver comes to it, so that
+// a stage works on a micro-batch while the one before it does on the next.
 #include "lib/Transforms/Partition/Stages.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Partition/MicroBatches.h"
 #include "lib/Transforms/Partition/Sharding.h"
 
 #include "mlir/IR/Builders.h"
@@ -51,6 +53,8 @@ public:
     if (failed(check()))
       return failure();
     divide();
+    if (own.microBatches > 1 && failed(divideBatch(block, own.microBatches, staged)))
+      return failure();
     if (failed(handOver()) || failed(handOut()))
       return failure();
     for (Operation *op : llvm::reverse(ops))
@@ -132,11 +136,14 @@ private:
     return graph::makeReceive(b, value.getLoc(), graph::getDims(value), graph::getElementType(value), rankIn(stage));
   }
 
-  /// Sends behind what makes a value, receives in front of the stage's first op.
+  /// Sends behind what makes a value, receives in front of the stage's first op of the same turn.
   LogicalResult handOver() {
-    auto first = llvm::find_if(ops, [&](Operation *op) { return stageOf[op] == own.number; });
-    OpBuilder receiver(*first);
+    auto *first = ops.begin();
     for (Operation *op : ops) {
+      first = std::find_if(first, ops.end(), [&](Operation *one) {
+        return stageOf[one] == own.number && turnOf.lookup(one) >= turnOf.lookup(op);
+      });
+      OpBuilder receiver(first == ops.end() ? block.getTerminator() : *first);
       int64_t from = stageOf[op];
       OpBuilder sender(op->getContext());
       sender.setInsertionPointAfter(op);
@@ -195,9 +202,9 @@ private:
   Stage own;
   /// What is made of constants and sizes alone: each stage has those that it reads.
   DenseSet<Operation *> constant;
-  /// All others.
-  SmallVector<Operation *> ops;
-  DenseMap<Operation *, int64_t> stageOf;
+  StagedOps staged;
+  SmallVector<Operation *> &ops = staged.ops;
+  DenseMap<Operation *, int64_t> &stageOf = staged.stageOf, &turnOf = staged.turnOf;
   DenseMap<Value, Value> received;
 };
 
