@@ -136,17 +136,22 @@ private:
     return graph::makeReceive(b, value.getLoc(), graph::getDims(value), graph::getElementType(value), rankIn(stage));
   }
 
-  /// Sends behind what makes a value, receives in front of the stage's first op of the same turn.
+  /// Receives in front of the stage's first op of a turn. Sends behind what makes a value; of micro-batches behind all of their turn, since who sends waits
+  /// for the receiver, which comes to a micro-batch when it is done with the one before.
   LogicalResult handOver() {
     auto *first = ops.begin();
+    OpBuilder sender(block.getParentOp()->getContext());
+    int64_t turn = 0;
     for (Operation *op : ops) {
       first = std::find_if(first, ops.end(), [&](Operation *one) {
         return stageOf[one] == own.number && turnOf.lookup(one) >= turnOf.lookup(op);
       });
       OpBuilder receiver(first == ops.end() ? block.getTerminator() : *first);
       int64_t from = stageOf[op];
-      OpBuilder sender(op->getContext());
-      sender.setInsertionPointAfter(op);
+      if (turnOf.lookup(op) == 0)
+        sender.setInsertionPointAfter(op);
+      else if (from == own.number && std::exchange(turn, turnOf.lookup(op)) != turnOf.lookup(op))
+        sender.setInsertionPointAfter(lastOf(turn));
       for (Value value : op->getResults()) {
         SetVector<int64_t> readers;
         for (Operation *user : value.getUsers())
@@ -172,6 +177,12 @@ private:
               operand.set(value->second);
         });
     return success();
+  }
+
+  /// The stage's last op of a turn.
+  Operation *lastOf(int64_t turn) {
+    return *llvm::find_if(llvm::reverse(ops),
+                          [&](Operation *op) { return stageOf[op] == own.number && turnOf[op] == turn; });
   }
 
   /// All ranks have all results.
