@@ -158,14 +158,12 @@ int64_t packedBytes(RankedTensorType type) { return Memory(type).elements * elem
 
 bool isSameMemory(RankedTensorType from, RankedTensorType to) {
   Memory source(from), target(to);
-  if (graph::winogradTile(from) != graph::winogradTile(to) || source.elements != from.getNumElements() ||
-      target.elements != source.elements)
-    return false;
-  for (auto [d, extent] : llvm::enumerate(from.getShape()))
-    for (int64_t i = 0; i < extent; ++i)
-      if (source.along(unsigned(d), i) != target.along(unsigned(d), i))
-        return false;
-  return true;
+  auto liesAlike = [&](unsigned d) {
+    return llvm::all_of(llvm::seq<int64_t>(0, from.getDimSize(d)),
+                        [&](int64_t i) { return source.along(d, i) == target.along(d, i); });
+  };
+  return graph::winogradTile(from) == graph::winogradTile(to) && source.elements == from.getNumElements() &&
+         target.elements == source.elements && llvm::all_of(llvm::seq<unsigned>(0, from.getRank()), liesAlike);
 }
 
 std::vector<char> packElements(ArrayRef<char> bytes, RankedTensorType from, RankedTensorType to) {

@@ -425,6 +425,24 @@ double bytesOf(Value value) {
   return bytes;
 }
 
+double workOf(Operation *op) {
+  double work = 0;
+  op->walk([&](Operation *inner) {
+    auto add = [&](Value value) {
+      work += isa<RankedTensorType>(value.getType()) ? bytesOf(value) / double(graph::elementBytes(value)) : 0;
+    };
+    llvm::for_each(inner->getOperands(), add);
+    llvm::for_each(inner->getResults(), add);
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(inner)) {
+      double products = 1;
+      for (const graph::DimExpr &dim : contraction.getIterationDims(graph::getDims))
+        products *= double(dim.constant().value_or(kAssumedExtent));
+      work += products;
+    }
+  });
+  return work;
+}
+
 CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {
   if (auto *shared = std::get_if<Shared>(&sharding))
     return *graph::cutForm(op, shared->result, graph::DimExpr(ranks));

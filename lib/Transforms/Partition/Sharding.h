@@ -31,6 +31,9 @@ inline constexpr llvm::StringLiteral kTwinAttr = "twin";
 /// The value's bytes, where dims that only a run knows are taken for middling ones.
 double bytesOf(mlir::Value value);
 
+/// How many elements the op computes with: all that it reads and makes, of a contraction all products too. Dims as above.
+double workOf(mlir::Operation *op);
+
 /// The ops of the block that compute and of constants alone, and constants; `andSizes`: of constants and sizes, which all ranks know.
 llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block, bool andSizes = false);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages are runs of ops as they stand in the program, each with about as many bytes of constants. Where one ends is chosen near
+// Stages are runs of ops as they stand in the program, each with about as many bytes of constants; with micro-batches, as much work. Where one ends is chosen near
 // there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
 //
 // Ranks meet in one order, that of the ops which make what is handed on, one micro-batch behind the other, then that of the program's results: whoever
@@ -102,8 +102,9 @@ private:
   }
 
   void divide() {
-    // Bytes of constants that are read up to each op, and bytes of values that go on behind it.
-    SmallVector<double> constants, crossing(ops.size());
+    // Of what stages have about as much: bytes of constants that are read up to each op, or, where stages work at the same time, its work. And bytes of
+    // values that go on behind it.
+    SmallVector<double> shares, crossing(ops.size());
     DenseMap<Operation *, size_t> place;
     DenseSet<Value> seen;
     DenseMap<Value, size_t> last;
@@ -114,17 +115,19 @@ private:
         Operation *maker = value.getDefiningOp();
         if (!maker)
           continue;
-        if (constant.contains(maker))
-          total += newBytes(value, seen);
-        else
+        if (!constant.contains(maker))
           last[value] = i;
+        else if (own.microBatches == 1)
+          total += newBytes(value, seen);
       }
-      constants.push_back(total);
+      if (own.microBatches > 1)
+        total += workOf(op);
+      shares.push_back(total);
     }
     for (auto &[value, end] : last)
       for (size_t i = place[value.getDefiningOp()]; i < end; ++i)
         crossing[i] += bytesOf(value);
-    SmallVector<size_t> ends = divideStages(constants, crossing, own.count);
+    SmallVector<size_t> ends = divideStages(shares, crossing, own.count);
     for (auto [i, op] : llvm::enumerate(ops))
       stageOf[op] = llvm::lower_bound(ends, i) - ends.begin();
   }
