@@ -68,7 +68,9 @@ def test_what_has_no_items_is_handed_on_once(tmp_path):
     x = b.input("x", [8, 64], b.random.standard_normal((8, 64)).astype(np.float32))
     scale = b("MatMul", b.input("s", [1, 64], b.random.standard_normal((1, 64)).astype(np.float32)), b.weight(64, 64))
     y = b("Mul", b("MatMul", x, b.weight(64, 64)), scale)
-    model, feeds = b.model(b("Add", b("MatMul", b("Relu", y), b.weight(64, 96)), b("Concat", scale, b.weight(1, 32), axis=1)))
+    model, feeds = b.model(
+        b("Add", b("MatMul", b("Relu", y), b.weight(64, 96)), b("Concat", scale, b.weight(1, 32), axis=1))
+    )
     library = split(model, "pipeline=2,microbatches=4", tmp_path)
     check(run_split(library, feeds, tmp_path), whole(model, feeds))
     command = hewn_command("explain", tmp_path / "model.onnx", "--partition", "pipeline=2,microbatches=4", "--json")
