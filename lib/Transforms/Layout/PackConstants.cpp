@@ -148,7 +148,7 @@ private:
       job->isLast = readers.lookup(job->key) == job->users.size();
   }
 
-  /// Equal elements are in order in any order, one panel of all columns is the matrix that it is made of, and what another machine has packed alike is
+  /// Equal elements are in order in any order, one panel of all columns is the matrix itself, and what another machine has packed alike is
   /// there.
   bool isDone(Job &job) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(job.to.getEncoding());

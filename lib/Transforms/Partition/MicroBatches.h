@@ -13,7 +13,8 @@ namespace hewn::partition {
 struct StagedOps {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, int64_t> stageOf;
-  /// What is done one after another: 0 what is there for all micro-batches, then each of them, then the program's results. Without micro-batches all is 0.
+  /// What is done one after another: 0 what is there for all micro-batches, then each of them, then the program's results. Without
+  /// micro-batches all is 0.
   llvm::DenseMap<mlir::Operation *, int64_t> turnOf;
 };
 

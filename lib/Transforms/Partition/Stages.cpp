@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages are runs of ops as they stand in the program, each with about as many bytes of constants; with micro-batches, as much work. Where one ends is chosen near
-// there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
+// Stages are runs of ops as they stand in the program, each with about as many bytes of constants; with micro-batches, as much work. Where one
+// ends is chosen near there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads
+// it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
 //
-// Ranks meet in one order, that of the ops which make what is handed on, one micro-batch behind the other, then that of the program's results: whoever
-// waits does so for one who comes to it first, so that none waits for ever. A message is handed over when its receiver comes to it, so that
-// a stage works on a micro-batch while the one before it does on the next.
+// Ranks meet in one order, that of the ops which make what is handed on, one micro-batch behind the other, then that of the program's results:
+// whoever waits does so for one who comes to it first, so that none waits for ever. A message is handed over when its receiver comes to it,
+// so that a stage works on a micro-batch while the one before it does on the next.
 #include "lib/Transforms/Partition/Stages.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
@@ -102,8 +103,8 @@ private:
   }
 
   void divide() {
-    // Of what stages have about as much: bytes of constants that are read up to each op, or, where stages work at the same time, its work. And bytes of
-    // values that go on behind it.
+    // Of what stages have about as much, up to each op: bytes of constants that are read, or, where stages work at the same time, work. And
+    // bytes of values that go on behind it.
     SmallVector<double> shares, crossing(ops.size());
     DenseMap<Operation *, size_t> place;
     DenseSet<Value> seen;
@@ -139,8 +140,8 @@ private:
     return graph::makeReceive(b, value.getLoc(), graph::getDims(value), graph::getElementType(value), rankIn(stage));
   }
 
-  /// Receives in front of the stage's first op of a turn. Sends behind what makes a value; of micro-batches behind all of their turn, since who sends waits
-  /// for the receiver, which comes to a micro-batch when it is done with the one before.
+  /// Receives in front of the stage's first op of a turn. Sends behind what makes a value; of micro-batches behind all of their turn, since who
+  /// sends waits for the receiver, which comes to a micro-batch when it is done with the one before.
   LogicalResult handOver() {
     auto *first = ops.begin();
     OpBuilder sender(block.getParentOp()->getContext());

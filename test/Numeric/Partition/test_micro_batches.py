@@ -80,6 +80,17 @@ def test_what_has_no_items_is_handed_on_once(tmp_path):
     assert (second["meetings"], second["moved_bytes"]) == (1 + 4 + 1, (64 + 8 * 64) * 4)
 
 
+def test_a_mask_that_is_looked_up(tmp_path):
+    """What moves the items of an input is made as a whole, and read in parts."""
+    b = Build()
+    x = b.input("x", ["n", 64], b.random.standard_normal((6, 64)).astype(np.float32))
+    keep = b.input("keep", ["n", 64], (b.random.random((6, 64)) < 0.5).astype(np.float32))
+    at = b.input("at", ["n", 64, 2], b.random.integers(0, 6, (6, 64, 2)))
+    kept = b("Mul", b("MatMul", x, b.weight(64, 64)), b("GatherND", keep, at))
+    model, feeds = b.model(b("MatMul", b("Relu", kept), b.weight(64, 96)))
+    check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
 def test_the_library_says_so(tmp_path):
     library = split(mlp()[0], "pipeline=2,microbatches=4", tmp_path)
     said = subprocess.run(hewn_command("info", library, "--json"), capture_output=True, check=True).stdout
