@@ -44,7 +44,7 @@ struct CompileOptions {
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
   /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tutorials/tuning.md). Rows of other machines are left alone.
   std::vector<std::string> tunings;
-  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "auto": over how many ranks the model is split, and how (docs/tutorials/partition.md). Empty: it is not.
+  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2,microbatches=4", "auto": over how many ranks the model is split (docs/tutorials/partition.md). Empty: it is not.
   std::string partition;
   /// Of which machines: a file, or its text, which begins with a brace (docs/reference/cluster.md). With the partition "auto" the best for them; the stages
   /// explain and explain-json say what each way takes there.

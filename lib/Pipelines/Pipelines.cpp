@@ -56,8 +56,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
                                                            /*keepCodes=*/options.optimize));
   // One rank's share of a model that several run, and its parts of the constants.
   if (options.tensorRanks > 1 || options.stages > 1) {
-    pm.addNestedPass<func::FuncOp>(
-        createPartitionPass({options.tensorRanks, options.stages, options.rank}, options.weights));
+    pm.addNestedPass<func::FuncOp>(createPartitionPass(
+        {options.tensorRanks, options.stages, options.microBatches, options.rank}, options.weights));
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,

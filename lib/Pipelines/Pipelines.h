@@ -40,8 +40,9 @@ struct PipelineOptions {
   /// Schedules that were measured, and the machine that code is made for, as they name it; null: the models decide alone.
   const plan::Tuning *tuning = nullptr;
   std::string machine;
-  /// Of a model that is split over ranks: among how many contractions are cut, in how many stages, and for which of them the program is.
-  int64_t tensorRanks = 1, stages = 1, rank = 0;
+  /// Of a model that is split over ranks: among how many contractions are cut, in how many stages, through which a batch goes in how many parts, and for
+  /// which rank the program is.
+  int64_t tensorRanks = 1, stages = 1, microBatches = 1, rank = 0;
   /// How many operations on elements folding may take, beside some for each element of the constants.
   int64_t maxFoldedOps = Limits().folding;
 };

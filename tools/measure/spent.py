@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,18 @@ class Spent(NamedTuple):
     kilobytes: int  # of memory in use, at most (some 10,000 are counted for the smallest program: the interpreter's)
 
 
-def spent(command, **how) -> Spent:
-    """Runs the command to its end; `how` goes to subprocess.run. Raises RuntimeError where it could not be started."""
+def spent(command, timeout=None, **how) -> Spent:
+    """Runs the command to its end; `how` goes to subprocess.Popen. Raises RuntimeError where it could not be started, and
+    subprocess.TimeoutExpired after `timeout` seconds: neither the command nor what it has started goes on then."""
     with tempfile.NamedTemporaryFile() as said:
         between = [sys.executable, "-I", "-S", __file__, said.name]
-        subprocess.run([*between, *map(str, command)], check=False, **how)
+        # A group of processes of its own, since a signal to the interpreter between would not reach the command.
+        with subprocess.Popen([*between, *map(str, command)], process_group=0, **how) as process:
+            try:
+                process.wait(timeout)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
         text = said.read()
     if not text:
         raise RuntimeError(f"{command[0]} did not run to its end")

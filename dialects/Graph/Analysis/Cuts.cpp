@@ -11,7 +11,11 @@ SmallVector<NamedAttribute> ownAttributes(Operation *op) {
 }
 
 static DimExpr partOf(const DimExpr &dim, const DimExpr &parts) {
-  return dim == parts ? DimExpr(1) : dim.divideExactly(parts).value_or(dim);
+  if (dim == parts)
+    return DimExpr(1);
+  if (std::optional<DimExpr> exact = dim.divideExactly(parts))
+    return *exact;
+  return dim.constant() || !parts.constant() ? dim : dim.ceilDiv(parts);
 }
 
 SmallVector<NamedAttribute> withPart(Operation *op, StringRef name, int64_t dim, const DimExpr &parts) {

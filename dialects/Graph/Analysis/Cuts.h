@@ -30,8 +30,8 @@ struct CutForm {
   llvm::SmallVector<mlir::NamedAttribute> attributes;
 };
 
-/// The form of an op of one result that is cut into `parts`, asked of its kind; nullopt where it has none. `parts` divides the dim; where
-/// it is no number, it is the whole dim, which makes parts of one element each.
+/// The form of an op of one result that is cut into `parts`, asked of its kind; nullopt where it has none. `parts` divides the dim, or that is no
+/// number: parts have ceil(dim / parts) elements then. Where `parts` is no number, it is the whole dim: parts of one element each.
 std::optional<CutForm> cutForm(mlir::Operation *op, const Cut &cut, const DimExpr &parts);
 
 /// How an op makes sums that only together are its result; nullopt where it does not if `operand` is cut so. A contraction does along a dim that is

@@ -15,6 +15,11 @@ using hewn::graph::DimExpr;
 
 namespace hewn {
 
+std::string PartitionShape::text() const {
+  std::string text = "tensor=" + std::to_string(tensor) + ",pipeline=" + std::to_string(stages);
+  return microBatches > 1 ? text + ",microbatches=" + std::to_string(microBatches) : text;
+}
+
 bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnostics) {
   auto refuse = [&](const Twine &why) {
     diagnostics.error("--partition: " + why);
@@ -24,22 +29,31 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
     shape.isAuto = true;
     return true;
   }
+  struct Number {
+    StringRef name, of;
+    int64_t most;
+    int64_t *value;
+    bool isSeen = false;
+  };
+  Number numbers[] = {{"tensor", "ranks", kMostRanks, &shape.tensor},
+                      {"pipeline", "ranks", kMostRanks, &shape.stages},
+                      {"microbatches", "micro-batches", kMostMicroBatches, &shape.microBatches}};
   SmallVector<StringRef> words;
   text.split(words, ',');
-  bool seen[2] = {};
   for (StringRef word : words) {
     auto [name, value] = word.split('=');
-    bool isTensor = name == "tensor";
-    int64_t count;
-    if (!isTensor && name != "pipeline")
-      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, and auto, not '" +
+    auto *number = llvm::find_if(numbers, [&, name = name](const Number &one) { return one.name == name; });
+    if (number == std::end(numbers))
+      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, microbatches=N "
+                    "behind a pipeline, and auto, not '" +
                     word + "'");
-    if (std::exchange(seen[isTensor], true))
+    if (std::exchange(number->isSeen, true))
       return refuse("'" + name + "' is there twice");
-    if (value.getAsInteger(10, count) || count < 1 || count > kMostRanks)
-      return refuse("'" + word + "' is no number of ranks from 1 to " + Twine(kMostRanks));
-    (isTensor ? shape.tensor : shape.stages) = count;
+    if (value.getAsInteger(10, *number->value) || *number->value < 1 || *number->value > number->most)
+      return refuse("'" + word + "' is no number of " + number->of + " from 1 to " + Twine(number->most));
   }
+  if (shape.microBatches > 1 && shape.stages == 1)
+    return refuse("micro-batches go through a pipeline: '" + text + "' has no pipeline=N of 2 or more");
   if (shape.ranks() > kMostRanks)
     return refuse("'" + text + "' makes " + Twine(shape.ranks()) + " ranks; there are at most " + Twine(kMostRanks));
   return true;

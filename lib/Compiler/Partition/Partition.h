@@ -14,19 +14,19 @@ struct Compilation;
 
 /// Ranks by number: those of the first stage, then those of the next.
 struct PartitionShape {
-  /// Among how many ranks contractions are cut, and how many stages there are, one after another.
-  int64_t tensor = 1, stages = 1;
+  /// Among how many ranks contractions are cut, how many stages there are, one after another, and in how many parts a batch goes through them.
+  int64_t tensor = 1, stages = 1, microBatches = 1;
   /// Both are the best for a cluster (PartitionPlan.h).
   bool isAuto = false;
   int64_t ranks() const { return tensor * stages; }
-  /// "tensor=2,pipeline=1".
-  std::string text() const { return "tensor=" + std::to_string(tensor) + ",pipeline=" + std::to_string(stages); }
+  /// "tensor=2,pipeline=1", "tensor=1,pipeline=2,microbatches=4".
+  std::string text() const;
 };
 
-/// Each rank costs a compile.
-constexpr int64_t kMostRanks = 64;
+/// Each rank costs a compile, and each micro-batch ops of it.
+constexpr int64_t kMostRanks = 64, kMostMicroBatches = 64;
 
-/// Reads "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "auto"; false after an error.
+/// Reads "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "pipeline=2,microbatches=4", "auto"; false after an error.
 bool readPartition(llvm::StringRef text, PartitionShape &shape, Diagnostics &diagnostics);
 
 /// Whether the model has strings, sequences or optional values: places in one process's memory, which no other rank can read.

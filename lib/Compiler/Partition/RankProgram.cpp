@@ -59,8 +59,18 @@ private:
           step.reads.push_back({found->second, bytesOf(operand)});
         }
     });
+    if (isMadeByEach(op))
+      byEach.insert(op);
     stepOf[op] = made.steps.size();
     made.steps.push_back(std::move(step));
+  }
+
+  /// Whether stages that read what the op makes of constants and sizes make it themselves, and none hands it on (takeStage).
+  bool isMadeByEach(Operation *op) const {
+    return !op->getNumRegions() && isMemoryEffectFree(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+      Operation *maker = operand.getDefiningOp();
+      return isa_and_nonnull<graph::ConstantOp>(maker) || byEach.contains(maker);
+    });
   }
 
   void addLaunch(plan::LaunchOp launch, RankStep &step) {
@@ -90,7 +100,9 @@ private:
 
   void readValues() {
     Block &block = program.getBody().front();
-    for (auto &[op, step] : stepOf)
+    for (auto &[op, step] : stepOf) {
+      if (byEach.contains(op))
+        continue;
       for (Value value : op->getResults()) {
         std::vector<size_t> readers;
         for (Operation *user : value.getUsers())
@@ -100,8 +112,9 @@ private:
         if (!readers.empty())
           made.values.push_back({bytesOf(value), step, std::move(readers)});
       }
+    }
     for (Value result : block.getTerminator()->getOperands())
-      if (std::optional<size_t> maker = makerOf(result))
+      if (std::optional<size_t> maker = makerOf(result); maker && !byEach.contains(result.getDefiningOp()))
         made.results.push_back({bytesOf(result), *maker});
   }
 
@@ -127,6 +140,7 @@ private:
   RankProgram made;
   llvm::DenseMap<Attribute, size_t> seen;
   llvm::MapVector<Operation *, size_t> stepOf;
+  llvm::DenseSet<Operation *> byEach;
   std::vector<std::pair<unsigned, size_t>> begins;
 };
 

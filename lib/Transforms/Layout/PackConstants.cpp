@@ -148,7 +148,8 @@ private:
       job->isLast = readers.lookup(job->key) == job->users.size();
   }
 
-  /// Equal elements are in order in any order, and what another machine has packed alike is there.
+  /// Equal elements are in order in any order, one panel of all columns is the matrix itself, and what another machine has packed alike is
+  /// there.
   bool isDone(Job &job) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(job.to.getEncoding());
     bool blocked = layout && layout.getBlockDim() >= 0;
@@ -157,6 +158,10 @@ private:
       return true;
     }
     auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue());
+    if (weight && canPack(job.from.getElementType()) && isSameMemory(job.from, job.to)) {
+      replace(job, weight);
+      return true;
+    }
     if (!weights || !weight)
       return false;
     llvm::raw_string_ostream(job.description) << weight << " as " << job.from << " to " << job.to;

@@ -156,6 +156,16 @@ bool canPack(Type element) {
 
 int64_t packedBytes(RankedTensorType type) { return Memory(type).elements * elementBytes(type.getElementType()); }
 
+bool isSameMemory(RankedTensorType from, RankedTensorType to) {
+  Memory source(from), target(to);
+  auto liesAlike = [&](unsigned d) {
+    return llvm::all_of(llvm::seq<int64_t>(0, from.getDimSize(d)),
+                        [&](int64_t i) { return source.along(d, i) == target.along(d, i); });
+  };
+  return graph::winogradTile(from) == graph::winogradTile(to) && source.elements == from.getNumElements() &&
+         target.elements == source.elements && llvm::all_of(llvm::seq<unsigned>(0, from.getRank()), liesAlike);
+}
+
 std::vector<char> packElements(ArrayRef<char> bytes, RankedTensorType from, RankedTensorType to) {
   Memory source(from), target(to);
   std::vector<char> out(packedBytes(to), 0);

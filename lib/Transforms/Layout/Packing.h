@@ -16,6 +16,9 @@ bool canPack(mlir::Type element);
 /// takes them.
 int64_t packedBytes(mlir::RankedTensorType type);
 
+/// Whether every element lies at the same place in both, and nothing else is in either: packing changes no byte. Types as packElements takes them.
+bool isSameMemory(mlir::RankedTensorType from, mlir::RankedTensorType to);
+
 /// The elements in `bytes`, which lie as `from` says, as `to` says: another order, blocks padded with zeros, windows
 /// transformed (float32 alone). Both types have the same static dims and element; `bytes` has packedBytes(from) of them.
 std::vector<char> packElements(llvm::ArrayRef<char> bytes, mlir::RankedTensorType from, mlir::RankedTensorType to);

@@ -18,6 +18,9 @@
 #include "lib/Transforms/Partition/Stages.h"
 #include "lib/Transforms/Partition/Tables.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -135,16 +138,20 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
     if (function.isExternal() || !function.getBody().hasOneBlock())
       return;
     Block &block = function.getBody().front();
-    if (stages > 1 && failed(takeStage(block, {stages, rank / tensor, tensor, rank})))
+    if (stages > 1 && failed(takeStage(block, {stages, rank / tensor, tensor, rank, microBatches})))
       return signalPassFailure();
-    if (tensor < 2)
-      return;
+    if (tensor > 1 && failed(shareLayers(block)))
+      return signalPassFailure();
+    for (Operation &op : block)
+      op.removeAttr(kTwinAttr);
+  }
+
+  LogicalResult shareLayers(Block &block) {
     if (weights)
       tieTables(block, *weights);
     padTables(block, tensor);
     Shardings shardings = chooseShardings(block, tensor);
-    if (failed(Writer(block, shardings, {rank / tensor * tensor, tensor}, rank).run()))
-      signalPassFailure();
+    return Writer(block, shardings, {rank / tensor * tensor, tensor}, rank).run();
   }
 };
 

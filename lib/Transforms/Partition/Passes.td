@@ -6,9 +6,11 @@ include "mlir/Pass/PassBase.td"
 
 def PartitionPass : Pass<"hewn-partition", "::mlir::func::FuncOp"> {
   let summary = "Make the program of one rank of a model that is split over several";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
   let options = [
     Option<"tensor", "tensor", "int64_t", "1", "Ranks among which contractions are cut">,
     Option<"stages", "stages", "int64_t", "1", "Groups of such ranks, one after another in the model">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of a batch that go through the stages one behind the other">,
     Option<"rank", "rank", "int64_t", "0", "Which of them the program is for">];
 }
 

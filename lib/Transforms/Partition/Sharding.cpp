@@ -4,6 +4,7 @@
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Remarks.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include <deque>
 #include <map>
@@ -69,13 +70,14 @@ public:
     for (auto op : block.getOps<graph::ConstantOp>())
       all += bytesOf(op.getResult());
     smallBytes = std::max(kSmallBytes, kSmallShare * all);
+    findTwins();
     lookAround();
     std::priority_queue<Waiting> waiting;
     auto wait = [&](size_t order, Operation *op, const Trial &trial) {
       waiting.push({order, op, trial.saved, trial.moved, choices});
     };
     for (auto [order, op] : llvm::enumerate(block))
-      if (!constant.contains(&op) && constantBytes(&op) >= smallBytes)
+      if (!constant.contains(&op) && !twins.contains(&op) && constantBytes(&op) >= smallBytes)
         if (std::optional<Trial> best = bestFor(&op))
           wait(order, &op, *best);
         else if (isa<graph::ContractOpInterface>(op))
@@ -97,10 +99,24 @@ public:
       for (auto &[share, root] : sharesOf(*best))
         chosenShares.insert(share);
     }
+    for (auto [twin, first] : twins)
+      if (auto found = chosen.find(first); found != chosen.end())
+        chosen.insert_or_assign(twin, Sharding(found->second));
     return std::move(chosen);
   }
 
 private:
+  /// What does the same for another micro-batch as an op before it, and is shared as that is.
+  void findTwins() {
+    DenseMap<Attribute, Operation *> firsts;
+    for (auto [place, op] : llvm::enumerate(block)) {
+      places[&op] = place;
+      if (Attribute number = op.getAttr(kTwinAttr))
+        if (auto [first, isNew] = firsts.try_emplace(number, &op); !isNew)
+          twins[&op] = first->second;
+    }
+  }
+
   /// Who reads which constants, and behind which values further constants are read.
   void lookAround() {
     for (Operation &op : llvm::reverse(block)) {
@@ -115,7 +131,7 @@ private:
         leadsOn.insert(&op);
     }
     for (Operation &op : block)
-      if (!constant.contains(&op))
+      if (!constant.contains(&op) && !twins.contains(&op))
         for (Value operand : op.getOperands())
           if (isConstant(operand) && bytesOf(operand) >= smallBytes)
             sharing[rootOf(operand)].insert(&op);
@@ -140,14 +156,19 @@ private:
     return {value.getAsOpaquePointer(), cut.dim, cut.blocks};
   }
 
-  /// The parts of constants that a trial has, each with the constant that is read.
-  std::map<Share, Value> sharesOf(const Trial &trial) {
-    std::map<Share, Value> shares;
-    for (auto &[op, sharding] : trial.shared) {
-      CutForm form = formOf(op, sharding, ranks);
+  /// The parts of constants that a trial has, each with the constant that is read, in the order of the ops that read them: all ranks choose alike.
+  llvm::MapVector<Share, Value, std::map<Share, unsigned>> sharesOf(const Trial &trial) {
+    SmallVector<std::pair<Operation *, const Sharding *>> ops;
+    for (auto &[op, sharding] : trial.shared)
+      if (!constant.contains(op))
+        ops.push_back({op, &sharding});
+    llvm::sort(ops, [&](const auto &a, const auto &b) { return places.at(a.first) < places.at(b.first); });
+    llvm::MapVector<Share, Value, std::map<Share, unsigned>> shares;
+    for (auto &[op, sharding] : ops) {
+      CutForm form = formOf(op, *sharding, ranks);
       for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands))
-        if (cut && isConstant(operand) && !constant.contains(op))
-          shares.try_emplace(shareOf(operand, *cut), operand);
+        if (cut && isConstant(operand))
+          shares.insert({shareOf(operand, *cut), operand});
     }
     return shares;
   }
@@ -372,6 +393,9 @@ private:
   DenseSet<Operation *> leadsOn;
   /// Who reads a constant, by itself or what moves make of it.
   DenseMap<Value, llvm::SetVector<Operation *>> sharing;
+  /// The places of ops in the program, and what does as one before does.
+  DenseMap<Operation *, size_t> places;
+  llvm::MapVector<Operation *, Operation *> twins;
   Shardings chosen;
   /// The parts of constants that these have.
   std::set<Share> chosenShares;
@@ -382,10 +406,10 @@ private:
 
 } // namespace
 
-DenseSet<Operation *> findConstantOps(Block &block) {
+DenseSet<Operation *> findConstantOps(Block &block, bool andSizes) {
   DenseSet<Operation *> found;
   for (Operation &op : block) {
-    bool isMade = op.getNumOperands() && !op.getNumRegions() && isMemoryEffectFree(&op) &&
+    bool isMade = (op.getNumOperands() || andSizes) && !op.getNumRegions() && isMemoryEffectFree(&op) &&
                   !op.hasTrait<OpTrait::IsTerminator>() &&
                   llvm::all_of(op.getOperands(), [&](Value v) { return found.contains(v.getDefiningOp()); });
     if (isMade || isa<graph::ConstantOp>(op))
@@ -399,6 +423,24 @@ double bytesOf(Value value) {
   for (const graph::DimExpr &dim : graph::getDims(value))
     bytes *= double(dim.constant().value_or(kAssumedExtent));
   return bytes;
+}
+
+double workOf(Operation *op) {
+  double work = 0;
+  op->walk([&](Operation *inner) {
+    auto add = [&](Value value) {
+      work += isa<RankedTensorType>(value.getType()) ? bytesOf(value) / double(graph::elementBytes(value)) : 0;
+    };
+    llvm::for_each(inner->getOperands(), add);
+    llvm::for_each(inner->getResults(), add);
+    if (auto contraction = dyn_cast<graph::ContractOpInterface>(inner)) {
+      double products = 1;
+      for (const graph::DimExpr &dim : contraction.getIterationDims(graph::getDims))
+        products *= double(dim.constant().value_or(kAssumedExtent));
+      work += products;
+    }
+  });
+  return work;
 }
 
 CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {

@@ -25,11 +25,17 @@ using Sharding = std::variant<Shared, Summed>;
 /// What a rank does of each op; of those that are not in it all, as the model without ranks.
 using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
 
+/// On ops that do the same for several micro-batches: the same number, while ranks choose. All are shared as the first one is.
+inline constexpr llvm::StringLiteral kTwinAttr = "twin";
+
 /// The value's bytes, where dims that only a run knows are taken for middling ones.
 double bytesOf(mlir::Value value);
 
-/// The ops of the block that compute and of constants alone, and constants.
-llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block);
+/// How many elements the op computes with: all that it reads and makes, of a contraction all products too. Dims as above.
+double workOf(mlir::Operation *op);
+
+/// The ops of the block that compute and of constants alone, and constants; `andSizes`: of constants and sizes, which all ranks know.
+llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block, bool andSizes = false);
 
 /// How the op makes a rank's share.
 graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);

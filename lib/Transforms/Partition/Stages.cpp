@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages are runs of ops as they stand in the program, each with about as many bytes of constants. Where one ends is chosen near
-// there: where the fewest bytes go on. Each rank of a stage hands on to the rank of the next ones that has its place.
+// Stages are runs of ops as they stand in the program, each with about as many bytes of constants; with micro-batches, as much work. Where one
+// ends is chosen near there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads
+// it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
 //
-// Ranks meet in one order, that of the ops which make what is handed on, then that of the program's results: whoever waits does so for one
-// who comes to it first, so that none waits for ever.
+// Ranks meet in one order, that of the ops which make what is handed on, one micro-batch behind the other, then that of the program's results:
+// whoever waits does so for one who comes to it first, so that none waits for ever. A message is handed over when its receiver comes to it,
+// so that a stage works on a micro-batch while the one before it does on the next.
 #include "lib/Transforms/Partition/Stages.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Partition/MicroBatches.h"
 #include "lib/Transforms/Partition/Sharding.h"
 
 #include "mlir/IR/Builders.h"
@@ -44,12 +47,15 @@ public:
   Stages(Block &block, const Stage &stage) : block(block), own(stage) {}
 
   LogicalResult run() {
+    constant = findConstantOps(block, /*andSizes=*/true);
     for (Operation &op : block.without_terminator())
-      if (!isa<graph::ConstantOp>(op))
+      if (!constant.contains(&op))
         ops.push_back(&op);
     if (failed(check()))
       return failure();
     divide();
+    if (own.microBatches > 1 && failed(divideBatch(block, own.microBatches, staged)))
+      return failure();
     if (failed(handOver()) || failed(handOut()))
       return failure();
     for (Operation *op : llvm::reverse(ops))
@@ -62,9 +68,9 @@ private:
   LogicalResult check() {
     if (int64_t(ops.size()) < own.count)
       return block.getParentOp()->emitError("the model has too few ops for ") << own.count << " stages";
-    for (Operation *op : ops)
-      if (tellsSizes(op))
-        return op->emitError(kTellsSizes);
+    for (Operation &op : block)
+      if (tellsSizes(&op))
+        return op.emitError(kTellsSizes);
     return success();
   }
 
@@ -79,9 +85,27 @@ private:
     return read;
   }
 
+  /// The bytes of the constants behind a value that none before has read.
+  static double newBytes(Value value, DenseSet<Value> &seen) {
+    double bytes = 0;
+    SmallVector<Value> pending = {value};
+    while (!pending.empty()) {
+      Value next = pending.pop_back_val();
+      if (!seen.insert(next).second)
+        continue;
+      Operation *maker = next.getDefiningOp();
+      if (isa<graph::ConstantOp>(maker))
+        bytes += bytesOf(next);
+      else
+        llvm::append_range(pending, maker->getOperands());
+    }
+    return bytes;
+  }
+
   void divide() {
-    // Bytes of constants that are read up to each op, and bytes of values that go on behind it.
-    SmallVector<double> constants, crossing(ops.size());
+    // Of what stages have about as much, up to each op: bytes of constants that are read, or, where stages work at the same time, work. And
+    // bytes of values that go on behind it.
+    SmallVector<double> shares, crossing(ops.size());
     DenseMap<Operation *, size_t> place;
     DenseSet<Value> seen;
     DenseMap<Value, size_t> last;
@@ -92,17 +116,19 @@ private:
         Operation *maker = value.getDefiningOp();
         if (!maker)
           continue;
-        if (isa<graph::ConstantOp>(maker))
-          total += seen.insert(value).second ? bytesOf(value) : 0;
-        else
+        if (!constant.contains(maker))
           last[value] = i;
+        else if (own.microBatches == 1)
+          total += newBytes(value, seen);
       }
-      constants.push_back(total);
+      if (own.microBatches > 1)
+        total += workOf(op);
+      shares.push_back(total);
     }
     for (auto &[value, end] : last)
       for (size_t i = place[value.getDefiningOp()]; i < end; ++i)
         crossing[i] += bytesOf(value);
-    SmallVector<size_t> ends = divideStages(constants, crossing, own.count);
+    SmallVector<size_t> ends = divideStages(shares, crossing, own.count);
     for (auto [i, op] : llvm::enumerate(ops))
       stageOf[op] = llvm::lower_bound(ends, i) - ends.begin();
   }
@@ -114,14 +140,22 @@ private:
     return graph::makeReceive(b, value.getLoc(), graph::getDims(value), graph::getElementType(value), rankIn(stage));
   }
 
-  /// Sends behind what makes a value, receives in front of the stage's first op.
+  /// Receives in front of the stage's first op of a turn. Sends behind what makes a value; of micro-batches behind all of their turn, since who
+  /// sends waits for the receiver, which comes to a micro-batch when it is done with the one before.
   LogicalResult handOver() {
-    auto first = llvm::find_if(ops, [&](Operation *op) { return stageOf[op] == own.number; });
-    OpBuilder receiver(*first);
+    auto *first = ops.begin();
+    OpBuilder sender(block.getParentOp()->getContext());
+    int64_t turn = 0;
     for (Operation *op : ops) {
+      first = std::find_if(first, ops.end(), [&](Operation *one) {
+        return stageOf[one] == own.number && turnOf.lookup(one) >= turnOf.lookup(op);
+      });
+      OpBuilder receiver(first == ops.end() ? block.getTerminator() : *first);
       int64_t from = stageOf[op];
-      OpBuilder sender(op->getContext());
-      sender.setInsertionPointAfter(op);
+      if (turnOf.lookup(op) == 0)
+        sender.setInsertionPointAfter(op);
+      else if (from == own.number && std::exchange(turn, turnOf.lookup(op)) != turnOf.lookup(op))
+        sender.setInsertionPointAfter(lastOf(turn));
       for (Value value : op->getResults()) {
         SetVector<int64_t> readers;
         for (Operation *user : value.getUsers())
@@ -147,6 +181,12 @@ private:
               operand.set(value->second);
         });
     return success();
+  }
+
+  /// The stage's last op of a turn.
+  Operation *lastOf(int64_t turn) {
+    return *llvm::find_if(llvm::reverse(ops),
+                          [&](Operation *op) { return stageOf[op] == own.number && turnOf[op] == turn; });
   }
 
   /// All ranks have all results.
@@ -175,9 +215,11 @@ private:
 
   Block &block;
   Stage own;
-  /// All but constants, which lie where they are read.
-  SmallVector<Operation *> ops;
-  DenseMap<Operation *, int64_t> stageOf;
+  /// What is made of constants and sizes alone: each stage has those that it reads.
+  DenseSet<Operation *> constant;
+  StagedOps staged;
+  SmallVector<Operation *> &ops = staged.ops;
+  DenseMap<Operation *, int64_t> &stageOf = staged.stageOf, &turnOf = staged.turnOf;
   DenseMap<Value, Value> received;
 };
 

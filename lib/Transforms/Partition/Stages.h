@@ -9,9 +9,9 @@
 
 namespace hewn::partition {
 
-/// One of several stages, and how many ranks each has; `rank` is the one that the program is for.
+/// One of several stages, and how many ranks each has; `rank` is the one that the program is for. In so many micro-batches a run goes through them.
 struct Stage {
-  int64_t count, number, ranks, rank;
+  int64_t count, number, ranks, rank, microBatches = 1;
 };
 
 /// The last op of each stage but the last one, of `count` stages. Of each op: the bytes of constants that are read up to it, and of values that go on

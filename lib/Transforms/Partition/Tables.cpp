@@ -33,6 +33,38 @@ Source sourceOf(Value value, int64_t dim) {
   return {move->getOperand(0).getDefiningOp<graph::ConstantOp>(), order[dim], order};
 }
 
+bool isLookupAlong(Operation *op, int64_t dim) {
+  auto move = dyn_cast<graph::MoveOpInterface>(op);
+  return move && move.getLookedUpDim() == dim && graph::sumForm(op, 0, {dim, 1});
+}
+
+/// Whether the op takes elements of operand 0 at places that operand 1 has: it reads them where a packed matrix has them, too.
+bool isLookup(OpOperand &use) {
+  Operation *op = use.getOwner();
+  return isa<graph::MoveOpInterface>(op) && use.getOperandNumber() == 0 && op->getNumOperands() == 2 &&
+         graph::getElementType(op->getOperand(1)).isInteger();
+}
+
+/// The dim of the result that is longer where an operand is longer along `dim`, and nothing else changes; nullopt where more does.
+std::optional<int64_t> longerDim(OpOperand &use, int64_t dim) {
+  Operation *op = use.getOwner();
+  if (op->getNumResults() != 1)
+    return std::nullopt;
+  DimExpr size = graph::getDims(use.get())[dim];
+  for (auto [result, own] : llvm::enumerate(graph::getDims(op->getResult(0)))) {
+    std::optional<graph::CutForm> form =
+        own == size ? graph::cutForm(op, {int64_t(result), 1}, size) : std::optional<graph::CutForm>();
+    if (!form || form->attributes != graph::ownAttributes(op))
+      continue;
+    bool fits = true;
+    for (auto [i, cut] : llvm::enumerate(form->operands))
+      fits &= i == use.getOperandNumber() ? cut == graph::Cut{dim, 1} : !cut;
+    if (fits)
+      return int64_t(result);
+  }
+  return std::nullopt;
+}
+
 class Padder {
 public:
   explicit Padder(int64_t ranks) : ranks(ranks) {}
@@ -71,9 +103,11 @@ private:
     int64_t size = type.getDimSize(dim);
     if (size % ranks == 0 || size < 64 * ranks)
       return false;
+    Value table = padded(source.constant.getResult(), source.dim);
+    if (!table)
+      return false;
     OpBuilder b(op);
     graph::Composer c(b, op->getLoc());
-    Value table = padded(source.constant.getResult(), source.dim);
     SmallVector<Value> operands(op->getOperands());
     operands[operand.getOperandNumber()] = source.order.empty() ? table : c.transpose(table, source.order);
     Value made = graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, graph::ownAttributes(op));
@@ -84,32 +118,62 @@ private:
     return true;
   }
 
-  /// The constant with zeros behind the dim, once for all who read it; lookups along the dim among them.
+  /// The constant with zeros behind the dim, once for all who read it and can go on with more elements. Null where a lookup can't: it would keep the
+  /// constant as it is, which it shares with the packed one of a product, so that nothing were saved. Null also where it has zeros along another dim.
   Value padded(Value constant, int64_t dim) {
-    Value &made = all[{constant, dim}];
-    if (made)
+    auto [found, isNew] = all.try_emplace(constant, dim, Value());
+    auto &[along, made] = found->second;
+    if (!isNew)
+      return along == dim ? made : Value();
+    if (llvm::any_of(constant.getUses(), [&](OpOperand &use) { return isLookup(use) && !canRead(use, dim); }))
       return made;
     Dims none(graph::getRank(constant), DimExpr(0)), behind = none;
-    int64_t missing = ranks - *graph::getDims(constant)[dim].constant() % ranks;
-    behind[dim] = DimExpr(missing);
+    DimExpr size = graph::getDims(constant)[dim];
+    behind[dim] = DimExpr(ranks - *size.constant() % ranks);
     OpBuilder b(constant.getContext());
     b.setInsertionPointAfterValue(constant);
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : constant.getUses())
+      if (canRead(use, dim))
+        uses.push_back(&use);
     made = graph::Composer(b, constant.getLoc()).pad(constant, none, behind);
-    for (Operation *user : llvm::to_vector(constant.getUsers())) {
-      auto move = dyn_cast<graph::MoveOpInterface>(user);
-      if (!move || move.getLookedUpDim() != dim || !graph::sumForm(user, 0, {dim, 1}))
-        continue;
-      b.setInsertionPoint(user);
-      if (Value found = graph::makeLookup(b, user, made)) {
-        user->getResult(0).replaceAllUsesWith(found);
-        user->erase();
-      }
-    }
+    for (OpOperand *use : uses)
+      readPadded(*use, dim, made, size);
     return made;
   }
 
+  /// Whether a reader can read more along the dim. Products are changed one after another (`pad`), and so are transpositions in front of them.
+  static bool canRead(OpOperand &use, int64_t dim) {
+    Operation *user = use.getOwner();
+    auto move = dyn_cast<graph::MoveOpInterface>(user);
+    return user->getBlock() == use.get().getParentBlock() && !isa<graph::ContractOpInterface>(user) &&
+           !(move && move.getViewKind() == graph::ViewKind::Transpose) &&
+           llvm::count(user->getOperands(), use.get()) == 1 && (isLookupAlong(user, dim) || longerDim(use, dim));
+  }
+
+  /// A reader reads `table` instead.
+  static void readPadded(OpOperand &use, int64_t dim, Value table, const DimExpr &size) {
+    Operation *user = use.getOwner();
+    OpBuilder b(user);
+    graph::Composer c(b, user->getLoc());
+    Value made;
+    if (isLookupAlong(user, dim)) {
+      made = graph::makeLookup(b, user, table);
+    } else {
+      SmallVector<Value> operands(user->getOperands());
+      operands[use.getOperandNumber()] = table;
+      made = graph::makeNamed(b, user->getLoc(), user->getName().getStringRef(), operands, graph::ownAttributes(user));
+      made = made ? c.slice(made, *longerDim(use, dim), DimExpr(0), size) : made;
+    }
+    if (!made)
+      return;
+    user->getResult(0).replaceAllUsesWith(made);
+    user->erase();
+  }
+
   int64_t ranks;
-  DenseMap<std::pair<Value, int64_t>, Value> all;
+  /// By constants: the dim, and the one with zeros behind it.
+  DenseMap<Value, std::pair<int64_t, Value>> all;
 };
 
 } // namespace

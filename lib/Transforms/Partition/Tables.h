@@ -15,7 +15,8 @@ namespace hewn::partition {
 void tieTables(mlir::Block &block, WeightTable &weights);
 
 /// Where a contraction's constant, or that of which it is the transposition, has a large dim that `ranks` do not divide and that the result
-/// runs along: pads it, and cuts the result off behind. Lookups along the dim read the padded one as well.
+/// runs along: pads it, and cuts the result off behind. So does whoever else reads the constant and can do with more of it; lookups along the
+/// dim read the padded one as well. Where another lookup can't, the constant stays as it is.
 void padTables(mlir::Block &block, int64_t ranks);
 
 } // namespace hewn::partition

@@ -63,6 +63,23 @@ def mlp(rows="n"):
     return b.model(x)
 
 
+def codes(rows="n"):
+    """Weights of 8 bits with scales, and biases that are made of one number: what compiling does not make floats of, and what stands in front of
+    all layers."""
+    b = Build()
+    x = b.input("x", [rows, 256], draw(b, 5, 256))
+    weights, biases = [], []
+    for inside, width in ((256, 256), (256, 256), (256, 192), (192, 10)):
+        code = b.constant(b.random.integers(-127, 128, (inside, width)).astype(np.int8))
+        scales = b.constant((b.random.uniform(0.5, 1, width) / 1024).astype(np.float32))
+        weights.append(b("DequantizeLinear", code, scales, axis=1))
+        many = b("Expand", b.constant(np.full((1, 1), 0.25, np.float32)), b.ints(200, width))
+        biases.append(b("Slice", many, b.ints(0), b.ints(1)))
+    for weight, bias in zip(weights, biases):
+        x = b("Relu", b("Add", b("MatMul", x, weight), bias))
+    return b.model(x)
+
+
 def norm(b, x, width):
     mean = b("ReduceMean", x, b.ints(-1))
     away = b("Sub", x, mean)
@@ -167,6 +184,8 @@ def control():
 MODELS = {
     "mlp": mlp,
     "mlp-fixed": lambda: mlp(5),
+    "codes": codes,
+    "codes-fixed": lambda: codes(5),
     "attention": attention,
     "attention-fused": lambda: attention(fused=True, masked=False, words=101),
     "attention-words": lambda: attention(words=4101),  # ranks do not divide it, and it is large enough to be filled up

@@ -12,7 +12,7 @@ import hewn
 import numpy as np
 import onnx
 import pytest
-from split import MODELS, group_name, hewn_command, launchers, run_split, split, whole
+from split import MODELS, Build, group_name, hewn_command, launchers, run_split, split, whole
 
 pytestmark = pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="ranks are processes of their own, not emulated")
 
@@ -129,6 +129,27 @@ def test_a_rank_has_its_part_of_the_weights(name, ranks, most, tmp_path):
     alone = sum(np.prod(t.dims) * 4 for t in model.graph.initializer if t.data_type == 1)
     for own in told["weights"]["bytes_by_rank"]:
         assert own <= alone / ranks * most
+
+
+@pytest.mark.parametrize("reader, most", [("rows", 0.54), ("columns", 0.54), ("scaled", 1.08), ("elements", 1.04)])
+def test_no_table_is_there_twice(reader, most, tmp_path):
+    """A table whose rows ranks do not divide, multiplied by, and read in another way as well: what is not looked up in has it beside the packed one,
+    as in a model without ranks, and what can't be shared as a whole."""
+    b = Build()
+    table = b.weight(4101, 65)
+    x = b.input("x", ["n", 65], b.random.standard_normal((3, 65)).astype(np.float32))
+    y = b("MatMul", x, b("Transpose", table, perm=[1, 0]))
+    if reader == "scaled":
+        z = b("Mul", table, b("ReduceMax", x, keepdims=0))
+    elif reader == "elements":
+        z = b("GatherElements", table, b.input("ids", ["m", 65], b.random.integers(-4101, 4101, (2, 65))))
+    else:
+        z = b("Gather", table, b.input("ids", ["m"], np.array([3, 0, -1])), axis=int(reader == "columns"))
+    model, feeds = b.model(y, z)
+    library = split(model, "tensor=2", tmp_path)
+    check(run_split(library, feeds, tmp_path), whole(model, feeds))
+    said = subprocess.run(hewn_command("info", library, "--json"), check=True, capture_output=True, text=True).stdout
+    assert max(json.loads(said)["models"][0]["weights"]["bytes_by_rank"]) <= 4 * 4101 * 65 * most
 
 
 def one_rank(library, name, rank, feeds, runs, answers):

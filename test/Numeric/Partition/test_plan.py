@@ -11,7 +11,7 @@ from pathlib import Path
 import hewn
 import numpy as np
 import pytest
-from split import MODELS, group_name, hewn_command, launchers, split
+from split import MODELS, Build, group_name, hewn_command, launchers, split
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools" / "measure"))
 from decoder_shapes import decoder
@@ -76,6 +76,18 @@ def test_weights_are_those_of_the_library(name, partition, tmp_path):
     assert said == pytest.approx(expected, rel=0.05, abs=512)
 
 
+def test_a_matrix_of_one_panel_is_there_once(tmp_path):
+    """64 columns are one panel: what is multiplied by and what is looked up in are the same bytes, and count once."""
+    b = Build()
+    table = b.weight(4096, 64)
+    found = b("Gather", table, b.input("ids", ["n"], np.array([1, 2])))
+    y = b("MatMul", b("MatMul", found, b.weight(64, 4096)), table)
+    model, _ = b.model(b("Relu", y))
+    (stage,) = way(explain(saved(model, tmp_path), cluster(1, 1)), "tensor=1,pipeline=1")["stages"]
+    subprocess.run(hewn_command("compile", tmp_path / "model.onnx", "-o", tmp_path / "lib.so"), check=True, timeout=300)
+    assert stage["weights_bytes"] == pytest.approx(ranks_of(tmp_path / "lib.so")["weights"]["bytes"], rel=0.01)
+
+
 def test_sums_take_what_the_formulas_say(tmp_path):
     """Two products that follow each other are one sum of 5 x 64 floats; the third has too few constants to be shared."""
     plan = explain(saved(MODELS["mlp-fixed"]()[0], tmp_path), cluster(2, 2))
@@ -94,6 +106,7 @@ def test_sums_take_what_the_formulas_say(tmp_path):
     [
         *[("mlp-fixed", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (4, 1), (1, 2))],
         *[("convolutions", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (4, 1), (1, 2), (1, 4))],
+        *[("codes", f"tensor={t},pipeline={p}") for t, p in ((2, 1), (1, 2))],
     ],
 )
 def test_moved_is_what_the_programs_say(name, partition, tmp_path):
@@ -190,7 +203,7 @@ def test_the_command_line_says_what_was_moved(launcher, tmp_path):
 
 
 @pytest.mark.parametrize("partition", ["tensor=2", "tensor=4", "pipeline=2", "pipeline=4", "tensor=2,pipeline=2"])
-@pytest.mark.parametrize("name", ["mlp-fixed", "attention", "attention-fused", "convolutions"])
+@pytest.mark.parametrize("name", ["mlp-fixed", "codes-fixed", "attention", "attention-fused", "convolutions"])
 def test_bytes_moved_are_those_of_the_plan(name, partition, tmp_path):
     model, feeds = MODELS[name]()
     library = split(model, partition, tmp_path)

@@ -19,7 +19,7 @@ func.func @splat() -> tensor<3x4xf32, #graph.layout<[1, 0]>> {
 }
 
 // What is no constant, and a weight whose bytes are elsewhere, stay.
-// REMARK: NotPacked | {{.*}}Reason="its bytes are not at hand, or of a type that is put in another order when run"
+// REMARK-COUNT-2: NotPacked | {{.*}}Reason="its bytes are not at hand, or of a type that is put in another order when run"
 // REMARK-NOT: NotPacked
 // CHECK-LABEL: func.func @left_alone
 // CHECK-COUNT-2: graph.relayout
@@ -28,6 +28,25 @@ func.func @left_alone(%x: tensor<3x4xf32>) -> (tensor<3x4xf32, #graph.layout<[1,
   %1 = graph.constant {value = #graph.weight<"elsewhere", 0 : 48>} : tensor<3x4xf32>
   %2 = graph.relayout %1 : (tensor<3x4xf32>) -> tensor<3x4xf32, #graph.layout<[1, 0]>>
   return %0, %2 : tensor<3x4xf32, #graph.layout<[1, 0]>>, tensor<3x4xf32, #graph.layout<[1, 0]>>
+}
+
+// One panel of all columns is the matrix as it is: the same weight, also for those who have no bytes of it. Two panels are not.
+// CHECK-LABEL: func.func @one_panel
+// CHECK-NOT: graph.relayout
+// CHECK: %[[W:.*]] = graph.constant {value = #graph.weight<"elsewhere", 16 : 512>} : tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 64>>
+// CHECK: return %[[W]]
+func.func @one_panel() -> tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 64>> {
+  %0 = graph.constant {value = #graph.weight<"elsewhere", 16 : 512>} : tensor<2x64xf32>
+  %1 = graph.relayout %0 : (tensor<2x64xf32>) -> tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 64>>
+  return %1 : tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 64>>
+}
+
+// CHECK-LABEL: func.func @two_panels
+// CHECK: graph.relayout
+func.func @two_panels() -> tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 32>> {
+  %0 = graph.constant {value = #graph.weight<"elsewhere", 16 : 512>} : tensor<2x64xf32>
+  %1 = graph.relayout %0 : (tensor<2x64xf32>) -> tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 32>>
+  return %1 : tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 32>>
 }
 
 //--- whole.mlir

@@ -43,3 +43,70 @@ func.func @odd(%ids: tensor<64xi64>) -> tensor<64x5001xf32> {
   %y = graph.matmul %r, %w : (tensor<64x64xf32>, tensor<64x5001xf32>) -> tensor<64x5001xf32>
   return %y : tensor<64x5001xf32>
 }
+
+// -----
+
+// Two products read it along its rows, one of them transposed: both read the one with zeros.
+// CHECK-LABEL: func.func @both
+// CHECK: %[[PADDED:.*]] = graph.pad {{.*}} -> tensor<5002x64xf32>
+// CHECK-NOT: graph.pad
+// CHECK: %[[ROWS:.*]] = graph.slice %[[PADDED]] {offsets = [2501, 0], sizes = [2501, 64]
+// CHECK: graph.transpose %[[ROWS]]
+// CHECK: return
+func.func @both(%x: tensor<64x64xf32>) -> (tensor<64x5001xf32>, tensor<64x5001xf32>) {
+  %t = graph.constant {value = #graph.weight<"t", 0 : 1280256>} : tensor<5001x64xf32>
+  %w = graph.transpose %t {order = array<i64: 1, 0>} : (tensor<5001x64xf32>) -> tensor<64x5001xf32>
+  %y = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x5001xf32>) -> tensor<64x5001xf32>
+  %r = graph.relu %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %z = graph.matmul %r, %w : (tensor<64x64xf32>, tensor<64x5001xf32>) -> tensor<64x5001xf32>
+  return %y, %z : tensor<64x5001xf32>, tensor<64x5001xf32>
+}
+
+// -----
+
+// Who reads the table in another way, and can do with more of it, reads the one with zeros and cuts its own result off: a lookup of columns.
+// CHECK-LABEL: func.func @columns
+// CHECK: graph.pad {{.*}} -> tensor<5002x64xf32>
+// CHECK: %[[ROWS:.*]] = graph.slice {{.*}} {offsets = [2501, 0], sizes = [2501, 64]
+// CHECK: graph.gather %[[ROWS]], {{.*}} {axis = 1 : i64}
+// CHECK: graph.all_gather
+// CHECK: graph.slice {{.*}} sizes = [5001, 4]
+// CHECK: graph.transpose %[[ROWS]]
+// CHECK: return
+func.func @columns(%ids: tensor<4xi64>, %x: tensor<64x64xf32>) -> (tensor<5001x4xf32>, tensor<64x5001xf32>) {
+  %t = graph.constant {value = #graph.weight<"t", 0 : 1280256>} : tensor<5001x64xf32>
+  %c = graph.gather %t, %ids {axis = 1 : i64} : (tensor<5001x64xf32>, tensor<4xi64>) -> tensor<5001x4xf32>
+  %w = graph.transpose %t {order = array<i64: 1, 0>} : (tensor<5001x64xf32>) -> tensor<64x5001xf32>
+  %y = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x5001xf32>) -> tensor<64x5001xf32>
+  return %c, %y : tensor<5001x4xf32>, tensor<64x5001xf32>
+}
+
+// -----
+
+// So does an op that goes over its elements.
+// CHECK-LABEL: func.func @scaled
+// CHECK: %[[ROWS:.*]] = graph.slice {{.*}} {offsets = [2501, 0], sizes = [2501, 64]
+// CHECK: graph.mul %[[ROWS]]
+// CHECK: graph.transpose %[[ROWS]]
+// CHECK: return
+func.func @scaled(%s: tensor<1xf32>, %x: tensor<64x64xf32>) -> (tensor<5001x64xf32>, tensor<64x5001xf32>) {
+  %t = graph.constant {value = #graph.weight<"t", 0 : 1280256>} : tensor<5001x64xf32>
+  %c = graph.mul %t, %s : (tensor<5001x64xf32>, tensor<1xf32>) -> tensor<5001x64xf32>
+  %w = graph.transpose %t {order = array<i64: 1, 0>} : (tensor<5001x64xf32>) -> tensor<64x5001xf32>
+  %y = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x5001xf32>) -> tensor<64x5001xf32>
+  return %c, %y : tensor<5001x64xf32>, tensor<64x5001xf32>
+}
+
+// -----
+
+// A lookup that can't, of single elements here, would keep the table as a whole: it gets no zeros.
+// CHECK-LABEL: func.func @elements
+// CHECK-NOT: graph.pad
+// CHECK: return
+func.func @elements(%ids: tensor<4x64xi64>, %x: tensor<64x64xf32>) -> (tensor<4x64xf32>, tensor<64x5001xf32>) {
+  %t = graph.constant {value = #graph.weight<"t", 0 : 1280256>} : tensor<5001x64xf32>
+  %c = graph.gather_elements %t, %ids {axis = 0 : i64} : (tensor<5001x64xf32>, tensor<4x64xi64>) -> tensor<4x64xf32>
+  %w = graph.transpose %t {order = array<i64: 1, 0>} : (tensor<5001x64xf32>) -> tensor<64x5001xf32>
+  %y = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x5001xf32>) -> tensor<64x5001xf32>
+  return %c, %y : tensor<4x64xf32>, tensor<64x5001xf32>
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch that goes through stages in parts gives what it gives as a whole."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from split import MODELS, Build, attention, codes, convolutions, hewn_command, launchers, mlp, run_split, split, whole
+from test_partition import check, pytestmark  # noqa: F401
+
+
+def items(feeds, count):
+    """So many items, of which no two are the same."""
+    scale = np.linspace(0.5, 2, count, dtype=np.float32)
+    made = {}
+    for name, value in feeds.items():
+        taken = np.take(value, np.arange(count) % len(value), axis=0)
+        if value.dtype == np.float32:
+            taken = taken * scale.reshape(-1, *[1] * (value.ndim - 1))
+        else:
+            taken = np.roll(taken, 1, axis=-1)
+        made[name] = taken
+    return made
+
+
+@pytest.mark.parametrize("name", ["mlp", "codes", "convolutions", "attention", "attention-fused", "attention-groups"])
+@pytest.mark.parametrize("partition", ["pipeline=2,microbatches=2", "pipeline=3,microbatches=4"])
+def test_parts_give_what_a_batch_gives(name, partition, tmp_path):
+    """Batches that micro-batches divide, and such that they don't: one item, and one more than so many each."""
+    model, feeds = MODELS[name]()
+    library = split(model, partition, tmp_path)
+    for count in (8, 1, 5):
+        given = items(feeds, count)
+        check(run_split(library, given, tmp_path), whole(model, given))
+
+
+def test_no_items(tmp_path):
+    model, _ = mlp()
+    feeds = {"x": np.ones((0, 64), np.float32)}
+    check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+@pytest.mark.parametrize("partition", ["tensor=2,pipeline=2,microbatches=2", "tensor=2,pipeline=2,microbatches=8"])
+@pytest.mark.parametrize("name", ["mlp", "attention"])
+def test_beside_shared_layers(name, partition, tmp_path):
+    model, feeds = MODELS[name]()
+    given = items(feeds, 8)
+    check(run_split(split(model, partition, tmp_path), given, tmp_path), whole(model, given))
+
+
+def fixed(make, count):
+    """The model with its open batch as a number."""
+    model, feeds = make()
+    for info in model.graph.input:
+        info.type.tensor_type.shape.dim[0].dim_value = count
+    return model, items(feeds, count)
+
+
+@pytest.mark.parametrize("make", [mlp, codes, convolutions, attention])
+def test_a_batch_that_is_a_number(make, tmp_path):
+    model, feeds = fixed(make, 8)
+    check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+def test_what_has_no_items_is_handed_on_once(tmp_path):
+    b = Build()
+    x = b.input("x", [8, 64], b.random.standard_normal((8, 64)).astype(np.float32))
+    scale = b("MatMul", b.input("s", [1, 64], b.random.standard_normal((1, 64)).astype(np.float32)), b.weight(64, 64))
+    y = b("Mul", b("MatMul", x, b.weight(64, 64)), scale)
+    model, feeds = b.model(
+        b("Add", b("MatMul", b("Relu", y), b.weight(64, 96)), b("Concat", scale, b.weight(1, 32), axis=1))
+    )
+    library = split(model, "pipeline=2,microbatches=4", tmp_path)
+    check(run_split(library, feeds, tmp_path), whole(model, feeds))
+    command = hewn_command("explain", tmp_path / "model.onnx", "--partition", "pipeline=2,microbatches=4", "--json")
+    said = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=300).stdout)
+    first, second = said["variants"]
+    assert (first["meetings"], first["moved_bytes"]) == (1 + 4 + 1, 8 * 96 * 4)
+    assert (second["meetings"], second["moved_bytes"]) == (1 + 4 + 1, (64 + 8 * 64) * 4)
+
+
+def test_a_mask_that_is_looked_up(tmp_path):
+    """What moves the items of an input is made as a whole, and read in parts."""
+    b = Build()
+    x = b.input("x", ["n", 64], b.random.standard_normal((6, 64)).astype(np.float32))
+    keep = b.input("keep", ["n", 64], (b.random.random((6, 64)) < 0.5).astype(np.float32))
+    at = b.input("at", ["n", 64, 2], b.random.integers(0, 6, (6, 64, 2)))
+    kept = b("Mul", b("MatMul", x, b.weight(64, 64)), b("GatherND", keep, at))
+    model, feeds = b.model(b("MatMul", b("Relu", kept), b.weight(64, 96)))
+    check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+def test_the_library_says_so(tmp_path):
+    library = split(mlp()[0], "pipeline=2,microbatches=4", tmp_path)
+    said = subprocess.run(hewn_command("info", library, "--json"), capture_output=True, check=True).stdout
+    assert json.loads(said)["models"][0]["partition"] == "tensor=1,pipeline=2,microbatches=4"
+
+
+@pytest.mark.parametrize("launcher", list(launchers()))
+def test_by_mpi(launcher, tmp_path):
+    model, feeds = attention()
+    library = split(model, "pipeline=2,microbatches=3", tmp_path)
+    given = items(feeds, 7)
+    check(run_split(library, given, tmp_path, [*launcher, "-n", "2"]), whole(model, given))
