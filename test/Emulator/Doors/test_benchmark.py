@@ -70,5 +70,5 @@ def test_what_cannot_run_is_said(benchmark, tmp_path):
 
 def test_no_patience(benchmark, tmp_path):
     onnx.save(MODELS["product"], tmp_path / "first.onnx")
-    records, text = benchmark("--patience", "0.01", tmp_path / "first.onnx")
+    records, _ = benchmark("--patience", "0.01", tmp_path / "first.onnx")
     assert "not done in 0 s" in records[0]["why"] and "error" not in records[0]
