@@ -25,6 +25,21 @@ MODELS = {
     "parts": (one("MatMul", [[256, 4096]], HALF, constants={"w": weights(4096, 128)}), 1, 1),
     # Columns in blocks.
     "pointwise": (one("Conv", [[64, 264, 15, 20]], HALF, constants={"w": weights(96, 264, 1, 1)}), 1, 2),
+    # Rows of two dims, of which the first one runs fastest in memory.
+    "turned": (
+        model(
+            [
+                helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+                helper.make_node("MatMul", ["t", "w"], ["p"]),
+                helper.make_node("Relu", ["p"], ["y"]),
+            ],
+            [("x", HALF, [70, 30, 136])],
+            [("y", HALF)],
+            w=weights(136, 1000),
+        ),
+        1,
+        2,
+    ),
     "symbolic": (one("MatMul", [["n", 64]], HALF, constants={"w": weights(64, 4096)}), 1, 4),
 }
 

@@ -51,6 +51,19 @@ static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> d
   return true;
 }
 
+/// Counts the rows in the order in which the left operand has them in memory, so that they are evenly spaced where it has nothing in between.
+static void countAsStored(GridTiles &tiles) {
+  SmallVector<int64_t> order = memoryOrder(graph::ContractOpInterface(tiles.op)->getOperand(0));
+  auto placeOf = [&](unsigned d) -> std::optional<size_t> {
+    std::optional<unsigned> dim = graph::resultWith(tiles.maps[0], d);
+    if (!dim || !isa<AffineDimExpr>(tiles.maps[0].getResult(*dim)))
+      return std::nullopt;
+    return size_t(llvm::find(order, int64_t(*dim)) - order.begin());
+  };
+  if (llvm::all_of(tiles.rows, [&](unsigned d) { return placeOf(d).has_value(); }))
+    llvm::stable_sort(tiles.rows, [&](unsigned a, unsigned b) { return *placeOf(a) < *placeOf(b); });
+}
+
 Found<GridTiles> gridTiles(KernelFunction &k) {
   graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   if (!op)
@@ -72,6 +85,8 @@ Found<GridTiles> gridTiles(KernelFunction &k) {
   tiles.rightAlongSum = countLast(tiles.summed, right);
   countLast(tiles.rows, left);
   tiles.leftAlongSum = countLast(tiles.summed, left);
+  if (tiles.leftAlongSum && !tiles.resultAlongRows)
+    countAsStored(tiles);
   return tiles;
 }
 
