@@ -60,10 +60,10 @@ private:
     return !factors.isF32() && matchPattern(online.maximum.identity(b, loc(), 0)[0], m_Constant(&none)) &&
            none.getValue().isInfinity() && none.getValue().isNegative();
   }
-  /// So far that weights would be more than 2^8.
+  /// So far that weights would be more than 2^8, or no number.
   Value isFarAbove(Value maximum, Value earlier) {
     Value bound = arith::AddFOp::create(b, loc(), earlier, number(5.5));
-    return arith::CmpFOp::create(b, loc(), arith::CmpFPredicate::OGT, maximum, bound);
+    return arith::CmpFOp::create(b, loc(), arith::CmpFPredicate::UGT, maximum, bound);
   }
 
   /// Sums of the rows' powers, and of values, of the maxima `before`, as those of `maximum`; where `grows` does not hold these are the same
@@ -76,7 +76,7 @@ private:
       for (size_t r = 0; r < rows; ++r)
         shrink.push_back(power(before[r], maximum[r], at));
       for (auto [i, sum] : llvm::enumerate(sums))
-        all.push_back(arith::MulFOp::create(b, loc(), sum, shrink[i < rows ? i : rowOf(i - rows)]));
+        all.push_back(arith::MulFOp::create(b, loc(), sum, i < rows ? shrink[i] : ofValues(shrink[rowOf(i - rows)])));
       return all;
     };
     if (!grows)
@@ -127,8 +127,9 @@ private:
           llvm::copy(rescaled(ArrayRef(now).drop_front(rows), before, maximum, grows, anywhere), now.begin() + rows);
           SmallVector<Value> weights;
           for (auto [i, logit] : llvm::enumerate(logits)) {
-            weights.push_back(power(logit, maximum[rowOf(i)], anywhere));
-            now[rows + rowOf(i)] = merge(online.sum, now[rows + rowOf(i)], weights.back());
+            Value weight = power(logit, maximum[rowOf(i)], anywhere);
+            weights.push_back(ofValues(weight));
+            now[rows + rowOf(i)] = merge(online.sum, now[rows + rowOf(i)], weight);
           }
           SmallVector<Value> sums = addValues(ArrayRef(now).drop_front(2 * rows), weights);
           llvm::copy(sums, now.begin() + 2 * rows);
@@ -179,10 +180,18 @@ private:
         inverse ? Value(arith::MulFOp::create(b, loc(), values, inverse)) : beforeZeros(weight(values, sum, i));
     if (!online.zeroesNaN)
       return value;
-    // Of the row's weights, not of what they are multiplied by: a row whose powers are 0 is the sum of zeros times the values.
+    // Of the row's weights, not of what they are multiplied by: such a row is the sum of zeros times the values, which these may not be.
     Value isNaN = weight(sum, sum, i).getDefiningOp<arith::SelectOp>().getCondition();
-    Value isZero = arith::CmpFOp::create(b, loc(), arith::CmpFPredicate::OEQ, sum, number(0));
-    return e.selectElement(isNaN, e.selectElement(isZero, values, number(0)), value);
+    return e.selectElement(isNaN, arith::MulFOp::create(b, loc(), values, number(0)), value);
+  }
+
+  /// A factor of the values' sums: where weights that are no numbers become 0, it is 0 as well where it is none, so that a sum is no number by
+  /// its values alone.
+  Value ofValues(Value factor) {
+    if (!online.zeroesNaN)
+      return factor;
+    Value isNaN = arith::CmpFOp::create(b, loc(), arith::CmpFPredicate::UNO, factor, factor);
+    return arith::SelectOp::create(b, loc(), isNaN, number(0), factor);
   }
 
   /// `own` states of this warp's rows and those that warp `wide` has given of them.
@@ -222,8 +231,10 @@ private:
     }
     for (size_t i = rows; i < own.size(); ++i) {
       size_t r = i < 2 * rows ? i - rows : rowOf(i - 2 * rows);
-      merged[i] = arith::AddFOp::create(b, loc(), arith::MulFOp::create(b, loc(), own[i], mine[r]),
-                                        arith::MulFOp::create(b, loc(), other[i], others[r]));
+      bool ofSum = i < 2 * rows;
+      merged[i] =
+          arith::AddFOp::create(b, loc(), arith::MulFOp::create(b, loc(), own[i], ofSum ? mine[r] : ofValues(mine[r])),
+                                arith::MulFOp::create(b, loc(), other[i], ofSum ? others[r] : ofValues(others[r])));
     }
     return merged;
   }
