@@ -54,14 +54,17 @@ static bool countLast(SmallVectorImpl<unsigned> &list, std::optional<unsigned> d
 /// Counts the rows in the order in which the left operand has them in memory, so that they are evenly spaced where it has nothing in between.
 static void countAsStored(GridTiles &tiles) {
   SmallVector<int64_t> order = memoryOrder(graph::ContractOpInterface(tiles.op)->getOperand(0));
-  auto placeOf = [&](unsigned d) -> std::optional<size_t> {
-    std::optional<unsigned> dim = graph::resultWith(tiles.maps[0], d);
-    if (!dim || !isa<AffineDimExpr>(tiles.maps[0].getResult(*dim)))
-      return std::nullopt;
-    return size_t(llvm::find(order, int64_t(*dim)) - order.begin());
-  };
-  if (llvm::all_of(tiles.rows, [&](unsigned d) { return placeOf(d).has_value(); }))
-    llvm::stable_sort(tiles.rows, [&](unsigned a, unsigned b) { return *placeOf(a) < *placeOf(b); });
+  // Of a row that is a dim of the operand its place in that order, of another one none.
+  SmallVector<std::pair<int64_t, unsigned>> places;
+  for (unsigned d : tiles.rows)
+    if (std::optional<unsigned> dim = graph::resultWith(tiles.maps[0], d))
+      if (isa<AffineDimExpr>(tiles.maps[0].getResult(*dim)))
+        places.push_back({llvm::find(order, int64_t(*dim)) - order.begin(), d});
+  if (places.size() != tiles.rows.size())
+    return;
+  llvm::sort(places);
+  for (auto [row, place] : llvm::zip(tiles.rows, places))
+    row = place.second;
 }
 
 Found<GridTiles> gridTiles(KernelFunction &k) {
