@@ -14,6 +14,7 @@ and the device's time for each kernel. What is not there or not done in --patien
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -164,12 +165,11 @@ class Runs:
 
 def serve(said):
     """The process of one model: says when it is ready, and times when it is told to."""
-    with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(said, folder)
-        print("ready: " + json.dumps(runs.record | {"left_out": runs.left_out}), flush=True)
-        if sys.stdin.readline():
-            print("record: " + json.dumps(runs.times()), flush=True)
-        os._exit(0)  # what PyTorch has started need not be waited for
+    runs = Runs(said, said.folder)
+    print("ready: " + json.dumps(runs.record | {"left_out": runs.left_out}), flush=True)
+    if sys.stdin.readline():
+        print("record: " + json.dumps(runs.times()), flush=True)
+    os._exit(0)  # what PyTorch has started need not be waited for
 
 
 def answer(lines, begin, seconds):
@@ -192,7 +192,8 @@ def row(record):
     return f"| {record['model']} | {record['precision']} | {' | '.join(cells)} | {ratio} | {record['error']:.1e} |"
 
 
-def start(case, precision, said):
+def start(case, precision, said, folder):
+    """`folder`: where its library may be, until `measure` is done with it."""
     name, path, function = case
     command = [
         sys.executable,
@@ -205,6 +206,8 @@ def start(case, precision, said):
         precision,
         "--target",
         said.target,
+        "--folder",
+        folder,
     ]
     command += ["--rounds", str(said.rounds), "--seconds", str(said.seconds), "--compile", said.compile]
     command += ["--engines", *said.engines, *([f"--function={function}"] if function else [])]
@@ -214,9 +217,12 @@ def start(case, precision, said):
 
 def measure(cases, said):
     """Records as they come: groups of --jobs prepare side by side, and are then timed one by one."""
+    timing = 60 + 2 * said.rounds * said.seconds * len(said.engines)
     for first in range(0, len(cases), said.jobs):
+        folders = [tempfile.TemporaryDirectory() for _ in cases[first : first + said.jobs]]
         group = [
-            (case, precision, start(case, precision, said)) for case, precision in cases[first : first + said.jobs]
+            (case, precision, start(case, precision, said, folder.name))
+            for (case, precision), folder in zip(cases[first : first + said.jobs], folders)
         ]
         until, ready = time.monotonic() + said.patience, []
         for case, precision, lines in group:
@@ -224,13 +230,16 @@ def measure(cases, said):
             ready.append((lines, record or {"model": case[0], "precision": precision, "why": why}))
             if not record:
                 lines.process.kill()
-        for lines, record in ready:
+        for (lines, record), folder in zip(ready, folders):
             if "why" not in record:
-                lines.process.stdin.write("go\n")
-                lines.process.stdin.flush()
-                timed, why = answer(lines, "record: ", 60)
+                with contextlib.suppress(BrokenPipeError):  # of one that has ended, `answer` says how
+                    lines.process.stdin.write("go\n")
+                    lines.process.stdin.flush()
+                timed, why = answer(lines, "record: ", timing)
                 record = timed or record | {"why": why}
                 lines.process.kill()
+            lines.process.wait()
+            folder.cleanup()
             yield record
 
 
@@ -258,7 +267,7 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--target", help="what hewn compiles for; the device's own unless told")
-    for hidden in ("--one", "--name", "--function"):
+    for hidden in ("--one", "--name", "--function", "--folder"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     said = parser.parse_intermixed_args()
     if said.one:

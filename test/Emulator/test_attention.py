@@ -84,6 +84,40 @@ def test_maxima_that_grow():
         del module
 
 
+def test_least_sums():
+    """A sum that is a constant at least is that of the row's own maximum, also where narrow weights are those of an earlier one."""
+    shapes = {"q": (40, 16), "k": (16, 240), "v": (240, 16)}
+    generator = np.random.default_rng(9)
+    feeds = {name: generator.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
+    nodes = [
+        helper.make_node("MatMul", ["q", "k"], ["s"]),
+        helper.make_node("ReduceMax", ["s"], ["m"], axes=[-1]),
+        helper.make_node("Sub", ["s", "m"], ["d"]),
+        helper.make_node("Exp", ["d"], ["e"]),
+        helper.make_node("ReduceSum", ["e", "last"], ["t"]),
+        helper.make_node("Max", ["t", "least"], ["l"]),
+        helper.make_node("Div", ["e", "l"], ["w"]),
+        helper.make_node("MatMul", ["w", "v"], ["y"]),
+    ]
+    constants = [
+        numpy_helper.from_array(np.array(40, np.float16), "least"),
+        numpy_helper.from_array(np.array([-1]), "last"),
+    ]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT16, shape) for name, shape in shapes.items()]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)]
+    graph = helper.make_graph(nodes, "least", inputs, outputs, constants)
+    q, k, v = (feeds[name].astype(np.float64) for name in "qkv")
+    powers = np.exp(q @ k - (q @ k).max(1, keepdims=True))
+    want = powers / np.maximum(powers.sum(1, keepdims=True), 40) @ v
+    with emulated.compiled(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    ) as module:
+        for schedule in SCHEDULES:
+            with emulated.setting("SCHEDULE", schedule):
+                np.testing.assert_allclose(module.run(feeds)["y"], want, rtol=4e-3, atol=2e-3)
+        del module
+
+
 def cast_to(narrow, model):
     """The same with operands that are cast to a narrow float before, and a result that is cast from it."""
     before = [helper.make_node("Cast", [name], [f"{name}_narrow"], to=narrow) for name in "qkv"]

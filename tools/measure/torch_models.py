@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models as PyTorch's users have them, for tools/benchmark_gpu.py --peers: by the name of the ONNX file, what PyTorch runs in its place.
+"""Models as PyTorch's users have them, for tools/benchmark_gpu.py: by the name of the ONNX file, what PyTorch runs in its place.
 
 A function makes a module, or a function of tensors, that takes the model's inputs in order. Weights are random, and need not be the
 file's: times do not depend on them. A suffix _fp16 or _bN of a name does not matter here.

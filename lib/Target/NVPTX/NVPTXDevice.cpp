@@ -47,9 +47,8 @@ bool isMatrixProduct(const CallInst &call) {
   }
 }
 
-/// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow, and gives
-/// a block all registers that it wants, or those of so many blocks as are to run at once: left alone, it spills some to run more of them.
-void keepLoops(Module &module, Function &kernel) {
+/// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow.
+void keepLoops(Module &module) {
   for (Function &function : module) {
     SmallVector<CallInst *> products;
     for (Instruction &instruction : instructions(function))
@@ -57,8 +56,6 @@ void keepLoops(Module &module, Function &kernel) {
         products.push_back(call);
     if (products.empty())
       continue;
-    Attribute together = kernel.getFnAttribute(codegen::kTogetherAttr);
-    kernel.addFnAttr("nvvm.minctasm", together.isValid() ? together.getValueAsString() : "1");
     DominatorTree dominators(function);
     LoopInfo loops(dominators);
     for (CallInst *call : products)
@@ -183,15 +180,16 @@ public:
   void finish(Module &module, Function &kernel, const Block &block) const override {
     if (block.sharedBytes > 0)
       takeShared(module, kernel);
-    keepLoops(module, kernel);
+    keepLoops(module);
     tellMemory(module);
     tellWarpgroups(module, kernel);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(block.threads));
-    // Unless it is told how many blocks of a processor will do, ptxas saves registers for more of them by putting loads off: of eight that
-    // were to be under way two are.
-    int64_t blocks = block.registers > 0 || block.meets ? 1 : kEnoughThreads / block.threads;
-    kernel.addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(1, blocks)));
+    // Unless it is told how many blocks of a processor will do, ptxas saves registers for more of them: it spills what products of matrices
+    // want, and puts loads off, so that of eight that were to be under way two are.
+    int64_t blocks = block.registers > 0 || block.meets ? 1 : std::max<int64_t>(1, kEnoughThreads / block.threads);
+    Attribute together = kernel.getFnAttribute(codegen::kTogetherAttr);
+    kernel.addFnAttr("nvvm.minctasm", together.isValid() ? together.getValueAsString().str() : std::to_string(blocks));
     kernel.setVisibility(GlobalValue::DefaultVisibility); // PTX knows no hidden symbols
   }
 

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using hewn::graph::Cut;
@@ -142,8 +143,12 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
       return signalPassFailure();
     if (tensor > 1 && failed(shareLayers(block)))
       return signalPassFailure();
-    for (Operation &op : block)
-      op.removeAttr(kTwinAttr);
+    // A rank has what it reads of what is made of constants and sizes alone, and of parts of inputs.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+      else
+        op.removeAttr(kTwinAttr);
   }
 
   LogicalResult shareLayers(Block &block) {

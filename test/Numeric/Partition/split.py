@@ -157,6 +157,22 @@ def convolutions():
     return b.model(b("MatMul", b("Flatten", b("GlobalAveragePool", x)), b.weight(32, 10)))
 
 
+def positions():
+    """What the first layers alone read is made of sizes by many ops (rotary embeddings), for each item too; the other stage has none of it."""
+    b = Build()
+    ids = b.input("ids", ["batch", "seq"], b.random.integers(0, 30, (2, 7)))
+    sizes, zero, one = b("Shape", ids), b.constant(np.array(0, np.int64)), b.constant(np.array(1, np.int64))
+    places = b("Range", zero, b("Gather", sizes, one), one)
+    angles = b("MatMul", b("Unsqueeze", b("Cast", places, to=1), b.ints(1)), b.weight(1, 8))
+    angles = b("Unsqueeze", b("Concat", angles, angles, axis=1), b.ints(0))
+    cosines, sines = (b("Mul", b(name, angles), b.weight(16)) for name in ("Cos", "Sin"))
+    x = b("Add", b("Gather", b.weight(30, 16), ids), b("Gather", b.weight(64, 16), b("Expand", places, sizes)))
+    x = b("Add", b("Mul", x, cosines), b("Mul", b("Neg", x), sines))
+    for _ in range(4):
+        x = b("Relu", b("MatMul", x, b.weight(16, 16)))
+    return b.model(b("MatMul", x, b.weight(16, 8)))
+
+
 def recurrent():
     b = Build()
     x = b.input("x", [6, 2, 32], draw(b, 6, 2, 32))
@@ -192,6 +208,7 @@ MODELS = {
     "attention-6": lambda: attention(heads=6),
     "attention-groups": lambda: attention(heads=8, key_heads=2),
     "convolutions": convolutions,
+    "positions": positions,
     "recurrent": recurrent,
     "control": control,
 }

@@ -24,7 +24,9 @@ def items(feeds, count):
     return made
 
 
-@pytest.mark.parametrize("name", ["mlp", "codes", "convolutions", "attention", "attention-fused", "attention-groups"])
+@pytest.mark.parametrize(
+    "name", ["mlp", "codes", "convolutions", "attention", "attention-fused", "attention-groups", "positions"]
+)
 @pytest.mark.parametrize("partition", ["pipeline=2,microbatches=2", "pipeline=3,microbatches=4"])
 def test_parts_give_what_a_batch_gives(name, partition, tmp_path):
     """Batches that micro-batches divide, and such that they don't: one item, and one more than so many each."""

@@ -57,8 +57,9 @@ private:
   /// same, and narrow weights have as many bits. Only a maximum grows.
   bool isLazy() {
     FloatAttr none;
-    return !factors.isF32() && matchPattern(online.maximum.identity(b, loc(), 0)[0], m_Constant(&none)) &&
-           none.getValue().isInfinity() && none.getValue().isNegative();
+    return !factors.isF32() && !online.hasLeastSum &&
+           matchPattern(online.maximum.identity(b, loc(), 0)[0], m_Constant(&none)) && none.getValue().isInfinity() &&
+           none.getValue().isNegative();
   }
   /// So far that weights would be more than 2^8, or no number.
   Value isFarAbove(Value maximum, Value earlier) {

@@ -53,19 +53,18 @@ Value beforeRounding(Value value) {
   return value;
 }
 
-/// x / y, perhaps rounded to a narrower type: the result of such weights is rounded to it too, once.
-bool isQuotient(Value value, Value x, Value y) {
-  auto any = [](double) { return true; };
+/// x / y, perhaps rounded to a narrower type: the result of such weights is rounded to it too, once. `fits`: as isBounded asks it of y.
+bool isQuotient(Value value, Value x, Value y, llvm::function_ref<bool(double)> fits) {
   value = beforeRounding(value);
   if (auto divide = madeBy<arith::DivFOp>(value))
-    return divide.getLhs() == x && isBounded(divide.getRhs(), y, any);
+    return divide.getLhs() == x && isBounded(divide.getRhs(), y, fits);
   auto multiply = madeBy<arith::MulFOp>(value);
   if (!multiply)
     return false;
   Value other = multiply.getLhs() == x ? multiply.getRhs() : multiply.getLhs();
   auto inverse = madeBy<arith::DivFOp>(other);
   return (multiply.getLhs() == x || multiply.getRhs() == x) && other != x && inverse && inverse.getLhs() != x &&
-         isBounded(inverse.getRhs(), y, any) && matchPattern(inverse.getLhs(), m_OneFloat());
+         isBounded(inverse.getRhs(), y, fits) && matchPattern(inverse.getLhs(), m_OneFloat());
 }
 
 /// `x` of x, or of 0 where x is no number; null: of something else.
@@ -116,7 +115,12 @@ Found<OnlineRows> find(KernelElements &e, const graph::Chain &chain) {
     rows.zeroesNaN = true;
     weights = before;
   }
-  if (!isQuotient(weights, x, y))
+  // A sum has the power of the row's maximum in it, which is 1: constants up to that change nothing.
+  auto least = [&](double bound) {
+    rows.hasLeastSum = bound > 1;
+    return true;
+  };
+  if (!isQuotient(weights, x, y, least))
     return Verdict::no("weights are not the exponentials over their sum: something else is done behind the softmax");
   return rows;
 }

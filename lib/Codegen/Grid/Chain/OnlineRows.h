@@ -22,6 +22,8 @@ struct OnlineRows {
   mlir::Value logits, powers;
   graph::ReduceOpInterface maximum, sum;
   bool zeroesNaN = false;
+  /// Whether a small sum is a constant above 1 instead: the sum must be that of the row's own maximum then, and of no lower one.
+  bool hasLeastSum = false;
 };
 
 /// Or why the ops between are something else. Emits code at the builder's place and erases it.
