@@ -2,6 +2,7 @@
 """Whatever becomes of one rank, the others end with a status, and in time."""
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import shutil
 import signal
@@ -26,14 +27,14 @@ def rank_main(library, name, rank, rows, runs, timeout, wait, answers):
     """Runs and says what came of it; rank 1 waits before its last run."""
     try:
         module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, 2, timeout=timeout))
-        answers.put((rank, "loaded"))
+        answers.send((rank, "loaded"))
         for turn in range(runs):
             if rank == 1 and turn == runs - 1:
                 time.sleep(wait)
             module.run({"x": np.ones((rows, 64), np.float32)})
-        answers.put((rank, "done"))
+        answers.send((rank, "done"))
     except (hewn.RunError, RuntimeError) as error:
-        answers.put((rank, str(error)))
+        answers.send((rank, str(error)))
 
 
 class Pair:
@@ -41,19 +42,30 @@ class Pair:
 
     def __init__(self, libraries, rows=(3, 3), timeout=10.0, wait=0.0, runs=1):
         spawn = multiprocessing.get_context("spawn")
-        self.answers, name = spawn.Queue(), group_name()
+        name = group_name()
+        # A pipe each: one that is killed while it writes leaves the lock of a common queue behind.
+        pipes = [spawn.Pipe(duplex=False) for _ in range(2)]
+        self.answers = [pipe[0] for pipe in pipes]
         self.ranks = [
             spawn.Process(
                 target=rank_main,
-                args=(libraries[r], name, r, rows[r], runs, timeout, wait, self.answers),
+                args=(libraries[r], name, r, rows[r], runs, timeout, wait, pipes[r][1]),
             )
             for r in range(2)
         ]
-        for process in self.ranks:
+        for process, (_, says) in zip(self.ranks, pipes):
             process.start()
+            says.close()
 
     def hear(self):
-        return self.answers.get(timeout=60)
+        """The next thing that a rank says; of one that is gone nothing more."""
+        until = time.monotonic() + 60
+        while ready := multiprocessing.connection.wait(self.answers, max(until - time.monotonic(), 0)):
+            try:
+                return ready[0].recv()
+            except EOFError:
+                self.answers.remove(ready[0])
+        raise TimeoutError("no rank says anything")
 
     def hear_loaded(self):
         assert sorted((self.hear(), self.hear())) == [(0, "loaded"), (1, "loaded")]
