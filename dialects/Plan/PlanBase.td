@@ -144,10 +144,11 @@ def Plan_GridChainAttr : AttrDef<PlanDialect, "GridChain"> {
     A warp makes `columns` scores of each of its rows at a time. `online`: rows are made in one pass (a softmax), else one for each
     reduction that needs another's result. `factors`: the type that products are of. `splitTiles`: where rows are too few for all
     processors, their columns are split over blocks, so many tiles at least in each, and `blocks` blocks at most in all; 0: they are not.
+    `rowTiles`: how often a warp has the matrix instruction's rows; two, where factors are narrow, share what it reads of columns.
   }];
   let parameters = (ins "int64_t":$warpsM, "int64_t":$warpsN, "int64_t":$columns, "::mlir::Type":$factors,
                         DefaultValuedParameter<"bool", "false">:$online, DefaultValuedParameter<"int64_t", "0">:$splitTiles,
-                        DefaultValuedParameter<"int64_t", "0">:$blocks);
+                        DefaultValuedParameter<"int64_t", "0">:$blocks, DefaultValuedParameter<"int64_t", "1">:$rowTiles);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -286,7 +286,7 @@ LogicalResult GridContractAttr::verify(Emit emitError, GridForm form, int64_t m,
 }
 
 LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warpsN, int64_t columns, Type factors,
-                                    bool online, int64_t splitTiles, int64_t blocks) {
+                                    bool online, int64_t splitTiles, int64_t blocks, int64_t rowTiles) {
   if (failed(
           verifyCounts(emitError, kMaxThreadCount, {{"warpsM", warpsM}, {"warpsN", warpsN}, {"columns", columns}})) ||
       failed(verifyAtLeast(emitError, 0, {{"splitTiles", splitTiles}, {"blocks", blocks}})) ||
@@ -298,6 +298,8 @@ LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warp
     return emitError() << "splitTiles and blocks are given both, or none of them";
   if (!online && (warpsN > 1 || splitTiles > 0))
     return emitError() << "only rows that are made online share their columns between warps, or blocks";
+  if (rowTiles != 1 && (rowTiles != 2 || !online || factors.isF32() || warpsN > 1))
+    return emitError() << "rowTiles is 1, or 2 where rows of narrow factors are made online, by a warp each";
   return success();
 }
 

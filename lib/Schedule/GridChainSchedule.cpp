@@ -34,15 +34,8 @@ Type gridChainFactors(const Chain &chain) {
   return all && (type.isF16() || type.isBF16()) ? type : Type(Float32Type::get(first->getContext()));
 }
 
-/// Elements of a line for which two sixteens of rows have registers, and columns of theirs.
-constexpr int64_t kShortLine = 64, kTallColumns = 32;
-
-static bool hasShortLines(const Chain &chain) { return std::max(depthOf(chain), widthOf(chain)) <= kShortLine; }
-
-GridChainSpread spreadOf(const Chain &chain, GridChainAttr schedule) {
-  bool isTall = schedule.getOnline() && !schedule.getFactors().isF32() && schedule.getWarpsN() == 1 &&
-                schedule.getColumns() <= kTallColumns && hasShortLines(chain);
-  return {schedule.getWarpsM(), schedule.getWarpsN(), schedule.getColumns(), isTall ? 2 : 1};
+GridChainSpread spreadOf(GridChainAttr schedule) {
+  return {schedule.getWarpsM(), schedule.getWarpsN(), schedule.getColumns(), schedule.getRowTiles()};
 }
 
 /// How a block's warps share rows and columns.
@@ -50,7 +43,7 @@ static GridChainSpread chooseSpread(const Chain &chain, bool online) {
   constexpr int64_t unknown = 1024;
   int64_t rows = spaceOf(chain)[chain.rowDim].constant().value_or(unknown);
   int64_t high = int64_t(llvm::divideCeil(rows, GridChainSpread::kInstructionRows));
-  bool isNarrow = hasShortLines(chain);
+  bool isNarrow = std::max(depthOf(chain), widthOf(chain)) <= kShortLine;
   bool isHalf = !gridChainFactors(chain).isF32();
   if (online && high == 1 && isHalf)
     return {1, 4, 16};
@@ -60,7 +53,7 @@ static GridChainSpread chooseSpread(const Chain &chain, bool online) {
                          : isNarrow ? GridChainSpread{4, 1, 32}
                                     : GridChainSpread{3, 1, 16};
   // Where as many rows are made twice, and there are blocks enough for all processors.
-  GridChainSpread tall{4, 1, kTallColumns, 2};
+  GridChainSpread tall{4, 1, 32, 2};
   std::optional<int64_t> blocks = gridChainItems(chain, tall).constant();
   bool wastesNoMore =
       llvm::alignTo(uint64_t(rows), uint64_t(tall.rows())) == llvm::alignTo(uint64_t(rows), uint64_t(many.rows()));
@@ -78,7 +71,7 @@ DimExpr gridChainItems(const Chain &chain, const GridChainSpread &spread) {
 int64_t gridChainStates(const Chain &chain, const GridChainSpread &spread) {
   // Of each of two rows the maximum and the sum; of each eight columns of the result four sums.
   constexpr int64_t ofRows = 4;
-  return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.sixteens * spread.high *
+  return (ofRows + int64_t(llvm::divideCeil(widthOf(chain), 8)) * 4) * spread.rowTiles * spread.high *
          gridOf(chain.first).getWarpSize();
 }
 
@@ -100,7 +93,7 @@ static int64_t leastTiles(const Chain &chain, const GridChainSpread &spread) {
 DimExpr gridChainSplits(const Chain &chain, GridChainAttr schedule) {
   if (schedule.getSplitTiles() == 0)
     return DimExpr(1);
-  GridChainSpread spread = spreadOf(chain, schedule);
+  GridChainSpread spread = spreadOf(schedule);
   DimExpr items = DimExpr::max(gridChainItems(chain, spread), DimExpr(1));
   DimExpr fit = spaceOf(chain).back().floorDiv(DimExpr(schedule.getSplitTiles() * spread.tile()));
   return DimExpr::max(DimExpr::min(fit, DimExpr(schedule.getBlocks()).floorDiv(items)), DimExpr(1));
@@ -111,7 +104,7 @@ GridChainAttr chooseGridChain(const Chain &chain, bool online) {
   GridChainSpread spread = chooseSpread(chain, online);
   auto schedule = [&](int64_t splitTiles, int64_t blocks) {
     return GridChainAttr::get(context, spread.high, spread.wide, spread.columns, gridChainFactors(chain), online,
-                              splitTiles, blocks);
+                              splitTiles, blocks, spread.rowTiles);
   };
   GridChainAttr whole = schedule(0, 0);
   if (!online)
@@ -125,7 +118,7 @@ Dims gridChainScratch(const Chain &chain, GridChainAttr schedule) {
   DimExpr splits = gridChainSplits(chain, schedule);
   if (splits.is(1))
     return {};
-  GridChainSpread spread = spreadOf(chain, schedule);
+  GridChainSpread spread = spreadOf(schedule);
   DimExpr some = DimExpr::min(splits - DimExpr(1), DimExpr(1));
   return {splits * some, gridChainItems(chain, spread) * DimExpr(gridChainStates(chain, spread))};
 }

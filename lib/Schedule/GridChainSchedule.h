@@ -15,10 +15,10 @@ namespace hewn::plan {
 
 /// How a block's warps are spread over rows and columns, and columns of a tile for each.
 struct GridChainSpread {
-  /// Rows of a matrix instruction, of which a warp has `sixteens`.
+  /// Rows of a matrix instruction, which a warp has `rowTiles` times.
   static constexpr int64_t kInstructionRows = 16;
-  int64_t high, wide, columns, sixteens = 1;
-  int64_t warpRows() const { return sixteens * kInstructionRows; }
+  int64_t high, wide, columns, rowTiles = 1;
+  int64_t warpRows() const { return rowTiles * kInstructionRows; }
   int64_t rows() const { return high * warpRows(); }
   int64_t tile() const { return wide * columns; }
 };
@@ -27,9 +27,11 @@ struct GridChainSpread {
 /// float32.
 mlir::Type gridChainFactors(const graph::Chain &chain);
 
-/// As a schedule says. Two sixteens of rows a warp, which share what it reads of shared memory, are those of narrow factors in short lines
-/// of which it makes at most 32 columns at once, in one pass and all by itself.
-GridChainSpread spreadOf(const graph::Chain &chain, GridChainAttr schedule);
+/// Elements of a line of which a warp's rows have room in registers, beside all else or twice.
+inline constexpr int64_t kShortLine = 64;
+
+/// As a schedule says.
+GridChainSpread spreadOf(GridChainAttr schedule);
 
 /// The schedule of a chain: what fits into registers and shared memory. `online`: rows are made in one pass, so that warps, or blocks, can
 /// share them. Columns are split over as many blocks as have no rows of their own, of a few tiles each, where that gains anything.

@@ -105,14 +105,14 @@ CASES = {
         attention(9, 130, HALF),
         "chain<warpsM = 1, warpsN = 2, columns = 32, factors = f16, online = true>",
     ),
-    # Warps of two sixteens of rows, the second of which ends within.
+    # Warps of two times sixteen rows, the second of which ends within.
     "chain-tall": (
         attention(75, 200, HALF),
-        "chain<warpsM = 2, warpsN = 1, columns = 32, factors = f16, online = true>",
+        "chain<warpsM = 2, warpsN = 1, columns = 32, factors = f16, online = true, rowTiles = 2>",
     ),
     "chain-tall-split": (
         attention(20, 300, HALF),
-        "chain<warpsM = 1, warpsN = 1, columns = 16, factors = f16, online = true, splitTiles = 4, blocks = 20>",
+        "chain<warpsM = 1, warpsN = 1, columns = 16, factors = f16, online = true, splitTiles = 4, blocks = 20, rowTiles = 2>",
     ),
     "chain-as-words": (
         attention(9, 130, HALF),

@@ -3,6 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Explain/Explain.h"
+#include "lib/Transforms/Partition/Sharding.h"
 #include "lib/Transforms/Plan/Arena/PlannedArena.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -20,7 +21,8 @@ constexpr int64_t kPackingSteps = 10'000;
 class ProgramReader {
 public:
   ProgramReader(ModuleOp module, const plan::Sample &sample)
-      : table(module), program(module.lookupSymbol<func::FuncOp>(plan::kProgramName)), sample(sample) {}
+      : table(module), program(module.lookupSymbol<func::FuncOp>(plan::kProgramName)), sample(sample),
+        byEach(partition::findConstantOps(program.getBody().front(), /*andSizes=*/true)) {}
 
   RankProgram read() {
     for (Value input : program.getArguments())
@@ -59,18 +61,8 @@ private:
           step.reads.push_back({found->second, bytesOf(operand)});
         }
     });
-    if (isMadeByEach(op))
-      byEach.insert(op);
     stepOf[op] = made.steps.size();
     made.steps.push_back(std::move(step));
-  }
-
-  /// Whether stages that read what the op makes of constants and sizes make it themselves, and none hands it on (takeStage).
-  bool isMadeByEach(Operation *op) const {
-    return !op->getNumRegions() && isMemoryEffectFree(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
-      Operation *maker = operand.getDefiningOp();
-      return isa_and_nonnull<graph::ConstantOp>(maker) || byEach.contains(maker);
-    });
   }
 
   void addLaunch(plan::LaunchOp launch, RankStep &step) {
@@ -137,10 +129,11 @@ private:
   SymbolTable table;
   func::FuncOp program;
   const plan::Sample &sample;
+  /// What stages that read it make themselves of constants and sizes: none hands it on (takeStage).
+  const llvm::DenseSet<Operation *> byEach;
   RankProgram made;
   llvm::DenseMap<Attribute, size_t> seen;
   llvm::MapVector<Operation *, size_t> stepOf;
-  llvm::DenseSet<Operation *> byEach;
   std::vector<std::pair<unsigned, size_t>> begins;
 };
 

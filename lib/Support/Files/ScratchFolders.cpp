@@ -62,9 +62,12 @@ void removeScratchFolder(llvm::StringRef folder) {
 }
 
 void removeScratchFolders() {
-  std::lock_guard<std::mutex> lock(made().mutex);
+  constexpr int attempts = 100;
+  made()
+      .mutex.lock(); // and never unlocked: other threads, which go on until the program has ended, make no further ones
   for (const auto &entry : made().folders)
-    (void)llvm::sys::fs::remove_directories(entry.first());
+    for (int i = 0; i < attempts && llvm::sys::fs::exists(entry.first()); ++i) // one may write a file meanwhile
+      (void)llvm::sys::fs::remove_directories(entry.first());
   made().folders.clear();
   std::vector<std::string> &ofResults = made().ofResults;
   for (const std::string &folder : llvm::reverse(ofResults))

@@ -19,7 +19,8 @@ void removeScratchFolder(llvm::StringRef folder);
 void awaitResultsIn(llvm::StringRef folder);
 /// Nothing more comes into `folder`, which is removed where it is empty.
 void endResultsIn(llvm::StringRef folder);
-/// All that were made and not removed. Not to be called in a signal handler.
+/// All that were made and not removed, by a program that ends then: who asks for one, or removes one, waits for that. Not to be called in a signal
+/// handler.
 void removeScratchFolders();
 
 } // namespace hewn

@@ -246,6 +246,16 @@
 
 // -----
 
+// expected-error@+1 {{rowTiles is 1, or 2 where rows of narrow factors are made online, by a warp each}}
+#schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 16, factors = f32, online = true, rowTiles = 2>
+
+// -----
+
+// expected-error@+1 {{rowTiles is 1, or 2 where rows of narrow factors are made online, by a warp each}}
+#schedule = #plan.grid_chain<warpsM = 1, warpsN = 2, columns = 16, factors = f16, online = true, rowTiles = 2>
+
+// -----
+
 // expected-error@+1 {{threads must be a multiple of rowThreads}}
 #schedule = #plan.grid_rows<rowThreads = 64, threads = 96>
 

@@ -22,7 +22,7 @@ ChainParts::ChainParts(KernelFunction &k, KernelElements &e, Grid &grid, const C
   Builder b(k.function.getContext());
   k.function.setArgAttr(cast<BlockArgument>(memory.memref).getArgNumber(), plan::kSharedArgumentAttr, b.getUnitAttr());
   // There are no more items than these blocks where there are several parts of each.
-  int64_t most = plan::gridChainItems(chain, plan::spreadOf(chain, schedule)).constant().value_or(schedule.getBlocks());
+  int64_t most = plan::gridChainItems(chain, plan::spreadOf(schedule)).constant().value_or(schedule.getBlocks());
   plan::changeGridLaunch(k.function, [&](plan::GridLaunch &launch) { launch.counters = kFirstCounter + most; });
   unsigned number = k.function.getNumArguments();
   auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());

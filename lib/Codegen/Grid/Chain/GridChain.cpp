@@ -20,7 +20,7 @@ static int64_t widthOf(const Chain &chain) { return *graph::getDims(chain.second
 
 GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::GridChainAttr schedule,
                      const std::optional<Buffer> &memory)
-    : k(k), b(b), chain(chain), spread(plan::spreadOf(chain, schedule)), depth(depthOf(chain)), width(widthOf(chain)),
+    : k(k), b(b), chain(chain), spread(plan::spreadOf(schedule)), depth(depthOf(chain)), width(widthOf(chain)),
       e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs),
       grid(k, e, spread.high * spread.wide * plan::gridOf(k.kernel).getWarpSize()), factors(schedule.getFactors()),
       products(b, k.loc(), grid, plan::gridOf(k.kernel).getMmasPerProduct() > 1 && factors.isF32()),
@@ -33,12 +33,15 @@ GridChain::GridChain(KernelFunction &k, OpBuilder &b, const Chain &chain, plan::
 void GridChain::run() {
   // Sums, scores as they are made and as factors, and beside them fragments, addresses, and what is on its way.
   constexpr int64_t others = 96;
-  int64_t scores = spread.columns / kFragment * 4 * spread.sixteens;
+  int64_t scores = spread.columns / kFragment * 4 * spread.rowTiles;
   int64_t registers = int64_t(numSums()) + (products.makesTwo() ? 6 : 2) * scores + others;
   // Narrow factors of short lines wait less where a third block of as many warps runs beside two.
-  constexpr int64_t ofThreeBlocks = 168;
-  if (keepsQueries() && width <= 64 && spread.sixteens == 1 && registers > ofThreeBlocks)
-    grid.limitRegisters(ofThreeBlocks);
+  constexpr int64_t blocks = 3;
+  plan::GridLimitsAttr limits = plan::gridOf(k.kernel).getLimits();
+  auto ofBlocks = int64_t(llvm::alignDown(uint64_t(limits.getRegisters() / (blocks * grid.threads)),
+                                          uint64_t(limits.getRegisterGranularity())));
+  if (keepsQueries() && width <= plan::kShortLine && spread.rowTiles == 1 && registers > ofBlocks)
+    grid.limitRegisters(ofBlocks);
   else
     grid.wantRegisters(registers);
   Index four = e.constant(4), thread{grid.thread};
@@ -198,10 +201,8 @@ SmallVector<Value> GridChain::meet(ReduceOpInterface reduce, SmallVector<Value> 
 
 /// Whether neighbours along the last dim lie side by side in the buffer, in pairs that begin at multiples of two.
 static bool hasPairs(const Buffer &buffer) {
-  bool lie = vectorBytes(buffer.elementType) > 0 && isEven(buffer) && buffer.strides.back().is(1);
-  for (auto [dim, stride] : llvm::zip(buffer.dims, ArrayRef(buffer.strides).drop_back()))
-    lie &= dim.is(1) || stride.divideExactly(DimExpr(2));
-  return lie;
+  return vectorBytes(buffer.elementType) > 0 && isEven(buffer) && buffer.strides.back().is(1) &&
+         linesBeginAt(buffer, int64_t(buffer.dims.size()) - 1, 2);
 }
 
 /// Writes `count` neighbours of the results that sums from `i` on give.

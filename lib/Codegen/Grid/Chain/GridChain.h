@@ -65,8 +65,8 @@ protected:
 
   mlir::Location loc() { return k.loc(); }
   int64_t tile() const { return spread.tile(); }
-  size_t numRows() const { return size_t(2 * spread.sixteens); }
-  size_t numSums() const { return size_t((width + 7) / 8 * 4 * spread.sixteens); }
+  size_t numRows() const { return size_t(2 * spread.rowTiles); }
+  size_t numSums() const { return size_t((width + 7) / 8 * 4 * spread.rowTiles); }
   mlir::Value number(double value) { return e.constantElement(b.getF32Type(), value); }
 
   /// The second product's sums of this lane's rows, which begin here.
@@ -81,8 +81,8 @@ protected:
 
   /// Of score or sum `i` of a lane, of which four of each sixteen rows are of the same eight columns: which of its rows it is in, its
   /// column, whether there is one (null: always), its place.
-  size_t rowOf(size_t i) const { return i / 4 % size_t(spread.sixteens) * 2 + i % 4 / 2; }
-  int64_t ownColumn(size_t i) const { return int64_t(i) / (4 * spread.sixteens) * kFragment + int64_t(i) % 2; }
+  size_t rowOf(size_t i) const { return i / 4 % size_t(spread.rowTiles) * 2 + i % 4 / 2; }
+  int64_t ownColumn(size_t i) const { return int64_t(i) / (4 * spread.rowTiles) * kFragment + int64_t(i) % 2; }
   graph::Index columnOf(size_t i, graph::Index firstColumn);
   mlir::Value hasColumn(size_t i, graph::Index firstColumn);
   /// Whether columns are whole tiles, whatever the sizes.
@@ -97,7 +97,7 @@ private:
   /// The warp's rows of q as factors, where they are narrow and have so few words that they stay in registers.
   llvm::SmallVector<GridFactors::Fragment> kept;
 
-  bool keepsQueries() const { return !factors.isF32() && depth <= 64; }
+  bool keepsQueries() const { return !factors.isF32() && depth <= plan::kShortLine; }
 
   void keepQueries();
   GridFactors::Fragment narrowQuery(int64_t step, int64_t sixteen);

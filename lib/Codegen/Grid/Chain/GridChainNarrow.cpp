@@ -27,13 +27,13 @@ void GridChain::keepQueries() {
   grid.waitForCopies(1);
   grid.barrier();
   for (int64_t step = 0; step < depth; step += kNarrowDepth)
-    for (int64_t sixteen = 0; sixteen < spread.sixteens; ++sixteen)
+    for (int64_t sixteen = 0; sixteen < spread.rowTiles; ++sixteen)
       kept.push_back(narrowQuery(step, sixteen));
   e.forget();
 }
 
 SmallVector<Value> GridChain::narrowScores() {
-  const int64_t count = spread.columns / kFragment, sixteens = spread.sixteens;
+  const int64_t count = spread.columns / kFragment, sixteens = spread.rowTiles;
   SmallVector<GridFactors::Sum> sums(count * sixteens, products.begin(SmallVector<Value>(4, number(0))));
   for (int64_t step = 0; step < depth; step += kNarrowDepth) {
     SmallVector<GridFactors::Fragment> lefts;
@@ -64,7 +64,7 @@ static Value packed(OpBuilder &b, Location loc, Value low, Value high, Type narr
 }
 
 SmallVector<Value> GridChain::addNarrowValues(ArrayRef<Value> sums, ArrayRef<Value> weights) {
-  const size_t sixteens = size_t(spread.sixteens), eight = 4 * sixteens; // of eight columns
+  const size_t sixteens = size_t(spread.rowTiles), eight = 4 * sixteens; // of eight columns
   SmallVector<SmallVector<GridFactors::Fragment>> lefts;                 // by sixteen columns, of each sixteen rows
   for (size_t i = 0; i < weights.size(); i += 2 * eight) {
     lefts.emplace_back();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Codegen/Grid/Loops/GridWide.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,9 +15,6 @@ using hewn::graph::DimExpr;
 using hewn::graph::Index;
 
 namespace hewn::codegen {
-
-/// What a thread loads or stores at once, at most.
-constexpr int64_t kVectorBytes = 16;
 
 GridContraction::GridContraction(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, int64_t threads)
     : k(k), b(b), tiles(tiles), op(tiles.op), e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs), grid(k, e, threads),
@@ -73,16 +71,6 @@ void GridContraction::store(Value sum, Index row, Index column) {
 // Neighbours
 //===------------------------------------------------------------------------------------------------------------------===//
 
-static bool isMultiple(const DimExpr &expr, int64_t count) { return expr.constant() && *expr.constant() % count == 0; }
-
-/// Whether all lines along dim `own` begin at multiples of `count`.
-static bool linesBeginAt(const Buffer &buffer, int64_t own, int64_t count) {
-  return !buffer.start && llvm::all_of(llvm::enumerate(buffer.strides), [&](auto each) {
-    auto d = each.index();
-    return int64_t(d) == own || buffer.dims[d].is(1) || isMultiple(each.value(), count);
-  });
-}
-
 static int64_t bytesOf(const Buffer &buffer) { return storageType(buffer.elementType).getIntOrFloatBitWidth() / 8; }
 
 /// The dim of `buffer` that is the result's dim `dim`, of `rank`, and may be none: operands are broadcast to a result's last dims.
@@ -110,7 +98,7 @@ GridContraction::Neighbours GridContraction::neighbours(int64_t most) {
     return single("there is one column");
   unsigned last = tiles.columns.back();
   std::optional<unsigned> dim = graph::resultWith(tiles.maps[2], last);
-  if (!isMultiple(tiles.extents[last], 2) || !dim || !isa<AffineDimExpr>(tiles.maps[2].getResult(*dim)))
+  if (!tiles.extents[last].divideExactly(DimExpr(2)) || !dim || !isa<AffineDimExpr>(tiles.maps[2].getResult(*dim)))
     return single("columns are not known to be even");
   unsigned rank = tiles.maps[2].getNumResults();
   int64_t largest = 1;
@@ -138,7 +126,7 @@ GridContraction::Neighbours GridContraction::neighbours(int64_t most) {
     found.bytesRead += bytesOf(buffer);
     found.readsAsMuch |= graph::numElements(buffer.dims) == graph::numElements(graph::getDims(op->getResult(0)));
   }
-  bool areMore = most * largest <= kVectorBytes && isMultiple(tiles.extents[last], most) &&
+  bool areMore = most * largest <= GridWide::kBytes && tiles.extents[last].divideExactly(DimExpr(most)) &&
                  llvm::all_of(k.outputs, [&](const Buffer &buffer) {
                    return linesBeginAt(buffer, ownDim(buffer, *dim, rank), most);
                  });
@@ -173,7 +161,7 @@ void GridContraction::align(Operation *from, int64_t count) {
     if (linesBeginAt(buffer, ownDim(buffer, *dim, tiles.maps[2].getNumResults()), count))
       aligned.insert(buffer.memref);
   auto bytes = [&](VectorType type) {
-    return std::min<int64_t>(type.getNumElements() * type.getElementTypeBitWidth() / 8, kVectorBytes);
+    return std::min<int64_t>(type.getNumElements() * type.getElementTypeBitWidth() / 8, GridWide::kBytes);
   };
   for (Operation &each : llvm::make_range(from->getIterator(), b.getInsertionPoint()))
     each.walk([&](Operation *access) {

@@ -16,6 +16,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Codegen/Grid/Contract/GridContractEngine.h"
 #include "lib/Codegen/Grid/Contract/GridContraction.h"
+#include "lib/Codegen/Grid/Loops/GridWide.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -30,8 +31,8 @@ namespace hewn::codegen {
 
 namespace {
 
-/// Loads of a thread on their way at once, at most, and bytes of one.
-constexpr int64_t kAhead = 8, kLoadBytes = 16;
+/// Loads of a thread on their way at once, at most.
+constexpr int64_t kAhead = 8;
 
 /// The schedule's two sides: those that are few, and places of the larger operand that a block takes at a time.
 bool areRowsFew(plan::GridContractAttr schedule) { return schedule.getForm() == plan::GridForm::FewRows; }
@@ -48,7 +49,8 @@ public:
   GridFewEmitter(KernelFunction &k, OpBuilder &b, const GridTiles &tiles, plan::GridContractAttr schedule)
       : GridContraction(k, b, tiles, plan::kFewThreads), warps(plan::kFewThreads / grid.warp),
         rowsAreFew(areRowsFew(schedule)), alongSum(liesAlongSum(tiles, schedule)), few(fewOf(schedule)),
-        places(placesOf(schedule)) {}
+        places(placesOf(schedule)), manyList(rowsAreFew ? tiles.columns : tiles.rows),
+        fewList(rowsAreFew ? tiles.rows : tiles.columns), many(rowsAreFew ? columns : rows) {}
 
   void run() {
     width = placesAtOnce();
@@ -86,8 +88,8 @@ private:
   const int64_t warps;
   const bool rowsAreFew, alongSum;
   const int64_t few, places;
-  ArrayRef<unsigned> manyList, fewList;
-  DimExpr many;
+  const ArrayRef<unsigned> manyList, fewList;
+  const DimExpr many;
   int64_t sharers = 1;
   Dims counts;
   Index lane, warp, ownPlace, ownSum, block, place;
@@ -96,36 +98,26 @@ private:
   int64_t width = 1;
 
   unsigned larger() const { return rowsAreFew ? 1 : 0; }
-  ArrayRef<unsigned> largerList() const { return rowsAreFew ? tiles.columns : tiles.rows; }
 
   /// How many places side by side are read by one load: none goes beyond the last dim, and each begins at a multiple of its size.
   int64_t placesAtOnce() {
     auto found = k.inputs.find(op->getOperand(larger()));
-    if (alongSum || found == k.inputs.end() || largerList().empty())
+    if (alongSum || found == k.inputs.end() || manyList.empty())
       return 1;
     const Buffer &buffer = found->second;
-    Type type = buffer.elementType;
-    std::optional<unsigned> dim = graph::resultWith(tiles.maps[larger()], largerList().back());
-    bool isPlain = type.isF32() || type.isF16() || type.isBF16();
-    if (!isPlain || !dim || !isa<AffineDimExpr>(tiles.maps[larger()].getResult(*dim)) || buffer.start ||
-        buffer.groupDim >= 0 || (buffer.blockDim >= 0 && buffer.blockDim != int64_t(*dim)))
+    std::optional<unsigned> dim = graph::resultWith(tiles.maps[larger()], manyList.back());
+    int64_t bytes = vectorBytes(buffer.elementType);
+    if (!isa<FloatType>(buffer.elementType) || bytes == 0 || !dim ||
+        !isa<AffineDimExpr>(tiles.maps[larger()].getResult(*dim)) || buffer.groupDim >= 0)
       return 1;
-    int64_t most = std::min(kLoadBytes / (type.getIntOrFloatBitWidth() / 8), places);
-    auto divides = [&](const DimExpr &size) { return size.divideExactly(DimExpr(most)).has_value(); };
-    bool isBlocked = buffer.blockDim >= 0;
-    if (!divides(tiles.extents[largerList().back()]) ||
-        (isBlocked ? buffer.block % most != 0 : !buffer.strides[*dim].is(1)))
-      return 1;
-    for (auto [d, stride] : llvm::enumerate(buffer.strides))
-      if ((d != *dim || isBlocked) && !buffer.dims[d].is(1) && !divides(stride))
-        return 1;
-    return most;
+    int64_t most = std::min(GridWide::kBytes / bytes, places);
+    bool isBlocked = buffer.blockDim == int64_t(*dim);
+    bool areNeighbours = isBlocked ? buffer.block % most == 0 : buffer.blockDim < 0 && buffer.strides[*dim].is(1);
+    bool begin = linesBeginAt(buffer, isBlocked ? -1 : int64_t(*dim), most);
+    return areNeighbours && begin && tiles.extents[manyList.back()].divideExactly(DimExpr(most)) ? most : 1;
   }
 
   void prepare() {
-    manyList = rowsAreFew ? tiles.columns : tiles.rows;
-    fewList = rowsAreFew ? tiles.rows : tiles.columns;
-    many = rowsAreFew ? columns : rows;
     lane = e.mod({grid.thread}, e.constant(grid.warp));
     warp = e.floorDiv({grid.thread}, e.constant(grid.warp));
     zero = e.constantElement(graph::getElementType(op->getResult(0)), 0);
@@ -203,12 +195,7 @@ private:
     KernelElements wide(b, loc(), width, k.symbols, k.inputs);
     Value vector = readOperand(wide, larger());
     last.stride = 0;
-    for (Operation *made = vector.getDefiningOp(); made;
-         made = made->getNumOperands() > 0 ? made->getOperand(0).getDefiningOp() : nullptr)
-      if (auto load = dyn_cast<vector::LoadOp>(made)) {
-        load.setAlignment(width * load.getVectorType().getElementTypeBitWidth() / 8);
-        break;
-      }
+    alignLoad(b);
     SmallVector<Value> elements;
     for (int64_t j = 0; j < width; ++j)
       elements.push_back(vector::ExtractOp::create(b, loc(), vector, ArrayRef<int64_t>{j}));

@@ -25,6 +25,15 @@ int64_t vectorBytes(Type type) {
 
 bool isEven(const Buffer &buffer) { return buffer.blockDim < 0 && buffer.groupDim < 0 && !buffer.start; }
 
+bool linesBeginAt(const Buffer &buffer, int64_t own, int64_t count) {
+  if (buffer.start)
+    return false;
+  for (auto [d, stride] : llvm::enumerate(buffer.strides))
+    if (int64_t(d) != own && !buffer.dims[d].is(1) && !stride.divideExactly(DimExpr(count)))
+      return false;
+  return true;
+}
+
 /// Whether the buffer has the space's dim `dim`, with neighbours side by side, and of the others all or one of each.
 static bool liesAlong(const Buffer &buffer, const Dims &space, unsigned dim) {
   if (!isEven(buffer) || buffer.dims.size() > space.size())
@@ -38,11 +47,8 @@ static bool liesAlong(const Buffer &buffer, const Dims &space, unsigned dim) {
 
 /// Whether vectors of so many elements begin at multiples of their size.
 static bool divides(int64_t lanes, const Buffer &buffer, const Dims &space, unsigned dim) {
-  for (auto [d, stride] : llvm::enumerate(buffer.strides))
-    if (d != dim - (space.size() - buffer.dims.size()) && !buffer.dims[d].is(1) &&
-        !stride.divideExactly(DimExpr(lanes)))
-      return false;
-  return space[dim].divideExactly(DimExpr(lanes)).has_value();
+  return linesBeginAt(buffer, int64_t(dim) - int64_t(space.size() - buffer.dims.size()), lanes) &&
+         space[dim].divideExactly(DimExpr(lanes));
 }
 
 std::optional<GridWide> GridWide::along(KernelFunction &k, const Dims &space, unsigned dim, ArrayRef<unsigned> results,

@@ -13,6 +13,8 @@ namespace hewn::codegen {
 int64_t vectorBytes(mlir::Type type);
 /// Whether neighbours along each dim are as far from each other everywhere, from the memory's beginning on.
 bool isEven(const Buffer &buffer);
+/// Whether all lines along dim `own` of the buffer, all elements where that is none of its dims, begin at multiples of `count`.
+bool linesBeginAt(const Buffer &buffer, int64_t own, int64_t count);
 /// Says of the vector just loaded that it lies at a multiple of its size.
 void alignLoad(mlir::OpBuilder &b);
 

@@ -142,6 +142,19 @@ plan.kernel @halves(%q: tensor<2x1x16xf16>, %k: tensor<2x16x256xf16, #graph.layo
   graph.yield %y : tensor<2x1x8xf16>
 }
 
+// Many short rows of narrow factors: a warp has two of the instruction's rows, which share what it reads of columns.
+// CHECK-LABEL: plan.kernel @tall({{.*}}schedule = #plan.grid_chain<warpsM = 4, warpsN = 1, columns = 32, factors = f16, online = true, rowTiles = 2>
+plan.kernel @tall(%q: tensor<256x128x16xf16>, %k: tensor<256x16x256xf16, #graph.layout<[0, 2, 1]>>, %v: tensor<256x256x8xf16>) -> tensor<256x128x8xf16> attributes {symbols = []} {
+  %s = graph.matmul %q, %k : (tensor<256x128x16xf16>, tensor<256x16x256xf16, #graph.layout<[0, 2, 1]>>) -> tensor<256x128x256xf16>
+  %m = graph.reduce_max %s {dims = array<i64: 2>} : (tensor<256x128x256xf16>) -> tensor<256x128x1xf16>
+  %d = graph.sub %s, %m : (tensor<256x128x256xf16>, tensor<256x128x1xf16>) -> tensor<256x128x256xf16>
+  %e = graph.exp %d : (tensor<256x128x256xf16>) -> tensor<256x128x256xf16>
+  %t = graph.reduce_sum %e {dims = array<i64: 2>} : (tensor<256x128x256xf16>) -> tensor<256x128x1xf16>
+  %w = graph.div %e, %t : (tensor<256x128x256xf16>, tensor<256x128x1xf16>) -> tensor<256x128x256xf16>
+  %y = graph.matmul %w, %v : (tensor<256x128x256xf16>, tensor<256x256x8xf16>) -> tensor<256x128x8xf16>
+  graph.yield %y : tensor<256x128x8xf16>
+}
+
 // CHECK-LABEL: plan.kernel @passes({{.*}}schedule = #plan.grid_chain<warpsM = 1, warpsN = 1, columns = 32, factors = f32>
 plan.kernel @passes(%q: tensor<2x1x16xf32>, %k: tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>, %v: tensor<2x256x8xf32>) -> tensor<2x1x8xf32> attributes {symbols = []} {
   %s = graph.matmul %q, %k : (tensor<2x1x16xf32>, tensor<2x16x256xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x1x256xf32>
