@@ -5,9 +5,9 @@
 
 Without models: single ops, which PyTorch runs by cuBLAS, cuDNN and kernels of its own. hewn is given tensors on the device and a
 stream; so is PyTorch, eager and by torch.compile with CUDA graphs (--compile says its mode), on the model of the same name in
-tools/measure/torch_models.py. Each model has a process of its own, so many at once prepare as --jobs says; then one after the other is
-timed, alone on the device, the engines in turns. A figure is the median over rounds of microseconds a run, as the device's events
-tell; the error is the largest difference from what hewn gives on the host, relative to its largest. --json has what the table has
+tools/measure/torch_models.py, and onnxruntime's CUDA provider on the file. Each model has a process of its own, so many at once
+prepare as --jobs says; then one after the other is timed, alone on the device, the engines in turns. A figure is the median over
+rounds of microseconds a run, as the device's events tell; the error is the largest difference from what hewn gives on the host, relative to its largest. --json has what the table has
 and the device's time for each kernel. What is not there or not done in --patience seconds is left out, and said.
 """
 
@@ -28,7 +28,12 @@ import time
 import numpy as np
 from run_packed_gpu import Library, Lines, difference, kernels_of, microseconds, peer, torch_runner
 
-COLUMNS = {"hewn": "hewn us", "eager": "torch eager us", "compiled": "torch.compile us"}
+COLUMNS = {
+    "hewn": "hewn us",
+    "eager": "torch eager us",
+    "compiled": "torch.compile us",
+    "onnxruntime": "onnxruntime us",
+}
 ROOT = pathlib.Path(__file__).parents[1]
 
 
@@ -68,10 +73,6 @@ def save_op(node, shapes, attributes, path, dtype="float32"):
         [helper.make_tensor_value_info("y", element, None)],
     )
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11), path)
-
-
-def specs_of(tensors):
-    return [(tensor.name, tensor.dtype.name, list(tensor.shape)) for tensor in tensors]
 
 
 def open_dims(path):
@@ -119,24 +120,46 @@ class Runs:
                 got = value.to(torch.float64).cpu().numpy()
                 worst = max(worst, difference(got, want, float(np.abs(want[np.isfinite(want)]).max(initial=0))))
         self.record["error"] = worst
-        for engine in ("eager", "compiled"):
+        makers = {
+            "eager": lambda: torch_runner(self.function(), self.values, False, torch),
+            "compiled": lambda: torch_runner(self.function(), self.values, said.compile, torch),
+            "onnxruntime": self.onnxruntime_runner,
+        }
+        for engine, make in makers.items():
             if engine in said.engines:
-                self.prepare(engine)
+                self.prepare(engine, make)
 
     def placed(self, value):
         if value.dtype.name == "bfloat16":
             return self.torch.from_numpy(value.view(np.int16)).cuda().view(self.torch.bfloat16)
         return self.torch.from_numpy(np.array(value)).cuda()
 
-    def prepare(self, engine):
+    def prepare(self, engine, make):
         try:
-            runner = torch_runner(self.function(), self.values, self.said.compile * (engine == "compiled"), self.torch)
+            runner = make()
             for _ in range(3):
                 runner()
             self.runs[engine] = runner
         except Exception as problem:
             what = f"{COLUMNS[engine]}, {self.said.name}: {type(problem).__name__}: {str(problem)[:200]}"
             self.left_out.append(what.replace("\n", " "))
+
+    def onnxruntime_runner(self):
+        """By the provider for this device, on the same tensors and stream."""
+        import onnxruntime
+
+        if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+            raise ImportError("onnxruntime has no CUDA provider here")
+        options = {"user_compute_stream": str(self.torch.cuda.current_stream().cuda_stream)}
+        session = onnxruntime.InferenceSession(self.said.one, providers=[("CUDAExecutionProvider", options)])
+        binding = session.io_binding()
+        for bind, side, tensors in (
+            (binding.bind_input, "inputs", self.values),
+            (binding.bind_output, "outputs", self.made),
+        ):
+            for (name, dtype, shape), tensor in zip(self.facts[side], tensors):
+                bind(name, "cuda", 0, np.dtype(dtype), shape, tensor.data_ptr())
+        return lambda: (session.run_with_iobinding(binding), self.made)[1]
 
     def function(self):
         if self.said.function:

@@ -70,7 +70,7 @@ plan::GridLimitsAttr limitsOf(MLIRContext *context, const Named &row) {
 /// From the guide: 128 products of float32 of threads from 8.6 on (8.0 has 64: counted as 128 as well, by which its schedules were
 /// fitted), four schedulers that begin an instruction of a warp each, 32 banks of shared memory of 4 bytes, sectors of 32 bytes. From the
 /// A100's white paper: 5120 bytes a cycle from the cache that 108 processors share. Latencies are estimates: on an H200 kernels take up to
-/// twice as long as they say, and yet rates that fit these kernels better chose worse tiles for seven of eight models
+/// twice as long as they say, and yet rates that fit these kernels better chose worse tiles
 /// (docs/decisions/machine-models.md).
 plan::GridCostsAttr costsOf(MLIRContext *context, const Named &row) {
   return plan::GridCostsAttr::get(context, row.rate, row.warpgroupProductsPerCycle, /*threadProductsPerCycle=*/128,

@@ -152,7 +152,7 @@ private:
   }
 
   static LogicalResult refuse(Operation *op) {
-    return op->emitError("does not keep the items of the batch apart, and such a model can't be run in micro-batches");
+    return op->emitError("can't be divided into parts of the batch, so the model can't be run in micro-batches");
   }
 
   /// What is made as a whole is made of inputs that no micro-batch has a part of.

@@ -54,8 +54,9 @@ def test_models_side_by_side(benchmark, tmp_path):
     assert [record["model"] for record in records] == ["first", "second"]
     for record in records:
         assert record["error"] < 1e-6 and record["microseconds"]["hewn"] > 0 and record["kernels"]
-        assert len(record["left_out"]) == 2 and "no model of this name" in record["left_out"][0]
-    assert "| a stand-in | precision |" in text and text.count("left out: ") == 4
+        assert len(record["left_out"]) == 3 and "no model of this name" in record["left_out"][0]
+        assert "onnxruntime has no CUDA provider here" in record["left_out"][2]
+    assert "| a stand-in | precision |" in text and text.count("left out: ") == 6
 
 
 def test_what_cannot_run_is_said(benchmark, tmp_path):

@@ -30,7 +30,7 @@ func.func @unlike(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4x8xf32>) {
 // Each item of the result is made of all items.
 func.func @cumulated(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %0 = graph.relu %x : (tensor<8x4xf32>) -> tensor<8x4xf32>
-  // expected-error @below {{does not keep the items of the batch apart, and such a model can't be run in micro-batches}}
+  // expected-error @below {{can't be divided into parts of the batch, so the model can't be run in micro-batches}}
   %1 = graph.cumsum %0 {dim = 0 : i64} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %1 : tensor<8x4xf32>
 }
@@ -41,7 +41,7 @@ func.func @cumulated(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 func.func @product(%x: tensor<8x4xf32>) -> tensor<8x8xf32> {
   %0 = graph.relu %x : (tensor<8x4xf32>) -> tensor<8x4xf32>
   %1 = graph.transpose %0 {order = array<i64: 1, 0>} : (tensor<8x4xf32>) -> tensor<4x8xf32>
-  // expected-error @below {{does not keep the items of the batch apart}}
+  // expected-error @below {{can't be divided into parts of the batch}}
   %2 = graph.matmul %0, %1 : (tensor<8x4xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
   return %2 : tensor<8x8xf32>
 }
@@ -52,7 +52,7 @@ func.func @product(%x: tensor<8x4xf32>) -> tensor<8x8xf32> {
 func.func @merged(%x: tensor<2x8xf32>) -> tensor<8x2xf32> {
   %w = graph.constant {value = #graph.weight<"w", 0 : 256>} : tensor<8x8xf32>
   %0 = graph.matmul %x, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
-  // expected-error @below {{does not keep the items of the batch apart}}
+  // expected-error @below {{can't be divided into parts of the batch}}
   %1 = graph.reshape %0 {shape = [8, 2]} : (tensor<2x8xf32>) -> tensor<8x2xf32>
   return %1 : tensor<8x2xf32>
 }

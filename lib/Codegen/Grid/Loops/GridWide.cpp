@@ -26,12 +26,10 @@ int64_t vectorBytes(Type type) {
 bool isEven(const Buffer &buffer) { return buffer.blockDim < 0 && buffer.groupDim < 0 && !buffer.start; }
 
 bool linesBeginAt(const Buffer &buffer, int64_t own, int64_t count) {
-  if (buffer.start)
-    return false;
-  for (auto [d, stride] : llvm::enumerate(buffer.strides))
-    if (int64_t(d) != own && !buffer.dims[d].is(1) && !stride.divideExactly(DimExpr(count)))
-      return false;
-  return true;
+  return !buffer.start && llvm::all_of(llvm::enumerate(buffer.strides), [&](auto each) {
+    auto d = each.index();
+    return int64_t(d) == own || buffer.dims[d].is(1) || each.value().divideExactly(DimExpr(count));
+  });
 }
 
 /// Whether the buffer has the space's dim `dim`, with neighbours side by side, and of the others all or one of each.

@@ -57,7 +57,7 @@ void DeviceWork::addLaunch(LaunchOp launch, double times) {
         typical(info.getWork(), info, launch) / double(grid.getProcessors() * grid.getCosts().getMmaProductsPerCycle());
     part.work.bytes = typical(info.getTraffic(), info, launch);
     part.work.blocks = std::max(typical(info.getBlocks().value_or(DimExpr(0)), info, launch), 1.0);
-    part.multipliesMatrices = info.getRegisters() > 0;
+    part.hasTiles = info.getRegisters() > 0;
   }
   part.besideKept = part.work;
   int64_t together = std::max<int64_t>(blocksAtOnce(needs, grid), 1);
@@ -132,7 +132,7 @@ double DeviceWork::joined(const KernelNeeds &joint) const {
     double work = std::max(part.besideKept.cycles(grid, together, /*shared=*/true), part.readsKept);
     GridCostsAttr costs = grid.getCosts();
     int64_t beside = costs.getGridBarrierCycles() + costs.getBlockOverheadCycles() +
-                     (part.multipliesMatrices ? costs.getJointProductCycles() : 0);
+                     (part.hasTiles ? costs.getJointProductCycles() : 0);
     cycles += part.times * (double(beside) + kSharedWork * work);
   }
   return cycles;

@@ -40,7 +40,8 @@ private:
     /// In a joint kernel: of what blocks don't keep on chip, and cycles of a block that reads what it keeps.
     BlocksWork besideKept;
     double readsKept = 0, times = 1;
-    bool multipliesMatrices = false;
+    /// Sums of products that stay in registers, as tiles of matrices have them.
+    bool hasTiles = false;
   };
   GridAttr grid;
   std::vector<Part> parts;
