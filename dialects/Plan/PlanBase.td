@@ -74,7 +74,8 @@ def Plan_WinogradAttr : AttrDef<PlanDialect, "Winograd"> {
   let description = [{
     The products of a block are made by register tiles of `m` rows (tiles of results) by `n` columns. `stride`: floats between the channels
     of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` buffers of scratch memory, one a task. At each place of
-    a tile so many `panels` of n columns are multiplied before those of the next place; their number divides that of whole panels.
+    a tile so many `panels` of n columns are multiplied before those of the next place; their number divides that of whole panels. Where one block is
+    all that there is, several slots share its columns, so many `panels` each, the last one the rest.
   }];
   let parameters = (ins "int64_t":$block, "int64_t":$m, "int64_t":$n, "int64_t":$lanes, "int64_t":$stride, "int64_t":$slots,
                         DefaultValuedParameter<"int64_t", "1">:$panels);

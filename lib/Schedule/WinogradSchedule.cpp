@@ -57,6 +57,8 @@ struct Blocks {
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
     blocks = llvm::divideCeil(tiles, std::max<int64_t>(int64_t(double(room) * share), 1));
+    if (blocks > 1) // of an odd number one of two threads has one more
+      blocks += blocks % 2;
     products = ContractShape{graph::DimExpr(int64_t(llvm::divideCeil(tiles, blocks))),
                              extents[graph::contractRoles(op)->column], stride * 4};
   }
@@ -68,27 +70,62 @@ int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile) {
   return choosePanel(op, Blocks(op, tile).products);
 }
 
-static WinogradAttr scheduleBy(graph::ContractOpInterface op, int64_t tile, const Blocks &all,
-                               const ContractTile &products) {
+/// Images of a batch, and what else is no row of a window.
+static graph::DimExpr imagesOf(graph::ContractOpInterface op) {
   graph::WinogradDims dims = *graph::winogradDims(op);
   graph::Dims extents = op.getIterationDims(graph::getDims);
-  int64_t block = llvm::alignTo(llvm::divideCeil(all.tiles, all.blocks), products.m);
-  graph::DimExpr images(1);
   graph::ContractRoles roles = *graph::contractRoles(op);
+  graph::DimExpr images(1);
   for (unsigned d : roles.rows)
     if (d != dims.rows[0] && d != dims.rows[1])
       images = images * extents[d];
+  return images;
+}
+
+bool sharesColumns(graph::ContractOpInterface op, int64_t tile, int64_t block, int64_t slots) {
+  auto [down, across] = winogradTiles(op, tile);
+  return slots > 1 && (imagesOf(op) * (down * across).ceilDiv(block)).is(1);
+}
+
+namespace {
+
+/// Buffers of scratch memory, and panels of columns that one multiplies at a place before those of the next place.
+struct Slots {
+  int64_t count, panels;
+};
+
+} // namespace
+
+/// `operand`, `sums`: floats of a block's transformed operand, and of the sums of a panel, of which `whole` are whole.
+static Slots slotsOf(graph::ContractOpInterface op, const Blocks &all, const graph::DimExpr &blocks, int64_t operand,
+                     int64_t sums, int64_t whole) {
   // A slot for each thread that is likely to be there, and not more memory than activations take.
-  constexpr int64_t fewestSlots = 4, mostBytes = 4 << 20;
+  constexpr int64_t fewest = 4, mostFloats = (4 << 20) / sizeof(float);
   // Weights much larger than L2 are read in the order in which they lie, all panels of a place, with that place's part of the operand in L1; else
   // one panel at a time, which needs the least memory for sums.
-  int64_t whole = extents[roles.column].constant().value_or(0) / products.n;
-  int64_t panels = all.far ? std::max<int64_t>(whole, 1) : 1;
-  int64_t floats = placesOf(tile) * block * (all.stride + products.n * panels);
-  int64_t slots = std::clamp(mostBytes / (floats * 4), fewestSlots, kScratchSlots);
-  slots = std::min(slots, (images * all.all.ceilDiv(block)).constant().value_or(slots));
+  int64_t panels = all.far ? whole : 1;
+  if (!blocks.is(1)) {
+    int64_t slots = std::clamp(mostFloats / (operand + panels * sums), fewest, kScratchSlots);
+    if (std::optional<int64_t> count = blocks.constant(); count && *count > 0) // as few as have no more blocks each
+      slots = llvm::divideCeil(*count, llvm::divideCeil(*count, slots));
+    return {slots, panels};
+  }
+  // The only block has columns for several threads, and one alone then has the sums of all of them at once.
+  bool mayShare = all.far || (operand + whole * sums) * int64_t(sizeof(float)) <= 2 * l2Bytes(op);
+  if (!mayShare || whole == 1)
+    return {1, panels};
+  panels = llvm::divideCeil(whole, std::clamp((mostFloats - whole * sums) / operand, fewest, kScratchSlots));
+  return {int64_t(llvm::divideCeil(whole, panels)), panels};
+}
+
+static WinogradAttr scheduleBy(graph::ContractOpInterface op, int64_t tile, const Blocks &all,
+                               const ContractTile &products) {
+  int64_t block = llvm::alignTo(llvm::divideCeil(all.tiles, all.blocks), products.m);
+  int64_t columns = op.getIterationDims(graph::getDims)[graph::contractRoles(op)->column].constant().value_or(0);
+  Slots slots = slotsOf(op, all, imagesOf(op) * all.all.ceilDiv(block), placesOf(tile) * block * all.stride,
+                        placesOf(tile) * block * products.n, std::max<int64_t>(columns / products.n, 1));
   return WinogradAttr::get(op->getContext(), block, products.m, products.n, contractLanes(op, all.products), all.stride,
-                           std::max<int64_t>(slots, 1), panels);
+                           slots.count, slots.panels);
 }
 
 WinogradAttr winogradSchedule(graph::ContractOpInterface op, int64_t tile, int64_t panel) {

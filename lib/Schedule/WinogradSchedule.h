@@ -30,6 +30,8 @@ llvm::SmallVector<WinogradAttr> winogradSchedules(graph::ContractOpInterface op,
 int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile);
 /// Tiles of results along each of the two rows of the windows.
 std::pair<graph::DimExpr, graph::DimExpr> winogradTiles(graph::ContractOpInterface op, int64_t tile);
+/// Whether slots share the columns of a block of so many tiles, since there is no other block; else each has blocks of its own.
+bool sharesColumns(graph::ContractOpInterface op, int64_t tile, int64_t block, int64_t slots);
 /// Floats of a slot of the scratch memory: transformed operands, then sums of n columns.
 int64_t winogradSlotFloats(WinogradAttr schedule, int64_t tile);
 

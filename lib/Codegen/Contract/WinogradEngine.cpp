@@ -102,14 +102,18 @@ public:
       }
     counts.push_back(tiles.ceilDiv(tilesOfBlock));
     DimExpr work = vectorWork(graph::numElements(form.extents), e.lanes, 1);
-    overSlots(
-        k, e, *memory.dims[0].constant(), counts, work,
-        [&](Index slot) { operandsAt = e.mul(slot, e.expression(memory.strides[0])); },
-        [&](ArrayRef<Index> at) {
-          for (auto [d, index] : llvm::zip(images, at))
-            iteration[d] = index;
-          block(e.mul(at.back(), e.constant(tilesOfBlock)));
-        });
+    int64_t slots = *memory.dims[0].constant();
+    auto enter = [&](Index slot) { operandsAt = e.mul(slot, e.expression(memory.strides[0])); };
+    if (plan::sharesColumns(form.op, f.tile, tilesOfBlock, slots))
+      return overRanges(k, e, DimExpr(slots), work, [&](Index begin, Index end) {
+        enter(begin);
+        columnsOfOneBlock(begin, end, slots);
+      });
+    overSlots(k, e, slots, counts, work, enter, [&](ArrayRef<Index> at) {
+      for (auto [d, index] : llvm::zip(images, at))
+        iteration[d] = index;
+      block(e.mul(at.back(), e.constant(tilesOfBlock)));
+    });
   }
 
 private:
@@ -142,26 +146,44 @@ private:
   }
   int64_t betweenSums() const { return tilesOfBlock * n; }
 
-  /// The tiles from `first` on.
-  void block(Index first) {
+  Index transformOperands(Index first) {
     Index count = e.min(e.sub(e.expression(tiles), first), e.constant(tilesOfBlock));
     e.forEach(e.constant(0), count, 1, [&](Index tile) { transformOperand(tile, e.add(first, tile)); });
+    return count;
+  }
+
+  /// `atOnce` panels of `width` columns from panel `from` on, for the `count` tiles from `first` on.
+  void panels(Index from, Index atOnce, int64_t width, Index first, Index count) {
+    e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
+      e.forEach(e.constant(0), atOnce, 1, [&](Index panel) { multiply(from, panel, atOnce, place, count, width); });
+    });
+    e.forEach(e.constant(0), atOnce, 1, [&](Index panel) {
+      e.forEach(e.constant(0), count, 1,
+                [&](Index tile) { transformSums(tile, e.add(first, tile), from, panel, width); });
+    });
+  }
+
+  /// The tiles from `first` on.
+  void block(Index first) {
+    Index count = transformOperands(first);
     int64_t whole = columns / n, rest = columns % n;
-    auto panels = [&](int64_t begin, int64_t end, int64_t atOnce, int64_t width) {
-      e.forEach(e.constant(begin), e.constant(end), atOnce, [&](Index from) {
-        e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
-          e.forEach(e.constant(0), e.constant(atOnce), 1,
-                    [&](Index panel) { multiply(from, panel, atOnce, place, count, width); });
-        });
-        e.forEach(e.constant(0), e.constant(atOnce), 1, [&](Index panel) {
-          e.forEach(e.constant(0), count, 1,
-                    [&](Index tile) { transformSums(tile, e.add(first, tile), from, panel, width); });
-        });
-      });
-    };
-    panels(0, whole, panelsAtOnce, n);
+    e.forEach(e.constant(0), e.constant(whole), panelsAtOnce,
+              [&](Index from) { panels(from, e.constant(panelsAtOnce), n, first, count); });
     if (rest > 0)
-      panels(whole, whole + 1, 1, rest);
+      panels(e.constant(whole), e.constant(1), rest, first, count);
+  }
+
+  /// Of the only block the panels of the slots from `begin` to `end`, all at once: in the memory of so many slots there is room for their sums. The
+  /// operand is transformed by each that has some of them.
+  void columnsOfOneBlock(Index begin, Index end, int64_t slots) {
+    Index first = e.constant(0), count = transformOperands(first);
+    Index own = e.constant(panelsAtOnce), whole = e.constant(columns / n);
+    Index from = e.mul(begin, own), to = e.min(e.mul(end, own), whole); // the last slot may have fewer
+    panels(from, e.sub(to, from), n, first, count);
+    if (int64_t rest = columns % n; rest > 0) {
+      Value isLast = e.compare(arith::CmpIPredicate::eq, end, e.constant(slots));
+      e.branch(isLast, [&] { panels(whole, e.constant(1), rest, first, count); }, [] {});
+    }
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
@@ -232,7 +254,13 @@ private:
     }
     auto all = [&](bool masked) {
       SmallVector<Value> exists(places());
-      if (masked)
+      SmallVector<Index> nearest[2]; // a load of no lanes is slow where its address has no memory
+      if (masked) {
+        for (unsigned i = 0; i < 2; ++i)
+          for (int64_t step = 0; step < f.size; ++step) {
+            Index last = e.sub(e.expression(form.lhs.dims[form.dims.left[i]]), e.constant(1));
+            nearest[i].push_back(e.max(e.min(e.add(start[i], e.constant(step)), last), e.constant(0)));
+          }
         for (int64_t place = 0; place < places(); ++place) {
           Index at[2] = {e.add(start[0], e.constant(place / f.size)), e.add(start[1], e.constant(place % f.size))};
           Value in;
@@ -242,31 +270,36 @@ private:
           }
           exists[place] = e.broadcast(in);
         }
+      }
       int64_t whole = channels / e.lanes * e.lanes;
       e.forEach(e.constant(0), e.constant(whole), e.lanes,
-                [&](Index channel) { transformVector(tile, start, channel, exists, {}); });
+                [&](Index channel) { transformVector(tile, start, nearest, channel, exists, {}); });
       if (whole < channels) {
         Value lanes = vector::CreateMaskOp::create(b, loc(), VectorType::get({e.lanes}, b.getI1Type()),
                                                    e.constant(channels - whole).base);
-        transformVector(tile, start, e.constant(whole), exists, lanes);
+        transformVector(tile, start, nearest, e.constant(whole), exists, lanes);
       }
     };
     e.branch(inside, [&] { all(false); }, [&] { all(true); });
   }
 
-  /// B' d B for a vector of channels. `exists`: for each place of the tile which lanes are read (null: all); `lanes`: the
-  /// channels that there are (null: all).
-  void transformVector(Index tile, const Index *start, Index channel, ArrayRef<Value> exists, Value lanes) {
+  /// B' d B for a vector of channels. `exists`: for each place of the tile which lanes are read (null: all), and then `nearest`: what is read of
+  /// both dims at each step from `start` on, inside of the operand; `lanes`: the channels that there are (null: all).
+  void transformVector(Index tile, const Index *start, const SmallVector<Index> *nearest, Index channel,
+                       ArrayRef<Value> exists, Value lanes) {
     SmallVector<Index> at(iteration);
     at[form.dims.channels] = channel;
     SmallVector<Value> elements;
     Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
-    Index origin = operandOffset(at, start);
+    const Index none[2] = {e.constant(0), e.constant(0)};
+    Index origin = operandOffset(at, nearest[0].empty() ? start : none);
     for (int64_t place = 0; place < places(); ++place) {
       Index from = origin;
       int64_t steps[2] = {place / f.size, place % f.size};
-      for (unsigned i = 0; i < 2; ++i)
-        from = e.add(from, e.mul(e.constant(steps[i]), e.expression(form.lhs.strides[form.dims.left[i]])));
+      for (unsigned i = 0; i < 2; ++i) {
+        Index step = nearest[i].empty() ? e.constant(steps[i]) : nearest[i][steps[i]];
+        from = e.add(from, e.mul(step, e.expression(form.lhs.strides[form.dims.left[i]])));
+      }
       Value mask = exists[place];
       if (lanes)
         mask = mask ? arith::AndIOp::create(b, loc(), mask, lanes).getResult() : lanes;
@@ -346,13 +379,13 @@ private:
 
   /// The sums of `width` columns of panel `from` + `panel`, one of `atOnce`, for the first `count` tiles (rounded up to whole register tiles), at a
   /// place.
-  void multiply(Index from, Index panel, int64_t atOnce, Index place, Index count, int64_t width) {
+  void multiply(Index from, Index panel, Index atOnce, Index place, Index count, int64_t width) {
     Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
     Index right = e.add(placeInWeights(place), panelInWeights(e.add(from, panel)));
     // The panel that is taken next: of this place, of the next one, of the next panels' first one.
-    Index following = e.add(panel, e.constant(1)), isLast = e.floorDiv(following, e.constant(atOnce));
+    Index following = e.add(panel, e.constant(1)), isLast = e.floorDiv(following, atOnce);
     Index nextPlace = e.add(place, isLast), isOver = e.floorDiv(nextPlace, e.constant(places()));
-    Index nextPanel = e.add(e.mod(following, e.constant(atOnce)), e.mul(isOver, e.constant(atOnce)));
+    Index nextPanel = e.add(e.mod(following, atOnce), e.mul(isOver, atOnce));
     Index next = e.add(placeInWeights(e.mod(nextPlace, e.constant(places()))), panelInWeights(e.add(from, nextPanel)));
     Index sums = e.add(sumOf(panel, e.constant(0)), e.mul(place, e.constant(betweenSums())));
     e.forEach(e.constant(0), count, m, [&](Index tile) {
@@ -446,10 +479,16 @@ LogicalResult verifyWinograd(KernelFunction &k, plan::WinogradAttr schedule) {
   if (failed(verifyLanes(k, schedule.getLanes(), /*mayHalve=*/true)) ||
       failed(verifyPanels(k, schedule.getN(), form->rhs.block)))
     return failure();
-  if (int64_t whole = *form->extents[form->roles.column].constant() / schedule.getN();
-      whole % schedule.getPanels() != 0)
+  int64_t whole = *form->extents[form->roles.column].constant() / schedule.getN();
+  if (plan::sharesColumns(form->op, form->transform->tile, schedule.getBlock(), schedule.getSlots())) {
+    if (int64_t(llvm::divideCeil(whole, schedule.getPanels())) != schedule.getSlots())
+      return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of one block, whose " << whole
+                                       << " whole panels are not those of " << schedule.getSlots() << " slots of "
+                                       << schedule.getPanels();
+  } else if (whole % schedule.getPanels() != 0) {
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << schedule.getPanels()
                                      << " panels at once, which do not divide the " << whole << " that are whole";
+  }
   return success();
 }
 

@@ -219,6 +219,16 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 // -----
 
+module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+  // expected-error@+1 {{@shared has a schedule of one block, whose 2 whole panels are not those of 2 slots of 2}}
+  plan.kernel @shared(%x: tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>> attributes {symbols = [], schedule = #plan.winograd<block = 16, m = 8, n = 8, lanes = 8, stride = 16, slots = 2, panels = 2>} {
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+    graph.yield %0 : tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
+  }
+}
+
+// -----
+
 // Weights are transformed when compiling.
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   // expected-error@+1 {{would transform windows by Winograd's method when run, which is done to constants alone}}

@@ -2,6 +2,7 @@
 """Windows of 3 x 3 by minimal filtering, against sums in double precision."""
 
 import os
+import re
 import subprocess
 
 import hewn
@@ -107,6 +108,17 @@ def test_error_beside_sums(channels, side):
 def test_threads_have_slots_of_their_own():
     model, feeds, want = conv_model((2, 64, 64, (40, 40), (1, 1, 1, 1)), False)
     check(hewn.compile(model, threads=3), feeds, want, BOUNDS["highest"])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+@pytest.mark.parametrize("precision", BOUNDS)
+@pytest.mark.parametrize("channels, features", [(64, 256), (64, 200), (272, 260)])
+def test_threads_share_the_columns_of_one_block(channels, features, precision, threads):
+    """Whole panels, and a part of one behind them; weights that stay in a cache, and those that come from far."""
+    model, feeds, want = conv_model((1, channels, features, (14, 13), (1, 1, 1, 1)), False)
+    schedule = re.search("#plan.winograd<.*?>", hewn._compile(model, emit="kernels", precision=precision))
+    assert int(re.search(r"slots = (\d+)", schedule[0])[1]) > 1, schedule[0]
+    check(hewn.compile(model, threads=threads, precision=precision), feeds, want, BOUNDS[precision])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@
 // RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS --implicit-check-not=memref.prefetch
 // RUN: sed 's/l2Bytes = 1048576/l2Bytes = 8192/' %t/conv.mlir | hewn-opt --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=AHEAD
 // RUN: hewn-opt %t/hand.mlir --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
+// RUN: hewn-opt %t/few.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels | FileCheck %s --check-prefix=FEW
+// RUN: hewn-opt %t/few.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=SHARED
 // RUN: not hewn-opt %t/other.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not hewn-opt %t/run-time.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
 // RUN: not hewn-opt %t/layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
@@ -54,6 +56,24 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
       attributes {symbols = [], schedule = #plan.winograd<block = 4, m = 2, n = 16, lanes = 16, stride = 16, slots = 2>} {
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x50x50xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
     graph.yield %0 : tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
+  }
+}
+
+//--- few.mlir
+// One block of tiles, whose three panels of columns (and a fourth of a part of one) three threads may share: each transforms the operand.
+// FEW: schedule = #plan.winograd<block = {{.*}}, n = 64, lanes = 16, stride = 16, slots = 3>
+// FEW: graph.scratch {{.*}}shape = [3, 
+// SHARED-LABEL: func.func @conv
+// SHARED-SAME: %[[BEGIN:[^:]*]]: index, %[[END:[^:]*]]: index)
+// SHARED-SAME: plan.launch_info = #plan.tasks<count = 3,
+// SHARED: arith.muli %[[BEGIN]],
+// SHARED: %[[TO:.*]] = arith.minsi %[[END]], %c3
+// SHARED: arith.subi %[[TO]], %[[BEGIN]]
+// SHARED: arith.cmpi eq, %[[END]], %c3
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @main(%x: tensor<1x16x14x14xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<200x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x200x12x12xf32, #graph.layout<[0, 2, 3, 1]>> {
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x14x14xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<200x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x200x12x12xf32, #graph.layout<[0, 2, 3, 1]>>
+    return %0 : tensor<1x200x12x12xf32, #graph.layout<[0, 2, 3, 1]>>
   }
 }
 
