@@ -2,7 +2,9 @@
 """Times models by hewn beside the engines that are installed, in one session, and prints the table of docs/performance.md.
 
     .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--target T] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
+    .venv/bin/python tools/benchmark.py --all [--only TABLE] [--dim NAME=SIZE] MODEL.onnx ... --quantized MODEL.onnx ...
 
+--all measures every table of docs/performance.md that this machine can show, and writes them into it (tools/measure/tables.py).
 With --target x86-64-v3 hewn's code is AVX2's; tools/measure/older_processor.py holds the others to it.
 The engines are those that are installed: onnxruntime, OpenVINO, and torch's inductor where torch and onnx2torch are (it is given
 the model as onnx2torch reads it). Each runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
@@ -30,6 +32,9 @@ import tempfile
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "measure"))
+import tables
 
 SECONDS = 1.5
 
@@ -278,7 +283,12 @@ def tell_ratios(ratios: list[float]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL.onnx")
+    parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
+    parser.add_argument("--all", action="store_true", help="all tables of docs/performance.md")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="TABLE", help=f"of --all: {', '.join(tables.TABLES)}"
+    )
+    parser.add_argument("--quantized", nargs="+", default=[], metavar="MODEL.onnx", help="of --all: models of integers")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", default="highest", choices=("highest", "high", "medium"))
     parser.add_argument("--target", default="host", help="what hewn compiles for")
@@ -287,6 +297,10 @@ def main() -> None:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--results", help=argparse.SUPPRESS)
     said = parser.parse_args()
+    if said.all:
+        sys.exit(tables.measure_all(said))
+    if not said.models or said.only or said.quantized:
+        parser.error("--only and --quantized go with --all" if said.models else "no model is given")
     dims = {name: int(size) for name, size in (d.split("=") for d in said.dim)}
     if said.one:
         print(json.dumps(one(said.one, said.models[0], dims, said.threads, said.precision, said.results)))

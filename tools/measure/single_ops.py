@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single ops beside onnxruntime and OpenVINO on one thread: the table of single ops in docs/performance.md.
 
-    tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again FILE] [--write]
+    tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again N]
 
 Each form (single_op_forms.py) is a model of one node. The engines take turns in one process, and a figure is the lower quartile of the runs'
 microseconds of the process's CPU time, which other processes on the machine disturb least; inputs and outputs lie in arrays that are made before, each from the begin
 of a cache line on, as the other engines' own memory. The ratio is the
 best other engine's time over hewn's. Printed are each form as it is timed, then a line a family: how many forms, the geometric mean of the
-ratios, how many are below --least. --again times only the forms that a --json of an earlier run has below --least, and prints the table with
-both runs' better figures of each engine. --write puts the table into the page. OpenVINO is held to AVX2 by ONEDNN_MAX_CPU_ISA=AVX2;
-onnxruntime can't be.
+ratios, how many are below --least. Those are timed --again so many times, and of each engine the better figure counts. OpenVINO is
+held to AVX2 by ONEDNN_MAX_CPU_ISA=AVX2; onnxruntime can't be.
 """
 
 from __future__ import annotations
@@ -20,17 +19,15 @@ import json
 import math
 import os
 import pathlib
-import platform
 import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
-from pages import write_between
 from single_op_forms import FAMILIES, Fed, Form
+from tables import this_machine
 
 ENGINES = ("hewn", "onnxruntime", "openvino")
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/performance.md"
 
 
 def at_a_line(array: np.ndarray) -> np.ndarray:
@@ -194,13 +191,6 @@ def family_in_child(family: Callable, wanted: Callable, said: argparse.Namespace
     return records
 
 
-def processor() -> str:
-    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines() if platform.system() == "Linux" else []
-    facts = dict(line.split(":", 1) for line in lines if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in facts.items()}
-    return f"{facts.get('model name', platform.processor())}, family {facts.get('cpu family', '?')}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="host")
@@ -208,30 +198,24 @@ def main() -> None:
     parser.add_argument("--least", type=float, default=0.9)
     parser.add_argument("--seconds", type=float, default=0.06, help="an engine and form")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--again", type=pathlib.Path)
-    parser.add_argument("--write", action="store_true", help="the table into docs/performance.md")
+    parser.add_argument("--again", type=int, default=1, metavar="N", help="times those below --least so often again")
     said = parser.parse_args()
-    before = {r["name"]: r for r in json.loads(said.again.read_text())} if said.again else {}
-    slow = {name for name, r in before.items() if (ratio := ratio_of(r)) is None or ratio < said.least}
 
-    def wanted(form: Form) -> bool:
-        return said.part in f"{form.family}: {form.name}" and (not said.again or form.name in slow)
+    def timed(wanted: Callable[[Form], bool]) -> list[dict]:
+        return [record for family in FAMILIES for record in family_in_child(family, wanted, said)]
 
-    print(f"{processor()}\n ratio       hewn us     ort us      openvino us")
-    records = [record for family in FAMILIES for record in family_in_child(family, wanted, said)]
-    if before:
-        merged = {r["name"]: better(before[r["name"]], r) for r in records}
-        records = [merged.get(name, r) for name, r in before.items()]
+    print(f"{this_machine()['name']}\n ratio       hewn us     ort us      openvino us")
+    records = timed(lambda form: said.part in f"{form.family}: {form.name}")
+    for _ in range(said.again):
+        slow = {r["name"] for r in records if (ratio := ratio_of(r)) is None or ratio < said.least}
+        again = {r["name"]: r for r in timed(lambda form, slow=slow: form.name in slow)}
+        records = [better(r, again[r["name"]]) if r["name"] in again else r for r in records]
     for record in records:
-        for engine, why in record["without"].items():
-            if engine == "hewn":
-                print(f"{record['name']}: {engine}: {why}", file=sys.stderr)
+        if why := record["without"].get("hewn"):
+            print(f"{record['name']}: hewn: {why}", file=sys.stderr)
     if said.json:
         said.json.write_text(json.dumps(records, indent=0))
-    lines = table(records, said.least)
-    print("\n".join(["", *lines]))
-    if said.write:
-        write_between(PAGE, "single-ops", lines)
+    print("\n".join(["", *table(records, said.least)]))
 
 
 if __name__ == "__main__":
