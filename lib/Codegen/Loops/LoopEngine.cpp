@@ -360,9 +360,40 @@ void stripsOf(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(
   e.forget();
 }
 
-/// A nest over results of the same dims, or over one subview of them, whose first index is `start`.
+DimExpr mapWork(ArrayRef<DimExpr> dims, int64_t lanes) { return vectorWork(graph::numElements(dims), lanes, 32); }
+
+/// Which indices of a dim a task has.
+struct Share {
+  int64_t dim;
+  Index begin, end;
+};
+
+/// The nest over `extents`, of which dim number i is `dims[i]`, for a share of what is there: where the shared dim is not walked step by step, or not the
+/// first one, all of it is of the task that has the beginning.
+void nestOfShare(KernelElements &e, ArrayRef<DimExpr> extents, ArrayRef<int64_t> dims, const DimExpr &whole,
+                 const Share &share, llvm::function_ref<void(ArrayRef<Index>)> body) {
+  auto nest = [&](ArrayRef<Index> outer) {
+    e.loopNest(extents.drop_front(outer.size()), {}, 1, [&](ArrayRef<Index> inner, ValueRange) {
+      SmallVector<Index> at(outer);
+      at.append(inner.begin(), inner.end());
+      body(at);
+      return SmallVector<Value>();
+    });
+  };
+  size_t place = llvm::find(dims, share.dim) - dims.begin();
+  bool isFirst = llvm::all_of(extents.take_front(place), [](const DimExpr &extent) { return extent.is(1); });
+  if (place < dims.size() && isFirst && extents[place] == whole)
+    return e.forEach(share.begin, share.end, 1, [&](Index line) {
+      SmallVector<Index> outer(place, e.constant(0));
+      outer.push_back(line);
+      nest(outer);
+    });
+  e.branch(e.compare(arith::CmpIPredicate::eq, share.begin, e.constant(0)), [&] { nest({}); }, [] {});
+}
+
+/// A nest over results of the same dims, or over one subview of them, whose first index is `start`; `share`: of a task.
 void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Subview *subview,
-             Index start = {}) {
+             Index start = {}, const Share *share = nullptr) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
   if (subview)
@@ -454,7 +485,9 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     });
   };
   if (alone)
-    return overTasks(k, e, outer, vectorWork(graph::numElements(dims), lane < 0 ? 1 : lanes, 32), nest);
+    return overTasks(k, e, outer, mapWork(dims, lane < 0 ? 1 : lanes), nest);
+  if (share)
+    return nestOfShare(e, outer, outerDims, dims[share->dim], *share, nest);
   e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
     nest(indices);
     return {};
@@ -556,19 +589,46 @@ static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview>
          mapTranspose(k, {result}, nullptr, dims, laneDim(dims, memoryOrder(whole), lanes), lanes);
 }
 
+/// The first dim in memory's order that has neighbours, where all subviews have all of it; -1: there is none.
+static int64_t sharedDim(Value result, ArrayRef<Subview> subviews) {
+  Dims dims = graph::getDims(result);
+  for (int64_t d : memoryOrder(result))
+    if (!dims[d].is(1))
+      return llvm::all_of(subviews, [&](const Subview &subview) { return subview.dims[d] == dims[d]; }) ? d : -1;
+  return -1;
+}
+
+/// The result by a nest for each subview, of which tasks have lines.
+static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, ArrayRef<Subview> subviews) {
+  Value whole = k.results[result];
+  auto all = [&](const Share *share) {
+    forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) {
+      emitMap(k, b, {result}, /*alone=*/false, &subview, start, share);
+    });
+  };
+  int64_t dim = k.results.size() == 1 ? sharedDim(whole, subviews) : -1;
+  if (dim < 0)
+    return all(nullptr);
+  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  Dims dims = graph::getDims(whole);
+  overRanges(k, e, dims[dim], mapWork(dims, vectorLanes(k.kernel)), [&](Index begin, Index end) {
+    Share share{dim, begin, end};
+    all(&share);
+  });
+}
+
 /// Each result, or each subview of it, by a nest of its own.
 static void emitMaps(KernelFunction &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();
     if (makeShortLines(k, together[0], subviews))
       subviews.clear();
-    auto emitSubview = [&](KernelFunction &in, const Subview &subview, Index start) {
-      emitMap(in, b, together, /*alone=*/false, &subview, start);
-    };
     if (haveFunctions(k, subviews))
-      callEachSubview(k, b, subviews, emitSubview);
-    else
-      forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) { emitSubview(k, subview, start); });
+      callEachSubview(k, b, subviews, [&](KernelFunction &in, const Subview &subview, Index start) {
+        emitMap(in, b, together, /*alone=*/false, &subview, start);
+      });
+    else if (!subviews.empty())
+      emitSubviews(k, b, together[0], subviews);
     bool alone = together.size() == k.results.size();
     std::optional<Runs> runs;
     if (alone && together.size() == 1 && subviews.empty())

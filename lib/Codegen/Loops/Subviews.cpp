@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/Subviews.h"
 
+#include "dialects/Graph/Analysis/Cuts.h"
+
 #include "mlir/IR/OperationSupport.h"
 
 using namespace mlir;
@@ -10,23 +12,53 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-SmallVector<Subview> subviewsOf(Value result) {
-  Dims dims = graph::getDims(result);
+/// What puts operands together, to which elementwise ops and paddings lead from the result; `paddings`: those. Null: there is none.
+static graph::MoveOpInterface assembledBy(Value result, SmallVector<graph::PaddingOpInterface> &paddings) {
   Operation *op = result.getDefiningOp();
-  while (isa_and_nonnull<graph::ElementwiseOpInterface>(op)) {
+  bool once = true; // each on the way is read, for the next one alone
+  while (op) {
     Operation *next = nullptr;
-    for (Value operand : op->getOperands())
-      if (!next && operand.getDefiningOp() && graph::getDims(operand) == dims)
-        next = operand.getDefiningOp();
+    if (auto padding = dyn_cast<graph::PaddingOpInterface>(op)) {
+      paddings.push_back(padding);
+      next = op->getOperand(0).getDefiningOp();
+    } else if (isa<graph::ElementwiseOpInterface>(op)) {
+      for (Value operand : op->getOperands())
+        if (!next && operand.getDefiningOp() && graph::getDims(operand) == graph::getDims(op->getResult(0)))
+          next = operand.getDefiningOp();
+    } else {
+      break;
+    }
+    once &= next && next->getResult(0).hasOneUse();
     op = next;
   }
-  auto move = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  if (!paddings.empty() && !once)
+    return nullptr;
+  return dyn_cast_or_null<graph::MoveOpInterface>(op);
+}
+
+/// Whether elements along the dim stay where they are.
+static bool keepsPlaces(graph::PaddingOpInterface padding, int64_t dim) {
+  const graph::Cut cut{dim};
+  std::optional<graph::CutForm> form = graph::cutForm(padding, cut, graph::getDims(padding->getResult(0))[dim]);
+  return form && form->operands[0] == cut;
+}
+
+SmallVector<Subview> subviewsOf(Value result) {
+  Dims dims = graph::getDims(result);
+  SmallVector<graph::PaddingOpInterface> paddings;
+  graph::MoveOpInterface move = assembledBy(result, paddings);
+  Operation *op = move;
   std::optional<graph::Assembly> assembly = move ? graph::assemblyOf(move) : std::nullopt;
   constexpr unsigned most =
       1024; // each is a nest of its own; without them an element asks every operand whether it is there
   SmallVector<Subview> subviews;
-  if (!assembly || op->getNumOperands() > most ||
-      !graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0)))
+  if (!assembly || op->getNumOperands() > most)
+    return subviews;
+  bool fits = paddings.empty()
+                  ? graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0))
+                  : !assembly->isInterleaved() &&
+                        llvm::all_of(paddings, [&](auto padding) { return keepsPlaces(padding, assembly->dim); });
+  if (!fits)
     return subviews;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     Subview subview{move, unsigned(i), *assembly, dims};

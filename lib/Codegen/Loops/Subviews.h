@@ -25,7 +25,7 @@ struct Subview {
 };
 
 /// The result in subviews, where the kernel puts operands together and does nothing after that but elementwise ops, none of which
-/// reads another subview.
+/// reads another subview, and padding along other dims than that of operands one after another.
 llvm::SmallVector<Subview> subviewsOf(mlir::Value result);
 
 /// `body` for each of them, with the index at which it begins if they stand one after another.

@@ -240,3 +240,72 @@ def test_narrowed_rows_side_by_side(kind, width):
     a = np.arange(1, 3 * width + 1, dtype="f").reshape(3, width)
     y = compiled(model).run({"a": a, "b": a[::-1] + 1})["y"]
     np.testing.assert_array_equal(y, np.concatenate([a[::-1] + 1, a], 1).astype(kind))
+
+
+def padded_concatenation(generator):
+    """Concatenations behind which elementwise ops and paddings follow each other; some values are read at other places, too."""
+    shape = [int(generator.integers(1, 4)), int(generator.integers(1, 40)), int(generator.choice([2, 5, 64])), 5]
+    axis = int(generator.integers(0, 4))
+    lengths = [int(generator.choice([1, 3, 8, 16, 32])) for _ in range(generator.integers(2, 5))]
+    inputs = {f"x{i}": [*shape[:axis], length, *shape[axis + 1 :]] for i, length in enumerate(lengths)}
+    nodes, initializers, value = [("Concat", list(inputs), "c", {"axis": axis})], {}, "c"
+    for step in range(generator.integers(1, 5)):
+        made, kind = f"v{step}", generator.choice(["Relu", "Mul", "Pad", "Pad", "Shift"])
+        if kind == "Relu":
+            nodes.append(("Relu", [value], made, {}))
+        elif kind == "Mul":
+            initializers[f"f{step}"] = floats(1, seed=step)
+            nodes.append(("Mul", [value, f"f{step}"], made, {}))
+        elif kind == "Pad":
+            pads = generator.integers(0, 2, 8) * (generator.random(8) < 0.7)
+            if generator.random() < 0.8:
+                pads[[axis, axis + 4]] = 0
+            initializers[f"p{step}"] = pads.astype(np.int64)
+            initializers[f"z{step}"] = np.array(1.5, np.float32)
+            mode = str(generator.choice(["constant", "edge"]))
+            nodes.append(
+                ("Pad", [value, f"p{step}", *([f"z{step}"] if mode == "constant" else [])], made, {"mode": mode})
+            )
+        else:  # read a second time, one place further along a dim
+            turn = int(generator.integers(0, 4))
+            pads = np.zeros(8, np.int64)
+            pads[[turn, turn + 4]] = 1, -1
+            initializers[f"p{step}"] = pads
+            nodes.append(("Pad", [value, f"p{step}"], f"s{step}", {}))
+            nodes.append(("Add", [value, f"s{step}"], made, {}))
+        value = made
+    return model_of(nodes, inputs, [value], initializers), {
+        n: floats(*s, seed=i) for i, (n, s) in enumerate(inputs.items())
+    }
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("target", ["host", "x86-64-v2"])
+@pytest.mark.parametrize("seed", range(8))
+def test_padded(seed, target, threads):
+    generator = np.random.default_rng(seed)
+    for _ in range(6):
+        model, feeds = padded_concatenation(generator)
+        compare(model, feeds, target=target, threads=threads)
+
+
+def test_quantized_and_padded():
+    """What U-Nets in QDQ form have: each operand by its own scale, then one for all, then a border of its zero point."""
+    scales = {"sa": 0.02, "sb": 0.03, "sc": 0.025}
+    initializers = {n: np.array(v, np.float32) for n, v in scales.items()}
+    initializers |= {"za": np.array(105, np.uint8), "zb": np.array(0, np.uint8), "zc": np.array(98, np.uint8)}
+    initializers |= {"w": np.random.default_rng(0).integers(-9, 9, (16, 64, 3, 3)).astype(np.int8)}
+    nodes = [
+        ("QuantizeLinear", ["a", "sa", "za"], "qa", {}),
+        ("DequantizeLinear", ["qa", "sa", "za"], "da", {}),
+        ("QuantizeLinear", ["b", "sb", "zb"], "qb", {}),
+        ("DequantizeLinear", ["qb", "sb", "zb"], "db", {}),
+        ("Concat", ["da", "db"], "c", {"axis": 1}),
+        ("QuantizeLinear", ["c", "sc", "zc"], "qc", {}),
+        ("DequantizeLinear", ["qc", "sc", "zc"], "dc", {}),
+        ("DequantizeLinear", ["w", "sa"], "dw", {}),
+        ("Conv", ["dc", "dw"], "y", {"pads": [1, 1, 1, 1]}),
+    ]
+    shape = [1, 32, 9, 11]
+    model = model_of(nodes, {"a": shape, "b": shape}, ["y"], initializers)
+    compare(model, {"a": floats(*shape), "b": np.abs(floats(*shape, seed=1))})

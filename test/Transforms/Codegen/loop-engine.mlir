@@ -116,6 +116,38 @@ plan.kernel @subviews(%a: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %b: t
   graph.yield %0 : tensor<?xf32>
 }
 
+// A border beside the subviews: lines of the result are read of one operand, then of the other, and no element asks whose it is.
+// CHECK-LABEL: func.func @padded(
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: vector.load %arg1
+// CHECK: else
+// CHECK: vector.store
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: vector.load %arg2
+// CHECK: else
+// CHECK: vector.store
+// CHECK: return
+plan.kernel @padded(%a: tensor<2x16xf32>, %b: tensor<2x16xf32>) -> tensor<4x32xf32> attributes {symbols = []} {
+  %0 = graph.concat %a, %b {axis = 1 : i64} : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<2x32xf32>
+  %1 = graph.relu %0 : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %2 = graph.pad %1 {low = [1, 0], high = [1, 0]} : (tensor<2x32xf32>) -> tensor<4x32xf32>
+  graph.yield %2 : tensor<4x32xf32>
+}
+
+// Of many lines tasks have some, of all subviews.
+// CHECK-LABEL: func.func @shared(
+// CHECK-SAME: %[[BEGIN:[^:]*]]: index, %[[END:[^:]*]]: index)
+// CHECK-SAME: plan.launch_info = #plan.tasks<count = 512,
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK: return
+plan.kernel @shared(%a: tensor<512x64xf32>, %b: tensor<512x64xf32>) -> tensor<512x128xf32> attributes {symbols = []} {
+  %0 = graph.concat %a, %b {axis = 1 : i64} : (tensor<512x64xf32>, tensor<512x64xf32>) -> tensor<512x128xf32>
+  graph.yield %0 : tensor<512x128xf32>
+}
+
 // Every second element: two loads of neighbours and a shuffle, nothing behind the last one. Backwards: one of each.
 // CHECK-LABEL: func.func @steps(
 // CHECK-NOT: vector.gather
