@@ -47,7 +47,13 @@ def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
     InterfaceMethod<"The result, in compute type; `count` (i64, like the state) is the number of reduced elements.",
       "::mlir::Value", "finish",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$state, "::mlir::Value":$count)>,
-    InterfaceMethod<"Whether `lift` reads `position`.", "bool", "usesPosition", (ins), "", "return false;">];
+    InterfaceMethod<"Whether `lift` reads `position`.", "bool", "usesPosition", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        The state of `state`, which is made of nothing but elements taken in so, and of one behind all of these: the same as `merge` with what `lift`
+        makes of it, and often less.
+      }], "::llvm::SmallVector<::mlir::Value>", "append",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$state, "::mlir::Value":$element, "::mlir::Value":$position),
+      "", "return $_op.merge(b, loc, state, $_op.lift(b, loc, element, position));">];
 }
 
 def CumulateOpInterface : OpInterface<"CumulateOpInterface"> {

@@ -356,7 +356,7 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
         v = broadcast(v);
     return values;
   };
-  auto lifted = [&](ArrayRef<Index> inner) {
+  auto elementAt = [&](ArrayRef<Index> inner) {
     Value position;
     for (auto [i, d] : llvm::enumerate(reduced))
       from[d] = inner[i];
@@ -373,6 +373,10 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
       element = roundToStorageType(b, loc, operand, element);
     if (width)
       element = broadcast(element);
+    return std::pair(element, position);
+  };
+  auto lifted = [&](ArrayRef<Index> inner) {
+    auto [element, position] = elementAt(inner);
     return asState(op.lift(b, loc, element, position));
   };
   // Straight code where the window is small; of larger ones, in vectors, for the inner dims, inside of loops over the outer ones.
@@ -384,7 +388,8 @@ Value KernelElements::reduce(graph::ReduceOpInterface op, ArrayRef<Index> at) {
   SmallVector<Value> state = op.identity(b, loc, width);
   if (!width || straight < 2) {
     state = loopNest(extents, state, most, [&](ArrayRef<Index> inner, ValueRange carried) {
-      return op.merge(b, loc, carried, lifted(inner));
+      auto [element, position] = elementAt(inner);
+      return op.append(b, loc, carried, element, position);
     });
   } else {
     state = loopNest(ArrayRef(extents).take_front(outer), state, 1, [&](ArrayRef<Index> outside, ValueRange carried) {

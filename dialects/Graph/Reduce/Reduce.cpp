@@ -70,10 +70,60 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   return success();
 }
 
-SmallVector<Value> argIdentity(body::Builder &e, Type element, int64_t lanes, body::IdentityValue least, bool last) {
-  Value value = reduceConstant(e, element, lanes, least);
-  Value position = reduceConstant(e, e.getI64Type(), lanes, body::IdentityValue::Highest);
+/// The type of positions along the dim of `x`.
+static IntegerType positionType(Value x, int64_t dim) {
+  std::optional<int64_t> extent = getDims(x)[dim].constant();
+  return IntegerType::get(x.getContext(), extent && *extent <= std::numeric_limits<int32_t>::max() ? 32 : 64);
+}
+
+SmallVector<Value> argIdentity(body::Builder &e, Value x, int64_t dim, int64_t lanes, body::IdentityValue least,
+                               bool last) {
+  Value value = reduceConstant(e, getElementType(x), lanes, least);
+  Value position = reduceConstant(e, positionType(x, dim), lanes, body::IdentityValue::Highest);
   return {value, last ? body::constant(e, position, -1) : position};
+}
+
+Value argPosition(body::Builder &e, Value x, int64_t dim, Value position) {
+  Type type = positionType(x, dim), wanted = type;
+  if (auto vector = dyn_cast<VectorType>(position.getType()))
+    wanted = vector.clone(type);
+  return type.isInteger(64) ? position : e.createOrFold<arith::TruncIOp>(wanted, position);
+}
+
+Value argFinish(body::Builder &e, bool last, ValueRange state) {
+  Value position = state[1];
+  if (!last) { // where nothing was better than the identity, all elements are as it is
+    auto vector = dyn_cast<VectorType>(position.getType());
+    Value none = reduceConstant(e, getElementTypeOrSelf(position), vector ? vector.getNumElements() : 0,
+                                body::IdentityValue::Highest);
+    Value isNone = e.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, position, none);
+    position = e.createOrFold<arith::SelectOp>(isNone, body::constant(e, position, 0), position);
+  }
+  Type wanted = e.getI64Type();
+  if (auto vector = dyn_cast<VectorType>(position.getType()))
+    wanted = vector.clone(wanted);
+  return position.getType() == wanted ? position : e.createOrFold<arith::ExtSIOp>(wanted, position);
+}
+
+SmallVector<Value> argAppend(body::Builder &e, body::NumberKind kind, body::Order order, bool last, ValueRange state,
+                             ValueRange element) {
+  using namespace body;
+  Value a = state[0], b = element[0], take;
+  bool greater = order == Order::Greater;
+  if (kind == NumberKind::Float) {
+    // Of a NaN and a number, or two NaNs, the unordered predicates say yes: no to a number behind a NaN, and to a NaN behind the first one.
+    using P = arith::CmpFPredicate;
+    P better = greater ? (last ? P::UGE : P::UGT) : (last ? P::ULE : P::ULT);
+    Value may = e.createOrFold<arith::CmpFOp>(P::ORD, a, a);
+    if (last)
+      may = e.createOrFold<arith::OrIOp>(may, e.createOrFold<arith::CmpFOp>(P::UNO, b, b));
+    take = e.createOrFold<arith::AndIOp>(e.createOrFold<arith::CmpFOp>(better, b, a), may);
+  } else {
+    take = compare(e, kind, order, b, a);
+    if (last)
+      take = e.createOrFold<arith::OrIOp>(take, compare(e, kind, Order::Equal, b, a));
+  }
+  return {e.createOrFold<arith::SelectOp>(take, b, a), e.createOrFold<arith::SelectOp>(take, element[1], state[1])};
 }
 
 SmallVector<Value> argMerge(body::Builder &e, body::NumberKind kind, body::Order order, bool last, ValueRange a,

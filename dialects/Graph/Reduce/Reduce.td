@@ -26,9 +26,10 @@ def Graph_ReduceMeanOp : SimpleReduce<"reduce_mean", "IdentityValue::Zero", "add
 // Positions of extremes
 //===--------------------------------------------------------------------------------------------------------------------===//
 
-// The state is a value and its position along the one reduced dim; a NaN is more extreme than any number, as in numpy.
+// The state is a value and its position along the one reduced dim, in 32 bits where these have room for all; a NaN is more extreme than any number, as
+// in numpy.
 class ArgReduce<string mnemonic, string order, string identity> : GraphTensorOp<mnemonic,
-    [DeclareOpInterfaceMethods<ReduceOpInterface, ["usesPosition"]>]> {
+    [DeclareOpInterfaceMethods<ReduceOpInterface, ["usesPosition", "append"]>]> {
   let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$dims, DefaultValuedAttr<BoolAttr, "true">:$keepdims,
                        DefaultValuedAttr<BoolAttr, "false">:$lastIndex);
   let extraClassDefinition = [{
@@ -42,17 +43,27 @@ class ArgReduce<string mnemonic, string order, string identity> : GraphTensorOp<
     }
     ::llvm::SmallVector<::mlir::Value> $cppClass::identity(::mlir::OpBuilder &builder, ::mlir::Location loc, int64_t lanes) {
       ::mlir::ImplicitLocOpBuilder e(loc, builder);
-      return ::hewn::graph::argIdentity(e, ::hewn::graph::getElementType(getX()), lanes, ::hewn::graph::body::IdentityValue::}] # identity # [{, getLastIndex());
+      return ::hewn::graph::argIdentity(e, getX(), getDims()[0], lanes, ::hewn::graph::body::IdentityValue::}] # identity # [{, getLastIndex());
     }
-    ::llvm::SmallVector<::mlir::Value> $cppClass::lift(::mlir::OpBuilder &, ::mlir::Location, ::mlir::Value element, ::mlir::Value position) {
-      return {element, position};
+    ::llvm::SmallVector<::mlir::Value> $cppClass::lift(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Value element, ::mlir::Value position) {
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      return {element, ::hewn::graph::argPosition(e, getX(), getDims()[0], position)};
     }
     ::llvm::SmallVector<::mlir::Value> $cppClass::merge(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange a, ::mlir::ValueRange b) {
       ::mlir::ImplicitLocOpBuilder e(loc, builder);
       return ::hewn::graph::argMerge(e, ::hewn::graph::body::numberKind(::hewn::graph::getElementType(getX())),
                                      ::hewn::graph::body::Order::}] # order # [{, getLastIndex(), a, b);
     }
-    ::mlir::Value $cppClass::finish(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange state, ::mlir::Value) { return state[1]; }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::append(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange state,
+                                                         ::mlir::Value element, ::mlir::Value position) {
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      return ::hewn::graph::argAppend(e, ::hewn::graph::body::numberKind(::hewn::graph::getElementType(getX())),
+                                      ::hewn::graph::body::Order::}] # order # [{, getLastIndex(), state, lift(builder, loc, element, position));
+    }
+    ::mlir::Value $cppClass::finish(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange state, ::mlir::Value) {
+      ::mlir::ImplicitLocOpBuilder e(loc, builder);
+      return ::hewn::graph::argFinish(e, getLastIndex(), state);
+    }
   }];
 }
 

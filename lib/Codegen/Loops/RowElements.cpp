@@ -25,17 +25,18 @@ static Value positionInRow(KernelElements &e, const RowProgram &rows, ArrayRef<I
   return e.broadcast(e.toElement(linear, e.b.getI64Type()));
 }
 
-SmallVector<Value> liftElement(KernelElements &e, const RowProgram &rows, ArrayRef<ReduceOpInterface> reductions,
-                               ArrayRef<Index> at) {
-  SmallVector<Value> lifted;
+SmallVector<Value> appendElement(KernelElements &e, const RowProgram &rows, ArrayRef<ReduceOpInterface> reductions,
+                                 ValueRange states, ArrayRef<Index> at) {
+  SmallVector<Value> next;
   for (ReduceOpInterface reduce : reductions) {
     Value operand = reduce->getOperand(0), element = e.read(operand, at);
     // Which of several is the first is told by the elements that there are.
     element = e.broadcast(reduce.usesPosition() ? roundToStorageType(e.b, e.loc, operand, element) : element);
     Value position = reduce.usesPosition() ? positionInRow(e, rows, at) : Value();
-    llvm::append_range(lifted, reduce.lift(e.b, e.loc, element, position));
+    ValueRange own = states.slice(next.size(), stateSize(e, reduce));
+    llvm::append_range(next, reduce.append(e.b, e.loc, own, element, position));
   }
-  return lifted;
+  return next;
 }
 
 SmallVector<Value> mergeStates(KernelElements &e, ArrayRef<ReduceOpInterface> reductions, ValueRange a, ValueRange c) {

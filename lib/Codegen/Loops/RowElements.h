@@ -11,10 +11,10 @@ namespace hewn::codegen {
 
 /// The states before the first element, with the lanes of `e`.
 llvm::SmallVector<mlir::Value> rowIdentities(KernelElements &e, llvm::ArrayRef<graph::ReduceOpInterface> reductions);
-/// The states of the one element at `at` of the space, with the lanes of `e`.
-llvm::SmallVector<mlir::Value> liftElement(KernelElements &e, const RowProgram &rows,
-                                           llvm::ArrayRef<graph::ReduceOpInterface> reductions,
-                                           llvm::ArrayRef<graph::Index> at);
+/// The states with the element at `at` of the space, which is behind all that they gathered, with the lanes of `e`.
+llvm::SmallVector<mlir::Value> appendElement(KernelElements &e, const RowProgram &rows,
+                                             llvm::ArrayRef<graph::ReduceOpInterface> reductions,
+                                             mlir::ValueRange states, llvm::ArrayRef<graph::Index> at);
 /// The states of what `a` and `c` gathered, scalars or vectors of any width.
 llvm::SmallVector<mlir::Value> mergeStates(KernelElements &e, llvm::ArrayRef<graph::ReduceOpInterface> reductions,
                                            mlir::ValueRange a, mlir::ValueRange c);

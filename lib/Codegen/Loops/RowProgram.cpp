@@ -295,7 +295,7 @@ private:
 
   /// `states` merged with the elements at `at`; lanes outside of `mask` keep their state.
   SmallVector<Value> step(ArrayRef<ReduceOpInterface> reductions, ValueRange states, Value mask, const Spill *spill) {
-    SmallVector<Value> next = mergeStates(e, reductions, states, liftElement(e, rows, reductions, at));
+    SmallVector<Value> next = appendElement(e, rows, reductions, states, at);
     if (mask)
       for (auto [merged, current] : llvm::zip(next, states))
         merged = arith::SelectOp::create(b, loc(), mask, merged, current);

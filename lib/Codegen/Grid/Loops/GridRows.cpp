@@ -208,7 +208,7 @@ private:
 
   void pass(ArrayRef<ReduceOpInterface> reductions, unsigned &nextPlace) {
     SmallVector<Value> states = overRow(rowIdentities(e, reductions), [&](ValueRange carried) {
-      return mergeStates(e, reductions, carried, liftElement(e, rows, reductions, at));
+      return appendElement(e, rows, reductions, carried, at);
     });
     if (team.size > 1)
       states = meet(reductions, states, nextPlace);
