@@ -46,7 +46,8 @@ plan.kernel @reduce(%x: tensor<4x8xf32>) -> tensor<4xf32> attributes {symbols = 
 // An arg-reduction has the index beside the value, in 32 bits where all have room there.
 // CHECK-LABEL: func.func @position
 // CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (f32, i32) {
-// CHECK: arith.index_cast %[[I]] : index to i32
+// CHECK: %[[LONG:.*]] = arith.index_cast %[[I]] : index to i64
+// CHECK: arith.trunci %[[LONG]] : i64 to i32
 plan.kernel @position(%x: tensor<8xf32>) -> tensor<1xi64> attributes {symbols = []} {
   %0 = graph.arg_max %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<1xi64>
   graph.yield %0 : tensor<1xi64>
