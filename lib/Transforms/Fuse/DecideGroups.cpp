@@ -626,8 +626,47 @@ private:
     });
   }
 
+  /// The space of the rows of both; nullopt: they are rows of unlike spaces, or one reads what the other reduces at another index than the row's own.
+  std::optional<graph::SpaceMap> mapOfBoth(const Group &group, const Group &other) {
+    SmallVector<Operation *> ops(group.ops);
+    llvm::append_range(ops, other.ops);
+    llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
+    std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
+    return map && llvm::all_of(ops, [&](Operation *member) { return map->add(member); }) ? map : std::nullopt;
+  }
+
+  /// Whether passes over the rows of `group`, in which `op` reads what `other` makes of rows, may be passes over those of `other`, too.
+  Verdict mayMergeRows(Group &group, Group &other, Operation *op) {
+    if (group.ops.size() + other.ops.size() > kMaxOps || numMoves(group) + numMoves(other) > kMaxMoves)
+      return Verdict::no("both kernels together have more ops than a kernel may have");
+    auto readsRowsOf = [&](const Group &from, const Group &to) {
+      return llvm::any_of(from.ops, [&](Operation *member) {
+        return llvm::any_of(member->getOperands(), [&](Value value) {
+          return graph::getDims(value) == group.space &&
+                 llvm::any_of(value.getUsers(), [&](Operation *user) { return isIn(to, user); });
+        });
+      });
+    };
+    if (group.space != other.space || !readsRowsOf(group, other))
+      return Verdict::no("the two are passes over rows of different tensors");
+    if (windowed(group) || windowed(other) || turnsInside(group) || turnsInside(other))
+      return Verdict::no("rows are read through a move that would be evaluated again in every pass");
+    if (!mayRunAt(other, op, &group) || !mayRunAt(group, op, &other))
+      return Verdict::no("another op reads one of the two kernels before this one");
+    std::optional<graph::SpaceMap> map = mapOfBoth(group, other);
+    bool haveRoom = map && llvm::all_of(llvm::concat<Operation *>(group.ops, other.ops), [&](Operation *member) {
+                      Value result = member->getResult(0);
+                      return map->placeOf(result) || llvm::all_of(result.getUsers(), [&](Operation *user) {
+                               return isIn(group, user) || isIn(other, user);
+                             });
+                    });
+    return haveRoom ? Verdict::yes() : Verdict::no("it reads a row's result at another index than the row's own");
+  }
+
   /// `op` is in `group` and reads `operand` of `other`: whether one nest computes both.
   Verdict mayMerge(Group &group, Group &other, Value operand, Operation *op) {
+    if (other.kind == GroupKind::Rows && group.kind == GroupKind::Rows)
+      return mayMergeRows(group, other, op);
     if (other.kind != GroupKind::Map || group.kind == GroupKind::Alone)
       return Verdict::no("the two are loops of unlike form: a kernel has one contraction or one set of rows");
     if (group.ops.size() + other.ops.size() > kMaxOps)
@@ -663,6 +702,8 @@ private:
 
   /// Makes one group of both, of which `op` is in `group`.
   void merge(Group &group, Group &other, Operation *op) {
+    if (group.kind == GroupKind::Rows && other.kind == GroupKind::Rows)
+      group.map = mapOfBoth(group, other);
     for (Operation *member : other.ops) {
       groupOf[member] = groupOf[op];
       group.ops.push_back(member);

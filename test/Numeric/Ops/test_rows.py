@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from numeric import check, feeds_of, one_node, oracle, run
+from numeric import check, compiled, feeds_of, one_node, oracle, run
+from onnx import helper
 
 random = np.random.default_rng(11)
 ALL = ("host", "x86-64-v3", "x86-64-v2")
@@ -175,3 +176,44 @@ def test_no_boxes_take_nothing():
     model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[2**31 - 1, 1])
     (got,) = run(model, feeds_of(inputs))
     assert got.shape == (0, 2, 2**31 - 1, 1)
+
+
+def rows_that_meet(generator):
+    """Reductions of one or two tensors over the same dims or others, with elementwise ops between and behind them."""
+    shape = [int(generator.choice([1, 3, 8, 17, 40])) for _ in range(3)]
+    dims = [list(d) for d in ((2,), (1, 2), (0, 1, 2), (1,))]
+    axes = dims[generator.integers(0, len(dims))]
+    nodes, wide, thin = [], ["x", "z"][: generator.integers(1, 3)], []
+    for i in range(generator.integers(3, 9)):
+        name, kind = f"v{i}", generator.integers(0, 5)
+        if kind == 0 or len(thin) < 2:
+            other = axes if generator.random() < 0.9 else dims[generator.integers(0, len(dims))]
+            op = str(generator.choice(["ReduceMax", "ReduceMin", "ReduceMean"]))
+            nodes.append(helper.make_node(op, [str(generator.choice(wide))], [name], axes=other))
+            thin.append(name)
+        elif kind == 1:
+            nodes.append(helper.make_node("Abs", [str(generator.choice(thin))], [name]))
+            thin.append(name)
+        elif kind == 2:
+            nodes.append(helper.make_node("Sub", [str(v) for v in generator.choice(thin, 2)], [name]))
+            thin.append(name)
+        else:
+            op = str(generator.choice(["Sub", "Add", "Max"]))
+            nodes.append(helper.make_node(op, [str(generator.choice(wide)), str(generator.choice(thin))], [name]))
+            wide.append(name)
+    read = {operand for node in nodes for operand in node.input}
+    ends = [node.output[0] for node in nodes if node.output[0] not in read or generator.random() < 0.2]
+    inputs = [helper.make_tensor_value_info(n, 1, shape) for n in "xz"]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ends]
+    graph = helper.make_graph(nodes, "rows", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return model, {n: generator.standard_normal(shape).astype(np.float32) for n in "xz"}
+
+
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_that_meet(seed, target):
+    generator = np.random.default_rng(seed)
+    for _ in range(8):
+        model, feeds = rows_that_meet(generator)
+        check(list(compiled(model, target).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)

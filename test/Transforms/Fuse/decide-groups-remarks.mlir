@@ -96,6 +96,16 @@ func.func @two_contractions(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %v: tenso
 
 // -----
 
+// CHECK: Reason="the two are passes over rows of different tensors"
+func.func @rows_of_two(%x: tensor<4x512xf32>, %y: tensor<4x512xf32>) -> tensor<4x1xf32> {
+  %0 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %1 = graph.reduce_max %y {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %2 = graph.add %0, %1 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  return %2 : tensor<4x1xf32>
+}
+
+// -----
+
 // CHECK: Reason="the producer is expensive, and elements of it are read more than once"
 func.func @expensive_and_repeated(%x: tensor<16xf32>, %i: tensor<40xi64>) -> tensor<40xf32> {
   %0 = graph.exp %x : (tensor<16xf32>) -> tensor<16xf32>

@@ -59,6 +59,26 @@ func.func @rows(%x: tensor<4x512xf32>, %s: tensor<f32>) -> tensor<4x512xf32> {
 
 // -----
 
+// Two reductions of one tensor, each with ops of its own, meet: both are passes over the rows.
+// CHECK-LABEL: func.func @two_reductions
+func.func @two_reductions(%x: tensor<4x512xf32>, %s: tensor<f32>) -> tensor<4x512xf32> {
+  // CHECK: graph.reduce_min {{.*}}graph.in_group = 0
+  // CHECK: graph.mul {{.*}}graph.in_group = 0
+  // CHECK: graph.reduce_max {{.*}}graph.in_group = 0
+  // CHECK: graph.add {{.*}}graph.in_group = 0
+  // CHECK: graph.sub {{.*}}graph.in_group = 0
+  // CHECK: graph.div {{.*}}graph.in_group = 0
+  %0 = graph.reduce_min %x {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %1 = graph.mul %0, %s : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x1xf32>
+  %2 = graph.reduce_max %x {dims = array<i64: 1>} : (tensor<4x512xf32>) -> tensor<4x1xf32>
+  %3 = graph.add %2, %s : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x1xf32>
+  %4 = graph.sub %3, %1 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  %5 = graph.div %x, %4 : (tensor<4x512xf32>, tensor<4x1xf32>) -> tensor<4x512xf32>
+  return %5 : tensor<4x512xf32>
+}
+
+// -----
+
 // Reductions over unlike dims share no row.
 // CHECK-LABEL: func.func @other_rows
 func.func @other_rows(%x: tensor<64x512xf32>) -> tensor<1x1xf32> {
