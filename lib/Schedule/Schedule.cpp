@@ -164,6 +164,12 @@ int64_t contractLanes(Operation *op, const ContractShape &shape) {
   return rest > 0 && rest <= lanes / 2 ? lanes / 2 : lanes;
 }
 
+int64_t decodedColumnBytes(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
+  graph::Dims extents = op.getIterationDims(graph::getDims);
+  bool toFloats = decoderOf(op) && !limbsOf(op);
+  return toFloats ? extents[roles.summed.front()].constant().value_or(0) * int64_t(sizeof(float)) : 0;
+}
+
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
   graph::Dims extents = op.getIterationDims(graph::getDims);
   AffineMap left = op.getIndexingMaps()[0];
@@ -193,7 +199,7 @@ namespace {
 /// Hundredths of a product of a vector, as products.
 double products(int64_t hundredths) { return double(hundredths) / 100; }
 
-/// Rows of one k that fall into one set of L1 push each other out when they are more than its ways.
+/// Rows of one k that fall into one set of L1 push each other out when they are more than its ways, of which the panel takes one.
 bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr costs) {
   if (rowBytes == 0 || !target || target.getL1Ways() == 0)
     return true;
@@ -201,7 +207,7 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr co
   if (rowBytes % line != 0 || sets == 0)
     return true;
   int64_t distinct = sets / std::gcd(rowBytes / line, sets);
-  return (m + distinct - 1) / distinct <= target.getL1Ways();
+  return (m + distinct - 1) / distinct < target.getL1Ways();
 }
 
 /// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside
@@ -260,11 +266,17 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
   double each = lanes < vectorLanes(op) ? 0.5 : 1; // cycles of a vector
   int64_t mostVectors = mostVectorsOf(op, shape, registers, lanes);
   VectorCostsAttr costs = costsOf(op);
+  // A panel that is decoded once for many rows stays in L2 while they read it, if a half is enough for that: tiles of less than two vectors have
+  // too few accumulators.
+  constexpr int64_t mostRows = 14;
+  bool isCut = block % (2 * lanes) == 0 && block > 2 * lanes && rows > mostRows;
+  auto isFar = [&](int64_t n) { return isCut && target && shape.decodedBytes * n > target.getL2Bytes() / 2; };
   auto suits = [&](int64_t vectors) {
     int64_t n = vectors * lanes;
+    bool stays = vectors <= 2 || !isFar(n);
     if (block && n <= block)
-      return n == block || (block > mostVectors * lanes && block % n == 0);
-    return (!block || n % block == 0) && (vectors == 1 || n - lanes < columns);
+      return stays && (n == block || ((block > mostVectors * lanes || isFar(block)) && block % n == 0));
+    return stays && (!block || n % block == 0) && (vectors == 1 || n - lanes < columns);
   };
   SmallVector<ContractTile> all;
   for (int64_t vectors = mostVectors; vectors >= 1; --vectors) {

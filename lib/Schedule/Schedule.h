@@ -106,12 +106,16 @@ struct ContractShape {
   bool grouped = false;
   /// What it runs on; null: vectors.
   MatrixAttr matrix = {};
-  /// Whether the columns are decoded into registers before they are used.
+  /// Whether the columns are decoded before they are used; bytes of one that is decoded to floats (`decodedColumnBytes`), where tiles are chosen by it.
   bool decoded = false;
+  int64_t decodedBytes = 0;
 };
 
 /// Lanes of the vectors that a contraction of this shape uses: vectorLanes, or half of them where that wastes less.
 int64_t contractLanes(mlir::Operation *op, const ContractShape &shape);
+
+/// Bytes of a column of weights that come as codes and are decoded to floats; 0 where none are, or as many as only a run tells.
+int64_t decodedColumnBytes(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
 /// The shape of a contraction whose left operand lies with its channels innermost.
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);

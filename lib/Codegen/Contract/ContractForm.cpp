@@ -41,7 +41,8 @@ plan::ContractShape ContractForm::shape() const {
                             graph::elementBytes(op->getResult(0)),
                             bool(grouped),
                             matrix,
-                            bool(plan::decoderOf(op))};
+                            bool(plan::decoderOf(op)),
+                            plan::decodedColumnBytes(op, roles)};
   return shape;
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of few bits, which contractions decode as they go (MatMulNBits)."""
 
+import re
+
 import hewn
 import numpy as np
 import pytest
@@ -82,6 +84,17 @@ def test_rows_known_when_run(bits, block, zero, target):
 def test_rows_known(rows, threads):
     weights, bias = Weights(130, 4, 32, "integer"), data(130)
     check(weights, weights.model(rows, bias), data(*rows, DEPTH), bias, threads=threads)
+
+
+@pytest.mark.parametrize("depth, panels", [(1024, 64), (8192, 32)])
+def test_decoded_panels_stay_in_the_cache(depth, panels, monkeypatch):
+    """A panel that many rows read is decoded once: where the second cache has no room for one of 64 columns it has half as many."""
+    monkeypatch.setitem(globals(), "DEPTH", depth)
+    weights = Weights(1024, 4, 32, None)
+    model = weights.model((80,))
+    text = hewn._compile(model, emit="kernels", target="x86-64-v4")
+    assert re.search(r"#plan.contract<m = \d+, n = (\d+)", text)[1] == str(panels)
+    check(weights, model, data(80, depth), rtol=2e-5, threads=2)
 
 
 def test_half():
