@@ -313,15 +313,15 @@ def softmax_between_products(rows, columns, width, element=FLOAT):
     return model(nodes, [(name, element, shape) for name, shape in shapes.items()], [("y", element)])
 
 
-# Of attention: rows, columns, width, products in a tile of a warp, elements.
+# Of attention: rows, columns, width, products in a tile of a warp, blocks that a processor is to run at once, elements.
 ATTENTION = {
-    "rows": (512, 512, 64, 192, FLOAT),
-    "long-lines": (512, 512, 128, 192, FLOAT),
-    "one-row": (1, 2048, 64, 96, FLOAT),
-    "half-rows": (512, 512, 64, 64, HALF),
-    "half-long-lines": (512, 512, 128, 64, HALF),
-    "half-one-row": (1, 2048, 64, 16, HALF),
-    "bfloat16-rows": (512, 512, 64, 64, TensorProto.BFLOAT16),
+    "rows": (512, 512, 64, 192, 1, FLOAT),
+    "long-lines": (512, 512, 128, 192, 1, FLOAT),
+    "one-row": (1, 2048, 64, 96, 1, FLOAT),
+    "half-rows": (512, 512, 64, 64, 3, HALF),
+    "half-long-lines": (512, 512, 128, 64, 1, HALF),
+    "half-one-row": (1, 2048, 64, 16, 1, HALF),
+    "bfloat16-rows": (512, 512, 64, 64, 3, TensorProto.BFLOAT16),
 }
 
 
@@ -330,7 +330,7 @@ ATTENTION = {
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention(name, machine, tmp_path):
     """One kernel: the scores in one pass, lines of k and v copied 16 bytes at once, no spills."""
-    *sizes, products, element = ATTENTION[name]
+    *sizes, products, blocks, element = ATTENTION[name]
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
     onnx.save(softmax_between_products(*sizes, element), source)
     command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text]
@@ -339,6 +339,7 @@ def test_attention(name, machine, tmp_path):
     code = text.read_text()
     assert code.count(".entry") == 1
     assert code.count("mma.sync") == products
+    assert re.findall(r"\.minnctapersm (\d+)", code) == [str(blocks)]
     assert element == FLOAT or ("ldmatrix" in code and "f16x2" in code)
     assert "cp.async.cg.shared.global" in code and "cp.async.ca.shared.global" not in code
     (used,) = assemble(code, machine, tmp_path).values()
