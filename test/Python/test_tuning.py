@@ -255,6 +255,66 @@ def test_keys_tell_rows_from_batches(tmp_path):
     assert len(keys) == 4
 
 
+@pytest.fixture(scope="module")
+def layers(tmp_path_factory):
+    """Five products, each a kind of kernel of its own: by work the first two, the third, the last, the fourth."""
+    generator, sizes = np.random.default_rng(0), [256, 512, 256, 384, 128, 640]
+    nodes = [
+        oh.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}" if i < 4 else "y"], name=f"n{i}") for i in range(5)
+    ]
+    weights = [nh.from_array(generator.standard_normal(sizes[i : i + 2]).astype(np.float32), f"w{i}") for i in range(5)]
+    infos = [oh.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [64, s]) for n, s in (("x0", 256), ("y", 640))]
+    graph = oh.make_graph(nodes, "g", infos[:1], infos[1:], weights)
+    path = tmp_path_factory.mktemp("layers") / "model.onnx"
+    onnx.save(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=10), path)
+    return path
+
+
+def test_every_kind_is_of_one_part(layers, tmp_path):
+    """Machines that share a search divide its kernels alike, whatever they have measured or know already: the heaviest ones to different parts,
+    and none has more kinds than its share."""
+    explained = json.loads(run("explain", "--json", layers).stdout)["variants"][0]["kernels"]
+    by_work = sorted((k for k in explained if k["tuning_key"]), key=lambda k: -k["flop"] * k["launches_per_run"])
+    keys = [k["tuning_key"] for k in by_work]
+    assert len(set(keys)) == 5
+    known = [dict(row, tried=1000) for row in every_row_another(layers, "host")[:2]]
+    (tmp_path / "known.tune").write_text(text_of(known))
+    for count, sizes in [(2, [2, 3]), (3, [1, 2, 2]), (7, [0, 0, 1, 1, 1, 1, 1])]:
+        parts = []
+        for number in range(1, count + 1):
+            flags = ["--part", f"{number}/{count}", "--budget", "0", "--json"]
+            record = json.loads(run("tune", layers, *flags).stdout)
+            assert record["part"] == f"{number}/{count}"
+            parts.append({kernel["kernel"] for kernel in record["kernels"]})
+            assert record["in_other_parts"] == 5 - len(parts[-1])
+            if count == 2:
+                again = json.loads(run("tune", layers, *flags, "--tuning", tmp_path / "known.tune").stdout)
+                left = parts[-1] - {row["kernel"] for row in known}
+                assert {kernel["kernel"] for kernel in again["kernels"]} == left
+                assert again["known"] == len(parts[-1]) - len(left)
+        assert sorted(key for part in parts for key in part) == sorted(keys)
+        assert sorted(map(len, parts)) == sizes
+        assert not any(set(keys[:2]) <= part for part in parts)
+
+
+def test_files_of_parts_are_the_whole(layers, tmp_path):
+    """They are merged into a row for each kind that the whole search has, and a search that knows them all has nothing left to do."""
+    files = [tmp_path / f"{number}.tune" for number in (1, 2)]
+    for number, file in enumerate(files, 1):
+        told = run("tune", layers, "--part", f"{number}/2", "--budget", "5", "-o", file)
+        assert f"hewn tune: part {number}/2: " in told.stderr and " more are of other parts" in told.stdout
+    run("tune", "--merge", *reversed(files), "-o", tmp_path / "all.tune")
+    rows, parts = rows_of(tmp_path / "all.tune"), [rows_of(file) for file in files]
+    explained = json.loads(run("explain", "--json", layers).stdout)["variants"][0]["kernels"]
+    candidates = {k["tuning_key"]: len(k["candidates"]) for k in explained if k["tuning_key"]}
+    assert all(parts) and rows == sorted(parts[0] + parts[1], key=lambda row: row["kernel"])
+    assert {row["kernel"] for row in rows} == set(candidates)
+    # Whatever of the candidates there was time for: what has all of them tried is known as a whole.
+    (tmp_path / "all.tune").write_text(text_of([dict(row, tried=candidates[row["kernel"]]) for row in rows]))
+    again = json.loads(run("tune", layers, "--tuning", tmp_path / "all.tune", "--json").stdout)
+    assert again["known"] == 5 and again["kernels"] == [] and again["in_other_parts"] == 0
+
+
 def _written(folder, text):
     (folder / "t.tune").write_text(text)
     return folder / "t.tune"

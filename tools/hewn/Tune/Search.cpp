@@ -31,8 +31,8 @@ constexpr double kHangs = 600, kShortestLimit = 60;
 
 class Search {
 public:
-  Search(const TunedModel &model, const plan::Tuning &known, double budget)
-      : model(model), known(known), budget(budget) {}
+  Search(const TunedModel &model, const plan::Tuning &known, SearchPart part, double budget)
+      : model(model), known(known), part(part), budget(budget) {}
 
   std::optional<SearchResult> run() {
     if (!begin())
@@ -52,6 +52,7 @@ private:
 
   const TunedModel &model;
   const plan::Tuning &known;
+  const SearchPart part;
   double budget, longestRound = 0;
   Clock::time_point start = Clock::now();
   InterruptStopsMeasuring interrupt;
@@ -107,6 +108,7 @@ private:
     std::map<std::string, TunedKernels> byKey;
     eachObject(explained, "variants", [&](const json::Object &variant) {
       llvm::StringRef condition = conditionOf(variant);
+      const auto dims = picturedDims(variant);
       eachObject(variant, "kernels", [&](const json::Object &kernel) {
         std::string key = textOf(kernel, "tuning_key").str();
         const json::Array *candidates = kernel.getArray("candidates");
@@ -121,8 +123,10 @@ private:
               one.candidates.push_back(text);
         }
         one.names.push_back(textOf(kernel, "name").str() + (condition.empty() ? "" : " [" + condition + "]").str());
+        one.work += flopOf(kernel, dims);
       });
     });
+    deal(byKey);
     for (auto &[key, one] : byKey) {
       const plan::TuningRow *row = known.find(result.machine, key);
       if (row && size_t(row->tried) > one.candidates.size()) {
@@ -133,6 +137,29 @@ private:
         goOn(one, *row);
       result.kernels.push_back(std::move(one));
     }
+  }
+
+  /// Of all its launches in a run; of open dims at the sizes that explain has pictured. 0: nobody knows.
+  static double flopOf(json::Object kernel, llvm::ArrayRef<std::pair<std::string, int64_t>> dims) {
+    bindWork(kernel, dims);
+    std::optional<double> launches = kernel.getNumber("launches_per_run");
+    return numberOf(kernel, "flop") * launches.value_or(numberOf(kernel, "launches"));
+  }
+
+  /// Leaves those of this part.
+  void deal(std::map<std::string, TunedKernels> &byKey) {
+    if (part.isWhole())
+      return;
+    const size_t all = byKey.size();
+    llvm::SmallVector<double> work;
+    for (const auto &[key, one] : byKey)
+      work.push_back(one.work);
+    const std::vector<int> parts = dealKinds(work, part.count);
+    auto kind = byKey.begin();
+    for (int number : parts)
+      kind = number == part.number ? std::next(kind) : byKey.erase(kind);
+    result.others = int64_t(all - byKey.size());
+    say(llvm::formatv("part {0}: {1} of {2} kinds of kernel", part.text(), byKey.size(), all));
   }
 
   /// From where the search ended that has left the row.
@@ -285,8 +312,9 @@ private:
 
 } // namespace
 
-std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, double budget) {
-  return Search(model, known, budget).run();
+std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, SearchPart part,
+                                            double budget) {
+  return Search(model, known, part, budget).run();
 }
 
 } // namespace hewn::tool

@@ -9,6 +9,7 @@
 #define HEWN_TOOLS_HEWN_TUNE_SEARCH_H
 
 #include "lib/Schedule/Tuning.h"
+#include "tools/hewn/Tune/Part.h"
 #include "tools/hewn/Tune/Round.h"
 
 namespace hewn::tool {
@@ -17,6 +18,8 @@ namespace hewn::tool {
 struct TunedKernels {
   std::string key, model;
   std::vector<std::string> names, candidates;
+  /// FLOP of a run, where they are known before: what a part of the search is dealt by.
+  double work = 0;
   /// Microseconds of a run, and their part of it.
   double microseconds = 0, share = 0;
   /// By how much two runs of the same code differ, relative to their time.
@@ -36,17 +39,19 @@ struct TunedKernels {
 struct SearchResult {
   std::string machine;
   std::vector<TunedKernels> kernels;
-  int64_t rounds = 0, known = 0;
+  /// Kinds of kernel that were `known`, and those that are of other parts of the search.
+  int64_t rounds = 0, known = 0, others = 0;
   double seconds = 0;
   /// Whole runs of the last round; 0: there was none, or none with all that is faster.
   RoundTimes::Pair run;
   bool interrupted = false;
 };
 
-/// Searches for `budget` seconds, or until Ctrl-C, and says how it goes on the standard error. Kernels of which `known` has tried all candidates
-/// are left as they are, and of others the rest is tried. Ctrl-C before anything was measured gives a result without times.
-/// nullopt after an error was printed.
-std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, double budget);
+/// Searches a part of the kernels for `budget` seconds, or until Ctrl-C, and says how it goes on the standard error. Kernels of which `known` has
+/// tried all candidates are left as they are, and of others the rest is tried; what is of which part does not depend on that. Ctrl-C before anything
+/// was measured gives a result without times. nullopt after an error was printed.
+std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, SearchPart part,
+                                            double budget);
 
 } // namespace hewn::tool
 

@@ -33,6 +33,11 @@ static cl::opt<std::string> tunedOutput("o", cl::value_desc("file"),
 static cl::opt<double, false, SecondsParser> budget("budget", cl::init(60), cl::value_desc("seconds"),
                                                     cl::desc("How long to search; 60 unless told"),
                                                     cl::sub(tuneCommand()));
+static cl::opt<std::string, false, PartParser>
+    searchedPart("part", cl::init("1/1"), cl::value_desc("I/N"),
+                 cl::desc("Search every N-th kind of kernel alone, those of part I: N alike machines share a search, and "
+                          "--merge makes one tuning of theirs"),
+                 cl::sub(tuneCommand()));
 static cl::opt<bool> merges("merge",
                             cl::desc("Put tunings together, files instead of a model, and keep of each kernel "
                                      "what gained most"),
@@ -45,6 +50,7 @@ struct TuneArguments {
   std::vector<std::string> files = tuned, inputs = tunedInputs;
   std::string output = tunedOutput;
   double seconds = budget;
+  SearchPart part = *SearchPart::parse(searchedPart);
   bool merge = merges, isJson = wantsJson();
   CompileFlags flags = compileFlags();
 };
@@ -139,7 +145,7 @@ static void addRows(const SearchResult &result, plan::Tuning &tuning) {
   }
 }
 
-static json::Object recordOf(const SearchResult &result) {
+static json::Object recordOf(const SearchResult &result, SearchPart part) {
   json::Array kernels;
   for (const TunedKernels &one : result.kernels) {
     plan::TuningRow row = rowOf(one, result);
@@ -158,6 +164,8 @@ static json::Object recordOf(const SearchResult &result) {
   auto orNull = [](double time) { return time > 0 ? jsonNumber(time) : json::Value(nullptr); };
   return json::Object{{"machine", jsonText(result.machine)},
                       {"cpu", jsonText(cpuName())},
+                      {"part", jsonText(part.text())},
+                      {"in_other_parts", result.others},
                       {"rounds", result.rounds},
                       {"seconds", jsonNumber(result.seconds)},
                       {"known", result.known},
@@ -188,6 +196,8 @@ static void printResult(const SearchResult &result) {
         gap.faster, gap.searched, 100 * (gap.mean - 1), 100 * (gap.worst - 1));
   if (result.known > 0)
     os << result.known << " more were known\n";
+  if (result.others > 0)
+    os << result.others << " more are of other parts\n";
   if (result.run.base > 0)
     os << llvm::formatv("a run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
 }
@@ -248,7 +258,7 @@ int tuneMain() {
   model.flags.remarks.clear();
   if (model.flags.cacheDir.empty()) // the code of kernels that are as in a round before
     model.flags.cacheDir = *folder + "/cache";
-  std::optional<SearchResult> result = searchSchedules(model, tuning, said.seconds);
+  std::optional<SearchResult> result = searchSchedules(model, tuning, said.part, said.seconds);
   removeScratchFolder(*folder);
   if (!result)
     return 1;
@@ -257,7 +267,7 @@ int tuneMain() {
   if (!keeps && !writeTuning(said.output, tuning))
     return 1;
   if (said.isJson)
-    printRecord("tune", said.files.front(), recordOf(*result));
+    printRecord("tune", said.files.front(), recordOf(*result, said.part));
   else
     printResult(*result);
   return result->interrupted ? kInterrupted : 0;
