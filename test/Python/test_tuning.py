@@ -255,64 +255,55 @@ def test_keys_tell_rows_from_batches(tmp_path):
     assert len(keys) == 4
 
 
-@pytest.fixture(scope="module")
-def layers(tmp_path_factory):
-    """Five products, each a kind of kernel of its own: by work the first two, the third, the last, the fourth."""
-    generator, sizes = np.random.default_rng(0), [256, 512, 256, 384, 128, 640]
-    nodes = [
-        oh.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}" if i < 4 else "y"], name=f"n{i}") for i in range(5)
+def places_of(row):
+    """Of the candidates that a row has tried, the model's among them."""
+    return {*range(row["tried"]), *row.get("tried_behind", [])}
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_parts_are_the_whole(model, tmp_path, parts):
+    """Machines that share a search try each candidate once, none many more than another, whatever they have measured; and the files of all
+    parts are what a search without parts leaves."""
+    explained = json.loads(run("explain", "--json", model).stdout)
+    kernels = explained["variants"][0]["kernels"]
+    count = {k["tuning_key"]: len(k["candidates"]) for k in kernels if k["tuning_key"]}
+    # Most of them are known, so that the search has an end soon; and one in the middle of those that are left.
+    left, path = 4, tmp_path / "known.tune"
+    known = [
+        dict(row, tried=count[row["kernel"]] - left, tried_behind=[count[row["kernel"]] - left + 2])
+        for row in every_row_another(model, "host")
     ]
-    weights = [nh.from_array(generator.standard_normal(sizes[i : i + 2]).astype(np.float32), f"w{i}") for i in range(5)]
-    infos = [oh.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [64, s]) for n, s in (("x0", 256), ("y", 640))]
-    graph = oh.make_graph(nodes, "g", infos[:1], infos[1:], weights)
-    path = tmp_path_factory.mktemp("layers") / "model.onnx"
-    onnx.save(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=10), path)
-    return path
-
-
-def test_every_kind_is_of_one_part(layers, tmp_path):
-    """Machines that share a search divide its kernels alike, whatever they have measured or know already: the heaviest ones to different parts,
-    and none has more kinds than its share."""
-    explained = json.loads(run("explain", "--json", layers).stdout)["variants"][0]["kernels"]
-    by_work = sorted((k for k in explained if k["tuning_key"]), key=lambda k: -k["flop"] * k["launches_per_run"])
-    keys = [k["tuning_key"] for k in by_work]
-    assert len(set(keys)) == 5
-    known = [dict(row, tried=1000) for row in every_row_another(layers, "host")[:2]]
-    (tmp_path / "known.tune").write_text(text_of(known))
-    for count, sizes in [(2, [2, 3]), (3, [1, 2, 2]), (7, [0, 0, 1, 1, 1, 1, 1])]:
-        parts = []
-        for number in range(1, count + 1):
-            flags = ["--part", f"{number}/{count}", "--budget", "0", "--json"]
-            record = json.loads(run("tune", layers, *flags).stdout)
-            assert record["part"] == f"{number}/{count}"
-            parts.append({kernel["kernel"] for kernel in record["kernels"]})
-            assert record["in_other_parts"] == 5 - len(parts[-1])
-            if count == 2:
-                again = json.loads(run("tune", layers, *flags, "--tuning", tmp_path / "known.tune").stdout)
-                left = parts[-1] - {row["kernel"] for row in known}
-                assert {kernel["kernel"] for kernel in again["kernels"]} == left
-                assert again["known"] == len(parts[-1]) - len(left)
-        assert sorted(key for part in parts for key in part) == sorted(keys)
-        assert sorted(map(len, parts)) == sizes
-        assert not any(set(keys[:2]) <= part for part in parts)
-
-
-def test_files_of_parts_are_the_whole(layers, tmp_path):
-    """They are merged into a row for each kind that the whole search has, and a search that knows them all has nothing left to do."""
-    files = [tmp_path / f"{number}.tune" for number in (1, 2)]
+    assert min(row["tried"] for row in known) >= 1
+    path.write_text(text_of(known))
+    before = {row["kernel"]: places_of(row) for row in known}
+    files, found = [tmp_path / f"{number}.tune" for number in range(1, parts + 1)], []
     for number, file in enumerate(files, 1):
-        told = run("tune", layers, "--part", f"{number}/2", "--budget", "5", "-o", file)
-        assert f"hewn tune: part {number}/2: " in told.stderr and " more are of other parts" in told.stdout
-    run("tune", "--merge", *reversed(files), "-o", tmp_path / "all.tune")
-    rows, parts = rows_of(tmp_path / "all.tune"), [rows_of(file) for file in files]
-    explained = json.loads(run("explain", "--json", layers).stdout)["variants"][0]["kernels"]
-    candidates = {k["tuning_key"]: len(k["candidates"]) for k in explained if k["tuning_key"]}
-    assert all(parts) and rows == sorted(parts[0] + parts[1], key=lambda row: row["kernel"])
-    assert {row["kernel"] for row in rows} == set(candidates)
-    # Whatever of the candidates there was time for: what has all of them tried is known as a whole.
-    (tmp_path / "all.tune").write_text(text_of([dict(row, tried=candidates[row["kernel"]]) for row in rows]))
-    again = json.loads(run("tune", layers, "--tuning", tmp_path / "all.tune", "--json").stdout)
-    assert again["known"] == 5 and again["kernels"] == [] and again["in_other_parts"] == 0
+        flags = ["--part", f"{number}/{parts}", "--tuning", path, "--budget", "60", "--json", "-o", file]
+        done = run("tune", model, *flags)
+        record = json.loads(done.stdout)
+        assert record["part"] == f"{number}/{parts}" and f"hewn tune: part {number}/{parts}: " in done.stderr
+        found.append({row["kernel"]: places_of(row) - before[row["kernel"]] for row in rows_of(file)})
+        mine = sum(map(len, found[-1].values()))
+        assert record["in_other_parts"] == (left - 1) * len(known) - mine
+        assert record["rounds"] <= -(-left // parts) and (record["rounds"] > 0) == (mine > 0)
+    for kernel in count:
+        places = [place for part in found for place in part[kernel]]
+        assert len(places) == len(set(places)) and set(places) | before[kernel] == set(range(count[kernel]))
+    run("tune", "--merge", *files, "-o", tmp_path / "all.tune")
+    run("tune", "--merge", *reversed(files), path, "-o", tmp_path / "again.tune")
+    assert (tmp_path / "all.tune").read_bytes() == (tmp_path / "again.tune").read_bytes()
+    assert {row["kernel"]: row["tried"] for row in rows_of(tmp_path / "all.tune")} == count
+    assert "tried_behind" not in (tmp_path / "all.tune").read_text()
+    after = json.loads(run("tune", model, "--tuning", tmp_path / "all.tune", "--json").stdout)
+    assert after["known"] == len(count) and after["rounds"] == after["in_other_parts"] == 0
+
+
+def test_more_parts_than_candidates(model, tmp_path):
+    """Some parts have nothing to try: that is no error, and the first candidates of all kernels are not one part's."""
+    told = [run("tune", model, "--part", f"{number}/1000", "--budget", "0") for number in (1, 2, 3, 999)]
+    counts = [int(re.search(r"part \d+/1000: (\d+) candidates", done.stderr)[1]) for done in told]
+    assert counts[0] == 0 and counts[1:3] == [1, 2] and counts[3] == 0
+    assert re.search(r"^no other schedule was measured\n\d+ candidates are of other parts\n", told[0].stdout)
 
 
 def _written(folder, text):
@@ -348,6 +339,21 @@ def test_merge_keeps_what_gained_most(model, tmp_path):
         )
         assert json.loads(record.stdout)["rows"] == 1
         assert rows_of(tmp_path / "both.tune")[0]["microseconds"] == 1.2
+
+
+def test_merge_keeps_what_either_has_tried(model, tmp_path):
+    """Which candidates those were, in any order of the files, and also where a file comes twice."""
+    row = every_row_another(model, "x86-64-v3")[0]
+    tried = {"a": {"tried_behind": [2, 5]}, "b": {"tried": 2, "tried_behind": [4]}, "c": {"tried_behind": [3, 7]}}
+    files = {}
+    for name, keys in tried.items():
+        files[name] = tmp_path / f"{name}.tune"
+        files[name].write_text(text_of([dict(row, microseconds=1.5 - 0.1 * len(files), **keys)]))
+    for order, first, behind in [("ab", 3, [4, 5]), ("abc", 6, [7]), ("cab", 6, [7]), ("bcbaa", 6, [7])]:
+        run("tune", "--merge", *(files[name] for name in order), "-o", tmp_path / "all.tune")
+        (merged,) = rows_of(tmp_path / "all.tune")
+        assert (merged["tried"], merged["tried_behind"]) == (first, behind)
+        assert merged["microseconds"] == (1.2 if "c" in order else 1.3)
 
 
 def test_cache_knows_the_tuning(model, tmp_path):

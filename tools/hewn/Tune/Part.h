@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a search, for machines that share one: each finds its kinds of kernel without asking the others.
+// A part of a search, for machines that share one: each finds its candidates without asking the others.
 #ifndef HEWN_TOOLS_HEWN_TUNE_PART_H
 #define HEWN_TOOLS_HEWN_TUNE_PART_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/CommandLine.h"
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace hewn::tool {
 
@@ -16,6 +14,10 @@ namespace hewn::tool {
 struct SearchPart {
   int number = 1, count = 1;
   bool isWhole() const { return count == 1; }
+  /// Whether a candidate is of this part, by its place behind the model's choice and its kernel's number, both in an order that is the same on all
+  /// machines. Each part has every `count`-th candidate of each kernel, so all take as many rounds; where kernels have fewer candidates than
+  /// there are parts, the numbers see to it that they are not all of the first part.
+  bool has(size_t kernel, size_t place) const { return (kernel + place) % size_t(count) == size_t(number) - 1; }
   /// "2/3"
   std::string text() const;
   /// nullopt for what is no such text.
@@ -27,11 +29,6 @@ struct PartParser : llvm::cl::parser<std::string> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, std::string &value);
 };
-
-/// The part, from 1 on, of each of some kinds of kernel, whose work in a run is given in any unit: the heaviest first, each to the part that has
-/// the least so far, as Graham does it ("Bounds on multiprocessing timing anomalies", 1969). No part has two kinds more than
-/// another where all work is 0, nor more than its share of them, rounded up, in any case: a round compiles them all. The same on every machine.
-std::vector<int> dealKinds(llvm::ArrayRef<double> work, int parts);
 
 } // namespace hewn::tool
 

@@ -108,7 +108,6 @@ private:
     std::map<std::string, TunedKernels> byKey;
     eachObject(explained, "variants", [&](const json::Object &variant) {
       llvm::StringRef condition = conditionOf(variant);
-      const auto dims = picturedDims(variant);
       eachObject(variant, "kernels", [&](const json::Object &kernel) {
         std::string key = textOf(kernel, "tuning_key").str();
         const json::Array *candidates = kernel.getArray("candidates");
@@ -123,48 +122,37 @@ private:
               one.candidates.push_back(text);
         }
         one.names.push_back(textOf(kernel, "name").str() + (condition.empty() ? "" : " [" + condition + "]").str());
-        one.work += flopOf(kernel, dims);
       });
     });
-    deal(byKey);
+    size_t number = 0, mine = 0;
     for (auto &[key, one] : byKey) {
       const plan::TuningRow *row = known.find(result.machine, key);
-      if (row && size_t(row->tried) > one.candidates.size()) {
+      if (row)
+        goOn(one, *row);
+      const size_t kernel = number++;
+      if (size_t(one.tried.count()) > one.candidates.size()) {
         ++result.known;
         continue;
       }
-      if (row)
-        goOn(one, *row);
-      result.kernels.push_back(std::move(one));
+      for (size_t place = 1; place <= one.candidates.size(); ++place)
+        if (one.tried.has(int64_t(place)))
+          continue;
+        else if (part.has(kernel, place))
+          one.places.push_back(place);
+        else
+          ++result.others;
+      mine += one.places.size();
+      if (!one.places.empty())
+        result.kernels.push_back(std::move(one));
     }
-  }
-
-  /// Of all its launches in a run; of open dims at the sizes that explain has pictured. 0: nobody knows.
-  static double flopOf(json::Object kernel, llvm::ArrayRef<std::pair<std::string, int64_t>> dims) {
-    bindWork(kernel, dims);
-    std::optional<double> launches = kernel.getNumber("launches_per_run");
-    return numberOf(kernel, "flop") * launches.value_or(numberOf(kernel, "launches"));
-  }
-
-  /// Leaves those of this part.
-  void deal(std::map<std::string, TunedKernels> &byKey) {
-    if (part.isWhole())
-      return;
-    const size_t all = byKey.size();
-    llvm::SmallVector<double> work;
-    for (const auto &[key, one] : byKey)
-      work.push_back(one.work);
-    const std::vector<int> parts = dealKinds(work, part.count);
-    auto kind = byKey.begin();
-    for (int number : parts)
-      kind = number == part.number ? std::next(kind) : byKey.erase(kind);
-    result.others = int64_t(all - byKey.size());
-    say(llvm::formatv("part {0}: {1} of {2} kinds of kernel", part.text(), byKey.size(), all));
+    if (!part.isWhole())
+      say(llvm::formatv("part {0}: {1} candidates of {2} kinds of kernel, and {3} are of other parts", part.text(),
+                        mine, result.kernels.size(), result.others));
   }
 
   /// From where the search ended that has left the row.
   static void goOn(TunedKernels &one, const plan::TuningRow &row) {
-    one.next = size_t(row.tried - 1);
+    one.tried = row.tried;
     if (row.model == one.model && llvm::is_contained(one.candidates, row.schedule) && row.ratio() < 1) {
       one.best = row.schedule;
       one.ratio = row.ratio();
@@ -253,8 +241,8 @@ private:
   bool round() {
     std::vector<Trial> trials;
     for (TunedKernels &one : result.kernels)
-      if (one.next < one.candidates.size())
-        trials.push_back({&one, one.candidates[one.next]});
+      if (one.searched < one.places.size())
+        trials.push_back({&one, one.candidates[one.places[one.searched] - 1]});
     if (trials.empty())
       return false;
     int64_t tried = 0, faster = 0;
@@ -262,8 +250,7 @@ private:
         trials, [&] { return interrupt.happened(); }, [&] { return hasTime(); },
         [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
           for (const auto &[one, candidate] : measured) {
-            ++one->next; // also what is left out
-            ++one->searched;
+            one->tried.add(int64_t(one->places[one->searched++])); // also what is left out
             ++tried;
             RoundTimes::Pair pair = timesOf(times, *one);
             if (pair.base == 0)

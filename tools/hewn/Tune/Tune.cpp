@@ -35,8 +35,8 @@ static cl::opt<double, false, SecondsParser> budget("budget", cl::init(60), cl::
                                                     cl::sub(tuneCommand()));
 static cl::opt<std::string, false, PartParser>
     searchedPart("part", cl::init("1/1"), cl::value_desc("I/N"),
-                 cl::desc("Search every N-th kind of kernel alone, those of part I: N alike machines share a search, and "
-                          "--merge makes one tuning of theirs"),
+                 cl::desc("Try every N-th candidate of each kernel alone, those of part I: N alike machines share a "
+                          "search, and --merge makes one tuning of theirs"),
                  cl::sub(tuneCommand()));
 static cl::opt<bool> merges("merge",
                             cl::desc("Put tunings together, files instead of a model, and keep of each kernel "
@@ -106,7 +106,7 @@ static plan::TuningRow rowOf(const TunedKernels &one, const SearchResult &result
   row.model = one.model;
   row.microseconds = one.bestMicroseconds;
   row.modelMicroseconds = one.modelMicroseconds;
-  row.tried = one.tried();
+  row.tried = one.tried;
   row.processor = cpuName();
   return row;
 }
@@ -133,16 +133,9 @@ struct Gap {
 
 /// Adds what this search has tried, and nothing of what it has not.
 static void addRows(const SearchResult &result, plan::Tuning &tuning) {
-  for (const TunedKernels &one : result.kernels) {
-    if (one.searched == 0)
-      continue;
-    plan::TuningRow row = rowOf(one, result);
-    tuning.add(row);
-    if (plan::TuningRow kept = *tuning.find(row.machine, row.kernel); kept.tried < row.tried) {
-      kept.tried = row.tried; // the one of before gained more
-      tuning.add(kept);
-    }
-  }
+  for (const TunedKernels &one : result.kernels)
+    if (one.searched > 0)
+      tuning.add(rowOf(one, result));
 }
 
 static json::Object recordOf(const SearchResult &result, SearchPart part) {
@@ -157,7 +150,7 @@ static json::Object recordOf(const SearchResult &result, SearchPart part) {
                                    {"schedule", jsonText(row.schedule)},
                                    {"microseconds", jsonNumber(row.microseconds)},
                                    {"noise", jsonNumber(one.noise)},
-                                   {"tried", one.tried()},
+                                   {"tried", one.tried.count()},
                                    {"candidates", int64_t(one.candidates.size()) + 1}});
   }
   Gap gap(result);
@@ -197,7 +190,7 @@ static void printResult(const SearchResult &result) {
   if (result.known > 0)
     os << result.known << " more were known\n";
   if (result.others > 0)
-    os << result.others << " more are of other parts\n";
+    os << result.others << " candidates are of other parts\n";
   if (result.run.base > 0)
     os << llvm::formatv("a run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
 }
