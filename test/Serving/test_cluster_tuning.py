@@ -352,7 +352,7 @@ def test_a_node_with_other_work(cluster, model, tmp_path):
     finally:
         ray.shutdown()
     told = search.stderr.read()
-    assert re.search(r"\) has other work of the cluster: it takes part when that has ended", told), told
+    assert re.search(r"\) is not free yet: it takes part when other work of the cluster there has ended", told), told
     assert [(name, part) for name, _, part in cluster.begun()] == [("free", "1/2"), ("free", "2/2")]
     assert rows_of(tmp_path / "all.tune") == {explained(model)[0]: explained(model)[1]}, told
     assert list(cluster.scratch.glob("hewn-tune-*")) == []
