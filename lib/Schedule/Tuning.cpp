@@ -25,12 +25,31 @@ static double rounded(double microseconds) {
   return std::max(std::round(microseconds * perMicrosecond), 1.0) / perMicrosecond;
 }
 
+void TriedCandidates::add(int64_t place) {
+  if (place >= first)
+    beyond.insert(place);
+  while (beyond.erase(first))
+    ++first;
+}
+
+void TriedCandidates::add(const TriedCandidates &other) {
+  first = std::max(first, other.first);
+  beyond.insert(other.beyond.begin(), other.beyond.end());
+  beyond.erase(beyond.begin(), beyond.lower_bound(first));
+  add(0); // what no gap is in front of any more
+}
+
 std::string TuningRow::text() const {
   auto quoted = [](StringRef text) { return llvm::formatv("{0}", jsonText(text)).str(); };
+  std::string places;
+  for (int64_t place : tried.behindGaps())
+    places += (places.empty() ? "" : ", ") + std::to_string(place);
+  if (!places.empty())
+    places = "\"tried_behind\": [" + places + "], ";
   return llvm::formatv(R"({{"machine": {0}, "kernel": {1}, "schedule": {2}, "microseconds": {3:f3}, "model": {4}, )"
-                       R"("model_microseconds": {5:f3}, "tried": {6}, "processor": {7}})",
+                       R"("model_microseconds": {5:f3}, "tried": {6}, {7}"processor": {8}})",
                        quoted(machine), quoted(kernel), quoted(schedule), microseconds, quoted(model),
-                       modelMicroseconds, tried, quoted(processor))
+                       modelMicroseconds, tried.withoutGap(), places, quoted(processor))
       .str();
 }
 
@@ -38,12 +57,17 @@ void Tuning::add(TuningRow row) {
   row.microseconds = rounded(row.microseconds);
   row.modelMicroseconds = rounded(row.modelMicroseconds);
   auto [at, isNew] = rows.try_emplace({row.machine, row.kernel}, row);
-  // An order of all rows, so that merging is the same in any order.
-  auto order = [](const TuningRow &one) {
-    return std::make_tuple(one.ratio(), -one.tried, one.microseconds, one.text());
-  };
-  if (!isNew && order(row) < order(at->second))
-    at->second = std::move(row);
+  if (isNew)
+    return;
+  TuningRow &kept = at->second;
+  TriedCandidates tried = kept.tried;
+  tried.add(row.tried);
+  // An order of all rows by all but what is put together, so that merging is the same in any order.
+  kept.tried = row.tried = TriedCandidates();
+  auto order = [](const TuningRow &one) { return std::make_tuple(one.ratio(), one.microseconds, one.text()); };
+  if (order(row) < order(kept))
+    kept = std::move(row);
+  kept.tried = std::move(tried);
 }
 
 void Tuning::add(const Tuning &other) {
@@ -103,8 +127,9 @@ static std::string whyNoRow(const TuningRow &row) {
 static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row) {
   // What is written has three digits.
   constexpr double shortest = 1e-3, longest = 1e12, most = 1e6;
-  const json::Object *object = reader.object(
-      line, "", {"machine", "kernel", "schedule", "microseconds", "model", "model_microseconds", "tried", "processor"});
+  const json::Object *object = reader.object(line, "",
+                                             {"machine", "kernel", "schedule", "microseconds", "model",
+                                              "model_microseconds", "tried", "tried_behind", "processor"});
   if (!object)
     return false;
   row.machine = reader.string(*object, "machine", "", /*required=*/true);
@@ -114,7 +139,14 @@ static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row)
   row.processor = reader.string(*object, "processor", "");
   std::optional<double> time = reader.number(*object, "microseconds", "", shortest, longest);
   std::optional<double> modelTime = reader.number(*object, "model_microseconds", "", shortest, longest);
-  row.tried = int64_t(reader.number(*object, "tried", "", 1, most).value_or(1));
+  row.tried = TriedCandidates(int64_t(reader.number(*object, "tried", "", 1, most).value_or(1)));
+  reader.each(*object, "tried_behind", "", [&](const json::Value &place, const std::string &at) {
+    std::optional<int64_t> number = place.getAsInteger();
+    if (number && *number >= 1 && double(*number) <= most)
+      row.tried.add(*number);
+    else
+      reader.error(at, "must be the place of a candidate, a whole number from 1 to 1000000");
+  });
   if (!time || !modelTime)
     reader.error("", "must say its microseconds and model_microseconds");
   row.microseconds = time.value_or(0);

@@ -110,6 +110,37 @@ def test_info(folder):
         assert model["dims"] == [{"name": "batch", "min": 1, "max": 8}]
 
 
+def test_info_names_the_files_of_weights(folder):
+    """Wherever in the model a tensor is that lies in another file: of the graph, a node, a body, a function."""
+
+    def outside(name, file):
+        tensor = onnx.numpy_helper.from_array(np.ones(2, np.float32), name)
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=file)
+        tensor.external_data.add(key="length", value="8")
+        return tensor
+
+    body = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["v"], ["u"])], "then", [],
+                                  [onnx.helper.make_tensor_value_info("u", 1, [2])], [outside("v", "body.bin")])  # fmt: skip
+    function = onnx.helper.make_function(
+        "f", "f", ["a"], ["b"],
+        [onnx.helper.make_node("Constant", [], ["c"], value=outside("c", "in/function.bin")),
+         onnx.helper.make_node("Add", ["a", "c"], ["b"])],
+        [onnx.helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    model = onnx.load("model.onnx")
+    model.functions.append(function)
+    model.graph.initializer.extend([outside("w", "w.bin"), outside("w2", "w.bin")])
+    model.graph.node.extend([onnx.helper.make_node("Constant", [], ["k"], value=outside("k", "node.bin")),
+                             onnx.helper.make_node("If", ["b"], ["i"], then_branch=body, else_branch=body)])  # fmt: skip
+    onnx.save(model, "files.onnx")
+    weights = record("info", "files.onnx")["weights"]
+    assert weights["external"] and weights["files"] == ["body.bin", "in/function.bin", "node.bin", "w.bin"]
+    weights = record("info", "model.onnx")["weights"]
+    assert not weights["external"] and weights["files"] == []
+
+
 def test_info_says_what_the_library_says(folder):
     built = models.model(
         [

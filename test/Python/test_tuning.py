@@ -255,6 +255,57 @@ def test_keys_tell_rows_from_batches(tmp_path):
     assert len(keys) == 4
 
 
+def places_of(row):
+    """Of the candidates that a row has tried, the model's among them."""
+    return {*range(row["tried"]), *row.get("tried_behind", [])}
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_parts_are_the_whole(model, tmp_path, parts):
+    """Machines that share a search try each candidate once, none many more than another, whatever they have measured; and the files of all
+    parts are what a search without parts leaves."""
+    explained = json.loads(run("explain", "--json", model).stdout)
+    kernels = explained["variants"][0]["kernels"]
+    count = {k["tuning_key"]: len(k["candidates"]) for k in kernels if k["tuning_key"]}
+    # Most of them are known, so that the search has an end soon; and one in the middle of those that are left.
+    left, path = 4, tmp_path / "known.tune"
+    known = [
+        dict(row, tried=count[row["kernel"]] - left, tried_behind=[count[row["kernel"]] - left + 2])
+        for row in every_row_another(model, "host")
+    ]
+    assert min(row["tried"] for row in known) >= 1
+    path.write_text(text_of(known))
+    before = {row["kernel"]: places_of(row) for row in known}
+    files, found = [tmp_path / f"{number}.tune" for number in range(1, parts + 1)], []
+    for number, file in enumerate(files, 1):
+        flags = ["--part", f"{number}/{parts}", "--tuning", path, "--budget", "60", "--json", "-o", file]
+        done = run("tune", model, *flags)
+        record = json.loads(done.stdout)
+        assert record["part"] == f"{number}/{parts}" and f"hewn tune: part {number}/{parts}: " in done.stderr
+        found.append({row["kernel"]: places_of(row) - before[row["kernel"]] for row in rows_of(file)})
+        mine = sum(map(len, found[-1].values()))
+        assert record["in_other_parts"] == (left - 1) * len(known) - mine
+        assert record["rounds"] <= -(-left // parts) and (record["rounds"] > 0) == (mine > 0)
+    for kernel in count:
+        places = [place for part in found for place in part[kernel]]
+        assert len(places) == len(set(places)) and set(places) | before[kernel] == set(range(count[kernel]))
+    run("tune", "--merge", *files, "-o", tmp_path / "all.tune")
+    run("tune", "--merge", *reversed(files), path, "-o", tmp_path / "again.tune")
+    assert (tmp_path / "all.tune").read_bytes() == (tmp_path / "again.tune").read_bytes()
+    assert {row["kernel"]: row["tried"] for row in rows_of(tmp_path / "all.tune")} == count
+    assert "tried_behind" not in (tmp_path / "all.tune").read_text()
+    after = json.loads(run("tune", model, "--tuning", tmp_path / "all.tune", "--json").stdout)
+    assert after["known"] == len(count) and after["rounds"] == after["in_other_parts"] == 0
+
+
+def test_more_parts_than_candidates(model, tmp_path):
+    """Some parts have nothing to try: that is no error, and the first candidates of all kernels are not one part's."""
+    told = [run("tune", model, "--part", f"{number}/1000", "--budget", "0") for number in (1, 2, 3, 999)]
+    counts = [int(re.search(r"part \d+/1000: (\d+) candidates", done.stderr)[1]) for done in told]
+    assert counts[0] == 0 and counts[1:3] == [1, 2] and counts[3] == 0
+    assert re.search(r"^no other schedule was measured\n\d+ candidates are of other parts\n", told[0].stdout)
+
+
 def _written(folder, text):
     (folder / "t.tune").write_text(text)
     return folder / "t.tune"
@@ -288,6 +339,21 @@ def test_merge_keeps_what_gained_most(model, tmp_path):
         )
         assert json.loads(record.stdout)["rows"] == 1
         assert rows_of(tmp_path / "both.tune")[0]["microseconds"] == 1.2
+
+
+def test_merge_keeps_what_either_has_tried(model, tmp_path):
+    """Which candidates those were, in any order of the files, and also where a file comes twice."""
+    row = every_row_another(model, "x86-64-v3")[0]
+    tried = {"a": {"tried_behind": [2, 5]}, "b": {"tried": 2, "tried_behind": [4]}, "c": {"tried_behind": [3, 7]}}
+    files = {}
+    for name, keys in tried.items():
+        files[name] = tmp_path / f"{name}.tune"
+        files[name].write_text(text_of([dict(row, microseconds=1.5 - 0.1 * len(files), **keys)]))
+    for order, first, behind in [("ab", 3, [4, 5]), ("abc", 6, [7]), ("cab", 6, [7]), ("bcbaa", 6, [7])]:
+        run("tune", "--merge", *(files[name] for name in order), "-o", tmp_path / "all.tune")
+        (merged,) = rows_of(tmp_path / "all.tune")
+        assert (merged["tried"], merged["tried_behind"]) == (first, behind)
+        assert merged["microseconds"] == (1.2 if "c" in order else 1.3)
 
 
 def test_cache_knows_the_tuning(model, tmp_path):

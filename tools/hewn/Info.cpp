@@ -63,6 +63,9 @@ static json::Object recordOf(const importer::ModelSummary &summary) {
     dims.push_back(json::Object{{"name", jsonText(name)}, {"min", nullptr}, {"max", nullptr}});
   for (const importer::ModelSummary::Value &output : summary.outputs)
     outputs.push_back(recordOf(output));
+  json::Array files;
+  for (const std::string &file : summary.files)
+    files.push_back(jsonText(file));
   return json::Object{{"kind", "model"},
                       {"ir_version", summary.irVersion},
                       {"producer", jsonText(summary.producer)},
@@ -76,7 +79,8 @@ static json::Object recordOf(const importer::ModelSummary &summary) {
                       {"dims", std::move(dims)},
                       {"weights", json::Object{{"initializers", int64_t(summary.initializers)},
                                                {"bytes", summary.weightBytes},
-                                               {"external", summary.hasExternalData}}}};
+                                               {"external", !summary.files.empty()},
+                                               {"files", std::move(files)}}}};
 }
 
 /// Whether the weights file of a model is beside its artifact: "found", "missing" or, of another model, "other".

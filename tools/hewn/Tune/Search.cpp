@@ -31,8 +31,8 @@ constexpr double kHangs = 600, kShortestLimit = 60;
 
 class Search {
 public:
-  Search(const TunedModel &model, const plan::Tuning &known, double budget)
-      : model(model), known(known), budget(budget) {}
+  Search(const TunedModel &model, const plan::Tuning &known, SearchPart part, double budget)
+      : model(model), known(known), part(part), budget(budget) {}
 
   std::optional<SearchResult> run() {
     if (!begin())
@@ -52,6 +52,7 @@ private:
 
   const TunedModel &model;
   const plan::Tuning &known;
+  const SearchPart part;
   double budget, longestRound = 0;
   Clock::time_point start = Clock::now();
   InterruptStopsMeasuring interrupt;
@@ -123,21 +124,35 @@ private:
         one.names.push_back(textOf(kernel, "name").str() + (condition.empty() ? "" : " [" + condition + "]").str());
       });
     });
+    size_t number = 0, mine = 0;
     for (auto &[key, one] : byKey) {
       const plan::TuningRow *row = known.find(result.machine, key);
-      if (row && size_t(row->tried) > one.candidates.size()) {
+      if (row)
+        goOn(one, *row);
+      const size_t kernel = number++;
+      if (size_t(one.tried.count()) > one.candidates.size()) {
         ++result.known;
         continue;
       }
-      if (row)
-        goOn(one, *row);
-      result.kernels.push_back(std::move(one));
+      for (size_t place = 1; place <= one.candidates.size(); ++place)
+        if (one.tried.has(int64_t(place)))
+          continue;
+        else if (part.has(kernel, place))
+          one.places.push_back(place);
+        else
+          ++result.others;
+      mine += one.places.size();
+      if (!one.places.empty())
+        result.kernels.push_back(std::move(one));
     }
+    if (!part.isWhole())
+      say(llvm::formatv("part {0}: {1} candidates of {2} kinds of kernel, and {3} are of other parts", part.text(),
+                        mine, result.kernels.size(), result.others));
   }
 
   /// From where the search ended that has left the row.
   static void goOn(TunedKernels &one, const plan::TuningRow &row) {
-    one.next = size_t(row.tried - 1);
+    one.tried = row.tried;
     if (row.model == one.model && llvm::is_contained(one.candidates, row.schedule) && row.ratio() < 1) {
       one.best = row.schedule;
       one.ratio = row.ratio();
@@ -226,8 +241,8 @@ private:
   bool round() {
     std::vector<Trial> trials;
     for (TunedKernels &one : result.kernels)
-      if (one.next < one.candidates.size())
-        trials.push_back({&one, one.candidates[one.next]});
+      if (one.searched < one.places.size())
+        trials.push_back({&one, one.candidates[one.places[one.searched] - 1]});
     if (trials.empty())
       return false;
     int64_t tried = 0, faster = 0;
@@ -235,8 +250,7 @@ private:
         trials, [&] { return interrupt.happened(); }, [&] { return hasTime(); },
         [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
           for (const auto &[one, candidate] : measured) {
-            ++one->next; // also what is left out
-            ++one->searched;
+            one->tried.add(int64_t(one->places[one->searched++])); // also what is left out
             ++tried;
             RoundTimes::Pair pair = timesOf(times, *one);
             if (pair.base == 0)
@@ -285,8 +299,9 @@ private:
 
 } // namespace
 
-std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, double budget) {
-  return Search(model, known, budget).run();
+std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, SearchPart part,
+                                            double budget) {
+  return Search(model, known, part, budget).run();
 }
 
 } // namespace hewn::tool

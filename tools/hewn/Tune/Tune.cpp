@@ -33,6 +33,11 @@ static cl::opt<std::string> tunedOutput("o", cl::value_desc("file"),
 static cl::opt<double, false, SecondsParser> budget("budget", cl::init(60), cl::value_desc("seconds"),
                                                     cl::desc("How long to search; 60 unless told"),
                                                     cl::sub(tuneCommand()));
+static cl::opt<std::string, false, PartParser>
+    searchedPart("part", cl::init("1/1"), cl::value_desc("I/N"),
+                 cl::desc("Try every N-th candidate of each kernel alone, those of part I: N alike machines share a "
+                          "search, and --merge makes one tuning of theirs"),
+                 cl::sub(tuneCommand()));
 static cl::opt<bool> merges("merge",
                             cl::desc("Put tunings together, files instead of a model, and keep of each kernel "
                                      "what gained most"),
@@ -45,6 +50,7 @@ struct TuneArguments {
   std::vector<std::string> files = tuned, inputs = tunedInputs;
   std::string output = tunedOutput;
   double seconds = budget;
+  SearchPart part = *SearchPart::parse(searchedPart);
   bool merge = merges, isJson = wantsJson();
   CompileFlags flags = compileFlags();
 };
@@ -100,7 +106,7 @@ static plan::TuningRow rowOf(const TunedKernels &one, const SearchResult &result
   row.model = one.model;
   row.microseconds = one.bestMicroseconds;
   row.modelMicroseconds = one.modelMicroseconds;
-  row.tried = one.tried();
+  row.tried = one.tried;
   row.processor = cpuName();
   return row;
 }
@@ -127,19 +133,12 @@ struct Gap {
 
 /// Adds what this search has tried, and nothing of what it has not.
 static void addRows(const SearchResult &result, plan::Tuning &tuning) {
-  for (const TunedKernels &one : result.kernels) {
-    if (one.searched == 0)
-      continue;
-    plan::TuningRow row = rowOf(one, result);
-    tuning.add(row);
-    if (plan::TuningRow kept = *tuning.find(row.machine, row.kernel); kept.tried < row.tried) {
-      kept.tried = row.tried; // the one of before gained more
-      tuning.add(kept);
-    }
-  }
+  for (const TunedKernels &one : result.kernels)
+    if (one.searched > 0)
+      tuning.add(rowOf(one, result));
 }
 
-static json::Object recordOf(const SearchResult &result) {
+static json::Object recordOf(const SearchResult &result, SearchPart part) {
   json::Array kernels;
   for (const TunedKernels &one : result.kernels) {
     plan::TuningRow row = rowOf(one, result);
@@ -151,13 +150,15 @@ static json::Object recordOf(const SearchResult &result) {
                                    {"schedule", jsonText(row.schedule)},
                                    {"microseconds", jsonNumber(row.microseconds)},
                                    {"noise", jsonNumber(one.noise)},
-                                   {"tried", one.tried()},
+                                   {"tried", one.tried.count()},
                                    {"candidates", int64_t(one.candidates.size()) + 1}});
   }
   Gap gap(result);
   auto orNull = [](double time) { return time > 0 ? jsonNumber(time) : json::Value(nullptr); };
   return json::Object{{"machine", jsonText(result.machine)},
                       {"cpu", jsonText(cpuName())},
+                      {"part", jsonText(part.text())},
+                      {"in_other_parts", result.others},
                       {"rounds", result.rounds},
                       {"seconds", jsonNumber(result.seconds)},
                       {"known", result.known},
@@ -188,6 +189,8 @@ static void printResult(const SearchResult &result) {
         gap.faster, gap.searched, 100 * (gap.mean - 1), 100 * (gap.worst - 1));
   if (result.known > 0)
     os << result.known << " more were known\n";
+  if (result.others > 0)
+    os << result.others << " candidates are of other parts\n";
   if (result.run.base > 0)
     os << llvm::formatv("a run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
 }
@@ -248,7 +251,7 @@ int tuneMain() {
   model.flags.remarks.clear();
   if (model.flags.cacheDir.empty()) // the code of kernels that are as in a round before
     model.flags.cacheDir = *folder + "/cache";
-  std::optional<SearchResult> result = searchSchedules(model, tuning, said.seconds);
+  std::optional<SearchResult> result = searchSchedules(model, tuning, said.part, said.seconds);
   removeScratchFolder(*folder);
   if (!result)
     return 1;
@@ -257,7 +260,7 @@ int tuneMain() {
   if (!keeps && !writeTuning(said.output, tuning))
     return 1;
   if (said.isJson)
-    printRecord("tune", said.files.front(), recordOf(*result));
+    printRecord("tune", said.files.front(), recordOf(*result, said.part));
   else
     printResult(*result);
   return result->interrupted ? kInterrupted : 0;

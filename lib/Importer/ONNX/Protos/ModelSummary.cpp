@@ -36,10 +36,11 @@ public:
     }
     summary.nodes = size_t(graph.node_size());
     summary.initializers = size_t(graph.initializer_size()) + size_t(graph.sparse_initializer_size());
-    for (const onnx::TensorProto &tensor : graph.initializer()) {
+    for (const onnx::TensorProto &tensor : graph.initializer())
       summary.weightBytes = llvm::SaturatingAdd(summary.weightBytes, bytesOf(tensor));
-      summary.hasExternalData |= tensor.data_location() == onnx::TensorProto::EXTERNAL;
-    }
+    addFiles(graph);
+    for (const onnx::FunctionProto &function : model.functions())
+      addFiles(function.node());
     return std::move(summary);
   }
 
@@ -51,6 +52,38 @@ private:
     for (int64_t dim : tensor.dims())
       bits = llvm::SaturatingMultiply(bits, uint64_t(std::max<int64_t>(dim, 0)));
     return bits / 8 + (bits % 8 != 0);
+  }
+  void addFile(const onnx::TensorProto &tensor) {
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
+      for (const onnx::StringStringEntryProto &entry : tensor.external_data())
+        if (entry.key() == "location")
+          summary.files.insert(entry.value());
+  }
+  void addFiles(const onnx::SparseTensorProto &tensor) {
+    addFile(tensor.values());
+    addFile(tensor.indices());
+  }
+  /// Also those of bodies, which nest no deeper than protobuf reads them.
+  void addFiles(const onnx::GraphProto &graph) {
+    for (const onnx::TensorProto &tensor : graph.initializer())
+      addFile(tensor);
+    for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer())
+      addFiles(tensor);
+    addFiles(graph.node());
+  }
+  void addFiles(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes) {
+    for (const onnx::NodeProto &node : nodes)
+      for (const onnx::AttributeProto &attribute : node.attribute()) {
+        addFile(attribute.t());
+        for (const onnx::TensorProto &tensor : attribute.tensors())
+          addFile(tensor);
+        addFiles(attribute.sparse_tensor());
+        for (const onnx::SparseTensorProto &tensor : attribute.sparse_tensors())
+          addFiles(tensor);
+        addFiles(attribute.g());
+        for (const onnx::GraphProto &body : attribute.graphs())
+          addFiles(body);
+      }
   }
   /// Of an element; strings, which have no size, none.
   static uint64_t bitsOf(int32_t type) {

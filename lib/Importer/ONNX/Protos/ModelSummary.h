@@ -7,6 +7,7 @@
 #include "lib/Support/Diagnostics.h"
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ struct ModelSummary {
   std::map<std::string, size_t> ops;
   /// Of initializers, by their types and dims.
   uint64_t weightBytes = 0;
-  bool hasExternalData = false;
+  /// Other files that tensors lie in, wherever in the model these are: as they are written, from its folder on; each once, sorted.
+  std::set<std::string> files;
 };
 
 /// nullopt after an error.

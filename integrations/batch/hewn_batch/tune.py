@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hewn tune on all nodes of a Ray cluster:
+
+    python -m hewn_batch.tune MODEL.onnx -o FILE --budget 60s [--address auto] [flags of hewn tune]
+
+Nodes that are the same machine to a tuning divide the model's kernels among them, each searches its part for as long as the budget says,
+and all that they find is one file, for `hewn compile --tuning FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from .nodes import error_of, find_hewn
+from .shipped import Shipped
+
+PROGRAM = "hewn_batch.tune"
+INTERRUPTED = 130
+# Flags of hewn tune that mean nothing here, and why.
+USELESS = {
+    "--part": "nodes get their parts by themselves",
+    "--merge": "`hewn tune --merge` puts tunings together, without a cluster",
+    "--json": "each node has a result of its own; the file has all rows",
+    "--remarks": "a search writes no remarks",
+    "--cache-dir": "each node has its own while it searches",
+}
+# A line of `hewn help tune`: "  --dim <name=value|low..high>  Bind ..."
+FLAG_LINE = re.compile(r"^  (--?[A-Za-z][\w-]*)(?: <(.*?)>)?  +(.*)$", re.MULTILINE)
+
+
+def say(text: str) -> None:
+    print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+
+
+def make_parser(help_of_tune: str) -> tuple[argparse.ArgumentParser, list[str]]:
+    """A parser that has the flags of `hewn tune`, as its help lists them, and their names in the namespace."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {PROGRAM}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("model", help="the ONNX model")
+    parser.add_argument("--address", default="auto", help="of the Ray cluster, as ray.init has it; auto unless told")
+    names = []
+    for flag, value, text in FLAG_LINE.findall(help_of_tune):
+        if flag in USELESS:
+            parser.add_argument(flag, dest=flag, nargs="?", const=True, help=argparse.SUPPRESS)
+        elif flag == "-o":
+            parser.add_argument(flag, dest="output", required=True, metavar="FILE", help=text.replace("%", "%%"))
+        elif value:
+            parser.add_argument(flag, dest=flag, action="append", metavar=value, help=text.replace("%", "%%"))
+            names.append(flag)
+        else:
+            parser.add_argument(flag, dest=flag, action="store_true", help=text.replace("%", "%%"))
+            names.append(flag)
+    return parser, names
+
+
+def flags_given(given: argparse.Namespace, names: list[str]) -> list[tuple[str, str | None]]:
+    """Flags with their values, or None."""
+    flags: list[tuple[str, str | None]] = []
+    for name in names:
+        value = getattr(given, name)
+        if value is True:
+            flags.append((name, None))
+        elif value:
+            flags += [(name, one) for one in value]
+    return flags
+
+
+def why_not_written(output: str, shipped: Shipped, flags: list[tuple[str, str | None]]) -> str:
+    """Why the file can't be written when all is done; empty where it can. As for `hewn tune` it may be one of the tunings that are read."""
+    path = pathlib.Path(output)
+    tunings = [value for name, value in flags if name == "--tuning"]
+    if path.is_dir() or not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        return f"can't write '{output}'"
+    if any(path.exists() and path.samefile(file) for file in shipped.files.values() if str(file) not in tunings):
+        return f"'{output}' is the model's or another file of this command"
+    return ""
+
+
+def merge(program: str, tunings: list[str], output: str) -> str:
+    """Writes one file of all, whole or not at all. What is wrong; empty where nothing is."""
+    with tempfile.TemporaryDirectory(prefix="hewn-tune-") as folder:
+        files = []
+        for number, text in enumerate(tunings):
+            files.append(pathlib.Path(folder) / f"{number}.tune")
+            files[-1].write_text(text)
+        done = subprocess.run([program, "tune", "--merge", *files, "-o", output], capture_output=True, text=True)
+    return error_of(done.stderr) if done.returncode else ""
+
+
+def search(program: str, shipped: Shipped, flags: list[tuple[str, str | None]], given: argparse.Namespace) -> int:
+    """The exit status."""
+    import ray
+
+    from .search import ClusterSearch, nodes_that_can
+
+    version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()[-1]
+    targets = [f"{name}={value}" for name, value in flags if name == "--target"]
+    try:
+        ray.init(address=given.address, log_to_driver=False)
+    except ConnectionError:
+        say(
+            f"error: there is no Ray cluster at '{given.address}': `ray start --head` begins one, and --address=local is this machine alone"
+        )
+        return 1
+    except (RuntimeError, ValueError) as problem:  # another Ray or Python there, an address that is none
+        say(f"error: the Ray cluster at '{given.address}' can't be joined: {problem}")
+        return 1
+    try:
+        nodes = nodes_that_can(targets, version, say)
+        if not nodes:
+            say("error: no node of the cluster can search")
+            return 1
+        found = ClusterSearch(nodes, shipped.put(ray), shipped.arguments, say)
+        for machine, parts in found.queues.items():
+            say(f"{machine}: parts for {len(parts)} nodes, {shipped.bytes() / 1e6:.1f} MB to each")
+        found.run()
+    finally:
+        ray.shutdown()
+    problems = list(found.problems)
+    if found.tunings and (problem := merge(program, found.tunings, given.output)):
+        problems.append(problem)
+    elif found.tunings:
+        say(f"wrote {given.output}")
+    for problem in problems:
+        say(f"error: {problem}")
+    return 1 if problems else INTERRUPTED if found.stopped else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    program = find_hewn()
+    if program is None:
+        say("error: this machine has no hewn, which reads the model and merges what nodes find")
+        return 1
+    listed = subprocess.run([program, "help", "tune"], capture_output=True, text=True).stdout
+    parser, names = make_parser(listed)
+    given = parser.parse_args(arguments)
+    for flag, why in USELESS.items():
+        if getattr(given, flag, None):
+            parser.error(f"{flag} means nothing here: {why}")
+    flags = flags_given(given, names)
+    try:
+        shipped = Shipped(program, given.model, flags)
+    except (OSError, ValueError) as problem:
+        say(f"error: {problem}")
+        return 1
+    if why := why_not_written(given.output, shipped, flags):
+        say(f"error: {why}")
+        return 1
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        say('error: Ray is not installed: pip install "ray>=2.40"')
+        return 1
+    try:
+        return search(program, shipped, flags, given)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
