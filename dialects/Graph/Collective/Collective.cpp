@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Collective/Collective.h"
-#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Collective/CollectiveOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
@@ -181,16 +180,7 @@ Value makeEven(OpBuilder &b, Location loc, Value whole, const Cut &cut, const Pa
   Apart apart = takeApart(getDims(whole), cut, parts, parts.items);
   Dims none(apart.dims.size(), DimExpr(0)), behind = none;
   behind[apart.dim] = parts.items.ceilDiv(parts.count) * parts.count - parts.items;
-  Value laid = c.reshape(whole, apart.dims), even = c.pad(laid, none, behind, "edge");
-  Operation *pad = even && even != laid ? even.getDefiningOp() : nullptr;
-  // There is an item, unless none is wanted.
-  if (FailureOr<Requirements> asks = pad ? requirementsOf(pad) : FailureOr<Requirements>(); succeeded(asks)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(pad);
-    for (const Requirement &requirement : asks->list())
-      makeRequirement(b, loc, requirement);
-  }
-  return even;
+  return c.pad(c.reshape(whole, apart.dims), none, behind, "edge");
 }
 
 Value makePartOfEven(OpBuilder &b, Location loc, Value even, const Dims &whole, const Cut &cut, const Parts &parts,
