@@ -196,8 +196,7 @@ Value makeWhole(OpBuilder &b, Location loc, ValueRange made, const Dims &whole, 
   bool hasItems = !parts.items.is(0);
   DimExpr size = hasItems ? parts.items.ceilDiv(parts.count) : *grainOf(whole[cut.dim], cut, parts);
   Apart apart = takeApart(whole, cut, parts, size);
-  Value all = c.concat(
-      llvm::map_to_vector(made, [&](Value part) { return c.reshape(part, apart.dims); }), apart.dim);
+  Value all = c.concat(llvm::map_to_vector(made, [&](Value part) { return c.reshape(part, apart.dims); }), apart.dim);
   if (all && hasItems && getDims(all)[apart.dim] != parts.items)
     all = c.slice(all, apart.dim, DimExpr(0), parts.items);
   return c.reshape(all, whole);

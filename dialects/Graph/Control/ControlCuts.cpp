@@ -170,7 +170,9 @@ private:
   }
 
   /// Whether the value is made in a region of the op.
-  static bool isWithin(Value value, Operation *inner) { return inner->isAncestor(value.getParentBlock()->getParentOp()); }
+  static bool isWithin(Value value, Operation *inner) {
+    return inner->isAncestor(value.getParentBlock()->getParentOp());
+  }
 
   ControlOpInterface op;
   const Parts &parts;
@@ -221,8 +223,8 @@ private:
     for (Operation &inner : block.without_terminator())
       if (!write(&inner))
         return false;
-    shell.close(region.getRegionNumber(), llvm::map_to_vector(block.getTerminator()->getOperands(),
-                                                              [&](Value v) { return values.lookup(v); }));
+    shell.close(region.getRegionNumber(),
+                llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value v) { return values.lookup(v); }));
     return true;
   }
 

@@ -60,9 +60,9 @@ public:
 
   std::optional<Refusal> decide() {
     if (std::optional<int64_t> size = items.constant(); size && *size % *parts.count.constant() != 0)
-      return Refusal{block.getParentOp(), ("the batch of " + items.str() + " can't be divided into " +
-                                           parts.count.str() + " micro-batches")
-                                              .str()};
+      return Refusal{
+          block.getParentOp(),
+          ("the batch of " + items.str() + " can't be divided into " + parts.count.str() + " micro-batches").str()};
     for (Value result : block.getTerminator()->getOperands())
       if (isStaged(result)) {
         if (std::optional<Cut> cut = cutOf(result))

@@ -67,7 +67,9 @@ class Walk:
 
     def linear(self):
         if self.lies[-1] == "d":
-            self.x = self.b("Add", self.b("MatMul", self.x, self.b.weight(self.width(), self.width())), self.b.weight(self.width()))
+            self.x = self.b(
+                "Add", self.b("MatMul", self.x, self.b.weight(self.width(), self.width())), self.b.weight(self.width())
+            )
 
     def activation(self):
         self.x = self.b(str(self.random.choice(["Relu", "Tanh", "Sigmoid"])), self.x)
@@ -78,7 +80,9 @@ class Walk:
 
     def norm(self):
         if self.lies[-1] == "d":
-            self.x = self.b("LayerNormalization", self.x, self.b.weight(self.width()), self.b.weight(self.width()), axis=-1)
+            self.x = self.b(
+                "LayerNormalization", self.x, self.b.weight(self.width()), self.b.weight(self.width()), axis=-1
+            )
 
     def residual(self):
         before = self.x
@@ -155,7 +159,12 @@ class Walk:
         both = bool(self.random.integers(0, 2))
         size, count = (WIDTH // 2, 2) if both else (WIDTH, 1)
         b = self.b
-        given = [self.x, b.weight(count, gates * size, WIDTH), b.weight(count, gates * size, size), b.weight(count, 2 * gates * size)]
+        given = [
+            self.x,
+            b.weight(count, gates * size, WIDTH),
+            b.weight(count, gates * size, size),
+            b.weight(count, 2 * gates * size),
+        ]
         if self.random.integers(0, 2):
             lengths = self.input(f"lengths{len(self.feeds_of)}", [self.batch], 2)
             given.append(b("Cast", lengths, to=6))
@@ -184,7 +193,9 @@ class Walk:
         if not flat:
             for _ in range(4):
                 self.take_apart()
-            self.transpose([*(self.lies.index(x) for x in ("b", "s")), *(i for i, x in enumerate(self.lies) if x not in "bs")])
+            self.transpose(
+                [*(self.lies.index(x) for x in ("b", "s")), *(i for i, x in enumerate(self.lies) if x not in "bs")]
+            )
         model, _ = self.b.model(self.x, *self.outputs)
         return model
 
@@ -193,9 +204,7 @@ class Walk:
         random, made = np.random.default_rng(count), {}
         for name, (dims, most) in self.feeds_of.items():
             shape = [sizes.get(d, d) if isinstance(d, str) else d for d in dims]
-            made[name] = (
-                random.integers(0, most, shape) if most else random.standard_normal(shape).astype(np.float32)
-            )
+            made[name] = random.integers(0, most, shape) if most else random.standard_normal(shape).astype(np.float32)
         return made
 
 
@@ -229,7 +238,7 @@ def counts(parts):
     return [0, 1, parts - 1, parts, parts + 1, 3 * parts + 2]
 
 
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(12))
 def test_open_batches(seed, tmp_path):
     """Of any size: none, fewer items than parts, and such as parts don't divide."""
     parts = 2 + seed % 3
@@ -241,7 +250,7 @@ def test_open_batches(seed, tmp_path):
         same(run_split(library, given, tmp_path), whole(model, given))
 
 
-@pytest.mark.parametrize("seed", range(20, 26))
+@pytest.mark.parametrize("seed", range(20, 24))
 def test_batches_of_a_number(seed, tmp_path):
     parts = 2 + seed % 3
     walk = drawn(seed, batch=parts * 2, words="s" if seed % 2 else WORDS)
