@@ -119,7 +119,7 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
     InterfaceMethod<[{How one of `parts` equal parts of the result, cut along a dim, is made of parts of operands and of others as a whole
       (Analysis/Cuts.h); nullopt where elements along it depend on each other.}],
       "std::optional<::hewn::graph::CutForm>", "getCutForm",
-      (ins "const ::hewn::graph::Cut &":$cut, "const ::hewn::graph::DimExpr &":$parts), "", "return std::nullopt;">,
+      (ins "const ::hewn::graph::Cut &":$cut, "const ::hewn::graph::Parts &":$parts), "", "return std::nullopt;">,
     InterfaceMethod<[{Where each element is one of operand 0's whose place along one dim is an integer of operand 1, and along others its own:
       that dim.}],
       "std::optional<int64_t>", "getLookedUpDim", (ins), "", "return std::nullopt;">];

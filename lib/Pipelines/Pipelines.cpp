@@ -58,6 +58,9 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.tensorRanks > 1 || options.stages > 1) {
     pm.addNestedPass<func::FuncOp>(createPartitionPass(
         {options.tensorRanks, options.stages, options.microBatches, options.rank}, options.weights));
+    // Parts of a batch are of sizes that nobody has looked at.
+    if (options.microBatches > 1)
+      pm.addNestedPass<func::FuncOp>(createRequireDimsPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,

@@ -10,35 +10,41 @@ SmallVector<NamedAttribute> ownAttributes(Operation *op) {
   return llvm::filter_to_vector(op->getAttrs(), [](NamedAttribute attr) { return attr.getName() != kDimsAttr; });
 }
 
-static DimExpr partOf(const DimExpr &dim, const DimExpr &parts) {
-  if (dim == parts)
-    return DimExpr(1);
-  if (std::optional<DimExpr> exact = dim.divideExactly(parts))
-    return *exact;
-  return dim.constant() || !parts.constant() ? dim : dim.ceilDiv(parts);
+std::optional<DimExpr> grainOf(const DimExpr &dim, const Cut &cut, const Parts &parts) {
+  std::optional<DimExpr> block = dim.divideExactly(cut.blocks);
+  return block ? block->divideExactly(parts.items.is(0) ? parts.count : parts.items) : std::nullopt;
 }
 
-SmallVector<NamedAttribute> withPart(Operation *op, StringRef name, int64_t dim, const DimExpr &parts) {
+std::optional<DimExpr> sizeOfPart(const DimExpr &dim, const Cut &cut, const Parts &parts) {
+  std::optional<DimExpr> grain = grainOf(dim, cut, parts);
+  if (!grain)
+    return std::nullopt;
+  return cut.blocks * *grain * (parts.items.is(0) ? DimExpr(1) : parts.items.ceilDiv(parts.count));
+}
+
+SmallVector<NamedAttribute> withPart(Operation *op, StringRef name, const Cut &cut, const Parts &parts) {
   SmallVector<NamedAttribute> attributes = ownAttributes(op);
   for (NamedAttribute &attr : attributes)
     if (attr.getName() == name) {
       Dims dims = *parseDims(attr.getValue());
-      dims[dim] = partOf(dims[dim], parts);
+      int64_t place = cut.dim - (getRank(op->getResult(0)) - int64_t(dims.size()));
+      if (place >= 0 && !dims[place].is(1))
+        dims[place] = sizeOfPart(dims[place], cut, parts).value_or(dims[place]);
       attr.setValue(dimsAttr(op->getContext(), dims));
     }
   return attributes;
 }
 
-Dims dimsOfPart(Dims dims, const Cut &cut, const DimExpr &parts) {
-  dims[cut.dim] = partOf(dims[cut.dim], parts);
+Dims dimsOfPart(Dims dims, const Cut &cut, const Parts &parts) {
+  dims[cut.dim] = *sizeOfPart(dims[cut.dim], cut, parts);
   return dims;
 }
 
 bool isCuttable(const Dims &dims, const Cut &cut, int64_t parts) {
   if (cut.dim >= int64_t(dims.size()))
     return false;
-  std::optional<int64_t> size = dims[cut.dim].constant();
-  return size && *size > 0 && *size % (cut.blocks * parts) == 0;
+  std::optional<int64_t> size = dims[cut.dim].constant(), blocks = cut.blocks.constant();
+  return size && blocks && *size > 0 && *size % (*blocks * parts) == 0;
 }
 
 /// Operands meet the result's last dims; one whose dim is 1 there is the same for all parts.
@@ -59,7 +65,7 @@ static std::optional<CutForm> elementwiseForm(Operation *op, const Cut &cut) {
 }
 
 /// The operands of a contraction where its iteration dim `dim` is cut; nullopt where one reads along it and another dim at once.
-static std::optional<CutForm> alongIteration(ContractOpInterface op, unsigned dim, int64_t blocks) {
+static std::optional<CutForm> alongIteration(ContractOpInterface op, unsigned dim, const DimExpr &blocks) {
   CutForm form;
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -91,9 +97,9 @@ static std::optional<CutForm> reduceForm(ReduceOpInterface op, const Cut &cut) {
   return CutForm{{Cut{dim, cut.blocks}}, {}};
 }
 
-std::optional<CutForm> cutForm(Operation *op, const Cut &cut, const DimExpr &parts) {
+std::optional<CutForm> cutForm(Operation *op, const Cut &cut, const Parts &parts) {
   if (op->getNumResults() != 1 || op->getNumRegions() || getRank(op->getResult(0)) <= cut.dim ||
-      parts.is(0)) // a dim without elements, in parts of one each
+      !sizeOfPart(getDims(op->getResult(0))[cut.dim], cut, parts))
     return std::nullopt;
   if (auto move = dyn_cast<MoveOpInterface>(op))
     return move.getCutForm(cut, parts);
@@ -151,18 +157,20 @@ SmallVector<Cut> cutsThrough(Operation *op, unsigned operand, const Cut &cut, in
     if (!size || *size % parts != 0)
       continue;
     for (int64_t blocks = 1; blocks <= std::min(*size / parts, kMostBlocks); ++blocks) {
-      Cut result{dim, blocks};
+      Cut result{dim, DimExpr(blocks)};
       if (!isCuttable(dims, result, parts))
         continue;
-      std::optional<CutForm> form = cutForm(op, result, parts);
+      std::optional<CutForm> form = cutForm(op, result, DimExpr(parts));
       if (form && form->operands[operand] == cut)
         found.push_back(result);
       // Only moves change the number of blocks.
-      if (!form || (!isa<MoveOpInterface>(op) && blocks > cut.blocks))
+      if (!form || (!isa<MoveOpInterface>(op) && blocks > *cut.blocks.constant()))
         break;
     }
   }
-  llvm::sort(found, [](const Cut &a, const Cut &b) { return std::pair(a.blocks, a.dim) < std::pair(b.blocks, b.dim); });
+  llvm::sort(found, [](const Cut &a, const Cut &b) {
+    return std::pair(*a.blocks.constant(), a.dim) < std::pair(*b.blocks.constant(), b.dim);
+  });
   return found;
 }
 

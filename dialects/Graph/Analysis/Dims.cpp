@@ -84,6 +84,11 @@ DimExpr::DimExpr(int64_t constant) {
     rep = zero;
     return;
   }
+  if (constant == 1) { // and every product
+    static const auto one = std::make_shared<const Rep>(Rep{{Term{1, {}}}, "1"});
+    rep = one;
+    return;
+  }
   auto fresh = std::make_shared<Rep>();
   fresh->terms.push_back({constant, {}});
   fresh->text = print(fresh->terms);

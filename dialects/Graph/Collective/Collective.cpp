@@ -116,10 +116,10 @@ Value makeAllReduce(OpBuilder &b, Location loc, Value part, RankRange ranks) {
 /// The dims where the cut one is `blocks`, `parts` (if that is not 0) and the rest of it.
 static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
   Dims apart(dims.begin(), dims.begin() + cut.dim);
-  apart.push_back(DimExpr(cut.blocks));
+  apart.push_back(cut.blocks);
   if (parts)
     apart.push_back(DimExpr(parts));
-  apart.push_back(dims[cut.dim].floorDiv(DimExpr(cut.blocks * std::max<int64_t>(parts, 1))));
+  apart.push_back(dims[cut.dim].floorDiv(cut.blocks * DimExpr(std::max<int64_t>(parts, 1))));
   apart.append(dims.begin() + cut.dim + 1, dims.end());
   return apart;
 }
@@ -147,12 +147,59 @@ Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, Rank
 Value makePart(OpBuilder &b, Location loc, Value whole, const Cut &cut, int64_t parts, int64_t number) {
   Composer c(b, loc);
   Dims dims = getDims(whole);
-  if (cut.blocks == 1) {
+  if (cut.blocks.is(1)) {
     DimExpr size = dims[cut.dim].floorDiv(DimExpr(parts));
     return c.slice(whole, cut.dim, size * DimExpr(number), size);
   }
   Value apart = c.slice(c.reshape(whole, takenApart(dims, cut, parts)), cut.dim + 1, DimExpr(number), DimExpr(1));
   return c.reshape(apart, dimsOfPart(dims, cut, DimExpr(parts)));
+}
+
+namespace {
+/// A value whose cut dim is taken apart, and the dim that parts have their own of.
+struct Apart {
+  Dims dims;
+  int64_t dim;
+};
+} // namespace
+
+/// Blocks, so many of what is divided, and what is of one of these, as dims of their own; where it is the dim itself, that is all.
+static Apart takeApart(const Dims &whole, const Cut &cut, const Parts &parts, const DimExpr &many) {
+  DimExpr unit = parts.items.is(0) ? DimExpr(1) : *grainOf(whole[cut.dim], cut, parts);
+  Apart apart{whole, cut.dim};
+  apart.dims[cut.dim] = many;
+  if (cut.blocks.is(1) && unit.is(1))
+    return apart;
+  apart.dims.insert(apart.dims.begin() + cut.dim, cut.blocks);
+  apart.dims.insert(apart.dims.begin() + cut.dim + 2, unit);
+  return {apart.dims, cut.dim + 1};
+}
+
+Value makeEven(OpBuilder &b, Location loc, Value whole, const Cut &cut, const Parts &parts) {
+  Composer c(b, loc);
+  Apart apart = takeApart(getDims(whole), cut, parts, parts.items);
+  Dims none(apart.dims.size(), DimExpr(0)), behind = none;
+  behind[apart.dim] = parts.items.ceilDiv(parts.count) * parts.count - parts.items;
+  return c.pad(c.reshape(whole, apart.dims), none, behind, "edge");
+}
+
+Value makePartOfEven(OpBuilder &b, Location loc, Value even, const Dims &whole, const Cut &cut, const Parts &parts,
+                     int64_t number) {
+  Composer c(b, loc);
+  int64_t dim = takeApart(whole, cut, parts, parts.items).dim;
+  DimExpr size = parts.items.ceilDiv(parts.count);
+  return c.reshape(c.slice(even, dim, size * DimExpr(number), size), dimsOfPart(whole, cut, parts));
+}
+
+Value makeWhole(OpBuilder &b, Location loc, ValueRange made, const Dims &whole, const Cut &cut, const Parts &parts) {
+  Composer c(b, loc);
+  bool hasItems = !parts.items.is(0);
+  DimExpr size = hasItems ? parts.items.ceilDiv(parts.count) : *grainOf(whole[cut.dim], cut, parts);
+  Apart apart = takeApart(whole, cut, parts, size);
+  Value all = c.concat(llvm::map_to_vector(made, [&](Value part) { return c.reshape(part, apart.dims); }), apart.dim);
+  if (all && hasItems && getDims(all)[apart.dim] != parts.items)
+    all = c.slice(all, apart.dim, DimExpr(0), parts.items);
+  return c.reshape(all, whole);
 }
 
 void makeSend(OpBuilder &b, Location loc, Value value, int64_t to) {

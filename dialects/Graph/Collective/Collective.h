@@ -21,6 +21,14 @@ mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value pa
 /// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
 mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, int64_t parts,
                      int64_t number);
+/// A value with the last one of the items that `parts` divides again and again behind it, so that all parts have as many (what holds of all
+/// items holds of these): what `makePartOfEven` takes parts of.
+mlir::Value makeEven(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, const Parts &parts);
+mlir::Value makePartOfEven(mlir::OpBuilder &b, mlir::Location loc, mlir::Value even, const Dims &whole, const Cut &cut,
+                           const Parts &parts, int64_t number);
+/// The value of these dims of which all parts are there, without what fills the last ones up.
+mlir::Value makeWhole(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange made, const Dims &whole, const Cut &cut,
+                      const Parts &parts);
 /// An op's summand (`sumForm`) of operands that are part `number` of theirs where they are cut; null where it can't be built.
 mlir::Value makeSummand(mlir::OpBuilder &b, mlir::Operation *op, const CutForm &form,
                         llvm::ArrayRef<mlir::Value> operands, int64_t number);

@@ -42,6 +42,19 @@ Value TileOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+std::optional<CutForm> TileOp::getCutForm(const Cut &cut, const Parts &parts) {
+  DimExpr dim = graph::getDims(getX())[cut.dim], repeat = (*parseDims(getRepeats()))[cut.dim];
+  if (repeat.is(1))
+    return CutForm{{cut}, ownAttributes(*this)};
+  if (dim.is(1))
+    return CutForm{{std::nullopt}, withPart(*this, "repeats", cut, parts)};
+  // All of the operand in each turn: as many blocks of it.
+  std::optional<DimExpr> blocks = repeat.is(0) ? std::nullopt : cut.blocks.divideExactly(repeat);
+  if (!blocks || blocks->is(0))
+    return std::nullopt;
+  return CutForm{{Cut{cut.dim, *blocks}}, ownAttributes(*this)};
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Gathers
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -68,6 +81,14 @@ Value GatherElementsOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   SmallVector<Index> from(at);
   from[axis] = normalizeIndex(e, e.fromElement(e.read(getIndices(), at)), e.extent(getX(), axis));
   return e.read(getX(), from);
+}
+
+std::optional<CutForm> GatherElementsOp::getCutForm(const Cut &cut, const Parts &) {
+  if (cut.dim == *normalizeAxis(getAxis(), getRank(getX())))
+    return CutForm{{std::nullopt, cut}, ownAttributes(*this)};
+  if (graph::getDims(getX())[cut.dim] != graph::getDims(getIndices())[cut.dim]) // the indices' may be shorter
+    return std::nullopt;
+  return CutForm{{cut, cut}, ownAttributes(*this)};
 }
 
 LogicalResult GatherNDOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
@@ -103,6 +124,21 @@ Value GatherNDOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+std::optional<CutForm> GatherNDOp::getCutForm(const Cut &cut, const Parts &) {
+  Dims dims = graph::getDims(getX()), indices = graph::getDims(getIndices());
+  CutForm form{{std::nullopt, std::nullopt}, ownAttributes(*this)};
+  int64_t batch = getBatchDims(), outer = indices.size() - 1, depth = *indices.back().constant();
+  if (cut.dim < batch && dims[cut.dim] != indices[cut.dim])
+    return std::nullopt;
+  if (cut.dim < outer)
+    form.operands[1] = cut;
+  if (cut.dim < batch)
+    form.operands[0] = cut;
+  if (cut.dim >= outer)
+    form.operands[0] = Cut{cut.dim - outer + batch + depth, cut.blocks};
+  return form;
+}
+
 LogicalResult OneHotOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims dims = dimsOf(getIndices());
   std::optional<Dims> depth = parseDims(getDepth());
@@ -129,6 +165,13 @@ Value OneHotOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.selectElement(hot, e.read(getValues(), e.constant(1)), e.read(getValues(), e.constant(0)));
 }
 
+std::optional<CutForm> OneHotOp::getCutForm(const Cut &cut, const Parts &) {
+  int64_t axis = *normalizeAxis(getAxis(), getRank(getResult()));
+  if (cut.dim == axis)
+    return std::nullopt;
+  return CutForm{{Cut{cut.dim - int64_t(cut.dim > axis), cut.blocks}, std::nullopt}, ownAttributes(*this)};
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Triangles, diagonals, ranges
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -146,6 +189,12 @@ Value TriluOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Index column = at.back(), diagonal = e.add(at[at.size() - 2], e.expression(parseDims(getK())->front()));
   Value keep = e.compare(getUpper() ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle, column, diagonal);
   return e.selectElement(keep, e.read(getX(), at), e.constantElement(getElementType(getX()), 0));
+}
+
+std::optional<CutForm> TriluOp::getCutForm(const Cut &cut, const Parts &) {
+  if (cut.dim >= getRank(getX()) - 2)
+    return std::nullopt;
+  return CutForm{{cut}, ownAttributes(*this)};
 }
 
 LogicalResult EyeOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
@@ -213,6 +262,14 @@ Value DiagonalOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+std::optional<CutForm> DiagonalOp::getCutForm(const Cut &cut, const Parts &) {
+  int64_t next = 0;
+  for (int64_t d = 0, rank = getRank(getX()); d < rank; ++d)
+    if (!llvm::is_contained(getDims(), d) && ++next == cut.dim)
+      return CutForm{{Cut{d, cut.blocks}}, ownAttributes(*this)};
+  return std::nullopt; // those that run together
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Reversal, dilation
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -241,6 +298,18 @@ Value ReverseSequenceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.read(getX(), from);
 }
 
+std::optional<CutForm> ReverseSequenceOp::getCutForm(const Cut &cut, const Parts &) {
+  CutForm form{{cut, std::nullopt}, ownAttributes(*this)};
+  if (cut.dim == int64_t(getTimeAxis()))
+    return std::nullopt;
+  if (cut.dim == int64_t(getBatchAxis())) {
+    if (graph::getDims(getLengths())[0] != graph::getDims(getX())[cut.dim])
+      return std::nullopt;
+    form.operands[1] = Cut{0, cut.blocks};
+  }
+  return form;
+}
+
 LogicalResult DilateOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims dims = dimsOf(getX());
   if (getFactors().size() != dims.size() || llvm::any_of(getFactors(), [](int64_t f) { return f < 1; }))
@@ -265,6 +334,12 @@ Value DilateOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   if (!inside)
     return e.read(getX(), from);
   return e.readIf(inside, getX(), from, e.constantElement(getElementType(getX()), 0));
+}
+
+std::optional<CutForm> DilateOp::getCutForm(const Cut &cut, const Parts &) {
+  if (getFactors()[cut.dim] != 1)
+    return std::nullopt;
+  return CutForm{{cut}, ownAttributes(*this)};
 }
 
 } // namespace hewn::graph

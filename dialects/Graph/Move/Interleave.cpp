@@ -72,10 +72,10 @@ LogicalResult InterleaveOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
 
 SmallVector<int64_t> InterleaveOp::getInterleaveSteps() { return llvm::to_vector(getSteps()); }
 
-std::optional<CutForm> InterleaveOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+std::optional<CutForm> InterleaveOp::getCutForm(const Cut &cut, const Parts &parts) {
   if (int64_t(getSteps().size()) <= cut.dim || getSteps()[cut.dim] != 1)
     return std::nullopt;
-  CutForm form{{}, withPart(*this, "shape", cut.dim, parts)};
+  CutForm form{{}, withPart(*this, "shape", cut, parts)};
   form.operands.assign(getInputs().size(), cut);
   return form;
 }

@@ -59,7 +59,7 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
 }
 ViewKind TransposeOp::getViewKind() { return ViewKind::Transpose; }
 SmallVector<int64_t> TransposeOp::getViewOrder() { return llvm::to_vector(getOrder()); }
-std::optional<CutForm> TransposeOp::getCutForm(const Cut &cut, const DimExpr &) {
+std::optional<CutForm> TransposeOp::getCutForm(const Cut &cut, const Parts &) {
   return CutForm{{Cut{getOrder()[cut.dim], cut.blocks}}, ownAttributes(*this)};
 }
 
@@ -105,15 +105,15 @@ Value ReshapeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 
 ViewKind ReshapeOp::getViewKind() { return ViewKind::Reshape; }
 
-/// The product of the dims from `begin` to `end`; nullopt where one is no number.
-static std::optional<int64_t> product(ArrayRef<unsigned> which, const Dims &dims, size_t begin, size_t end) {
-  return numElements(llvm::map_to_vector(which.slice(begin, end - begin), [&](unsigned d) { return dims[d]; }))
-      .constant();
+/// The product of dims of a run from `begin` to `end`.
+static DimExpr product(ArrayRef<unsigned> which, const Dims &dims, size_t begin, size_t end) {
+  return numElements(llvm::map_to_vector(which.slice(begin, end - begin), [&](unsigned d) { return dims[d]; }));
 }
 
-/// Of the dims that become each other: a share of the cut dim is a run of all elements in their order, and it has to be a share of one dim of the
-/// operand, too.
-std::optional<CutForm> ReshapeOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+/// Of the dims that become each other: `before` blocks of the cut dim lie in all elements in their order, each followed by `after`. So do those of
+/// one dim of the operand, which has as many blocks, and whose grains are some of the result's: n * seq is n with seq elements each, and
+/// seq * n is n in seq blocks.
+std::optional<CutForm> ReshapeOp::getCutForm(const Cut &cut, const Parts &parts) {
   Dims from = getDims(getX()), to = getDims(getResult());
   SmallVector<ReshapeRun> runs = reshapeRuns(from, to);
   auto run = llvm::find_if(runs, [&](const ReshapeRun &r) { return llvm::is_contained(r.resultDims, cut.dim); });
@@ -128,19 +128,21 @@ std::optional<CutForm> ReshapeOp::getCutForm(const Cut &cut, const DimExpr &part
   };
   if (auto *same = whole(operandDims, from, to[cut.dim]);
       same != operandDims.end() && areOnes(operandDims, from, *same) && areOnes(resultDims, to, unsigned(cut.dim)))
-    return CutForm{{Cut{*same, cut.blocks}}, withPart(*this, "shape", cut.dim, parts)};
+    return CutForm{{Cut{*same, cut.blocks}}, withPart(*this, "shape", cut, parts)};
   size_t place = llvm::find(resultDims, unsigned(cut.dim)) - resultDims.begin();
-  std::optional<int64_t> before = product(resultDims, to, 0, place), size = to[cut.dim].constant(),
-                         after = product(resultDims, to, place + 1, resultDims.size()), count = parts.constant();
-  if (!before || !size || !after || !count || *size % (cut.blocks * *count) != 0)
-    return std::nullopt;
-  int64_t blocks = *before * cut.blocks, share = *size / (cut.blocks * *count) * *after;
+  DimExpr before = product(resultDims, to, 0, place) * cut.blocks,
+          after = product(resultDims, to, place + 1, resultDims.size());
+  std::optional<DimExpr> grain = grainOf(to[cut.dim], cut, parts);
   for (auto [i, dim] : llvm::enumerate(operandDims)) {
-    std::optional<int64_t> outer = product(operandDims, from, 0, i), own = from[dim].constant(),
-                           inner = product(operandDims, from, i + 1, operandDims.size());
-    if (outer && own && inner && *outer > 0 && *inner > 0 && !from[dim].is(1) && blocks % *outer == 0 &&
-        share % *inner == 0)
-      return CutForm{{Cut{dim, blocks / *outer}}, withPart(*this, "shape", cut.dim, parts)};
+    DimExpr outer = product(operandDims, from, 0, i), inner = product(operandDims, from, i + 1, operandDims.size());
+    std::optional<DimExpr> blocks = before.divideExactly(outer);
+    if (!grain || !blocks || blocks->is(0) || from[dim].is(1) || !(*grain * after).divideExactly(inner))
+      continue;
+    Cut own{dim, *blocks};
+    std::optional<DimExpr> size = sizeOfPart(from[dim], own, parts);
+    if (size && outer * *size * inner == before.divideExactly(cut.blocks).value_or(DimExpr(0)) * after *
+                                             *sizeOfPart(to[cut.dim], cut, parts))
+      return CutForm{{own}, withPart(*this, "shape", cut, parts)};
   }
   return std::nullopt;
 }
@@ -176,28 +178,28 @@ Value SliceOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 }
 
 /// A dim that is taken whole, or whole blocks of one: those of the result are some of the operand's.
-std::optional<CutForm> SliceOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+std::optional<CutForm> SliceOp::getCutForm(const Cut &cut, const Parts &parts) {
   DimExpr first = (*parseDims(getOffsets()))[cut.dim], dim = getDims(getX())[cut.dim],
           taken = getDims(getResult())[cut.dim];
   if (getSteps()[cut.dim] != 1)
     return std::nullopt;
-  SmallVector<NamedAttribute> attributes = withPart(*this, "sizes", cut.dim, parts);
+  SmallVector<NamedAttribute> attributes = withPart(*this, "sizes", cut, parts);
   if (first.is(0) && taken == dim)
     return CutForm{{cut}, std::move(attributes)};
-  std::optional<int64_t> offset = first.constant(), whole = dim.constant(), size = taken.constant(),
-                         count = parts.constant();
-  if (!offset || !whole || !size || !count || *size % (cut.blocks * *count) != 0 || *size == 0)
+  std::optional<DimExpr> block = taken.divideExactly(cut.blocks), share = sizeOfPart(taken, cut, parts);
+  if (!block || !share || block->is(0))
     return std::nullopt;
-  int64_t block = *size / cut.blocks;
-  if (*offset % block != 0 || *whole % block != 0)
+  std::optional<DimExpr> before = first.divideExactly(*block), blocks = dim.divideExactly(*block),
+                         shareOfBlock = share->divideExactly(cut.blocks);
+  if (!before || !blocks || !shareOfBlock || blocks->is(0))
     return std::nullopt;
   for (NamedAttribute &attr : attributes)
     if (attr.getName() == getOffsetsAttrName()) {
       Dims offsets = *parseDims(attr.getValue());
-      offsets[cut.dim] = DimExpr(*offset / *count);
+      offsets[cut.dim] = *before * *shareOfBlock;
       attr.setValue(dimsAttr(getContext(), offsets));
     }
-  return CutForm{{Cut{cut.dim, *whole / block}}, std::move(attributes)};
+  return CutForm{{Cut{cut.dim, *blocks}}, std::move(attributes)};
 }
 
 /// Also where other dims are 0, so that nothing is read.
@@ -235,21 +237,19 @@ LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
 }
 
 int64_t ConcatOp::getConcatDim() { return *normalizeAxis(getAxis(), getRank(getResult())); }
-std::optional<CutForm> ConcatOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+std::optional<CutForm> ConcatOp::getCutForm(const Cut &cut, const Parts &parts) {
   CutForm form{{}, ownAttributes(*this)};
   if (getConcatDim() != cut.dim) {
     form.operands.assign(getInputs().size(), cut);
     return form;
   }
-  std::optional<int64_t> size = getDims(getResult())[cut.dim].constant(), count = parts.constant();
-  if (!size || !count || *size % (cut.blocks * *count) != 0 || *size == 0)
-    return std::nullopt;
-  int64_t block = *size / cut.blocks;
+  std::optional<DimExpr> block = getDims(getResult())[cut.dim].divideExactly(cut.blocks);
   for (Value operand : getInputs()) {
-    std::optional<int64_t> own = getDims(operand)[cut.dim].constant();
-    if (!own || *own == 0 || *own % block != 0)
+    std::optional<DimExpr> blocks =
+        block && !block->is(0) ? getDims(operand)[cut.dim].divideExactly(*block) : std::nullopt;
+    if (!blocks || blocks->is(0) || !sizeOfPart(getDims(operand)[cut.dim], {cut.dim, *blocks}, parts))
       return std::nullopt;
-    form.operands.push_back(Cut{cut.dim, *own / block});
+    form.operands.push_back(Cut{cut.dim, *blocks});
   }
   return form;
 }
@@ -312,9 +312,9 @@ void ExpandOp::requireDims(Requirements &requirements) {
     requirements.broadcast(from[from.size() - i], to[to.size() - i]);
 }
 
-std::optional<CutForm> ExpandOp::getCutForm(const Cut &cut, const DimExpr &parts) {
+std::optional<CutForm> ExpandOp::getCutForm(const Cut &cut, const Parts &parts) {
   Dims from = getDims(getX()), to = getDims(getResult());
-  CutForm form{{std::nullopt}, withPart(*this, "shape", cut.dim, parts)};
+  CutForm form{{std::nullopt}, withPart(*this, "shape", cut, parts)};
   int64_t dim = cut.dim - int64_t(to.size() - from.size());
   if (dim < 0 || (from[dim].is(1) && !to[cut.dim].is(1)))
     return form;
@@ -408,7 +408,7 @@ std::optional<SmallVector<int64_t>> PadOp::getZeroPadding() {
   return border;
 }
 
-std::optional<CutForm> PadOp::getCutForm(const Cut &cut, const DimExpr &) {
+std::optional<CutForm> PadOp::getCutForm(const Cut &cut, const Parts &) {
   if (!(*parseDims(getLow()))[cut.dim].is(0) || !(*parseDims(getHigh()))[cut.dim].is(0))
     return std::nullopt;
   CutForm form{{cut}, ownAttributes(*this)};
@@ -473,7 +473,7 @@ Value WindowOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getX(), from, e.constantElement(getElementType(getX()), getFill().convertToDouble()));
 }
 
-std::optional<CutForm> WindowOp::getCutForm(const Cut &cut, const DimExpr &) {
+std::optional<CutForm> WindowOp::getCutForm(const Cut &cut, const Parts &) {
   if (cut.dim >= getRank(getX()) - int64_t(getKernel().size()))
     return std::nullopt;
   return CutForm{{cut}, ownAttributes(*this)};
@@ -511,7 +511,7 @@ Value GatherOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
 
 std::optional<int64_t> GatherOp::getLookedUpDim() { return normalizeAxis(getAxis(), getRank(getX())); }
 
-std::optional<CutForm> GatherOp::getCutForm(const Cut &cut, const DimExpr &) {
+std::optional<CutForm> GatherOp::getCutForm(const Cut &cut, const Parts &) {
   int64_t axis = *normalizeAxis(getAxis(), getRank(getX())), rank = getRank(getIndices());
   CutForm form{{std::nullopt, std::nullopt}, ownAttributes(*this)};
   if (cut.dim >= axis && cut.dim < axis + rank)

@@ -136,6 +136,17 @@ Value TensorScatterOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.readIf(inside, getUpdate(), from, e.read(getX(), at));
 }
 
+std::optional<CutForm> TensorScatterOp::getCutForm(const Cut &cut, const Parts &) {
+  Dims dims = graph::getDims(getX());
+  if (cut.dim == int64_t(getAxis()) || graph::getDims(getUpdate())[cut.dim] != dims[cut.dim] ||
+      (cut.dim == 0 && graph::getDims(getStarts())[0] != dims[0]))
+    return std::nullopt;
+  CutForm form{{cut, cut, std::nullopt}, ownAttributes(*this)};
+  if (cut.dim == 0)
+    form.operands[2] = cut;
+  return form;
+}
+
 LogicalResult buildTensorScatter(OnnxNode &node) {
   Value x = node.input(0), starts = node.input(2);
   Dims dims = getDims(x);

@@ -19,7 +19,7 @@ def Graph_ScatterNDOp : Part<"scatter_nd", "scatternd", "{scatterReduction(getRe
   let onnx = [Onnx<"ScatterND", 11, 0, "buildScatterND">];
 }
 
-def Graph_TensorScatterOp : Move<"tensor_scatter", [], [Requires]> {
+def Graph_TensorScatterOp : Move<"tensor_scatter", ["getCutForm"], [Requires]> {
   let summary = "The cache x with `update` written along `axis` from starts[b] on; around its end where `circular`.";
   let arguments = (ins Tensor:$x, Tensor:$update, Tensor:$starts, I64Attr:$axis, BoolAttr:$circular);
   let onnx = [Onnx<"TensorScatter", 24, 0, "buildTensorScatter">];

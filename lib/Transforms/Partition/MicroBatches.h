@@ -19,9 +19,10 @@ struct StagedOps {
 };
 
 /// Puts, for each op that goes over the items of a batch, one for each of `count` micro-batches in its place (GPipe: Huang et al., 2019), a
-/// micro-batch behind the other; results are put together again. The batch is the first dim of the results; where it is a symbol that `count`
-/// may not divide, the last micro-batches have its last item again. Fails, after an error at the op, where items depend on each other, or
-/// where it is a number that `count` does not divide.
+/// micro-batch behind the other; results are put together again. The batch is a dim of the results, or a factor of one: the first along which all
+/// of the program can be divided. Where it is a symbol that `count` may not divide, the last micro-batches have its last item again. What only
+/// results without that dim read is made when all micro-batches are there. Fails, after an error at the op, where items depend on each
+/// other, or where the first dim is a number that `count` does not divide and no other one will do.
 llvm::LogicalResult divideBatch(mlir::Block &block, int64_t count, StagedOps &staged);
 
 } // namespace hewn::partition

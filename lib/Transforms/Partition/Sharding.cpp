@@ -153,7 +153,7 @@ private:
       cut = *form->operands[0];
       value = value.getDefiningOp()->getOperand(0);
     }
-    return {value.getAsOpaquePointer(), cut.dim, cut.blocks};
+    return {value.getAsOpaquePointer(), cut.dim, *cut.blocks.constant()};
   }
 
   /// The parts of constants that a trial has, each with the constant that is read, in the order of the ops that read them: all ranks choose alike.

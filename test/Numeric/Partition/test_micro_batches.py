@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 from split import MODELS, Build, attention, codes, convolutions, hewn_command, launchers, mlp, run_split, split, whole
 from test_partition import check, pytestmark  # noqa: F401
@@ -83,7 +84,7 @@ def test_what_has_no_items_is_handed_on_once(tmp_path):
 
 
 def test_a_mask_that_is_looked_up(tmp_path):
-    """What moves the items of an input is made as a whole, and read in parts."""
+    """Of all items of an input, for each item."""
     b = Build()
     x = b.input("x", ["n", 64], b.random.standard_normal((6, 64)).astype(np.float32))
     keep = b.input("keep", ["n", 64], (b.random.random((6, 64)) < 0.5).astype(np.float32))
@@ -93,10 +94,74 @@ def test_a_mask_that_is_looked_up(tmp_path):
     check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
 
 
+def test_a_mask_that_is_turned_around(tmp_path):
+    """What moves the items of an input is made as a whole, and read in parts."""
+    b = Build()
+    x = b.input("x", [8, 64], b.random.standard_normal((8, 64)).astype(np.float32))
+    keep = b.input("keep", [8, 64], (b.random.random((8, 64)) < 0.5).astype(np.float32))
+    turned = b("Slice", keep, b.ints(-1), b.ints(-1000), b.ints(0), b.ints(-1))
+    model, feeds = b.model(b("MatMul", b("Relu", b("Mul", b("MatMul", x, b.weight(64, 64)), turned)), b.weight(64, 96)))
+    check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
 def test_the_library_says_so(tmp_path):
     library = split(mlp()[0], "pipeline=2,microbatches=4", tmp_path)
     said = subprocess.run(hewn_command("info", library, "--json"), capture_output=True, check=True).stdout
     assert json.loads(said)["models"][0]["partition"] == "tensor=1,pipeline=2,microbatches=4"
+
+
+def test_no_items_of_a_number(tmp_path):
+    model, feeds = fixed(mlp, 8)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 0
+    feeds = {"x": feeds["x"][:0]}
+    check(run_split(split(model, "pipeline=2,microbatches=4", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+def test_results_without_the_batch(tmp_path):
+    """A mean over all items and what is made of it, the items along another dim, what has nothing to do with them."""
+    b = Build()
+    x = b.input("x", ["n", 64], b.random.standard_normal((8, 64)).astype(np.float32))
+    s = b.input("s", [64], b.random.standard_normal(64).astype(np.float32))
+    y = b("MatMul", b("Tanh", b("MatMul", x, b.weight(64, 64))), b.weight(64, 32))
+    mean = b("ReduceMean", b("Mul", y, y), keepdims=0)
+    model, feeds = b.model(y, mean, b("Sqrt", mean), b("Transpose", y, perm=[1, 0]), b("Exp", s))
+    library = split(model, "pipeline=2,microbatches=4", tmp_path)
+    for count in (8, 1, 5):
+        given = {"x": items({"x": feeds["x"]}, count)["x"], "s": feeds["s"]}
+        check(run_split(library, given, tmp_path), whole(model, given))
+
+
+def test_recurrences_of_a_number(tmp_path):
+    model, feeds = MODELS["recurrent"]()
+    check(run_split(split(model, "pipeline=2,microbatches=2", tmp_path), feeds, tmp_path), whole(model, feeds))
+
+
+@pytest.mark.parametrize("partition", ["pipeline=2,microbatches=3", "tensor=2,pipeline=2,microbatches=2"])
+def test_branches_and_loops(partition, tmp_path):
+    """Decided by what holds for all items."""
+    b = Build()
+    x = b.input("x", ["n", 64], b.random.standard_normal((7, 64)).astype(np.float32))
+    which = b.input("which", [], np.array(True))
+    times = b.input("times", [], np.array(3))
+    h, v = b("MatMul", x, b.weight(64, 64)), b.weight(64, 64)
+    of = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node
+    branches = [
+        onnx.helper.make_graph([node(op, inputs, [f"r_{op}"])], op, [], [of(f"r_{op}", 1, None)])
+        for op, inputs in (("Tanh", [h]), ("Add", [h, x]))
+    ]
+    chosen = b("If", which, then_branch=branches[0], else_branch=branches[1])
+    body = onnx.helper.make_graph(
+        [node("MatMul", ["a", v], ["m"]), node("Tanh", ["m"], ["t"]), node("Identity", ["c"], ["d"])],
+        "body",
+        [of("i", 7, []), of("c", 9, []), of("a", 1, ["n", 64])],
+        [of("d", 9, []), of("t", 1, ["n", 64])],
+    )
+    model, feeds = b.model(b("MatMul", b("Loop", times, "", chosen, body=body), b.weight(64, 32)))
+    library = split(model, partition, tmp_path)
+    for decided in (True, False):
+        given = {**feeds, "which": np.array(decided)}
+        check(run_split(library, given, tmp_path), whole(model, given))
 
 
 @pytest.mark.parametrize("launcher", list(launchers()))

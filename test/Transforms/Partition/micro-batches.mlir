@@ -85,9 +85,9 @@ func.func @shared(%x: tensor<8x64xf32>, %s: tensor<1x64xf32>) -> tensor<8x64xf32
 
 // -----
 
-// A mask that is looked up of an input as a whole, and read by items.
+// A mask whose items an input has in another order: moved as a whole, and read by items.
 // FIRST-LABEL: func.func @mask
-// FIRST: %[[M:.*]] = graph.gather_nd %arg1
+// FIRST: %[[M:.*]] = graph.slice %arg1 {offsets = [7, 0]
 // FIRST-NOT: graph.send
 // FIRST: graph.slice %[[M]] {offsets = [0, 0], sizes = [4, 64]
 // FIRST: graph.mul
@@ -95,11 +95,11 @@ func.func @shared(%x: tensor<8x64xf32>, %s: tensor<1x64xf32>) -> tensor<8x64xf32
 // FIRST: graph.mul
 
 // SECOND-LABEL: func.func @mask
-// SECOND-NOT: graph.gather_nd
-func.func @mask(%x: tensor<8x64xf32>, %m: tensor<8x64xf32>, %at: tensor<8x64x2xi64>) -> tensor<8x64xf32> {
+// SECOND-NOT: graph.slice %arg1
+func.func @mask(%x: tensor<8x64xf32>, %m: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %w = graph.constant {value = #graph.weight<"w", 0 : 16384>} : tensor<64x64xf32>
   %v = graph.constant {value = #graph.weight<"v", 0 : 16384>} : tensor<64x64xf32>
-  %f = graph.gather_nd %m, %at {batchDims = 0 : i64} : (tensor<8x64xf32>, tensor<8x64x2xi64>) -> tensor<8x64xf32>
+  %f = graph.slice %m {offsets = [7, 0], sizes = [8, 64], steps = array<i64: -1, 1>} : (tensor<8x64xf32>) -> tensor<8x64xf32>
   %0 = graph.mul %x, %f : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
   %1 = graph.matmul %0, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %2 = graph.matmul %1, %v : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>

@@ -179,7 +179,7 @@ static Index roundPosition(ResizeOp op, Positions &p, Index at, Value position) 
   return p.e.max(p.e.constant(0), p.e.min(placeOf(op, p.e, at, p.toIndex(whole)), p.e.sub(extent, p.e.constant(1))));
 }
 
-std::optional<CutForm> ResizeOp::getCutForm(const Cut &cut, const DimExpr &) {
+std::optional<CutForm> ResizeOp::getCutForm(const Cut &cut, const Parts &) {
   if (int64_t(getDim()) == cut.dim)
     return std::nullopt;
   CutForm form{{cut}, ownAttributes(*this)};

@@ -159,6 +159,16 @@ Value GridSampleOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return sumTaps(p, getX(), taps, SmallVector<Index>(at.take_front(2)), {}, {});
 }
 
+std::optional<CutForm> GridSampleOp::getCutForm(const Cut &cut, const Parts &) {
+  if (cut.dim == 1)
+    return CutForm{{cut, std::nullopt}, ownAttributes(*this)};
+  if (cut.dim > 1)
+    return CutForm{{std::nullopt, Cut{cut.dim - 1, cut.blocks}}, ownAttributes(*this)};
+  if (graph::getDims(getX())[0] != graph::getDims(getGrid())[0])
+    return std::nullopt;
+  return CutForm{{cut, cut}, ownAttributes(*this)};
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Deformed and unmade windows
 //===------------------------------------------------------------------------------------------------------------------===//

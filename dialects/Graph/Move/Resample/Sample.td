@@ -6,7 +6,7 @@
 
 include "dialects/Graph/GraphKinds.td"
 
-def Graph_GridSampleOp : Move<"grid_sample", [], [Requires, Discontinuous]> {
+def Graph_GridSampleOp : Move<"grid_sample", ["getCutForm"], [Requires, Discontinuous]> {
   let summary = "result[n, c, o..] = x[n, c] interpolated at position grid[n, o.., :], in -1..1 from edge to edge, last dim first.";
   let arguments = (ins Tensor:$x, Tensor:$grid, StrAttr:$mode, StrAttr:$padding, BoolAttr:$alignCorners);
   let onnx = [Onnx<"GridSample", 16, 0, "buildGridSample">];
