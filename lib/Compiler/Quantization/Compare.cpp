@@ -68,19 +68,30 @@ bool Quantizer::compare() {
   return true;
 }
 
+/// The artifact as it runs here; null where it is text, for another machine, or no library of its own.
+std::unique_ptr<LoadedLibrary> Quantizer::artifact() const {
+  if (!given.emit.empty() || given.target != "host" || !given.partition.empty() || !llvm::StringRef(given.output).ends_with(".so"))
+    return nullptr;
+  std::string problem;
+  return LoadedLibrary::open(given.output, "", {}, problem);
+}
+
 /// Both models as they are delivered, without results for operands, on the first sample.
 bool Quantizer::measureTimes() {
   if (samples.fitted().empty())
     return true;
-  std::vector<QuantizedSite> told;
-  QuantizeStep step{wanted, &told};
   CompileOptions options = scratch();
-  std::unique_ptr<ScratchModel> before = ScratchModel::compile(options, diagnostics);
-  options.step = &step;
-  std::unique_ptr<ScratchModel> after = before ? ScratchModel::compile(options, diagnostics) : nullptr;
-  if (!after)
+  std::unique_ptr<ScratchModel> before = ScratchModel::compile(options, diagnostics), after;
+  std::unique_ptr<LoadedLibrary> delivered = artifact();
+  if (before && !delivered) {
+    std::vector<QuantizedSite> told;
+    QuantizeStep step{wanted, &told};
+    options.step = &step;
+    after = ScratchModel::compile(options, diagnostics);
+  }
+  if (!before || (!delivered && !after))
     return false;
-  report.times = measure(before->library(), after->library(), samples.fitted().front());
+  report.times = measure(before->library(), delivered ? *delivered : after->library(), samples.fitted().front());
   return true;
 }
 

@@ -19,7 +19,7 @@ static constexpr int64_t kMomentBytes = 512 << 20, kMomentRows = 8192;
 CompileResult Quantizer::run() {
   if (!begin() || (given.nextSample && !calibrate()) || !decide())
     return {};
-  if (given.nextSample && (!correctBias() || !compare() || !returnToFloats() || !measureTimes()))
+  if (given.nextSample && (!correctBias() || !compare() || !returnToFloats()))
     return {};
   for (const std::string &name : report.notShown)
     diagnostics.warning("no sample of the calibration data has a number of output '" + name +
@@ -29,6 +29,8 @@ CompileResult Quantizer::run() {
   QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};
   last.step = &step;
   CompileResult result = compileOnce(last, diagnostics);
+  if (result.ok && given.nextSample)
+    result.ok = measureTimes();
   result.quantization = writeQuantization(wanted);
   result.report = report.json(wanted);
   return result;

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZER_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZER_H
 
+#include "lib/Codegen/Emit/CodeCache.h"
 #include "lib/Compiler/Quantization/Observation.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Compiler/Quantization/Report.h"
@@ -38,6 +39,7 @@ private:
   bool compare();
   bool compareOn(llvm::ArrayRef<std::vector<Array>> all, LoadedLibrary &integers,
                  llvm::function_ref<void(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got)> visit);
+  std::unique_ptr<LoadedLibrary> artifact() const;
   bool measureTimes();
   // ReturnToFloats.cpp
   bool returnToFloats();
@@ -59,14 +61,15 @@ private:
   bool again(llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   bool run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs);
   /// The options of a step.
-  CompileOptions plain() const {
+  CompileOptions plain() {
     CompileOptions options = given;
     options.quantize.clear();
     options.nextSample = nullptr;
+    options.codeStore = &code;
     return options;
   }
   /// Those of one that is run here: the numbers of a machine that is not at hand are those of this one.
-  CompileOptions scratch() const {
+  CompileOptions scratch() {
     CompileOptions options = plain();
     options.target = "host";
     options.partition.clear();
@@ -79,6 +82,8 @@ private:
 
   const CompileOptions &given;
   Diagnostics &diagnostics;
+  /// Steps differ in some contractions, and have all other kernels in common.
+  codegen::CodeStore code;
   Quantization wanted;
   /// The sites that the user's text has, which are taken as they stand.
   std::set<std::string> asGiven;

@@ -56,6 +56,7 @@ std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diag
   options.remarks.clear();
   options.explain = false;
   options.name = "samples";
+  options.namesByContent = true;
   if (!compileOnce(options, diagnostics).ok)
     return nullptr;
   std::string problem;
