@@ -17,7 +17,8 @@ static int64_t runLength(const Array &array, unsigned channelDim) {
 }
 
 void Observation::add(const Array &array, std::optional<unsigned> channelDim) {
-  std::vector<float> elements = floatsOf(array);
+  std::vector<float> converted;
+  llvm::ArrayRef<float> elements = floatsOf(array, converted);
   seen.add(elements);
   if (!channelDim || elements.empty())
     return;
@@ -45,11 +46,15 @@ void Observation::add(const Array &array, std::optional<unsigned> channelDim) {
 }
 
 void Observation::addDivided(const Array &array, unsigned channelDim, llvm::ArrayRef<double> factors) {
-  std::vector<float> elements = floatsOf(array);
+  std::vector<float> converted, divided;
+  llvm::ArrayRef<float> elements = floatsOf(array, converted);
   auto inside = size_t(runLength(array, channelDim));
-  for (size_t i = 0; i < elements.size(); ++i)
-    elements[i] /= float(factors[i / inside % factors.size()]);
-  seen.add(elements);
+  std::vector<float> divisors(factors.begin(), factors.end());
+  divided.reserve(elements.size());
+  for (size_t channel = 0; divided.size() < elements.size(); channel = (channel + 1) % divisors.size())
+    for (float x : elements.slice(divided.size(), inside))
+      divided.push_back(x / divisors[channel]);
+  seen.add(divided);
 }
 
 int64_t momentBytes(const Array &array, unsigned channelDim) {
@@ -96,7 +101,8 @@ void addTile(const RowPanel &panel, size_t i, size_t j, size_t size, float *sums
 } // namespace
 
 void Observation::addMoments(const Array &array, unsigned channelDim, int64_t step) {
-  std::vector<float> elements = floatsOf(array);
+  std::vector<float> converted;
+  llvm::ArrayRef<float> elements = floatsOf(array, converted);
   auto size = size_t(array.shape[channelDim]), inside = size_t(runLength(array, channelDim));
   evidence.moments.size = int64_t(size);
   evidence.moments.sums.resize(size * size);

@@ -9,6 +9,7 @@
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Compiler/Quantization/Report.h"
 #include "lib/Compiler/Quantization/Samples.h"
+#include "llvm/Support/ThreadPool.h"
 #include <set>
 
 namespace hewn::quantize {
@@ -19,7 +20,8 @@ inline constexpr double kNothing = 1e-3;
 class Quantizer {
 public:
   Quantizer(const CompileOptions &options, Diagnostics &diagnostics)
-      : given(options), diagnostics(diagnostics), samples(options) {}
+      : given(options), diagnostics(diagnostics), pool(llvm::hardware_concurrency(unsigned(std::max(options.jobs, 0)))),
+        samples(options) {}
   CompileResult run();
 
 private:
@@ -28,11 +30,23 @@ private:
   bool calibrate();
   bool decide();
   bool decideBy(const EvidenceOf &evidence);
-  bool decideByMoments(std::vector<size_t> operands);
+  /// Numbers of exposed operands: those whose moments are summed in a pass over the samples, and those that wait for another.
+  struct MomentPass {
+    std::vector<size_t> now, waiting;
+  };
+  bool isStillRead(const ExposedOperand &operand) const;
+  void addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass);
+  bool decideByMoments(MomentPass &pass);
   void note(const QuantizedSite &told, std::string whyFloat);
   /// What was chosen for the contraction, from the rules on.
   Site &siteOf(llvm::StringRef node, llvm::StringRef kind);
-  bool rangesAfterSmoothing();
+  /// An exposed operand, and contractions that read it with the same factors of channels.
+  struct Smoothed {
+    size_t operand;
+    std::vector<const Site *> readers;
+  };
+  std::vector<Smoothed> smoothedOperands();
+  bool rangesAndMoments(MomentPass pass);
   void choose(const ExposedOperand::Contraction &reader, const Distribution &distribution);
   bool correctBias();
   // Compare.cpp
@@ -55,6 +69,8 @@ private:
   // Names.cpp
   bool checkNames();
 
+  /// `work` for each of [0, count), which have nothing in common, on as many threads as compile.
+  void forEach(size_t count, llvm::function_ref<void(size_t)> work);
   /// What runs are for, and how many of them there were, for who watches.
   void tell(llvm::StringRef what);
   /// Runs the samples to fit to through the model of floats. False after an error.
@@ -82,6 +98,7 @@ private:
 
   const CompileOptions &given;
   Diagnostics &diagnostics;
+  llvm::DefaultThreadPool pool;
   /// Steps differ in some contractions, and have all other kernels in common.
   codegen::CodeStore code;
   Quantization wanted;
