@@ -123,6 +123,8 @@ codegen::CodeOptions ArtifactWriter::codeOptions() {
   code.fuseProducts = options.optimize;
   code.threads = unsigned(std::max(options.jobs, 0));
   code.cacheDir = options.cacheDir;
+  code.store = options.codeStore;
+  code.namesByContent = options.namesByContent;
   if (options.emit == "llvm")
     code.form = codegen::CodeForm::LLVM;
   else if (options.emit == "asm")

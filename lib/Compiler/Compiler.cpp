@@ -507,6 +507,8 @@ PipelineOptions pipelineOptions(Compilation &c, WeightTable &weights) {
     codegen::CodeOptions code;
     code.threads = unsigned(std::max(c.options.jobs, 0));
     code.cacheDir = c.options.cacheDir;
+    code.store = c.options.codeStore;
+    code.namesByContent = code.store;
     return evaluate(std::move(module), weights, code);
   };
   return options;

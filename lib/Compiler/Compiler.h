@@ -14,6 +14,9 @@
 namespace hewn {
 
 struct QuantizeStep;
+namespace codegen {
+class CodeStore;
+}
 
 /// An input of a model by its name, which may be empty where the model has one input.
 struct Feed {
@@ -63,6 +66,10 @@ struct CompileOptions {
   bool explain = false;
   /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
   std::string cacheDir;
+  /// Code that several compiles of this process share; null: none.
+  codegen::CodeStore *codeStore = nullptr;
+  /// For an artifact of which nobody is told: kernels are called after what is in them, so that they are shared however they are numbered.
+  bool namesByContent = false;
   /// "int8", "int4", the file or the text of a quantization (docs/quantization.md); empty: as the model has it.
   std::string quantize;
   /// Gives the feeds of one run that shows ranges, in memory that is read until the next call; false: there are no more, or `problem` says

@@ -133,7 +133,8 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
 codegen::CodeOptions Generator::optionsOf(const llvm::Module &program) const {
   constexpr unsigned many = 8192; // instructions; programs of hundreds of kernels have 3,000
   codegen::CodeOptions own = options;
-  own.optimize = own.optimize && program.getInstructionCount() <= many;
+  // What is named by content is run a few times, here.
+  own.optimize = own.optimize && !own.namesByContent && program.getInstructionCount() <= many;
   return own;
 }
 

@@ -104,7 +104,7 @@ hewn_status LoadedLibrary::run(const std::vector<Array> &inputs, std::vector<Arr
       descriptor->runtime->run(descriptor, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
   if (status.code != HEWN_OK)
     return status;
-  outputs.assign(out.size(), {});
+  outputs.resize(out.size()); // of an earlier run, whose memory is used again
   for (size_t i = 0; i < out.size(); ++i) {
     outputs[i].type = out[i].dtype;
     outputs[i].shape.assign(out[i].shape, out[i].shape + out[i].ndim);

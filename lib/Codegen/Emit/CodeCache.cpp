@@ -19,6 +19,17 @@ static constexpr char kCodeId[] =
 /// A cache grows to this size, then loses what was not used for longest.
 static constexpr uint64_t kMaxBytes = uint64_t(1) << 30;
 
+std::optional<std::string> CodeStore::find(StringRef key) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = codes.find(key);
+  return found == codes.end() ? std::nullopt : std::optional(found->second);
+}
+
+void CodeStore::keep(StringRef key, StringRef code) {
+  std::lock_guard<std::mutex> lock(mutex);
+  codes.try_emplace(key, code);
+}
+
 CodeCache::CodeCache(const CodeOptions &options) : options(options) {
   if (!options.cacheDir.empty())
     (void)sys::fs::create_directories(options.cacheDir);
@@ -26,7 +37,7 @@ CodeCache::CodeCache(const CodeOptions &options) : options(options) {
 
 Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const MachineSpec &machine,
                                       function_ref<Expected<std::string>()> make) const {
-  if (options.cacheDir.empty())
+  if (options.cacheDir.empty() && !options.store)
     return make();
   SHA256 hash;
   SmallVector<StringRef> all = {LLVM_VERSION_STRING, kCodeId, machine.triple, machine.cpu, machine.features};
@@ -36,13 +47,18 @@ Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const MachineSp
     hash.update(text);
   }
   uint8_t rest[] = {uint8_t(options.form), uint8_t(options.optimize), uint8_t(options.fuseProducts),
-                    uint8_t(machine.vectorBytes)};
+                    uint8_t(options.namesByContent), uint8_t(machine.vectorBytes)};
   hash.update(rest);
-  std::string path = cachePath(options.cacheDir, toHex(hash.final(), /*LowerCase=*/true));
-  if (std::optional<std::string> kept = readCacheFile(path))
-    return std::move(*kept);
-  Expected<std::string> code = make();
-  if (code)
+  std::string key = toHex(hash.final(), /*LowerCase=*/true);
+  if (options.store)
+    if (std::optional<std::string> kept = options.store->find(key))
+      return std::move(*kept);
+  std::string path = options.cacheDir.empty() ? "" : cachePath(options.cacheDir, key);
+  std::optional<std::string> kept = path.empty() ? std::nullopt : readCacheFile(path);
+  Expected<std::string> code = kept ? Expected<std::string>(std::move(*kept)) : make();
+  if (code && options.store)
+    options.store->keep(key, *code);
+  if (code && !kept && !path.empty())
     writeCacheFile(path, *code);
   return code;
 }

@@ -28,8 +28,10 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/SHA256.h"
 #include <mutex>
 
 using namespace mlir;
@@ -58,11 +60,14 @@ namespace {
 
 /// A kernel on its way to a thread.
 struct Job {
+  /// In its bytecode.
   std::string name;
   std::string bytecode;
+  /// What it is called in the artifact, behind the variant's prefix.
+  std::string ownName;
   /// The variant that it is compiled for; others may use it too.
   const Variant *variant = nullptr;
-  std::string symbol() const { return variant->prefix + name; }
+  std::string symbol() const { return variant->prefix + ownName; }
   /// For a grid.
   Device::Block block;
 };
@@ -86,8 +91,21 @@ llvm::StringMap<SmallVector<unsigned>> findSharedArguments(ModuleOp module) {
   return shared;
 }
 
+/// Nothing that tells equal kernels of several programs apart: how they are called, and of which nodes they are.
+void makeAnonymous(ModuleOp module, FunctionOpInterface kernel) {
+  kernel.setName("kernel");
+  Location nowhere = UnknownLoc::get(module.getContext());
+  module->walk([&](Operation *op) {
+    op->setLoc(nowhere);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setLoc(nowhere);
+  });
+}
+
 /// The kernel and every function that it reaches. `shared`: of its arguments, those that are no memory of their own.
-Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned> shared) {
+Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned> shared, bool namesByContent) {
   OwningOpRef<ModuleOp> alone = ModuleOp::create(kernel.getLoc());
   llvm::SetVector<Operation *> reached;
   reached.insert(kernel);
@@ -112,7 +130,10 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
     if (isa<MemRefType>(copy.getArgumentTypes()[i]))
       share(i);
   Job job;
-  job.name = kernel.getName().str();
+  job.ownName = kernel.getName().str();
+  if (namesByContent)
+    makeAnonymous(*alone, copy);
+  job.name = copy.getName().str();
   if (info) {
     job.block = {info.getThreads(), info.getRegisters(), info.getSharedBytes(), info.getMeets()};
   }
@@ -120,6 +141,8 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
   BytecodeWriterConfig config;
   config.setElideResourceDataFlag();
   (void)writeBytecodeToFile(*alone, os, config);
+  if (namesByContent)
+    job.ownName = llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(job.bytecode)), /*LowerCase=*/true);
   return job;
 }
 
@@ -185,7 +208,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
     return success();
   });
   auto failure = [&](StringRef stage) {
-    return createStringError("internal error: kernel " + job.name + " can't be " + stage + ": " + problem);
+    return createStringError("internal error: kernel " + job.ownName + " can't be " + stage + ": " + problem);
   };
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(job.bytecode, ParserConfig(&context));
   if (!module)
@@ -231,7 +254,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
       }
     }
     if (llvm::Error error = device->link(*code, kernel))
-      return createStringError("kernel " + job.name + ": " + llvm::toString(std::move(error)));
+      return createStringError("kernel " + job.ownName + ": " + llvm::toString(std::move(error)));
     if (wanted.form == CodeForm::Object)
       wanted.form = CodeForm::Assembly;
     if (wanted.form != CodeForm::LLVM)
@@ -246,7 +269,8 @@ bool serves(const MachineSpec &less, const MachineSpec &more) {
 }
 
 /// The kernels of all variants, each once, the least demanding variant's first; `symbols` says which serves which.
-std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::StringMap<std::string>> &symbols) {
+std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::StringMap<std::string>> &symbols,
+                            bool namesByContent) {
   std::vector<Job> jobs;
   llvm::StringMap<SmallVector<size_t>> byContent;
   symbols.resize(variants.size());
@@ -257,7 +281,7 @@ std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::String
     for (auto function : ModuleOp(variant.module).getOps<FunctionOpInterface>()) {
       if (function.isDeclaration() || !function.isPublic() || function.getName() == plan::kProgramName)
         continue;
-      Job job = packKernel(function, table, shared.lookup(function.getName()));
+      Job job = packKernel(function, table, shared.lookup(function.getName()), namesByContent);
       job.variant = &variant;
       SmallVector<size_t> &equal = byContent[job.bytecode];
       const auto *found =
@@ -277,11 +301,11 @@ std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::String
 
 Expected<CompiledKernels> compileKernels(ArrayRef<Variant> variants, const CodeOptions &options) {
   CompiledKernels kernels;
-  std::vector<Job> jobs = gatherJobs(variants, kernels.symbols);
+  std::vector<Job> jobs = gatherJobs(variants, kernels.symbols, options.namesByContent);
   CodeCache cache(options);
   Lowerings lowerings(variants.empty() ? nullptr : variants.front().machine.device, options);
   for (const Job &job : jobs)
-    kernels.units.push_back({job.name, ""});
+    kernels.units.push_back({job.ownName, ""});
   if (llvm::Error error = forEachInParallel(options.threads, jobs.size(), [&](size_t i) -> llvm::Error {
         const Variant &variant = *jobs[i].variant;
         Expected<std::string> code = cache.find({variant.prefix, jobs[i].bytecode}, variant.machine, [&] {

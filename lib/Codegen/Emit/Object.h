@@ -22,6 +22,8 @@ class TargetMachine;
 
 namespace hewn::codegen {
 
+class CodeStore;
+
 /// What code is wanted as.
 enum class CodeForm { Object, Assembly, LLVM };
 
@@ -34,6 +36,11 @@ struct CodeOptions {
   unsigned threads = 0;
   /// A folder of compiled kernels by content; empty: none.
   std::string cacheDir;
+  /// The same in memory, for compiles of one process, which it outlives; null: none.
+  CodeStore *store = nullptr;
+  /// Symbols of kernels are made of what is in them and not of the names that their module has for them, which are numbered: other programs
+  /// have the same code for equal ones.
+  bool namesByContent = false;
 };
 
 /// Code that is linked as one file.

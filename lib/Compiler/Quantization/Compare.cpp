@@ -11,8 +11,8 @@ namespace hewn::quantize {
 
 bool Quantizer::compareOn(llvm::ArrayRef<std::vector<Array>> all, LoadedLibrary &integers,
                           llvm::function_ref<void(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got)> visit) {
+  std::vector<Array> right, got;
   for (const std::vector<Array> &inputs : all) {
-    std::vector<Array> right, got;
     tell("comparing integers with floats");
     if (!run(floats->library(), inputs, right) || !run(integers, inputs, got))
       return false;
@@ -40,8 +40,7 @@ bool Quantizer::compare() {
   bool ran = compareOn(samples.compared(), integers->library(), [&](auto right, auto got) {
     for (size_t i = 0; i < numOutputs; ++i)
       report.outputs[i].second.add(right[i], got[i]);
-    for (auto [i, operand] : llvm::enumerate(exposed))
-      operands[i].add(right[operand.result], got[again[i].result]);
+    forEach(exposed.size(), [&](size_t i) { operands[i].add(right[exposed[i].result], got[again[i].result]); });
   });
   // The largest error is of every sample that there is; and where those held out have no number of an output, the others tell of it.
   std::vector<size_t> ofFloats;
@@ -68,19 +67,31 @@ bool Quantizer::compare() {
   return true;
 }
 
+/// The artifact as it runs here; null where it is text, for another machine, or no library of its own.
+std::unique_ptr<LoadedLibrary> Quantizer::artifact() const {
+  if (!given.emit.empty() || given.target != "host" || !given.partition.empty() ||
+      !llvm::StringRef(given.output).ends_with(".so"))
+    return nullptr;
+  std::string problem;
+  return LoadedLibrary::open(given.output, "", {}, problem);
+}
+
 /// Both models as they are delivered, without results for operands, on the first sample.
 bool Quantizer::measureTimes() {
   if (samples.fitted().empty())
     return true;
-  std::vector<QuantizedSite> told;
-  QuantizeStep step{wanted, &told};
   CompileOptions options = scratch();
-  std::unique_ptr<ScratchModel> before = ScratchModel::compile(options, diagnostics);
-  options.step = &step;
-  std::unique_ptr<ScratchModel> after = before ? ScratchModel::compile(options, diagnostics) : nullptr;
-  if (!after)
+  std::unique_ptr<ScratchModel> before = ScratchModel::compile(options, diagnostics), after;
+  std::unique_ptr<LoadedLibrary> delivered = artifact();
+  if (before && !delivered) {
+    std::vector<QuantizedSite> told;
+    QuantizeStep step{wanted, &told};
+    options.step = &step;
+    after = ScratchModel::compile(options, diagnostics);
+  }
+  if (!before || (!delivered && !after))
     return false;
-  report.times = measure(before->library(), after->library(), samples.fitted().front());
+  report.times = measure(before->library(), delivered ? *delivered : after->library(), samples.fitted().front());
   return true;
 }
 

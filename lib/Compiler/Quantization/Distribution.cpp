@@ -53,8 +53,12 @@ void Distribution::add(llvm::ArrayRef<float> elements) {
   high = largest;
   widen(std::max(-low, high));
   double perUnit = 1 / width();
-  for (float x : elements)
-    ++bins[size_t(std::clamp<int64_t>(int64_t(std::floor(double(x) * perUnit)) + kBins / 2, 0, kBins - 1))];
+  for (float x : elements) {
+    double at = double(x) * perUnit; // in [-kBins / 2, kBins / 2)
+    auto below = int64_t(at); // std::floor, which is a call where the processor of the build has no instruction for it
+    below -= double(below) > at;
+    ++bins[size_t(std::clamp<int64_t>(below + kBins / 2, 0, kBins - 1))];
+  }
   total += elements.size();
 }
 

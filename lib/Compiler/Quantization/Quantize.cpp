@@ -19,7 +19,7 @@ static constexpr int64_t kMomentBytes = 512 << 20, kMomentRows = 8192;
 CompileResult Quantizer::run() {
   if (!begin() || (given.nextSample && !calibrate()) || !decide())
     return {};
-  if (given.nextSample && (!correctBias() || !compare() || !returnToFloats() || !measureTimes()))
+  if (given.nextSample && (!correctBias() || !compare() || !returnToFloats()))
     return {};
   for (const std::string &name : report.notShown)
     diagnostics.warning("no sample of the calibration data has a number of output '" + name +
@@ -29,6 +29,8 @@ CompileResult Quantizer::run() {
   QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};
   last.step = &step;
   CompileResult result = compileOnce(last, diagnostics);
+  if (result.ok && given.nextSample)
+    result.ok = measureTimes();
   result.quantization = writeQuantization(wanted);
   result.report = report.json(wanted);
   return result;
@@ -86,9 +88,20 @@ void Quantizer::tell(llvm::StringRef what) {
     given.progress(llvm::formatv("{0}, run {1}", what, ++toldRuns).str());
 }
 
+void Quantizer::forEach(size_t count, llvm::function_ref<void(size_t)> work) {
+  if (pool.getMaxConcurrency() == 1) {
+    for (size_t i = 0; i < count; ++i)
+      work(i);
+    return;
+  }
+  for (size_t i = 0; i < count; ++i)
+    pool.async([&work, i] { work(i); });
+  pool.wait();
+}
+
 bool Quantizer::again(llvm::function_ref<void(std::vector<Array> &outputs)> visit) {
+  std::vector<Array> outputs;
   for (const std::vector<Array> &inputs : samples.fitted()) {
-    std::vector<Array> outputs;
     tell("ranges and weights by channel");
     if (!run(floats->library(), inputs, outputs))
       return false;
@@ -107,9 +120,10 @@ bool Quantizer::calibrate() {
     return false;
   seen.resize(exposed.size());
   bool ran = samples.run(floats->library(), diagnostics, [&](std::vector<Array> &outputs) {
-    for (auto [operand, observation] : llvm::zip(exposed, seen))
-      if (!operand.isRows)
-        observation.add(outputs[operand.result], operand.channelDim);
+    forEach(exposed.size(), [&](size_t i) {
+      if (!exposed[i].isRows)
+        seen[i].add(outputs[exposed[i].result], exposed[i].channelDim);
+    });
   });
   if (!ran)
     return false;
@@ -159,17 +173,17 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
 /// that make up for each other's rounding.
 bool Quantizer::decide() {
   EvidenceOf evidence;
-  std::vector<size_t> rows;
-  for (auto [i, operand] : llvm::enumerate(exposed)) {
-    if (operand.isRows && operand.channelDim)
-      rows.push_back(i);
-    else if (operand.channelDim)
+  for (auto [i, operand] : llvm::enumerate(exposed))
+    if (!operand.isRows && operand.channelDim)
       for (const ExposedOperand::Contraction &reader : operand.readers)
         evidence[reader.name] = &seen[i].evidence;
-  }
-  if (!decideBy(evidence) || !rangesAfterSmoothing())
+  if (!decideBy(evidence))
     return false;
-  return rows.empty() || decideByMoments(std::move(rows));
+  MomentPass moments;
+  for (auto [i, operand] : llvm::enumerate(exposed))
+    if (operand.isRows && operand.channelDim && isStillRead(operand))
+      moments.waiting.push_back(i);
+  return rangesAndMoments(std::move(moments));
 }
 
 namespace {
@@ -249,12 +263,8 @@ void Quantizer::note(const QuantizedSite &told, std::string whyFloat) {
     site.codebook = told.codebook;
 }
 
-/// Ranges of operands whose channels have factors, over the kept samples.
-bool Quantizer::rangesAfterSmoothing() {
-  struct Smoothed {
-    size_t operand;
-    std::vector<const Site *> readers; // of the same factors
-  };
+/// Operands whose channels have factors, with the sites of each that have the same.
+std::vector<Quantizer::Smoothed> Quantizer::smoothedOperands() {
   std::vector<Smoothed> smoothed;
   for (auto [i, operand] : llvm::enumerate(exposed))
     for (const ExposedOperand::Contraction &reader : operand.readers) {
@@ -267,56 +277,73 @@ bool Quantizer::rangesAfterSmoothing() {
         smoothed.push_back({i, {}});
       smoothed.back().readers.push_back(&site->second);
     }
-  if (smoothed.empty())
-    return true;
-  std::vector<Observation> divided(smoothed.size());
-  bool ran = again([&](std::vector<Array> &outputs) {
-    for (auto [which, observation] : llvm::zip(smoothed, divided)) {
-      const ExposedOperand &operand = exposed[which.operand];
-      observation.addDivided(outputs[operand.result], *operand.channelDim, which.readers.front()->smooth);
-    }
-  });
-  for (auto [which, observation] : llvm::zip(smoothed, divided))
-    for (const Site *site : which.readers)
-      choose({site->node, ""}, observation.seen);
-  return ran;
+  return smoothed;
 }
 
-/// Some operands at a time, as far as the memory for moments goes.
-bool Quantizer::decideByMoments(std::vector<size_t> operands) {
-  while (!operands.empty()) {
-    std::vector<size_t> now;
+/// Their ranges and the moments of others, over the kept samples: as few passes as memory goes for.
+bool Quantizer::rangesAndMoments(MomentPass pass) {
+  std::vector<Smoothed> smoothed = smoothedOperands();
+  while (!smoothed.empty() || !pass.waiting.empty()) {
+    std::vector<Observation> divided(smoothed.size());
     bool ran = again([&](std::vector<Array> &outputs) {
-      if (now.empty()) {
-        int64_t bytes = 0;
-        while (!operands.empty() && (now.empty() || bytes < kMomentBytes)) {
-          const ExposedOperand &next = exposed[operands.back()];
-          bytes += momentBytes(outputs[next.result], *next.channelDim);
-          now.push_back(operands.back());
-          operands.pop_back();
-        }
-      }
-      for (size_t i : now) {
-        const Array &array = outputs[exposed[i].result];
-        unsigned channels = *exposed[i].channelDim;
-        int64_t rows =
-            array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.fitted().size());
-        seen[i].addMoments(array, channels, std::max<int64_t>(1, rows / kMomentRows));
-      }
+      forEach(smoothed.size(), [&](size_t i) {
+        const ExposedOperand &operand = exposed[smoothed[i].operand];
+        divided[i].addDivided(outputs[operand.result], *operand.channelDim, smoothed[i].readers.front()->smooth);
+      });
+      addMoments(outputs, pass);
     });
     if (!ran)
       return false;
-    EvidenceOf evidence;
-    for (size_t i : now) {
-      seen[i].completeMoments();
-      for (const ExposedOperand::Contraction &reader : exposed[i].readers)
-        evidence[reader.name] = &seen[i].evidence;
-    }
-    if (now.empty() || !decideBy(evidence))
+    for (auto [which, observation] : llvm::zip(smoothed, divided))
+      for (const Site *site : which.readers)
+        choose({site->node, ""}, observation.seen);
+    smoothed.clear();
+    if (pass.now.empty() || !decideByMoments(pass))
       return !diagnostics.hasErrors();
-    for (size_t i : now)
-      seen[i].evidence = {};
   }
+  return true;
+}
+
+/// Whether a contraction that reads the operand has not become one of floats since it was exposed.
+bool Quantizer::isStillRead(const ExposedOperand &operand) const {
+  return llvm::any_of(operand.readers, [&](const ExposedOperand::Contraction &reader) {
+    auto site = wanted.sites.find(reader.name);
+    return site == wanted.sites.end() || !site->second.scheme.keepFloat;
+  });
+}
+
+/// A run's part in the moments of those operands that a pass over the samples sums: on its first run as many as memory goes for.
+void Quantizer::addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass) {
+  int64_t bytes = 0;
+  for (bool isFirst = pass.now.empty();
+       isFirst && !pass.waiting.empty() && (pass.now.empty() || bytes < kMomentBytes);) {
+    const ExposedOperand &next = exposed[pass.waiting.back()];
+    bytes += momentBytes(outputs[next.result], *next.channelDim);
+    pass.now.push_back(pass.waiting.back());
+    pass.waiting.pop_back();
+  }
+  forEach(pass.now.size(), [&](size_t number) {
+    size_t i = pass.now[number];
+    const Array &array = outputs[exposed[i].result];
+    unsigned channels = *exposed[i].channelDim;
+    int64_t rows = array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.fitted().size());
+    seen[i].addMoments(array, channels, std::max<int64_t>(1, rows / kMomentRows));
+  });
+}
+
+/// What they say, and gives their memory back.
+bool Quantizer::decideByMoments(MomentPass &pass) {
+  EvidenceOf evidence;
+  for (size_t i : pass.now) {
+    seen[i].completeMoments();
+    for (const ExposedOperand::Contraction &reader : exposed[i].readers)
+      evidence[reader.name] = &seen[i].evidence;
+  }
+  if (!evidence.empty() && !decideBy(evidence))
+    return false;
+  for (size_t i : pass.now)
+    seen[i].evidence = {};
+  pass.now.clear();
   return true;
 }
 
@@ -333,22 +360,23 @@ bool Quantizer::correctBias() {
   if (!model)
     return false;
   std::vector<MeanShift> means(shifts.size());
+  std::vector<Array> outputs;
+  std::vector<float> converted;
   for (const std::vector<Array> &inputs : samples.fitted()) {
-    std::vector<Array> outputs;
     tell("bias correction");
     if (!run(model->library(), inputs, outputs))
       return false;
     for (auto [shift, mean] : llvm::zip(shifts, means)) {
       int64_t rows = 0;
       std::memcpy(&rows, outputs[shift.result + 1].bytes.data(), sizeof(rows));
-      mean.add(floatsOf(outputs[shift.result]), double(rows));
+      mean.add(floatsOf(outputs[shift.result], converted), double(rows));
     }
   }
   for (auto [shift, mean] : llvm::zip(shifts, means))
     if (std::vector<double> found = mean.estimate(); !found.empty()) {
       Site &site = siteOf(shift.node, shift.kind);
       for (double one : found)
-        site.bias.push_back(double(float(-one)));
+        site.bias.push_back(double(float(0 - one))); // no zero with a sign, which the text would not have
     }
   return true;
 }

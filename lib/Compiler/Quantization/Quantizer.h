@@ -4,10 +4,12 @@
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZER_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZER_H
 
+#include "lib/Codegen/Emit/CodeCache.h"
 #include "lib/Compiler/Quantization/Observation.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Compiler/Quantization/Report.h"
 #include "lib/Compiler/Quantization/Samples.h"
+#include "llvm/Support/ThreadPool.h"
 #include <set>
 
 namespace hewn::quantize {
@@ -18,7 +20,8 @@ inline constexpr double kNothing = 1e-3;
 class Quantizer {
 public:
   Quantizer(const CompileOptions &options, Diagnostics &diagnostics)
-      : given(options), diagnostics(diagnostics), samples(options) {}
+      : given(options), diagnostics(diagnostics), pool(llvm::hardware_concurrency(unsigned(std::max(options.jobs, 0)))),
+        samples(options) {}
   CompileResult run();
 
 private:
@@ -27,17 +30,30 @@ private:
   bool calibrate();
   bool decide();
   bool decideBy(const EvidenceOf &evidence);
-  bool decideByMoments(std::vector<size_t> operands);
+  /// Numbers of exposed operands: those whose moments are summed in a pass over the samples, and those that wait for another.
+  struct MomentPass {
+    std::vector<size_t> now, waiting;
+  };
+  bool isStillRead(const ExposedOperand &operand) const;
+  void addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass);
+  bool decideByMoments(MomentPass &pass);
   void note(const QuantizedSite &told, std::string whyFloat);
   /// What was chosen for the contraction, from the rules on.
   Site &siteOf(llvm::StringRef node, llvm::StringRef kind);
-  bool rangesAfterSmoothing();
+  /// An exposed operand, and contractions that read it with the same factors of channels.
+  struct Smoothed {
+    size_t operand;
+    std::vector<const Site *> readers;
+  };
+  std::vector<Smoothed> smoothedOperands();
+  bool rangesAndMoments(MomentPass pass);
   void choose(const ExposedOperand::Contraction &reader, const Distribution &distribution);
   bool correctBias();
   // Compare.cpp
   bool compare();
   bool compareOn(llvm::ArrayRef<std::vector<Array>> all, LoadedLibrary &integers,
                  llvm::function_ref<void(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got)> visit);
+  std::unique_ptr<LoadedLibrary> artifact() const;
   bool measureTimes();
   // ReturnToFloats.cpp
   bool returnToFloats();
@@ -53,20 +69,23 @@ private:
   // Names.cpp
   bool checkNames();
 
+  /// `work` for each of [0, count), which have nothing in common, on as many threads as compile.
+  void forEach(size_t count, llvm::function_ref<void(size_t)> work);
   /// What runs are for, and how many of them there were, for who watches.
   void tell(llvm::StringRef what);
   /// Runs the samples to fit to through the model of floats. False after an error.
   bool again(llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   bool run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs);
   /// The options of a step.
-  CompileOptions plain() const {
+  CompileOptions plain() {
     CompileOptions options = given;
     options.quantize.clear();
     options.nextSample = nullptr;
+    options.codeStore = &code;
     return options;
   }
   /// Those of one that is run here: the numbers of a machine that is not at hand are those of this one.
-  CompileOptions scratch() const {
+  CompileOptions scratch() {
     CompileOptions options = plain();
     options.target = "host";
     options.partition.clear();
@@ -79,6 +98,9 @@ private:
 
   const CompileOptions &given;
   Diagnostics &diagnostics;
+  llvm::DefaultThreadPool pool;
+  /// Steps differ in some contractions, and have all other kernels in common.
+  codegen::CodeStore code;
   Quantization wanted;
   /// The sites that the user's text has, which are taken as they stand.
   std::set<std::string> asGiven;

@@ -28,7 +28,8 @@ bool Agreement::add(const Array &wanted, const Array &got) {
     isBroken = true;
     return false;
   }
-  std::vector<float> a = floatsOf(wanted), b = floatsOf(got);
+  std::vector<float> ofWanted, ofGot;
+  llvm::ArrayRef<float> a = floatsOf(wanted, ofWanted), b = floatsOf(got, ofGot);
   if (a.size() != b.size())
     return false;
   double signalBefore = signal, noiseBefore = noise;
@@ -54,11 +55,11 @@ bool Agreement::add(const Array &wanted, const Array &got) {
   signalSquares += s * s;
   size_t row = wanted.shape.empty() ? 0 : size_t(wanted.shape.back());
   for (size_t begin = 0; row > 1 && begin + row <= a.size(); begin += row) {
-    auto most = [&](const std::vector<float> &all) {
+    auto most = [&](llvm::ArrayRef<float> all) {
       return std::max_element(all.begin() + long(begin), all.begin() + long(begin + row)) - all.begin();
     };
     sameArgmax += most(a) == most(b);
-    probabilities += areProbabilities(llvm::ArrayRef(a).slice(begin, row));
+    probabilities += areProbabilities(a.slice(begin, row));
     ++rows;
   }
   return true;

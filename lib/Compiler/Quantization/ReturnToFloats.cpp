@@ -61,7 +61,8 @@ std::vector<std::string> Quantizer::candidates() const {
 static void addNoise(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got, std::vector<double> &noise) {
   noise.resize(right.size());
   for (auto [a, b, sum] : llvm::zip(right, got, noise)) {
-    std::vector<float> x = floatsOf(a), y = floatsOf(b);
+    std::vector<float> ofA, ofB;
+    llvm::ArrayRef<float> x = floatsOf(a, ofA), y = floatsOf(b, ofB);
     for (size_t i = 0; i < std::min(x.size(), y.size()); ++i)
       if (double left = double(x[i]) - double(y[i]); std::isfinite(left))
         sum += left * left;

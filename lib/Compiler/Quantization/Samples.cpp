@@ -56,6 +56,7 @@ std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diag
   options.remarks.clear();
   options.explain = false;
   options.name = "samples";
+  options.namesByContent = true;
   if (!compileOnce(options, diagnostics).ok)
     return nullptr;
   std::string problem;
@@ -74,8 +75,8 @@ ScratchModel::~ScratchModel() {
     removeScratchFolder(folder);
 }
 
-std::vector<float> floatsOf(const Array &array) {
-  std::vector<float> floats;
+llvm::ArrayRef<float> floatsOf(const Array &array, std::vector<float> &floats) {
+  floats.clear();
   auto as = [&](const llvm::fltSemantics &semantics) {
     for (size_t i = 0; i + 1 < array.bytes.size(); i += 2) {
       uint16_t bits = 0;
@@ -88,8 +89,7 @@ std::vector<float> floatsOf(const Array &array) {
   } else if (array.type.code == kDLFloat && array.type.bits == 16) {
     as(llvm::APFloat::IEEEhalf());
   } else if (array.type.code == kDLFloat && array.type.bits == 32) {
-    floats.resize(array.bytes.size() / sizeof(float));
-    std::memcpy(floats.data(), array.bytes.data(), floats.size() * sizeof(float));
+    return {reinterpret_cast<const float *>(array.bytes.data()), array.bytes.size() / sizeof(float)};
   } else if (array.type.code == kDLFloat && array.type.bits == 64) {
     std::vector<double> wide(array.bytes.size() / sizeof(double));
     std::memcpy(wide.data(), array.bytes.data(), wide.size() * sizeof(double));
@@ -107,6 +107,7 @@ bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std:
   std::vector<llvm::StringRef> names;
   for (int i = 0; i < model.num_inputs; ++i)
     names.push_back(model.inputs[i].name);
+  std::vector<float> converted;
   std::vector<bool> have(names.size(), false);
   arrays.assign(names.size(), {});
   for (Feed &feed : feeds) {
@@ -126,7 +127,7 @@ bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std:
         info.dtype.bits != feed.array.type.bits)
       diagnostics.error(at + ": input " + quoted + " is " + dataTypeText(feed.array.type) + ", the model wants " +
                         (info.kind == HEWN_KIND_TENSOR ? dataTypeText(info.dtype) : "no tensor"));
-    else if (!llvm::all_of(floatsOf(feed.array), [](float x) { return !std::isnan(x); }))
+    else if (!llvm::all_of(floatsOf(feed.array, converted), [](float x) { return !std::isnan(x); }))
       diagnostics.error(at + ": input " + quoted + " holds NaN");
     arrays[found] = std::move(feed.array);
   }
@@ -180,9 +181,10 @@ bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
                   llvm::function_ref<void(std::vector<Array> &)> visit) {
   std::vector<Feed> feeds;
   std::string problem;
+  std::vector<Array> outputs;
   while (options.nextSample(feeds, problem)) {
     ++number;
-    std::vector<Array> arrays, outputs;
+    std::vector<Array> arrays;
     if (!check(model, feeds, arrays, diagnostics) || !runOne(model, arrays, outputs, number, diagnostics))
       return false;
     feeds.clear();

@@ -5,6 +5,7 @@
 #define HEWN_LIB_COMPILER_QUANTIZATION_SAMPLES_H
 
 #include "lib/Compiler/Compiler.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace hewn::quantize {
@@ -61,8 +62,8 @@ private:
   int64_t keptBytes = 0, heldBytes = 0, number = 0;
 };
 
-/// The elements of an array of floats, as float32; empty for other types.
-std::vector<float> floatsOf(const Array &array);
+/// The elements of an array of floats, as float32; none for other types. Of float32 they are the array's own bytes, else they are in `converted`.
+llvm::ArrayRef<float> floatsOf(const Array &array, std::vector<float> &converted);
 
 } // namespace hewn::quantize
 

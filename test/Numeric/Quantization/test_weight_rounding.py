@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights alone, in few bits: scales and zero points by several methods, GPTQ (Frantar et al., 2022) beside the same in numpy."""
 
+import base64
 import json
 
 import hewn
@@ -86,23 +87,34 @@ def correlated(rows=512):
     return (generator.standard_normal((rows, K)) @ mix / 8).astype("f")
 
 
-def by_numpy(x, w, bits, group):
-    """GPTQ with the rows of the largest diagonal first, and the scales of the weights as they were."""
-    high = 2 ** (bits - 1) - 1
-    groups = w.reshape(-1, group, N)
-    scale = np.repeat(np.abs(groups).max(axis=1) / np.float32(high), group, axis=0).astype("d")
+def gptq(x, w, scale, low, high):
+    """The integers, with the rows of the largest diagonal first."""
     hessian = x.astype("d").T @ x
-    hessian += np.eye(K) * 0.01 * np.diag(hessian).mean()
+    hessian += np.eye(len(w)) * 0.01 * np.diag(hessian).mean()
     order = np.argsort(-np.diag(hessian), kind="stable")
     inverse = np.linalg.inv(hessian[np.ix_(order, order)])
     upper = np.linalg.cholesky(inverse).T
-    left, q = w.astype("d")[order], np.zeros((K, N))
-    for i in range(K):
-        q[i] = np.clip(np.rint(left[i] / scale[order[i]]), -high - 1, high)
+    left, q = w.astype("d")[order], np.zeros(w.shape)
+    for i in range(len(w)):
+        q[i] = np.clip(np.rint(left[i] / scale[order[i]]), low, high)
         left[i:] -= np.outer(upper[i, i:] / upper[i, i], left[i] - q[i] * scale[order[i]])
-    result = np.zeros((K, N))
+    result = np.zeros(w.shape)
     result[order] = q
-    return result * scale
+    return result
+
+
+def by_numpy(x, w, bits, group):
+    """Weights by GPTQ, with the scales that they had as they were."""
+    high = 2 ** (bits - 1) - 1
+    scale = np.abs(w.reshape(-1, group, N)).max(axis=1) / np.float32(high)
+    scale = np.repeat(scale, group, axis=0).astype("d")
+    return gptq(x, w, scale, -high - 1, high) * scale
+
+
+def codes_by_numpy(x, w):
+    """Of 8 bits with a scale a column."""
+    scale = (np.abs(w).max(axis=0, keepdims=True) / np.float32(127)).astype("d")
+    return gptq(x, w, np.repeat(scale, len(w), axis=0), -127, 127)
 
 
 @pytest.mark.parametrize("bits, group", [(4, 32), (3, 64), (2, 16)])
@@ -142,6 +154,25 @@ def test_int8_on_both_sides_by_gptq():
     how = ALWAYS | {"weights": {"rounding": "gptq"}, "bias_correction": False}
     module = hewn.compile(model(weights(0, K, N)), quantize=how, calibration=[x])
     assert layer(module, "fc")["activations"] == "uint8" and site(module, "fc")["codes"]
+
+
+@pytest.mark.parametrize("depth", [9, 50, 67])
+@pytest.mark.parametrize("is_window", [False, True])
+def test_codes_of_odd_sizes(depth, is_window):
+    """Channels and rows that are no multiples of what sums are taken by: numpy's integers, but for those that are near a tie."""
+    generator = np.random.default_rng(depth)
+    mix = generator.standard_normal((depth, depth)) * generator.uniform(0.1, 1, depth)
+    x, w = (generator.standard_normal((3 * 77, depth)) @ mix).astype("f"), weights(1, depth, 24)
+    data = list(x.reshape(3, 77, depth))
+    node, constant = helper.make_node("MatMul", ["x", "w"], ["y"], name="fc"), w
+    if is_window:
+        data = [rows.T.reshape(1, depth, 7, 11).copy() for rows in data]
+        node, constant = helper.make_node("Conv", ["x", "w"], ["y"], name="fc"), w.T[:, :, None, None].copy()
+    how = ALWAYS | {"weights": {"rounding": "gptq"}, "bias_correction": False, "smoothing": False}
+    module = hewn.compile(model_of([node], list(data[0].shape), {"w": constant}), quantize=how, calibration=data)
+    found = np.frombuffer(base64.b64decode(site(module, "fc")["codes"]), np.int8)
+    found = found.reshape(24, depth).T if is_window else found.reshape(depth, 24)
+    assert np.mean(found == codes_by_numpy(x, w)) > 0.995
 
 
 def window(w):
