@@ -143,7 +143,9 @@ class ClusterSearch:
                     if not told_busy and time.monotonic() - begin > BUSY:
                         told_busy = True
                         for node in self._at("ready"):
-                            self.say(f"{node.name} is not free yet: it takes part when other work of the cluster there has ended")
+                            self.say(
+                                f"{node.name} is not free yet: it takes part when other work of the cluster there has ended"
+                            )
         finally:
             self._close()
 
