@@ -298,6 +298,12 @@ def main() -> None:
     parser.add_argument("--results", help=argparse.SUPPRESS)
     said = parser.parse_args()
     if said.all:
+        if own := [
+            f"--{name}"
+            for name in ("threads", "precision", "target", "rounds")
+            if getattr(said, name) != parser.get_default(name)
+        ]:
+            parser.error(f"--all measures tables that say their own {', '.join(own)}")
         sys.exit(tables.measure_all(said))
     if not said.models or said.only or said.quantized:
         parser.error("--only and --quantized go with --all" if said.models else "no model is given")

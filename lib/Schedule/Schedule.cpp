@@ -199,7 +199,7 @@ namespace {
 /// Hundredths of a product of a vector, as products.
 double products(int64_t hundredths) { return double(hundredths) / 100; }
 
-/// Rows of one k that fall into one set of L1 push each other out when they are more than its ways, of which the panel takes one.
+/// Rows of one k that fall into one set of L1 push each other out when they are more than its ways, of which the panel takes one where there are several.
 bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr costs) {
   if (rowBytes == 0 || !target || target.getL1Ways() == 0)
     return true;
@@ -207,7 +207,8 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr co
   if (rowBytes % line != 0 || sets == 0)
     return true;
   int64_t distinct = sets / std::gcd(rowBytes / line, sets);
-  return (m + distinct - 1) / distinct < target.getL1Ways();
+  int64_t ways = target.getL1Ways() - (target.getL1Ways() > 2 ? 1 : 0);
+  return (m + distinct - 1) / distinct <= ways;
 }
 
 /// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside

@@ -57,7 +57,7 @@ struct Blocks {
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
     blocks = llvm::divideCeil(tiles, std::max<int64_t>(int64_t(double(room) * share), 1));
-    if (blocks > 1) // of an odd number one of two threads has one more
+    if (blocks > 1) // of an odd number one of two threads has one more (whole register tiles may make them fewer again)
       blocks += blocks % 2;
     products = ContractShape{graph::DimExpr(int64_t(llvm::divideCeil(tiles, blocks))),
                              extents[graph::contractRoles(op)->column], stride * 4};
@@ -99,7 +99,7 @@ struct Slots {
 /// `operand`, `sums`: floats of a block's transformed operand, and of the sums of a panel, of which `whole` are whole.
 static Slots slotsOf(graph::ContractOpInterface op, const Blocks &all, const graph::DimExpr &blocks, int64_t operand,
                      int64_t sums, int64_t whole) {
-  // A slot for each thread that is likely to be there, and not more memory than activations take.
+  // A slot for each thread that is likely to be there, and more of them as far as a few megabytes go.
   constexpr int64_t fewest = 4, mostFloats = (4 << 20) / sizeof(float);
   // Weights much larger than L2 are read in the order in which they lie, all panels of a place, with that place's part of the operand in L1; else
   // one panel at a time, which needs the least memory for sums.

@@ -99,7 +99,7 @@ def parse(lines: list[str]) -> list[dict]:
         elif not is_inside:
             found.append({"heads": cells, "rows": []})
             is_inside = True
-        elif not all(re.fullmatch("-+", cell) for cell in cells):
+        elif not all(re.fullmatch(":?-+:?", cell) for cell in cells):
             found[-1]["rows"].append(cells)
     return found
 
@@ -122,8 +122,7 @@ def written(name: str, machines: list[dict]) -> list[str]:
     for machine in machines:
         if not (measured := machine["tables"].get(name)):
             continue
-        features = ", ".join(machine["features"])
-        cpus = f"{machine['cpus']} processors"
+        features, cpus = ", ".join(measured["features"]), f"{measured['cpus']} processors"
         lines += ["", f"**{machine['title']}** ({features}; {cpus}), {measured['day']}: `{measured['command']}`"]
         for table in measured["tables"]:
             lines += ["", f"| {' | '.join(table['heads'])} |", "|" + " --- |" * len(table["heads"])]
@@ -149,10 +148,14 @@ def write_page(page: pathlib.Path, folder: pathlib.Path) -> None:
 def keep(folder: pathlib.Path, machine: dict, name: str, command: list[str], tables: list[dict]) -> None:
     path = folder / (re.sub(r"\W+", "-", machine["name"].lower()) + ".json")
     known = json.loads(path.read_text()) if path.exists() else {"title": machine["name"], "tables": {}}
-    known |= machine
+    known |= {"processor": machine["processor"], "name": machine["name"]}
     before = known["tables"].get(name, {})
     day = datetime.date.today().isoformat()
-    known["tables"][name] = {"day": day, "command": " ".join(command), "tables": tables}
+    facts = {
+        "features": machine["features"],
+        "cpus": machine["cpus"],
+    }  # which virtual machines of one processor differ in
+    known["tables"][name] = {"day": day, **facts, "command": " ".join(command), "tables": tables}
     if note := before.get("note"):  # what a hand wrote of the figures before may not be true of these
         print(f"{path}: the note of {name} is left out: {note}", file=sys.stderr)
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")

@@ -39,6 +39,9 @@ Value WindowPositionOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
     within = e.floorDiv(within, kernel);
     position[i] = e.sub(e.add(e.mul(at[2 + i], e.constant(getStrides()[i])), e.mul(tap, e.constant(getDilations()[i]))),
                         e.expression(low[i]));
+    // An element of the border is the first of equals only where all are the least there is: the first one inside is meant.
+    if (!low[i].is(0))
+      position[i] = e.max(position[i], e.mod(position[i], e.constant(getDilations()[i])));
   }
   Index flat = e.add(e.mul(at[0], e.extent(getX(), 1)), at[1]);
   for (unsigned k = 0; k < n; ++k) {

@@ -97,6 +97,16 @@ def test_decoded_panels_stay_in_the_cache(depth, panels, monkeypatch):
     check(weights, model, data(80, depth), rtol=2e-5, threads=2)
 
 
+def test_blocks_of_a_panel_that_are_not_there(monkeypatch):
+    """Weights for two machines lie in narrow blocks, of which the wider one's panels have several, and the last of these fewer."""
+    monkeypatch.setitem(globals(), "DEPTH", 8192)
+    weights = Weights(160, 4, 64, None)
+    module = hewn.compile(weights.model((64,)), target=["x86-64-v3", "x86-64-v4"])
+    x = data(64, 8192)
+    want = np.maximum(x.astype(np.float64) @ weights.matrix, 0)
+    np.testing.assert_allclose(module.run({"x": x})["y"], want, rtol=0, atol=2e-5 * np.abs(want).max())
+
+
 def test_half():
     weights = Weights(96, 4, 32, None)
     weights.initializers["s"] = weights.initializers["s"].astype(np.float16)

@@ -116,9 +116,13 @@ def test_threads_have_slots_of_their_own():
 def test_threads_share_the_columns_of_one_block(channels, features, precision, threads):
     """Whole panels, and a part of one behind them; weights that stay in a cache, and those that come from far."""
     model, feeds, want = conv_model((1, channels, features, (14, 13), (1, 1, 1, 1)), False)
-    schedule = re.search("#plan.winograd<.*?>", hewn._compile(model, emit="kernels", precision=precision))
-    assert int(re.search(r"slots = (\d+)", schedule[0])[1]) > 1, schedule[0]
-    check(hewn.compile(model, threads=threads, precision=precision), feeds, want, BOUNDS[precision])
+    for target in ("host", "x86-64-v4"):
+        schedule = re.search(
+            "#plan.winograd<.*?>", hewn._compile(model, emit="kernels", precision=precision, target=target)
+        )
+        slots, block = (int(re.search(rf"{name} = (\d+)", schedule[0])[1]) for name in ("slots", "block"))
+        assert target == "host" or (slots > 1 and block >= (49 if precision == "highest" else 16)), schedule[0]
+        check(compiled(model, target, threads=threads, precision=precision), feeds, want, BOUNDS[precision])
 
 
 @pytest.mark.parametrize(

@@ -177,8 +177,8 @@ Value weightOf(const ContractKernel &c, ArrayRef<Value> mantissas, const BlockFa
   return vector::FMAOp::create(c.b, c.loc(), mantissas[j], by.factor[j], by.addend[j]);
 }
 
-/// The panel's weights at `at` to `memory` from `start` on, in rows of a panel's columns.
-void decodePanel(const ContractKernel &c, ArrayRef<Index> at, const Buffer &memory, Index start) {
+/// The weights of so many vectors of the panel at `at` to `memory` from `start` on, in rows of a panel's columns.
+void decodePanel(const ContractKernel &c, ArrayRef<Index> at, int64_t vectors, const Buffer &memory, Index start) {
   KernelElements &e = c.e;
   auto store = [&](Index depth, ArrayRef<Value> mantissas, const BlockFactors &by, SmallVector<Value> &) {
     Index row = e.add(start, e.mul(depth, e.constant(c.tileColumns())));
@@ -187,7 +187,7 @@ void decodePanel(const ContractKernel &c, ArrayRef<Index> at, const Buffer &memo
       vector::StoreOp::create(c.b, c.loc(), weight, memory.memref, e.add(row, e.constant(int64_t(j) * e.lanes)).base);
     }
   };
-  CodeWalk(c, at, c.tileColumns() / e.lanes).visit({}, {keep, store, take});
+  CodeWalk(c, at, vectors).visit({}, {keep, store, take});
 }
 
 } // namespace
@@ -253,9 +253,16 @@ void emitDecoding(const ContractKernel &c, const Buffer &panels) {
   const ContractForm &form = c.form;
   Index start = e.constant(0);
   auto sharing = [&](Index panel) {
-    Point at = c.origin();
-    at[form.roles.column] = e.mul(panel, e.constant(c.tileColumns()));
-    decodePanel(c, at, panels, start);
+    auto decode = [&](int64_t vectors, Index firstColumn) {
+      Point at = c.origin();
+      at[form.roles.column] = firstColumn;
+      decodePanel(c, at, vectors, panels, start);
+    };
+    // Blocks are padded with zeros; of several in a panel the last one may have fewer.
+    if (c.tileColumns() <= form.rhs.block)
+      decode(c.tileColumns() / e.lanes, e.mul(panel, e.constant(c.tileColumns())));
+    else
+      withPanel(c, panel, [&](const Panel &own, Index firstColumn) { decode(own.vectors, firstColumn); });
     // The same contraction by weights that are floats. All panels lie in one place, one after another.
     ContractForm decoded = form;
     decoded.code = std::nullopt;
