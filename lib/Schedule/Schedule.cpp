@@ -207,8 +207,9 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr co
   if (rowBytes % line != 0 || sets == 0)
     return true;
   int64_t distinct = sets / std::gcd(rowBytes / line, sets);
-  int64_t ways = target.getL1Ways() - (target.getL1Ways() > 2 ? 1 : 0);
-  return (m + distinct - 1) / distinct <= ways;
+  constexpr int64_t few = 2; // of which none is to spare
+  int64_t ways = target.getL1Ways(), own = ways > few ? ways - 1 : ways;
+  return (m + distinct - 1) / distinct <= own;
 }
 
 /// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside
