@@ -137,9 +137,16 @@ def test_pictures_are_read_by_mouse_and_keyboard(pages, chromium, kind, picture)
     assert chromium.run(f"{tip}.hidden")
     if picture == "#arena":
         assert "of node" in first and " B" in first.replace("kB", " B")
-    # The mouse, on whatever is on top in the middle of the picture.
+    # The mouse, on whatever is on top in the middle of an item: at a whole pixel, which is where a page hears of it.
     place = chromium.run(
-        f"(() => {{ const a = {items}[0]; a.scrollIntoView({{block: 'center'}}); const r = a.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; }})()"
+        f"""(() => {{
+            for (const item of {items}) {{
+                item.scrollIntoView({{block: 'center'}});
+                const box = item.getBoundingClientRect();
+                const at = [Math.round(box.left + box.width / 2), Math.round(box.top + box.height / 2)];
+                if (document.elementFromPoint(...at)?.getAttribute('aria-label')) return at;
+            }}
+        }})()"""
     )
     at = f"document.elementFromPoint({place[0]}, {place[1]}).getAttribute('aria-label')"
     # The page hears of the mouse in a frame of its own, whenever the machine has time for it; and of where it was before a scroll.
