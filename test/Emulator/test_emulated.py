@@ -11,6 +11,8 @@ from comparison import compare, feeds_for
 from mutation import BARRIER, SCHEDULES, SHUFFLE, WAIT, error_of, is_caught, on_host, without
 from onnx import TensorProto, helper
 from test_ptx import MODELS, concat_of, model
+from test_rows import rows_that_meet
+from test_subviews import padded_concatenation
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -213,3 +215,13 @@ def test_accesses_that_do_not_lie_so():
         lambda text: re.sub(r"(load|store) (.*), align \d+", r"\1 \2, align 4096", text),
     )
     assert "CUDA error 719" in wanted
+
+
+@pytest.mark.parametrize("generate", [padded_concatenation, rows_that_meet])
+@pytest.mark.parametrize("seed", range(4))
+def test_generated(generate, seed):
+    """What is drawn for the host's loops, too."""
+    generator = np.random.default_rng(100 + seed)
+    for _ in range(3):
+        model, feeds = generate(generator)
+        assert not error_of(model, *on_host(model, feeds), "forward")

@@ -639,15 +639,15 @@ private:
   Verdict mayMergeRows(Group &group, Group &other, Operation *op) {
     if (group.ops.size() + other.ops.size() > kMaxOps || numMoves(group) + numMoves(other) > kMaxMoves)
       return Verdict::no("both kernels together have more ops than a kernel may have");
-    auto readsRowsOf = [&](const Group &from, const Group &to) {
-      return llvm::any_of(from.ops, [&](Operation *member) {
-        return llvm::any_of(member->getOperands(), [&](Value value) {
-          return graph::getDims(value) == group.space &&
-                 llvm::any_of(value.getUsers(), [&](Operation *user) { return isIn(to, user); });
-        });
-      });
-    };
-    if (group.space != other.space || !readsRowsOf(group, other))
+    // By what the two read, not by the readers of a value, which may be very many.
+    llvm::DenseSet<Value> read;
+    for (Operation *member : other.ops)
+      read.insert(member->operand_begin(), member->operand_end());
+    bool readSameRows = llvm::any_of(group.ops, [&](Operation *member) {
+      return llvm::any_of(member->getOperands(),
+                          [&](Value value) { return graph::getDims(value) == group.space && read.contains(value); });
+    });
+    if (group.space != other.space || !readSameRows)
       return Verdict::no("the two are passes over rows of different tensors");
     if (windowed(group) || windowed(other) || turnsInside(group) || turnsInside(other))
       return Verdict::no("rows are read through a move that would be evaluated again in every pass");

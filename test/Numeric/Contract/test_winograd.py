@@ -125,6 +125,15 @@ def test_threads_share_the_columns_of_one_block(channels, features, precision, t
         check(compiled(model, target, threads=threads, precision=precision), feeds, want, BOUNDS[precision])
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("images, size", [(1, (1, 1)), (1, (2, 1)), (1, (1, 14)), (1, (14, 1)), (0, (14, 14))], ids=str)
+def test_pictures_of_one_line(images, size, threads):
+    """Of which all tiles are borders, and none at all."""
+    model, feeds, want = conv_model((images, 64, 256, size, (1, 1, 1, 1)), False)
+    (got,) = hewn.compile(model, threads=threads).run(feeds).values()
+    assert got.shape == want.shape and np.abs(got - want).max(initial=0) <= 2e-6 * np.abs(want).max(initial=1)
+
+
 @pytest.mark.parametrize(
     ("precision", "tile"), [("highest", "tile = 2"), ("high", "tile = 4")], ids=lambda x: x.replace(" ", "")
 )
