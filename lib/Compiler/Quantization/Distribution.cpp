@@ -31,13 +31,17 @@ void Distribution::widen(float magnitude) {
     bins.assign(kBins, 0);
     reach = std::exp2(std::floor(std::log2(std::max(double(magnitude), 1e-30))) + 1);
   }
-  while (double(magnitude) >= reach) {
-    std::vector<uint64_t> wider(kBins, 0);
-    for (int64_t i = 0; i < kBins; ++i)
-      wider[size_t(kBins / 4 + i / 2)] += bins[size_t(i)];
-    bins = std::move(wider);
-    reach *= 2;
-  }
+  while (double(magnitude) >= reach)
+    widenTwice();
+}
+
+/// Spans twice as much: two bins become one.
+void Distribution::widenTwice() {
+  std::vector<uint64_t> wider(kBins, 0);
+  for (int64_t i = 0; i < kBins; ++i)
+    wider[size_t(kBins / 4 + i / 2)] += bins[size_t(i)];
+  bins = std::move(wider);
+  reach *= 2;
 }
 
 void Distribution::add(llvm::ArrayRef<float> elements) {
@@ -60,6 +64,21 @@ void Distribution::add(llvm::ArrayRef<float> elements) {
     ++bins[size_t(std::clamp<int64_t>(below + kBins / 2, 0, kBins - 1))];
   }
   total += elements.size();
+}
+
+void Distribution::add(const Distribution &other) {
+  finite &= other.finite;
+  if (!finite || other.total == 0)
+    return;
+  low = std::min(low, other.low);
+  high = std::max(high, other.high);
+  widen(std::max(-low, high));
+  Distribution same = other;
+  while (same.reach < reach) // powers of two, the least above what each has seen
+    same.widenTwice();
+  for (size_t i = 0; i < bins.size(); ++i)
+    bins[i] += same.bins[i];
+  total += same.total;
 }
 
 Distribution::Loss Distribution::loss(const Mapping &mapping) const {

@@ -17,6 +17,8 @@ class Distribution {
 public:
   /// Counts the elements. What is not finite is noted, and not counted.
   void add(llvm::ArrayRef<float> elements);
+  /// Counts what another has counted, as if it had seen the elements itself.
+  void add(const Distribution &other);
 
   bool isFinite() const { return finite; }
   uint64_t count() const { return total; }
@@ -39,6 +41,7 @@ public:
 private:
   static constexpr int64_t kBins = 4096;
   void widen(float magnitude);
+  void widenTwice();
   double center(int64_t bin) const { return (double(bin) + 0.5 - double(kBins) / 2) * width(); }
   double width() const { return 2 * reach / double(kBins); }
   double percentile(double share, bool upper) const;

@@ -45,6 +45,21 @@ void Observation::add(const Array &array, std::optional<unsigned> channelDim) {
   }
 }
 
+void Observation::add(const Observation &other) {
+  seen.add(other.seen);
+  evidence.count += other.evidence.count;
+  evidence.runs += other.evidence.runs;
+  evidence.channels.resize(std::max(evidence.channels.size(), other.evidence.channels.size()));
+  for (auto [channel, added] : llvm::zip(evidence.channels, other.evidence.channels)) {
+    channel.low = std::min(channel.low, added.low);
+    channel.high = std::max(channel.high, added.high);
+    channel.sum += added.sum;
+    channel.squares += added.squares;
+    channel.peaks += added.peaks;
+    channel.peakSquares += added.peakSquares;
+  }
+}
+
 void Observation::addDivided(const Array &array, unsigned channelDim, llvm::ArrayRef<double> factors) {
   std::vector<float> converted, divided;
   llvm::ArrayRef<float> elements = floatsOf(array, converted);

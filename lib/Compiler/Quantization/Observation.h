@@ -17,6 +17,8 @@ struct Observation {
 
   /// A run's array of the operand: its distribution, and what each channel along `channelDim` holds.
   void add(const Array &array, std::optional<unsigned> channelDim);
+  /// What another has seen of the same operand in other runs; moments are not taken over.
+  void add(const Observation &other);
   /// The same of the array with each channel divided by its factor; its distribution alone.
   void addDivided(const Array &array, unsigned channelDim, llvm::ArrayRef<double> factors);
   /// Σ x xᵀ over every `step`th row, which lies along `channelDim`.

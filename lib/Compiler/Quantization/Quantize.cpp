@@ -17,9 +17,9 @@ namespace quantize {
 static constexpr int64_t kMomentBytes = 512 << 20, kMomentRows = 8192;
 
 CompileResult Quantizer::run() {
-  if (!begin() || (given.nextSample && !calibrate()) || !decide())
+  if (!begin() || !(given.nextSample ? calibrate() && fit() : decide()))
     return {};
-  if (given.nextSample && (!correctBias() || !compare() || !returnToFloats()))
+  if (given.nextSample && (!compare() || !returnToFloats()))
     return {};
   for (const std::string &name : report.notShown)
     diagnostics.warning("no sample of the calibration data has a number of output '" + name +
@@ -70,6 +70,7 @@ bool Quantizer::begin() {
     for (Rule &rule : wanted.rules)
       leaveOut(rule.scheme);
   }
+  asked = wanted;
   return !diagnostics.hasErrors();
 }
 
@@ -101,16 +102,16 @@ void Quantizer::forEach(size_t count, llvm::function_ref<void(size_t)> work) {
 
 bool Quantizer::again(llvm::function_ref<void(std::vector<Array> &outputs)> visit) {
   std::vector<Array> outputs;
-  for (const std::vector<Array> &inputs : samples.fitted()) {
+  for (const Samples::Inputs *inputs : samples.fitted(part)) {
     tell("ranges and weights by channel");
-    if (!run(floats->library(), inputs, outputs))
+    if (!run(floats->library(), *inputs, outputs))
       return false;
     visit(outputs);
   }
   return true;
 }
 
-/// Runs all samples through the model of floats, and chooses the mapping of each operand.
+/// Runs all samples through the model of floats.
 bool Quantizer::calibrate() {
   CompileOptions options = scratch();
   QuantizeStep step{wanted, nullptr, &exposed};
@@ -118,22 +119,35 @@ bool Quantizer::calibrate() {
   floats = ScratchModel::compile(options, diagnostics);
   if (!floats)
     return false;
-  seen.resize(exposed.size());
-  bool ran = samples.run(floats->library(), diagnostics, [&](std::vector<Array> &outputs) {
+  for (std::vector<Observation> &group : shown)
+    group.resize(exposed.size());
+  bool ran = samples.run(floats->library(), diagnostics, [&](std::vector<Array> &outputs, Samples::Group group) {
     forEach(exposed.size(), [&](size_t i) {
       if (!exposed[i].isRows)
-        seen[i].add(outputs[exposed[i].result], exposed[i].channelDim);
+        shown[group][i].add(outputs[exposed[i].result], exposed[i].channelDim);
     });
   });
   if (!ran)
     return false;
   report.samples = samples.count();
-  report.heldOut = samples.heldOut().vec();
+  report.heldOut = samples.numbers({0});
+  return true;
+}
+
+bool Quantizer::fit() { return chooseMappings() && decide() && correctBias(); }
+
+bool Quantizer::chooseMappings() {
+  seen.assign(exposed.size(), {});
+  for (auto [group, observations] : llvm::enumerate(shown))
+    if (!samples.areHeldOut() || group != part)
+      for (auto [all, one] : llvm::zip(seen, observations))
+        all.add(one);
+  notShown = 0;
   for (auto [operand, observation] : llvm::zip(exposed, seen))
     if (!operand.isRows && !operand.isChannels)
       for (const ExposedOperand::Contraction &reader : operand.readers)
         choose(reader, observation.seen);
-  if (notShown > 0)
+  if (notShown > 0 && trials.empty())
     diagnostics.warning(llvm::formatv("runs over the calibration data gave {0} contractions operands that are not "
                                       "finite or have no elements: these stay float32",
                                       notShown));
@@ -326,7 +340,8 @@ void Quantizer::addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass) {
     size_t i = pass.now[number];
     const Array &array = outputs[exposed[i].result];
     unsigned channels = *exposed[i].channelDim;
-    int64_t rows = array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.fitted().size());
+    int64_t rows =
+        array.elements() / std::max<int64_t>(array.shape[channels], 1) * int64_t(samples.fitted(part).size());
     seen[i].addMoments(array, channels, std::max<int64_t>(1, rows / kMomentRows));
   });
 }
@@ -362,9 +377,9 @@ bool Quantizer::correctBias() {
   std::vector<MeanShift> means(shifts.size());
   std::vector<Array> outputs;
   std::vector<float> converted;
-  for (const std::vector<Array> &inputs : samples.fitted()) {
+  for (const Samples::Inputs *inputs : samples.fitted(part)) {
     tell("bias correction");
-    if (!run(model->library(), inputs, outputs))
+    if (!run(model->library(), *inputs, outputs))
       return false;
     for (auto [shift, mean] : llvm::zip(shifts, means)) {
       int64_t rows = 0;

@@ -10,6 +10,8 @@
 #include "lib/Compiler/Quantization/Report.h"
 #include "lib/Compiler/Quantization/Samples.h"
 #include "llvm/Support/ThreadPool.h"
+#include <array>
+#include <optional>
 #include <set>
 
 namespace hewn::quantize {
@@ -28,6 +30,9 @@ private:
   // Quantize.cpp. Each is false after an error.
   bool begin();
   bool calibrate();
+  /// Chooses the mapping of each operand by what runs of all samples but part `part` have shown, and then all that `decide` and `correctBias` do.
+  bool fit();
+  bool chooseMappings();
   bool decide();
   bool decideBy(const EvidenceOf &evidence);
   /// Numbers of exposed operands: those whose moments are summed in a pass over the samples, and those that wait for another.
@@ -51,12 +56,13 @@ private:
   bool correctBias();
   // Compare.cpp
   bool compare();
-  bool compareOn(llvm::ArrayRef<std::vector<Array>> all, LoadedLibrary &integers,
+  bool compareOn(llvm::ArrayRef<const Samples::Inputs *> all, LoadedLibrary &integers,
                  llvm::function_ref<void(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got)> visit);
   std::unique_ptr<LoadedLibrary> artifact() const;
   bool measureTimes();
   // ReturnToFloats.cpp
   bool returnToFloats();
+  bool searchCount(const std::vector<std::string> &names);
   bool measureLosses();
   bool meetsBounds() const;
   double judgedDecibels() const;
@@ -66,6 +72,20 @@ private:
   bool keepFirst(const Quantization &whole, llvm::ArrayRef<std::string> order, size_t count);
   std::vector<std::string> orderOf(const std::vector<std::string> &names) const;
   bool explain();
+  // Trials.cpp
+  /// A model fitted without a part of the samples that computes each contraction both ways; runs of it take an input more.
+  struct Trial {
+    unsigned part;
+    QuantizeTrial sites;
+    std::unique_ptr<ScratchModel> model;
+  };
+  std::optional<Trial> compileTrial();
+  bool runTrial(const Trial &trial, const Samples::Inputs &inputs, llvm::ArrayRef<float> shares,
+                std::vector<Array> &outputs);
+  bool isFarFromBounds() const;
+  bool crossFit();
+  bool judge();
+  bool judgeByTrials();
   // Names.cpp
   bool checkNames();
 
@@ -73,6 +93,7 @@ private:
   void forEach(size_t count, llvm::function_ref<void(size_t)> work);
   /// What runs are for, and how many of them there were, for who watches.
   void tell(llvm::StringRef what);
+  size_t numOutputs() const { return size_t(floats->library().model().num_outputs) - exposed.size(); }
   /// Runs the samples to fit to through the model of floats. False after an error.
   bool again(llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   bool run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs);
@@ -102,13 +123,20 @@ private:
   /// Steps differ in some contractions, and have all other kernels in common.
   codegen::CodeStore code;
   Quantization wanted;
+  /// `wanted` before data were seen.
+  Quantization asked;
   /// The sites that the user's text has, which are taken as they stand.
   std::set<std::string> asGiven;
   Samples samples;
   std::unique_ptr<ScratchModel> floats;
   std::vector<ExposedOperand> exposed;
-  /// One an exposed operand.
+  /// What runs showed, by Samples::Group: one an exposed operand.
+  std::array<std::vector<Observation>, Samples::kParts + 1> shown;
+  /// The part of the samples that is held out or Samples::kNoPart, and what the others showed.
+  unsigned part = 0;
   std::vector<Observation> seen;
+  /// One a part, where a bound is judged by all of them; else none.
+  std::vector<Trial> trials;
   Report report;
   /// What rounding one contraction alone adds to each output, noise by signal; by its name.
   std::map<std::string, std::vector<double>> losses;

@@ -133,7 +133,8 @@ double Report::largestError() const {
 }
 
 std::string Report::json(const Quantization &quantization) const {
-  json::Object whole{{"samples", samples}, {"samples_compared", compared}, {"held_out", json::Array(heldOut)}};
+  json::Object whole{
+      {"samples", samples}, {"samples_compared", compared}, {"held_out", json::Array(heldOut)}, {"fits", fits}};
   json::Object all;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (judged(i).isThere())

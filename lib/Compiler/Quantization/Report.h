@@ -45,8 +45,10 @@ struct OperandRange {
 
 struct Report {
   int64_t samples = 0, compared = 0;
-  /// The numbers of the samples that nothing was fitted to, from 1 on; none: the samples were too few.
+  /// The numbers of the samples that outputs are judged by and nothing was fitted to, from 1 on; none: the samples were too few.
   std::vector<int64_t> heldOut;
+  /// How many fits were judged, each by samples that it is without. Where there are several, what is delivered is fitted to all samples.
+  int64_t fits = 1;
   std::vector<QuantizedSite> sites;
   std::vector<std::pair<std::string, Agreement>> outputs;
   /// The same over the samples that were fitted to, where outputs are of others, and a bound of the largest error asks for it or those others have no

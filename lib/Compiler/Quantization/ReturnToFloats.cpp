@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes back to floats for a bound. Which goes first is told by the samples that all else was fitted to, how many by those held out, where
+// What goes back to floats for a bound. Which goes first is told by the samples that all else was fitted to, how many by those held out (Trials.cpp), where
 // there are such: an order that two samples tell fits these two as much as a range does.
 //
 // Where all that can be are integers and the bound is not met, each contraction is asked what its own rounding does to the outputs: one program
@@ -70,29 +70,20 @@ static void addNoise(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got, std
 }
 
 bool Quantizer::measureLosses() {
-  std::vector<QuantizedSite> told;
-  QuantizeTrial trial;
-  QuantizeStep step{wanted, &told};
-  step.trial = &trial;
-  CompileOptions options = scratch();
-  options.step = &step;
-  std::unique_ptr<ScratchModel> model = ScratchModel::compile(options, diagnostics);
-  if (!model)
+  std::optional<Trial> own;
+  if (trials.empty() && !(own = compileTrial()))
     return false;
-  int64_t each = kTrialRuns / std::max<int64_t>(int64_t(trial.sites.size()), 1);
-  size_t count = std::min(samples.fitted().size(), size_t(std::clamp(each, kFewestSamples, kMostSamples)));
+  const Trial &trial = own ? *own : trials.front();
+  std::vector<const Samples::Inputs *> fitted = samples.fitted(trial.part);
+  int64_t each = kTrialRuns / std::max<int64_t>(int64_t(trial.sites.sites.size()), 1);
+  size_t count = std::min(fitted.size(), size_t(std::clamp(each, kFewestSamples, kMostSamples)));
   std::vector<double> signal;
   std::map<std::string, std::vector<double>> noise;
-  for (std::vector<Array> inputs : samples.fitted().take_front(count)) {
-    std::vector<float> shares(trial.size, 0);
+  for (const Samples::Inputs *inputs : llvm::ArrayRef(fitted).take_front(count)) {
+    std::vector<float> shares(trial.sites.size, 0);
     auto runWith = [&](std::vector<Array> &outputs) {
-      Array array{{kDLFloat, 32, 1}, {int64_t(trial.size)}, std::vector<char>(shares.size() * sizeof(float))};
-      std::memcpy(array.bytes.data(), shares.data(), array.bytes.size());
-      inputs.push_back(std::move(array));
       tell("what each contraction loses");
-      bool ran = run(model->library(), inputs, outputs);
-      inputs.pop_back();
-      return ran;
+      return runTrial(trial, *inputs, shares, outputs);
     };
     std::vector<Array> right, got;
     if (!runWith(right))
@@ -101,7 +92,7 @@ bool Quantizer::measureLosses() {
     for (Array &array : nothing)
       std::fill(array.bytes.begin(), array.bytes.end(), 0);
     addNoise(right, nothing, signal);
-    for (const auto &[number, name] : trial.sites) {
+    for (const auto &[number, name] : trial.sites.sites) {
       shares[number] = 1;
       if (!runWith(got))
         return false;
@@ -146,7 +137,7 @@ bool Quantizer::keepFirst(const Quantization &whole, llvm::ArrayRef<std::string>
                              decibels(1, worstLoss(name)));
     report.returned.push_back(name);
   }
-  return compare();
+  return judge();
 }
 
 double Quantizer::worstLoss(const std::string &name) const {
@@ -173,16 +164,25 @@ std::vector<std::string> Quantizer::orderOf(const std::vector<std::string> &name
   return sorted;
 }
 
-/// How many it takes is searched by halves from what is expected on, since the error falls with their number.
 bool Quantizer::returnToFloats() {
-  if (meetsBounds())
+  if (isFarFromBounds())
     return true;
-  std::vector<std::string> order = candidates();
-  if (order.empty())
-    return explain();
+  std::vector<std::string> names = candidates();
+  if (names.empty())
+    return meetsBounds() || explain();
+  if (!crossFit())
+    return false;
+  if (!meetsBounds() && !searchCount(names))
+    return false;
+  // Where trials alone told of the outputs, what was compared of operands is not of what is chosen.
+  return trials.empty() || given.largestError > 0 || compare();
+}
+
+/// How many of them it takes is searched by halves from what is expected on, since the error falls with their number.
+bool Quantizer::searchCount(const std::vector<std::string> &names) {
   if (!measureLosses())
     return false;
-  order = orderOf(order);
+  std::vector<std::string> order = orderOf(names);
   const Quantization whole = wanted;
   size_t low = expectedCount(order), high = order.size();
   if (!keepFirst(whole, order, low))

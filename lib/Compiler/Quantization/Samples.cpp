@@ -11,10 +11,10 @@
 
 namespace hewn::quantize {
 
-/// Memory for samples that are run again, to be fitted to and held out.
-static constexpr int64_t kKeptBytes = 192 << 20, kHeldBytes = 64 << 20;
-/// Every so many samples one is held out, where there are, and are kept, so many that those held out differ.
-static constexpr int64_t kHoldEvery = 4, kFewestHeld = 2;
+/// Memory for samples that are run again: of part 0, and of the others.
+static constexpr int64_t kFirstBytes = 64 << 20, kOtherBytes = 192 << 20;
+/// So many of part 0 have to be kept: one alone says nothing of how much others differ.
+static constexpr int64_t kFewestHeld = 2;
 
 static int64_t bytesOf(llvm::ArrayRef<Array> arrays) {
   int64_t bytes = 0;
@@ -137,22 +137,43 @@ bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std:
   return diagnostics.numErrors() == before;
 }
 
-bool Samples::holdsOut(std::vector<Array> &arrays) {
-  int64_t bytes = bytesOf(arrays);
-  if (number % kHoldEvery != 0 || heldBytes + bytes > kHeldBytes)
-    return false;
-  heldBytes += bytes;
-  held.push_back(std::move(arrays));
-  heldNumbers.push_back(number);
-  return true;
+Samples::Group Samples::keep(Inputs arrays) {
+  auto group = Group(number % kParts);
+  int64_t bytes = bytesOf(arrays), &all = group == 0 ? firstBytes : otherBytes;
+  if (all + bytes > (group == 0 ? kFirstBytes : kOtherBytes))
+    return kParts;
+  all += bytes;
+  kept.push_back({number, group, std::move(arrays)});
+  return group;
 }
 
-void Samples::keep(std::vector<Array> arrays) {
-  int64_t bytes = bytesOf(arrays);
-  if (keptBytes + bytes > kKeptBytes)
-    return;
-  keptBytes += bytes;
-  inputs.push_back(std::move(arrays));
+bool Samples::areHeldOut() const {
+  return llvm::count_if(kept, [](const Kept &sample) { return sample.group == 0; }) >= kFewestHeld;
+}
+
+std::vector<const Samples::Inputs *> Samples::those(llvm::function_ref<bool(Group)> are) const {
+  std::vector<const Inputs *> some;
+  bool all = !areHeldOut();
+  for (const Kept &sample : kept)
+    if (all || are(sample.group))
+      some.push_back(&sample.inputs);
+  return some;
+}
+
+std::vector<const Samples::Inputs *> Samples::fitted(unsigned part) const {
+  return those([&](Group group) { return group != part; });
+}
+
+std::vector<const Samples::Inputs *> Samples::compared(unsigned part) const {
+  return those([&](Group group) { return group == part || part == kNoPart; });
+}
+
+std::vector<int64_t> Samples::numbers(llvm::ArrayRef<unsigned> parts) const {
+  std::vector<int64_t> numbers;
+  for (const Kept &sample : kept)
+    if (areHeldOut() && llvm::is_contained(parts, sample.group))
+      numbers.push_back(sample.number);
+  return numbers;
 }
 
 bool Samples::runOne(LoadedLibrary &model, const std::vector<Array> &arrays, std::vector<Array> &outputs, int64_t which,
@@ -163,44 +184,24 @@ bool Samples::runOne(LoadedLibrary &model, const std::vector<Array> &arrays, std
   return status.code == HEWN_OK;
 }
 
-bool Samples::takeBack(LoadedLibrary &model, Diagnostics &diagnostics,
-                       llvm::function_ref<void(std::vector<Array> &)> visit) {
-  for (auto [arrays, which] : llvm::zip(held, heldNumbers)) {
-    std::vector<Array> outputs;
-    if (!runOne(model, arrays, outputs, which, diagnostics))
-      return false;
-    visit(outputs);
-    keep(std::move(arrays));
-  }
-  held.clear();
-  heldNumbers.clear();
-  return true;
-}
-
 bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
-                  llvm::function_ref<void(std::vector<Array> &)> visit) {
+                  llvm::function_ref<void(std::vector<Array> &, Group)> visit) {
   std::vector<Feed> feeds;
   std::string problem;
   std::vector<Array> outputs;
   while (options.nextSample(feeds, problem)) {
     ++number;
-    std::vector<Array> arrays;
+    Inputs arrays;
     if (!check(model, feeds, arrays, diagnostics) || !runOne(model, arrays, outputs, number, diagnostics))
       return false;
     feeds.clear();
-    if (holdsOut(arrays))
-      continue;
-    visit(outputs);
-    keep(std::move(arrays));
+    visit(outputs, keep(std::move(arrays)));
   }
   if (!problem.empty())
     diagnostics.error("calibration data: " + problem);
   else if (number == 0)
     diagnostics.error("there are no calibration data: not one sample was given");
-  if (!problem.empty() || number == 0)
-    return false;
-  // One alone says nothing of how much others differ.
-  return held.size() >= kFewestHeld || takeBack(model, diagnostics, visit);
+  return problem.empty() && number > 0;
 }
 
 } // namespace hewn::quantize

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that nothing is fitted to: every fourth of eight or more; what a choice loses on them is what is told, and what a bound holds."""
+"""Samples that nothing is fitted to: every fourth of eight or more, or by turns all of them; what a choice loses on them is what is told, and what a bound holds."""
 
 import hewn
 import numpy as np
@@ -70,17 +70,60 @@ def test_the_largest_error_is_of_all_samples():
     assert held.report["returned_to_float"] == ["fc"]
 
 
+@pytest.mark.parametrize("first", range(4))
+def test_a_bound_is_judged_by_all_by_turns(first):
+    """Whichever fourth of the samples is louder than what ranges would be without it."""
+    data = [x * np.float32(3 if i % 4 == first else 1) for i, x in enumerate(samples(SHAPE, 16))]
+    report = hewn.compile(product(), quantize=BARE, calibration=data, min_sqnr=28).report
+    assert report["returned_to_float"] == ["fc"]
+    assert (report["fits"], report["samples_compared"]) == (4, 16)
+    assert report["held_out"] == list(range(1, 17))
+
+
+def test_what_is_delivered_is_fitted_to_all():
+    """Where a bound is judged by several fits; the text repeats it without data."""
+    data = with_loud_fourths(16, 1.05)
+    module = hewn.compile(product(), quantize=BARE, calibration=data, min_sqnr=28)
+    assert module.report["fits"] == 4 and "returned_to_float" not in module.report
+    whole = np.stack(data)
+    assert site(module, "fc")["scale"] == pytest.approx((whole.max() - whole.min()) / 255, rel=1e-3)
+    again = hewn.compile(product(), quantize=module.report["quantization"])
+    np.testing.assert_array_equal(again.run({"x": data[0]})["y"], module.run({"x": data[0]})["y"])
+
+
+def test_far_from_its_bound_one_fit_does():
+    """A hundred times as much noise would meet it."""
+    report = hewn.compile(product(), quantize=BARE, calibration=with_loud_fourths(16, 1), min_sqnr=10).report
+    assert (report["fits"], report["held_out"]) == (1, [4, 8, 12, 16])
+
+
+@pytest.mark.parametrize("how", ["minmax", "percentile", "mse", "entropy"])
+def test_ranges_are_those_of_all_samples_at_once(how):
+    """Whatever parts they were seen in, and in which order: sizes that differ by powers of two, and one sample without rows."""
+    data = [x * np.float32(2.0 ** ((5 * i) % 11 - 5)) for i, x in enumerate(samples(SHAPE, 7))] + [
+        np.zeros((0, 48), "f")
+    ]
+    given = BARE | ALWAYS | {"activations": {"range": how}}
+
+    def site_of(calibration):
+        chosen = site(hewn.compile(product(), quantize=given, calibration=calibration), "fc")
+        return chosen["scale"], chosen["zero_point"]
+
+    assert site_of(data[:7]) == site_of([np.concatenate(data)]) == site_of(data[6::-1])
+
+
 @pytest.mark.parametrize("count", [8, 16])
 def test_held_out_samples_that_show_nothing(count):
-    """The others are judged by where those held out have no rows, as those of a detector that finds nothing in them; with a margin, as they are fitted to."""
+    """The others are judged by where those held out have no rows, as those of a detector that finds nothing in them."""
     data = samples(SHAPE, count)
     data = [x if i % 4 else x[:0] for i, x in enumerate(data, 1)]
     free = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
     assert free.report["held_out"] == list(range(4, count + 1, 4))
     told, found = told_and_found(free, [x for x in data if len(x)])
     assert told == pytest.approx(found, abs=0.1)
-    held = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data, min_sqnr=told - 2)
-    assert held.report["returned_to_float"] == ["fc"]
+    for above, returned in ((1, ["fc"]), (-12, [])):
+        held = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data, min_sqnr=told + above)
+        assert held.report.get("returned_to_float", []) == returned
 
 
 def test_samples_that_show_nothing():

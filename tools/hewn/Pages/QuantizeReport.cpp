@@ -36,7 +36,9 @@ std::string heldOut(const json::Object &report) {
     names.resize(shown - 2);
     names.insert(names.end(), {"...", std::move(last)});
   }
-  return ", which were held out (" + llvm::join(names, ", ") + ")";
+  int64_t fits = report.getInteger("fits").value_or(1);
+  return ", which were held out (" + llvm::join(names, ", ") +
+         (fits > 1 ? llvm::formatv("), each of one of {0} fits)", fits).str() : ")");
 }
 
 /// What a report says in one line.
