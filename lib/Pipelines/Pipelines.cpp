@@ -39,10 +39,13 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     if (options.exposed)
       pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
     if (options.quantized)
-      pm.addNestedPass<func::FuncOp>(
-          createQuantizeContractionsPass({options.quantization, options.weights, options.quantized, options.shifts,
-                                          options.trial, options.evidence, options.precision}));
+      pm.addNestedPass<func::FuncOp>(createQuantizeContractionsPass(
+          {options.quantization, options.weights, options.quantized, options.shifts, options.trial, options.evidence,
+           /*tables=*/options.tensorRanks <= 1, options.precision}));
   }
+  // Tables in narrow elements stay so where rows of them are looked up.
+  if (options.optimize && options.tensorRanks <= 1)
+    pm.addNestedPass<func::FuncOp>(createLookUpNarrowPass());
   // Products of quantized tensors are products of integers.
   if (options.optimize) {
     pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));

@@ -96,6 +96,8 @@ struct QuantizeRequest {
   QuantizeTrial *trial = nullptr;
   /// Where given, what is chosen by it is told.
   const quantize::EvidenceOf *evidence = nullptr;
+  /// Whether tables that rows are looked up in are quantized too.
+  bool tables = true;
   Precision precision = Precision::Highest;
 };
 std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const QuantizeRequest &request);

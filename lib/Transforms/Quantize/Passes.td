@@ -26,6 +26,10 @@ def RecognizeCodesPass : Pass<"hewn-recognize-codes", "::mlir::func::FuncOp"> {
   let summary = "See quantized weights behind elementwise ops that make floats of small integers";
 }
 
+def LookUpNarrowPass : Pass<"hewn-look-up-narrow", "::mlir::func::FuncOp"> {
+  let summary = "Look rows up in tables of narrow elements before these are made wide";
+}
+
 def ExposeOperandsPass : Pass<"hewn-expose-operands", "::mlir::func::FuncOp"> {
   let summary = "Make what would be quantized results of the program, so that a run shows its range";
 }

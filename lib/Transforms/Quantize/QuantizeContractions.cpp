@@ -133,7 +133,7 @@ public:
                       : scheme.weights.areFloats()  ? narrowFloats(site, scheme, told)
                                                     : weightsAlone(site, scheme, chosen, told);
     if (verdict && shares)
-      return blend(site, floats, addBias(site, chosen));
+      return blend(site.op, site.name, floats, addBias(site, chosen));
     if (verdict)
       return floats ? exposeShift(site, floats) : void(addBias(site, chosen));
     if (floats)
@@ -142,8 +142,95 @@ public:
     missed(site.op, kQuantizeContractions, "NotQuantized", verdict.why());
   }
 
+  /// A look-up in a table whose rows are narrower, which is made wide behind it (LookUpNarrow).
+  void run(const TableSite &site) {
+    QuantizedSite &told = done.emplace_back();
+    told.node = site.name;
+    told.kind = site.kind.str();
+    ++number;
+    auto found = wanted.sites.find(site.name);
+    const quantize::Scheme &scheme =
+        found == wanted.sites.end() ? wanted.schemeFor(site.name, site.kind) : found->second.scheme;
+    Verdict verdict = !site.isTable      ? site.isTable
+                      : scheme.keepFloat ? Verdict::no("that was asked for")
+                                         : narrowTable(site, scheme.weights, told);
+    if (verdict)
+      return;
+    told.why = found != wanted.sites.end() && !found->second.why.empty() ? found->second.why : verdict.why().str();
+    missed(site.op, kQuantizeContractions, "NotQuantized", verdict.why());
+  }
+
 private:
   using Rounded = quantize::RoundedWeights;
+
+  Verdict narrowTable(const TableSite &site, const quantize::Weights &how, QuantizedSite &told) {
+    auto table = site.op->getOperand(0).getDefiningOp<graph::ConstantOp>();
+    std::vector<float> floats = floatsOf(table, weights);
+    if (floats.empty())
+      return Verdict::no("the bytes of its table are not there");
+    if (how.storage == quantize::Storage::Codebook)
+      return Verdict::no("tables are kept in integers or narrower floats");
+    auto type = cast<RankedTensorType>(table.getType());
+    graph::MoveOpInterface lookUp = site.op;
+    int64_t dim = *lookUp.getLookedUpDim();
+    quantize::ColumnLayout rows{type.getDimSize(dim), 1, 0};
+    for (int64_t d = dim + 1; d < type.getRank(); ++d)
+      rows.columnStride *= type.getDimSize(d);
+    rows.depth = int64_t(floats.size()) / rows.columns;
+    OpBuilder b(site.op);
+    Found<Value> wide =
+        how.areFloats() ? floatTable(b, site, floats, rows, how, told) : integerTable(b, site, floats, rows, how, told);
+    if (!wide)
+      return Verdict::no(wide.why());
+    Operation *whole = shares && isInProgram(site.op->getResult(0)) ? b.clone(*site.op) : nullptr;
+    site.op->setOperand(0, *wide);
+    blend(site.op, site.name, whole, site.op->getResult(0));
+    return Verdict::yes();
+  }
+
+  /// Of 8 bits with a scale a row, whatever fewer bits the scheme has for weights: no kernel looks up a part of a byte.
+  Found<Value> integerTable(OpBuilder &b, const TableSite &site, ArrayRef<float> floats,
+                            const quantize::ColumnLayout &rows, quantize::Weights how, QuantizedSite &told) {
+    how.bits = 8;
+    how.group = 0;
+    how.symmetric = true;
+    Rounded rounded = quantize::roundWeights(floats, rows, how, {}, context);
+    if (!rounded.isFinite)
+      return Verdict::no("its table is not all finite");
+    tell(told, rounded, how);
+    graph::Composer c(b, site.op->getLoc());
+    Value integers = ofTable(b, site, b.getI8Type(), "int8", {rounded.integers.begin(), rounded.integers.end()});
+    return graph::composeDequantize(c, integers, scalesOfRows(b, site, rounded.scales), {}, b.getF32Type());
+  }
+
+  Found<Value> floatTable(OpBuilder &b, const TableSite &site, ArrayRef<float> floats,
+                          const quantize::ColumnLayout &rows, const quantize::Weights &how, QuantizedSite &told) {
+    quantize::NarrowedWeights narrowed = quantize::narrowWeights(floats, rows, how.storage);
+    if (!narrowed.isFinite)
+      return Verdict::no("its table is not all finite");
+    tell(told, narrowed, how, floats.size());
+    graph::Composer c(b, site.op->getLoc());
+    std::vector<float> scales = narrowed.scales;
+    Value wide = c.cast(ofTable(b, site, typeOf(how.storage), nameOf(how), std::move(narrowed.bytes)), b.getF32Type());
+    return scales.empty() ? wide : c.mul({wide, scalesOfRows(b, site, scales)});
+  }
+
+  /// A constant as the site's table, of other elements.
+  Value ofTable(OpBuilder &b, const TableSite &site, Type element, StringRef what, std::vector<char> bytes) {
+    auto table = site.op->getOperand(0).getDefiningOp<graph::ConstantOp>();
+    auto type = RankedTensorType::get(cast<RankedTensorType>(table.getType()).getShape(), element);
+    return constant(b, site.op->getLoc(), type, keyOf(table, site.name) + "." + what.str(), std::move(bytes));
+  }
+
+  Value scalesOfRows(OpBuilder &b, const TableSite &site, ArrayRef<float> scales) {
+    auto table = site.op->getOperand(0).getDefiningOp<graph::ConstantOp>();
+    graph::MoveOpInterface lookUp = site.op;
+    SmallVector<int64_t> dims(size_t(graph::getRank(table)), 1);
+    dims[size_t(*lookUp.getLookedUpDim())] = int64_t(scales.size());
+    auto *begin = reinterpret_cast<const char *>(scales.data());
+    return constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getF32Type()),
+                    keyOf(table, site.name) + ".scale", {begin, begin + scales.size() * sizeof(float)});
+  }
 
   const quantize::Scheme &schemeOf(const ContractionSite &site) {
     auto found = wanted.sites.find(site.name);
@@ -218,18 +305,18 @@ private:
   }
 
   /// The program goes on with floats + share * (quantized - floats).
-  void blend(const ContractionSite &site, Operation *floats, Value quantized) {
+  void blend(Operation *op, const std::string &name, Operation *floats, Value quantized) {
     if (!floats || !quantized)
       return;
     OpBuilder b(context);
     b.setInsertionPointAfter(quantized.getDefiningOp());
-    graph::Composer c(b, site.op->getLoc());
+    graph::Composer c(b, op->getLoc());
     Dims ones(size_t(graph::getRank(quantized)), DimExpr(1));
     Value share = c.reshape(c.slice(shares, 0, DimExpr(int64_t(number) - 1), DimExpr(1)), ones);
     Value shift = c.sub({quantized, floats->getResult(0)});
     Value blended = c.add({floats->getResult(0), c.mul({shift, share})});
     quantized.replaceAllUsesExcept(blended, shift.getDefiningOp());
-    trial->sites.push_back({number - 1, site.name});
+    trial->sites.push_back({number - 1, name});
   }
 
   /// The numbers of the site, which are as many as there are columns. What is corrected; null after an error.
@@ -275,7 +362,7 @@ private:
     site.op->setOperand(1, channelWeights(site, rounded));
     site.op->setAttr(kDecidedAttr, b.getUnitAttr());
     eraseUnused(before.getDefiningOp());
-    tell(told, rounded, scheme);
+    tell(told, rounded, scheme.weights);
     told.activations = true;
     return Verdict::yes();
   }
@@ -303,11 +390,7 @@ private:
     if (plan::targetOf(site.op))
       if (Verdict pays = paysToWiden(site.op, element); !pays)
         told.slower = pays.why().str();
-    told.weightBits = scheme.weights.bits;
-    told.weightType = nameOf(scheme.weights).str();
-    told.weightDecibels = quantize::decibels(narrowed.signal, narrowed.noise);
-    told.weightBytes = int64_t(narrowed.bytes.size() + narrowed.scales.size() * sizeof(float));
-    told.floatBytes = int64_t(floats.size() * sizeof(float));
+    tell(told, narrowed, scheme.weights, floats.size());
     multiplyNarrow(site, element, scheme.weights, std::move(narrowed));
     return Verdict::yes();
   }
@@ -364,7 +447,7 @@ private:
         told.slower = pays.why().str();
     if (scheme.evenIfSlower)
       site.op->setAttr(kKeepsWeightsAttr, OpBuilder(site.op).getUnitAttr());
-    tell(told, rounded, scheme);
+    tell(told, rounded, scheme.weights);
     return Verdict::yes();
   }
 
@@ -378,14 +461,23 @@ private:
       eraseUnused(operand.getDefiningOp());
   }
 
-  void tell(QuantizedSite &told, const Rounded &rounded, const quantize::Scheme &scheme) {
-    told.weightBits = scheme.weights.bits;
-    told.weightType = nameOf(scheme.weights).str();
+  void tell(QuantizedSite &told, const Rounded &rounded, const quantize::Weights &how) {
+    told.weightBits = how.bits;
+    told.weightType = nameOf(how).str();
     told.weightDecibels = quantize::decibels(rounded.signal, rounded.noise);
-    told.weightBytes = int64_t(rounded.integers.size()) * scheme.weights.storedBits() / 8 +
+    told.weightBytes = int64_t(rounded.integers.size()) * how.storedBits() / 8 +
                        int64_t((rounded.scales.size() + rounded.zeros.size() + rounded.table.size()) *
                                sizeof(float)); // zero points are read as floats
     told.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
+  }
+
+  static void tell(QuantizedSite &told, const quantize::NarrowedWeights &narrowed, const quantize::Weights &how,
+                   size_t elements) {
+    told.weightBits = how.bits;
+    told.weightType = nameOf(how).str();
+    told.weightDecibels = quantize::decibels(narrowed.signal, narrowed.noise);
+    told.weightBytes = int64_t(narrowed.bytes.size() + narrowed.scales.size() * sizeof(float));
+    told.floatBytes = int64_t(elements * sizeof(float));
   }
 
   /// Whether a site has as many factors as there are channels; else that is an error.
@@ -465,9 +557,13 @@ private:
 
   /// A name for bytes that are made of the site's weights.
   std::string keyOf(const ContractionSite &site, StringRef what) {
-    auto constant = site.weights.getDefiningOp<graph::ConstantOp>();
+    return keyOf(site.weights.getDefiningOp<graph::ConstantOp>(), site.name) + "." + what.str();
+  }
+
+  /// The key of a constant's bytes, or where they have none the name.
+  static std::string keyOf(graph::ConstantOp constant, StringRef name) {
     auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
-    return ((weight ? weight.getKey() : StringRef(site.name)) + "." + what).str();
+    return (weight ? weight.getKey() : name).str();
   }
 
   Value constant(OpBuilder &b, Location loc, RankedTensorType type, const std::string &key, std::vector<char> bytes) {
@@ -509,13 +605,13 @@ private:
     std::string what = nameOf(how).str();
     Type element = looksUp ? b.getIntegerType(unsigned(how.bits), /*isSigned=*/false)
                            : b.getIntegerType(unsigned(how.storedBits()));
-    auto bytesOf = [](ArrayRef<int8_t> all) { return std::vector<char>(all.begin(), all.end()); };
+    auto asBytes = [](ArrayRef<int8_t> all) { return std::vector<char>(all.begin(), all.end()); };
     Value integers = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, group, n}, element),
-                              keyOf(site, what), bytesOf(rounded.integers));
+                              keyOf(site, what), asBytes(rounded.integers));
     Value zeros;
     if (!rounded.zeros.empty())
       zeros = constant(b, site.op->getLoc(), RankedTensorType::get({k / group, 1, n}, element), keyOf(site, "zero"),
-                       bytesOf(rounded.zeros));
+                       asBytes(rounded.zeros));
     Value scale = scales(b, site, rounded, {k / group, 1, n});
     Value floats = looksUp ? graph::composeLookUp(
                                  c, integers,
@@ -593,12 +689,17 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
                         request.weights ? *request.weights : ownWeights, request.done ? *request.done : ownDone,
                         request);
     std::vector<ContractionSite> sites = findContractionSites(getOperation());
-    quantizer.failed = !quantizer.addShares(sites.size());
+    std::vector<TableSite> tables;
+    if (request.tables)
+      tables = findTableSites(getOperation());
+    quantizer.failed = !quantizer.addShares(sites.size() + tables.size());
     quantizer.smooth(sites);
     for (ContractionSite &site : sites) {
       site.source = sourceOf(site.op); // which may be a result that was corrected
       quantizer.run(site);
     }
+    for (const TableSite &site : tables)
+      quantizer.run(site);
     if (quantizer.failed)
       signalPassFailure();
   }

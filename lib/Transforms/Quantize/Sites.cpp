@@ -48,18 +48,57 @@ static Found<IntegerForm> formOf(graph::ContractOpInterface op, bool hasWeights)
   return integerForm(op);
 }
 
-std::vector<ContractionSite> findContractionSites(func::FuncOp function) {
-  std::vector<ContractionSite> sites;
-  llvm::StringMap<unsigned> seen;
-  function.walk<WalkOrder::PreOrder>([&](graph::ContractOpInterface op) {
-    if (!isa<FloatType>(graph::getElementType(op->getResult(0))))
-      return;
+namespace {
+
+/// Names of ops by the ONNX nodes that they are of.
+class Names {
+public:
+  std::string of(Operation *op) {
     std::string name = printable(nodeName(op->getLoc()));
     if (unsigned number = ++seen[name]; number > 1)
       name += ":" + std::to_string(number);
+    return name;
+  }
+
+private:
+  llvm::StringMap<unsigned> seen;
+};
+
+} // namespace
+
+std::vector<TableSite> findTableSites(func::FuncOp function) {
+  constexpr int64_t small = 16 << 10; // which are no weights
+  std::vector<TableSite> sites;
+  Names names;
+  function.walk<WalkOrder::PreOrder>([&](graph::MoveOpInterface op) {
+    if (!op.getLookedUpDim() || !isa_and_nonnull<graph::ConstantOp>(op->getOperand(0).getDefiningOp()))
+      return;
+    Value table = op->getOperand(0);
+    if (!graph::getElementType(table).isF32() || cast<RankedTensorType>(table.getType()).getNumElements() <= small)
+      return;
+    std::optional<int64_t> read = graph::numElements(graph::getDims(op->getResult(0))).constant();
+    Verdict verdict = Verdict::yes();
+    if (!llvm::all_of(table.getUsers(), [](Operation *user) {
+          auto lookUp = dyn_cast<graph::MoveOpInterface>(user);
+          return lookUp && lookUp.getLookedUpDim();
+        }))
+      verdict = Verdict::no("its table is read whole too, as float32");
+    else if (read.value_or(0) > cast<RankedTensorType>(table.getType()).getNumElements())
+      verdict = Verdict::no("its table is read more than once in a run");
+    sites.push_back({op, names.of(op), op->getName().stripDialect(), verdict});
+  });
+  return sites;
+}
+
+std::vector<ContractionSite> findContractionSites(func::FuncOp function) {
+  std::vector<ContractionSite> sites;
+  Names names;
+  function.walk<WalkOrder::PreOrder>([&](graph::ContractOpInterface op) {
+    if (!isa<FloatType>(graph::getElementType(op->getResult(0))))
+      return;
     Value right = op->getOperand(1);
     bool isConstant = isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp());
-    sites.push_back({op, std::move(name), op->getName().stripDialect(), isConstant ? right : Value(), sourceOf(op),
+    sites.push_back({op, names.of(op), op->getName().stripDialect(), isConstant ? right : Value(), sourceOf(op),
                      formOf(op, isConstant)});
   });
   return sites;

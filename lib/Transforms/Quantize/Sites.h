@@ -25,6 +25,16 @@ struct ContractionSite {
   Found<IntegerForm> form;
 };
 
+/// A look-up of rows in a constant table of float32, as embeddings are. Names are as those of contractions.
+struct TableSite {
+  graph::MoveOpInterface op;
+  std::string name;
+  /// As rules name it: "gather".
+  llvm::StringRef kind;
+  /// Why the table is not kept in integers.
+  Verdict isTable;
+};
+
 /// Where a contraction's left operand comes from, as ContractionSite has it.
 mlir::Value sourceOf(graph::ContractOpInterface op);
 
@@ -40,6 +50,9 @@ bool sumsChannels(const ContractionSite &site);
 
 /// All of them, in the order in which they stand. Names do not change where what is around the contractions does.
 std::vector<ContractionSite> findContractionSites(mlir::func::FuncOp function);
+
+/// All look-ups in constants, in the order in which they stand. Of a table of a few elements there is none.
+std::vector<TableSite> findTableSites(mlir::func::FuncOp function);
 
 /// Whether values of one place can be results of the function: not inside of a branch or loop.
 bool isInProgram(mlir::Value value);

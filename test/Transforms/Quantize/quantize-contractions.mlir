@@ -194,6 +194,15 @@ func.func @elsewhere(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   %0 = graph.matmul %x, %w : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> loc("a")
   return %0 : tensor<4x8xf32>
 }
+// -----
+// REMARK: NotQuantized{{.*}}the bytes of its table are not there
+// CHECK-LABEL: func.func @table_elsewhere
+// CHECK-NOT: quantize
+func.func @table_elsewhere(%i: tensor<2xi64>) -> tensor<2x64xf32> {
+  %w = graph.constant {value = #graph.weight<"elsewhere", 0 : 76800>} : tensor<300x64xf32>
+  %0 = graph.gather %w, %i {axis = 0 : i64} : (tensor<300x64xf32>, tensor<2xi64>) -> tensor<2x64xf32> loc("a")
+  return %0 : tensor<2x64xf32>
+}
 
 //--- weights.json
 {"weights": {"type": "int4", "group": 32}, "activations": {"type": "float32"}}

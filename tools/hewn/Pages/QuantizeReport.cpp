@@ -47,7 +47,7 @@ std::string headline(const json::Object &report) {
   double before = (sizes ? *sizes : empty).getNumber("float32").value_or(0),
          after = (sizes ? *sizes : empty).getNumber("quantized").value_or(0);
   const json::Array *layers = report.getArray("layers");
-  std::string line = llvm::formatv("{0} of {1} contractions quantized",
+  std::string line = llvm::formatv("{0} of {1} contractions and tables quantized",
                                    report.getInteger("quantized_layers").value_or(0), layers ? layers->size() : 0);
   if (before > 0)
     line += "; their weights take " + shownBytes(after) + " instead of " + shownBytes(before);

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that rows are looked up in: those that come narrow stay so, and a quantization keeps them narrow."""
+
+import pathlib
+
+import hewn
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from quantizing import decibels, layer
+
+ROWS, WIDTH = 600, 48
+
+
+def table(seed=0, shape=(ROWS, WIDTH)):
+    return np.random.default_rng(seed).standard_normal(shape).astype("f")
+
+
+def model_of(nodes, constants, result, indices=("b", "n")):
+    """Of indices `i` to `y`."""
+    graph = helper.make_graph(
+        nodes,
+        "tables",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, indices)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, result)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def look_up(w, axis=0):
+    return model_of(
+        [helper.make_node("Gather", ["w", "i"], ["y"], name="look", axis=axis)], {"w": w}, [None] * (w.ndim + 1)
+    )
+
+
+def weight_bytes(model, tmp_path, **options):
+    path = tmp_path / "model.so"
+    module = hewn.compile(model, output=path, **options)
+    return module, pathlib.Path(f"{path}.weights").stat().st_size
+
+
+def narrow_forms():
+    """What makes floats of narrow elements, as exporters write it: nodes to `w`, their constants, and the floats."""
+    rng = np.random.default_rng(1)
+    q = rng.integers(-127, 128, (ROWS, WIDTH)).astype("i1")
+    by_row = rng.uniform(0.01, 0.1, ROWS).astype("f")
+    by_column = rng.uniform(0.01, 0.1, WIDTH).astype("f")
+    dequantize, node = "DequantizeLinear", helper.make_node
+    yield "rows", [node(dequantize, ["q", "s"], ["w"], axis=0)], {"q": q, "s": by_row}, q * by_row[:, None]
+    yield "columns", [node(dequantize, ["q", "s"], ["w"], axis=1)], {"q": q, "s": by_column}, q * by_column
+    constants = {"q": q.view("u1"), "s": np.float32(0.02), "z": np.uint8(7)}
+    yield (
+        "tensor",
+        [node(dequantize, ["q", "s", "z"], ["w"])],
+        constants,
+        (q.view("u1") - np.float32(7)) * np.float32(0.02),
+    )
+    both = [
+        node("Cast", ["q"], ["f"], to=TensorProto.FLOAT),
+        node("Sub", ["f", "z"], ["c"]),
+        node("Mul", ["c", "s"], ["w"]),
+    ]
+    yield "cast", both, {"q": q, "z": np.float32(3), "s": by_row[:, None]}, (q - np.float32(3)) * by_row[:, None]
+    halves = table().astype(np.float16)
+    yield "halves", [node("Cast", ["q"], ["w"], to=TensorProto.FLOAT)], {"q": halves}, halves.astype("f")
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("nodes, constants, floats", [pytest.param(*form[1:], id=form[0]) for form in narrow_forms()])
+def test_what_comes_narrow_stays_so(tmp_path, nodes, constants, floats, axis):
+    """The same numbers, bit by bit, as the table of floats has; and the bytes of the model."""
+    model = model_of([*nodes, helper.make_node("Gather", ["w", "i"], ["y"], axis=axis)], constants, [None] * 3)
+    module, size = weight_bytes(model, tmp_path)
+    assert size < 1.2 * sum(value.nbytes for value in constants.values()) + 256
+    for shape in ((1, 7), (3, 2), (0, 5)):
+        i = np.random.default_rng(2).integers(-WIDTH, WIDTH, shape)
+        np.testing.assert_array_equal(module.run({"i": i})["y"], np.take(floats, i, axis))
+
+
+def test_what_is_read_more_than_once_is_floats(tmp_path):
+    """More elements are looked up than there are: they are made wide once, when compiling."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s"], ["w"]),
+        helper.make_node("Gather", ["w", "i"], ["y"]),
+    ]
+    constants = {"q": np.ones((ROWS, WIDTH), "i1"), "s": np.float32(0.5)}
+    size = [weight_bytes(model_of(nodes, constants, [None] * 2, [n]), tmp_path)[1] for n in (ROWS, ROWS + 1)]
+    assert size[0] < 1.2 * ROWS * WIDTH < 4 * ROWS * WIDTH <= size[1]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    "given, share, least",
+    [("int8", 0.27, 40), ("int4", 0.27, 40), ("float16", 0.52, 70), ("bfloat16", 0.52, 50), ("float8", 0.27, 28)],
+)
+def test_a_quantization_keeps_tables_narrow(tmp_path, given, share, least, axis):
+    w = table()
+    module, size = weight_bytes(
+        look_up(w, axis), tmp_path, quantize={"weights": given, "activations": {"type": "float32"}}
+    )
+    assert size < share * w.nbytes + (4 * max(w.shape) if axis else 0) + 256
+    told = layer(module, "look")
+    i = np.random.default_rng(3).integers(0, w.shape[axis], (2, 64))
+    assert decibels(np.take(w, i, axis), module.run({"i": i})["y"]) > least
+    assert (
+        told["op"] == "gather" and told["weights_sqnr_db"] > least and told["weight_bytes"] < 0.6 * told["float_bytes"]
+    )
+    again = hewn.compile(look_up(w, axis), quantize=module.report["quantization"])
+    np.testing.assert_array_equal(again.run({"i": i})["y"], module.run({"i": i})["y"])
+
+
+def test_tables_that_stay_floats():
+    """Asked for by rule; by a codebook, which no look-up reads; numbers that have no integers; a table that a product reads too."""
+    narrow = {"weights": "int8", "activations": {"type": "float32"}}
+    kept = hewn.compile(look_up(table()), quantize=narrow | {"rules": [{"op": "gather", "keep_float": True}]})
+    assert layer(kept, "look")["why"] == "that was asked for"
+    book = hewn.compile(look_up(table()), quantize="codebook16")
+    assert layer(book, "look")["why"] == "tables are kept in integers or narrower floats"
+    infinite = table()
+    infinite[3, 4] = np.inf
+    assert layer(hewn.compile(look_up(infinite), quantize=narrow), "look")["why"] == "its table is not all finite"
+    nodes = [
+        helper.make_node("Gather", ["w", "i"], ["g"], name="look"),
+        helper.make_node("MatMul", ["g", "w"], ["y"], name="fc"),
+    ]
+    often = model_of([*nodes[:1], helper.make_node("Identity", ["g"], ["y"])], {"w": table()}, [None] * 2, [ROWS + 1])
+    assert layer(hewn.compile(often, quantize=narrow), "look")["why"] == "its table is read more than once in a run"
+    square = model_of(nodes, {"w": table(shape=(160, 160))}, [None] * 3)
+    assert layer(hewn.compile(square, quantize=narrow), "look")["why"] == "its table is read whole too, as float32"
+
+
+def test_a_table_goes_back_for_a_bound():
+    """It is measured as contractions are."""
+    w, v = table(), table(4, (WIDTH, 32))
+    nodes = [
+        helper.make_node("Gather", ["w", "i"], ["g"], name="look"),
+        helper.make_node("MatMul", ["g", "v"], ["y"], name="fc"),
+    ]
+    model = model_of(nodes, {"w": w, "v": v}, [None] * 3)
+    data = [{"i": np.random.default_rng(n).integers(0, ROWS, (2, 32))} for n in range(4)]
+    report = hewn.compile(model, quantize="int8", calibration=data, min_sqnr=60).report
+    assert set(report["returned_to_float"]) == {"look", "fc"}
+    free = hewn.compile(model, quantize="int8", calibration=data, min_sqnr=20).report
+    assert "returned_to_float" not in free and all(told["weights"] == "int8" for told in free["layers"])
