@@ -12,8 +12,8 @@
 //
 // Left alone, and folded: tables that are no smaller before these ops, small ones, elements of less than a byte (no kernel looks up a part of a byte), look-ups of more
 // elements than the table has, and models that are split over ranks, whose tables are split by rows as floats.
-#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Contract/CodedWeights.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
