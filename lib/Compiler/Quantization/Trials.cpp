@@ -14,8 +14,8 @@ namespace hewn::quantize {
 
 /// Weights of float32, in bytes, beyond which part 0 alone is judged by: there is a model a part, with both kinds of weights, at a time.
 static constexpr int64_t kMostWeightBytes = 256 << 20;
-/// Noise so many decibels below a bound meets it in other data too: a hundred times as much does.
-static constexpr double kFarDecibels = 20;
+/// Noise so many decibels below a bound meets it in other data too: thirty times as much does.
+static constexpr double kFarDecibels = 15;
 
 bool Quantizer::isFarFromBounds() const {
   return meetsBounds() && (leastDecibels() <= 0 || judgedDecibels() >= leastDecibels() + kFarDecibels);

@@ -92,7 +92,7 @@ def test_what_is_delivered_is_fitted_to_all():
 
 
 def test_far_from_its_bound_one_fit_does():
-    """A hundred times as much noise would meet it."""
+    """Thirty times as much noise would meet it."""
     report = hewn.compile(product(), quantize=BARE, calibration=with_loud_fourths(16, 1), min_sqnr=10).report
     assert (report["fits"], report["held_out"]) == (1, [4, 8, 12, 16])
 
