@@ -4,7 +4,7 @@
 // The arena is a window (MPI_Win_allocate): on one machine it is memory that ranks
 // share, and on several what the network reaches. One-sided, a rank gets the pieces
 // of the others' addends that are its own to add, and puts the sum where each wants
-// it; a message is put to where its receiver waits for it. Two-sided, MPI's own
+// it, or keeps it where each wants its own part; a message is put to where its receiver waits for it. Two-sided, MPI's own
 // collectives and messages do the same. Where memory is not in the window
 // (outputs in the caller's), two-sided calls are used on all ranks alike.
 //
@@ -250,6 +250,17 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *m
   return code == HEWN_OK ? gatherAll(group, &with, mine, all, bytes) : code;
 }
 
+/// `sum` of so many pieces of `count` elements, in the order of the ranks.
+static int32_t addInOrder(mpi_group *group, const unsigned char *pieces, int32_t ranks, void *sum, int64_t count,
+                          DLDataType type) {
+  size_t bytes = (size_t)count * (type.bits / 8u);
+  memcpy(sum, pieces, bytes);
+  for (int32_t r = 1; r < ranks; ++r)
+    if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, count, type) != HEWN_OK)
+      return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+  return HEWN_OK;
+}
+
 /// Gets this rank's piece of all addends, and puts its sum to where each rank wants it.
 static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all, int64_t count, DLDataType type) {
   int32_t rank = group->table.rank - with->first, ranks = with->count;
@@ -269,12 +280,10 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
                                   (MPI_Aint)all[r].from + (MPI_Aint)offset, (int)bytes, MPI_BYTE, group->window));
     if (code == HEWN_OK)
       code = check(group, MPI_Win_flush_all(group->window));
+    if (code == HEWN_OK)
+      code = addInOrder(group, pieces, ranks, sum, last - first, type);
     if (code != HEWN_OK)
       return code;
-    memcpy(sum, pieces, bytes);
-    for (int32_t r = 1; r < ranks; ++r)
-      if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, last - first, type) != HEWN_OK)
-        return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
     // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
     // The others' addends have come here, and the sum goes to the others.
     group->table.moved += 2 * (uint64_t)(ranks - 1) * bytes;
@@ -297,12 +306,10 @@ static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine
     if (!pieces)
       return HEWN_OUT_OF_MEMORY;
     int32_t code = gatherAll(group, with, (const unsigned char *)mine + offset, pieces, bytes);
+    if (code == HEWN_OK)
+      code = addInOrder(group, pieces, ranks, (unsigned char *)sum + offset, part, type);
     if (code != HEWN_OK)
       return code;
-    memcpy((unsigned char *)sum + offset, pieces, bytes);
-    for (int32_t r = 1; r < ranks; ++r)
-      if (hewn_communicator_add((unsigned char *)sum + offset, pieces + bytes * (size_t)r, part, type) != HEWN_OK)
-        return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
   }
   return HEWN_OK;
 }
@@ -325,6 +332,74 @@ static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void
   for (int32_t r = 0; r < numRanks; ++r)
     inWindows &= all[r].from >= 0 && all[r].to >= 0;
   return inWindows ? addOneSided(group, &with, all, count, type) : addTwoSided(group, &with, mine, sum, count, type);
+}
+
+/// Gets this rank's part of all addends.
+static int32_t scatterOneSided(mpi_group *group, const ranks *with, const place *all, void *sum, int64_t count,
+                               DLDataType type) {
+  int32_t rank = group->table.rank - with->first, ranks = with->count;
+  size_t bytes = (size_t)count * (type.bits / 8u);
+  unsigned char *pieces = room(group, bytes * (size_t)ranks);
+  if (!pieces)
+    return HEWN_OUT_OF_MEMORY;
+  int32_t code = meet(group, with); // the addends are there
+  for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
+    code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r,
+                                (MPI_Aint)all[r].from + (MPI_Aint)(bytes * (size_t)rank), (int)bytes, MPI_BYTE,
+                                group->window));
+  if (code == HEWN_OK)
+    code = check(group, MPI_Win_flush_all(group->window));
+  if (code == HEWN_OK)
+    code = addInOrder(group, pieces, ranks, sum, count, type);
+  group->table.moved += (uint64_t)(ranks - 1) * bytes;
+  return code == HEWN_OK ? meet(group, with) : code; // nobody reads addends any more
+}
+
+/// Block by block of all parts, since MPI counts by int and the room is small.
+static int32_t scatterTwoSided(mpi_group *group, const ranks *with, const unsigned char *mine, unsigned char *sum,
+                               int64_t count, DLDataType type) {
+  size_t element = type.bits / 8u, ranks = (size_t)with->count, whole = (size_t)count * element;
+  for (int64_t at = 0; at < count; at += BLOCK_ELEMENTS * 16) {
+    int64_t part = count - at < BLOCK_ELEMENTS * 16 ? count - at : BLOCK_ELEMENTS * 16;
+    size_t bytes = (size_t)part * element, offset = (size_t)at * element;
+    unsigned char *pieces = room(group, 2 * bytes * ranks);
+    if (!pieces)
+      return HEWN_OUT_OF_MEMORY;
+    unsigned char *given = pieces + bytes * ranks;
+    for (size_t r = 0; r < ranks; ++r)
+      memcpy(given + bytes * r, mine + whole * r + offset, bytes);
+    MPI_Request request;
+    int32_t code =
+        finish(group, MPI_Ialltoall(given, (int)bytes, MPI_BYTE, pieces, (int)bytes, MPI_BYTE, with->comm, &request),
+               &request);
+    if (code == HEWN_OK)
+      code = addInOrder(group, pieces, with->count, sum + offset, part, type);
+    if (code != HEWN_OK)
+      return code;
+  }
+  group->table.moved += (ranks - 1) * whole;
+  return HEWN_OK;
+}
+
+static int32_t reduceScatter(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
+                             DLDataType type) {
+  mpi_group *group = user;
+  if (group->failed)
+    return HEWN_PEER_FAILED;
+  size_t bytes = (size_t)count * (type.bits / 8u) * (size_t)numRanks;
+  place own = {bytes, 3, offsetOf(group, mine, bytes), -1};
+  const place *all = group->places;
+  ranks with;
+  int32_t code = chooseRanks(group, first, numRanks, &with);
+  if (code == HEWN_OK)
+    code = tell(group, &with, own);
+  if (code != HEWN_OK)
+    return code;
+  int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);
+  for (int32_t r = 0; r < numRanks; ++r)
+    inWindows &= all[r].from >= 0;
+  return inWindows ? scatterOneSided(group, &with, all, sum, count, type)
+                   : scatterTwoSided(group, &with, mine, sum, count, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -465,7 +540,8 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              message,
                              destroy,
                              0,
-                             0};
+                             0,
+                             reduceScatter};
   group->table = table;
   group->window = MPI_WIN_NULL;
   group->fewer = MPI_COMM_NULL;
