@@ -104,8 +104,8 @@ private:
       std::optional<Cut> has = partsOf(operand);
       if (has)
         return wanted == has;
-      return !wanted || (isRows(graph::getDims(operand), *wanted) &&
-                         graph::isCuttable(graph::getDims(operand), *wanted, ranks));
+      return !wanted ||
+             (isRows(graph::getDims(operand), *wanted) && graph::isCuttable(graph::getDims(operand), *wanted, ranks));
     });
   }
 
@@ -192,7 +192,8 @@ private:
         candidates.find(op)->second.isCut = false;
       if (costOf(values) <= byRows) {
         if (!cut.empty())
-          missed(cut.front(), kPass, "RowsNotShared", "a message more costs as much as doing what follows for all rows");
+          missed(cut.front(), kPass, "RowsNotShared",
+                 "a message more costs as much as doing what follows for all rows");
         continue;
       }
       for (Operation *op : cut)
