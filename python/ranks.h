@@ -37,7 +37,8 @@ public:
              message,
              destroy,
              0,
-             0};
+             0,
+             reduceScatter};
   }
   hewn_communicator table;
 
@@ -103,6 +104,34 @@ private:
           return code;
       std::memcpy(static_cast<char *>(sum) + size_t(at) * element, pieces.data(), bytes);
     }
+    return HEWN_OK;
+  }
+
+  /// Each two ranks exchange what is the other's. All go by the same order of pairs, of which the lower one sends first: whatever waits
+  /// for the other one, some pair goes on.
+  static int32_t reduceScatter(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
+                               DLDataType type) {
+    auto *self = static_cast<ObjectRanks *>(user);
+    size_t bytes = size_t(count) * (type.bits / 8);
+    int32_t own = self->table.rank - first;
+    const char *given = static_cast<const char *>(mine);
+    std::vector<char> pieces(bytes * size_t(ranks));
+    std::memcpy(pieces.data() + bytes * size_t(own), given + bytes * size_t(own), bytes);
+    for (int32_t r = 0; r < ranks; ++r) {
+      char *piece = pieces.data() + bytes * size_t(r);
+      for (bool sends : {own<r, own> r}) {
+        if (r == own)
+          continue;
+        int32_t code =
+            sends ? send(user, first + r, given + bytes * size_t(r), bytes) : receive(user, first + r, piece, bytes);
+        if (code != HEWN_OK)
+          return code;
+      }
+    }
+    std::memcpy(sum, pieces.data(), bytes);
+    for (int32_t r = 1; r < ranks; ++r)
+      if (int32_t code = hewn_communicator_add(sum, pieces.data() + bytes * size_t(r), count, type); code != HEWN_OK)
+        return code;
     return HEWN_OK;
   }
 

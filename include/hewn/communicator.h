@@ -60,6 +60,10 @@ struct hewn_communicator {
   /// memory and MPI's windows it is what the compiler says (hewn explain), by
   /// messages sums take more.
   uint64_t moved;
+  /// Of all_reduce's sum to each rank a part, of the same bits: `mine` has one of `count`
+  /// elements for each of the `ranks`, in their order, and `sum` is this rank's.
+  int32_t (*reduce_scatter)(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
+                            DLDataType type);
 };
 
 /// Ends it. NULL is allowed.

@@ -261,10 +261,12 @@ HEWN_RT hewn_part_fn hewn_part_scatternd;
 
 /// What the ranks of a model that is split do together (communicator.h), in the
 /// same order on all: AllReduce(X) -> the sum of some ranks' X, of X's type;
-/// AllGather(X) -> their X along a new first dim; params of both: the first of these
+/// ReduceScatter(X) -> of such a sum this rank's part along the first dim;
+/// AllGather(X) -> their X along a new first dim; params of these: the first of these
 /// ranks, how many. Send(X) -> nothing, params: to. Receive() -> Y, params: from.
 HEWN_RT hewn_part_fn hewn_part_allreduce;
 HEWN_RT hewn_part_fn hewn_part_allgather;
+HEWN_RT hewn_part_fn hewn_part_reducescatter;
 HEWN_RT hewn_part_fn hewn_part_send;
 HEWN_RT hewn_part_fn hewn_part_receive;
 /// For them: the context's communicator, and a failure that it tells of.

@@ -4,7 +4,7 @@
 // The arena is a window (MPI_Win_allocate): on one machine it is memory that ranks
 // share, and on several what the network reaches. One-sided, a rank gets the pieces
 // of the others' addends that are its own to add, and puts the sum where each wants
-// it; a message is put to where its receiver waits for it. Two-sided, MPI's own
+// it, or keeps it where each wants its own part; a message is put to where its receiver waits for it. Two-sided, MPI's own
 // collectives and messages do the same. Where memory is not in the window
 // (outputs in the caller's), two-sided calls are used on all ranks alike.
 //
@@ -27,6 +27,8 @@
 #define TAG_PLACE 8
 #define BLOCK_ELEMENTS 4096
 #define MAX_RANKS 1024
+#define ALIGNMENT 64
+#define PAGE_BYTES 4096
 
 /// What ranks say before a sum or a gather, so that none gets what it does not want.
 typedef struct place {
@@ -145,13 +147,16 @@ static void *allocate(void *user, size_t bytes) {
   mpi_group *group = user;
   if (group->failed || gather(group) != HEWN_OK)
     return NULL;
-  if (check(group, MPI_Win_allocate((MPI_Aint)(bytes + 64), 1, MPI_INFO_NULL, group->comm, &group->base,
-                                    &group->window)) != HEWN_OK ||
+  // Whole pages: where ranks' windows lie one behind the other in memory that they share, MPICH 4.0 looks for those of sizes that are no multiples
+  // of 16 bytes at other places than it has given out.
+  size_t wanted = (bytes + ALIGNMENT + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+  if (check(group, MPI_Win_allocate((MPI_Aint)wanted, 1, MPI_INFO_NULL, group->comm, &group->base, &group->window)) !=
+          HEWN_OK ||
       check(group, MPI_Win_lock_all(MPI_MODE_NOCHECK, group->window)) != HEWN_OK)
     return NULL;
   // The same on all ranks where the bases are alike modulo 64; each tells offsets from its own base.
-  group->bytes = bytes + 64;
-  uintptr_t at = ((uintptr_t)group->base + 63) / 64 * 64;
+  group->bytes = wanted;
+  uintptr_t at = ((uintptr_t)group->base + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   return (void *)at;
 }
 
@@ -190,10 +195,19 @@ static int32_t tell(mpi_group *group, const ranks *with, place told) {
   return code;
 }
 
+/// What was got from these ranks is here, and what was put to them is there. Rank by rank: MPI_Win_flush_all of MPICH 4.0 on UCX now and then
+/// returns before what it has got is there, and sums are those of the run before.
+static int32_t flush(mpi_group *group, const ranks *with) {
+  int32_t code = HEWN_OK;
+  for (int32_t r = with->first; code == HEWN_OK && r < with->first + with->count; ++r)
+    code = check(group, MPI_Win_flush(r, group->window));
+  return code;
+}
+
 /// Makes what others have put visible here, and what was written here to them.
 static int32_t meet(mpi_group *group, const ranks *with) {
   MPI_Request request;
-  int32_t code = check(group, MPI_Win_flush_all(group->window));
+  int32_t code = flush(group, with);
   if (code == HEWN_OK)
     code = check(group, MPI_Win_sync(group->window));
   if (code == HEWN_OK)
@@ -250,6 +264,17 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *m
   return code == HEWN_OK ? gatherAll(group, &with, mine, all, bytes) : code;
 }
 
+/// `sum` of so many pieces of `count` elements, in the order of the ranks.
+static int32_t addInOrder(mpi_group *group, const unsigned char *pieces, int32_t ranks, void *sum, int64_t count,
+                          DLDataType type) {
+  size_t bytes = (size_t)count * (type.bits / 8u);
+  memcpy(sum, pieces, bytes);
+  for (int32_t r = 1; r < ranks; ++r)
+    if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, count, type) != HEWN_OK)
+      return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+  return HEWN_OK;
+}
+
 /// Gets this rank's piece of all addends, and puts its sum to where each rank wants it.
 static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all, int64_t count, DLDataType type) {
   int32_t rank = group->table.rank - with->first, ranks = with->count;
@@ -268,13 +293,11 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
       code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r,
                                   (MPI_Aint)all[r].from + (MPI_Aint)offset, (int)bytes, MPI_BYTE, group->window));
     if (code == HEWN_OK)
-      code = check(group, MPI_Win_flush_all(group->window));
+      code = flush(group, with);
+    if (code == HEWN_OK)
+      code = addInOrder(group, pieces, ranks, sum, last - first, type);
     if (code != HEWN_OK)
       return code;
-    memcpy(sum, pieces, bytes);
-    for (int32_t r = 1; r < ranks; ++r)
-      if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, last - first, type) != HEWN_OK)
-        return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
     // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
     // The others' addends have come here, and the sum goes to the others.
     group->table.moved += 2 * (uint64_t)(ranks - 1) * bytes;
@@ -297,12 +320,10 @@ static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine
     if (!pieces)
       return HEWN_OUT_OF_MEMORY;
     int32_t code = gatherAll(group, with, (const unsigned char *)mine + offset, pieces, bytes);
+    if (code == HEWN_OK)
+      code = addInOrder(group, pieces, ranks, (unsigned char *)sum + offset, part, type);
     if (code != HEWN_OK)
       return code;
-    memcpy((unsigned char *)sum + offset, pieces, bytes);
-    for (int32_t r = 1; r < ranks; ++r)
-      if (hewn_communicator_add((unsigned char *)sum + offset, pieces + bytes * (size_t)r, part, type) != HEWN_OK)
-        return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
   }
   return HEWN_OK;
 }
@@ -325,6 +346,74 @@ static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void
   for (int32_t r = 0; r < numRanks; ++r)
     inWindows &= all[r].from >= 0 && all[r].to >= 0;
   return inWindows ? addOneSided(group, &with, all, count, type) : addTwoSided(group, &with, mine, sum, count, type);
+}
+
+/// Gets this rank's part of all addends.
+static int32_t scatterOneSided(mpi_group *group, const ranks *with, const place *all, void *sum, int64_t count,
+                               DLDataType type) {
+  int32_t rank = group->table.rank - with->first, ranks = with->count;
+  size_t bytes = (size_t)count * (type.bits / 8u);
+  unsigned char *pieces = room(group, bytes * (size_t)ranks);
+  if (!pieces)
+    return HEWN_OUT_OF_MEMORY;
+  int32_t code = meet(group, with); // the addends are there
+  for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
+    code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r,
+                                (MPI_Aint)all[r].from + (MPI_Aint)(bytes * (size_t)rank), (int)bytes, MPI_BYTE,
+                                group->window));
+  if (code == HEWN_OK)
+    code = flush(group, with);
+  if (code == HEWN_OK)
+    code = addInOrder(group, pieces, ranks, sum, count, type);
+  group->table.moved += (uint64_t)(ranks - 1) * bytes;
+  return code == HEWN_OK ? meet(group, with) : code; // nobody reads addends any more
+}
+
+/// Block by block of all parts, since MPI counts by int and the room is small.
+static int32_t scatterTwoSided(mpi_group *group, const ranks *with, const unsigned char *mine, unsigned char *sum,
+                               int64_t count, DLDataType type) {
+  size_t element = type.bits / 8u, ranks = (size_t)with->count, whole = (size_t)count * element;
+  for (int64_t at = 0; at < count; at += BLOCK_ELEMENTS * 16) {
+    int64_t part = count - at < BLOCK_ELEMENTS * 16 ? count - at : BLOCK_ELEMENTS * 16;
+    size_t bytes = (size_t)part * element, offset = (size_t)at * element;
+    unsigned char *pieces = room(group, 2 * bytes * ranks);
+    if (!pieces)
+      return HEWN_OUT_OF_MEMORY;
+    unsigned char *given = pieces + bytes * ranks;
+    for (size_t r = 0; r < ranks; ++r)
+      memcpy(given + bytes * r, mine + whole * r + offset, bytes);
+    MPI_Request request;
+    int32_t code =
+        finish(group, MPI_Ialltoall(given, (int)bytes, MPI_BYTE, pieces, (int)bytes, MPI_BYTE, with->comm, &request),
+               &request);
+    if (code == HEWN_OK)
+      code = addInOrder(group, pieces, with->count, sum + offset, part, type);
+    if (code != HEWN_OK)
+      return code;
+  }
+  group->table.moved += (ranks - 1) * whole;
+  return HEWN_OK;
+}
+
+static int32_t reduceScatter(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
+                             DLDataType type) {
+  mpi_group *group = user;
+  if (group->failed)
+    return HEWN_PEER_FAILED;
+  size_t bytes = (size_t)count * (type.bits / 8u) * (size_t)numRanks;
+  place own = {bytes, 3, offsetOf(group, mine, bytes), -1};
+  const place *all = group->places;
+  ranks with;
+  int32_t code = chooseRanks(group, first, numRanks, &with);
+  if (code == HEWN_OK)
+    code = tell(group, &with, own);
+  if (code != HEWN_OK)
+    return code;
+  int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);
+  for (int32_t r = 0; r < numRanks; ++r)
+    inWindows &= all[r].from >= 0;
+  return inWindows ? scatterOneSided(group, &with, all, sum, count, type)
+                   : scatterTwoSided(group, &with, mine, sum, count, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -465,7 +554,8 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              message,
                              destroy,
                              0,
-                             0};
+                             0,
+                             reduceScatter};
   group->table = table;
   group->window = MPI_WIN_NULL;
   group->fewer = MPI_COMM_NULL;

@@ -47,6 +47,8 @@ struct Compilation {
   importer::CustomOps customOps;
   plan::Tuning tuning;
   PartitionShape partition;
+  /// Of the links between ranks, where the partition is the best for a cluster.
+  std::shared_ptr<const partition::RowCosts> rowCosts;
   /// As many threads as CompileOptions::jobs says; null: one.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;

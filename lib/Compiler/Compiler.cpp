@@ -308,6 +308,7 @@ bool runStages(Compilation &c, Explanation *explanation) {
   options.tensorRanks = c.partition.tensor;
   options.stages = c.partition.stages;
   options.microBatches = c.partition.microBatches;
+  options.rowCosts = c.rowCosts;
   unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {
     Timer timer(c, stages[s].name);
@@ -460,6 +461,7 @@ bool run(Compilation &c) {
                                                    : jsonDocument(json::Object{{"partition", plan->json()}}));
     c.partition.tensor = plan->splits.front().tensor;
     c.partition.stages = plan->splits.front().stages;
+    c.rowCosts = rowCosts(plan->cluster, c.partition.tensor);
   }
   Explanation *explains = explanation ? &*explanation : nullptr;
   if (!import(c, explains)) {

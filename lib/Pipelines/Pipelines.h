@@ -14,6 +14,10 @@
 
 namespace hewn {
 
+namespace partition {
+struct RowCosts;
+}
+
 struct PipelineOptions {
   /// Off: every op is a kernel of its own, in the model's layout.
   bool optimize = true;
@@ -43,6 +47,8 @@ struct PipelineOptions {
   /// Of a model that is split over ranks: among how many contractions are cut, in how many stages, through which a batch goes in how many parts, and for
   /// which rank the program is.
   int64_t tensorRanks = 1, stages = 1, microBatches = 1, rank = 0;
+  /// What it takes to hand bytes among the former; null: nothing is known of their links.
+  std::shared_ptr<const partition::RowCosts> rowCosts;
   /// How many operations on elements folding may take, beside some for each element of the constants.
   int64_t maxFoldedOps = Limits().folding;
 };

@@ -9,8 +9,8 @@
 //
 // A sum: each rank says where its addend lies and where it wants the sum; all
 // meet; rank r adds up the r-th piece of all addends, in the order of the ranks, and
-// writes it to where each one wants it; all meet. Two meetings, and no byte is
-// copied that is not read or written for the sum itself.
+// writes it to where each one wants it (or keeps it, where each wants its own); all
+// meet. Two meetings, and no byte is copied that is not read or written for the sum itself.
 //
 // Whoever waits sleeps on a word (a futex), wakes now and then to see whether the
 // group has failed, whether somebody is gone, and whether it has waited too long.
@@ -58,7 +58,7 @@ typedef struct place {
   uint64_t offset;
 } place;
 
-enum operation { ADDS = 1, GATHERS = 2 };
+enum operation { ADDS = 1, GATHERS = 2, SCATTERS = 3 };
 
 typedef struct slot {
   uint32_t joined;
@@ -407,21 +407,26 @@ static int areMine(local_group *group, ranks with) {
          with.count <= group->table.num_ranks - with.first;
 }
 
+/// What lies elsewhere goes to the second region, for others to read it there.
+static int32_t put(local_group *group, const void *data, uint64_t bytes) {
+  int32_t code = stage(group, bytes);
+  if (code != HEWN_OK)
+    return code;
+  memcpy(group->peers[group->table.rank][STAGING].base, data, bytes);
+  mine(group)->from.region = STAGING;
+  mine(group)->from.offset = 0;
+  return HEWN_OK;
+}
+
 static int32_t allGather(void *user, int32_t first, int32_t count, const void *data, void *all, size_t bytes) {
   local_group *group = user;
   ranks with = {first, count};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", first, count);
   slot *own = mine(group);
-  if (!inWindow(group, data, bytes, &own->from)) {
-    int32_t code = stage(group, bytes);
-    if (code != HEWN_OK)
-      return code;
-    memcpy(group->peers[group->table.rank][STAGING].base, data, bytes);
-    own->from.region = STAGING;
-    own->from.offset = 0;
-  }
-  int32_t code = begin(group, with, GATHERS, bytes);
+  int32_t code = inWindow(group, data, bytes, &own->from) ? HEWN_OK : put(group, data, bytes);
+  if (code == HEWN_OK)
+    code = begin(group, with, GATHERS, bytes);
   for (int32_t r = 0; code == HEWN_OK && r < count; ++r) {
     const unsigned char *from = reach(group, first + r, &group->shared->slots[first + r].from, bytes);
     if (!from)
@@ -432,8 +437,9 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *d
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
-/// Adds up elements [first, last) of all ranks, and gives each the sum.
-static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t last, DLDataType type, uint64_t bytes) {
+/// Adds up elements [first, last) of all ranks, and gives each the sum; where `keep` is not NULL, this rank has it there alone.
+static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t last, DLDataType type, uint64_t bytes,
+                        unsigned char *keep) {
   union {
     unsigned char bytes[BLOCK_BYTES];
     double aligns;
@@ -443,7 +449,7 @@ static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t l
   for (int32_t r = 0; r < ranks; ++r) {
     const slot *other = &group->shared->slots[with.first + r];
     if (!(from[r] = reach(group, with.first + r, &other->from, bytes)) ||
-        !(to[r] = reach(group, with.first + r, &other->to, bytes)))
+        (!keep && !(to[r] = reach(group, with.first + r, &other->to, bytes))))
       return HEWN_PEER_FAILED;
   }
   size_t element = type.bits / 8u;
@@ -455,7 +461,9 @@ static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t l
     for (int32_t r = 1; r < ranks; ++r)
       if (hewn_communicator_add(sum.bytes, from[r] + offset, count, type) != HEWN_OK)
         return failAll(group, "elements of {a} bits (DLPack's type {b}) can't be added", type.bits, type.code);
-    for (int32_t r = 0; r < ranks; ++r)
+    if (keep)
+      memcpy(keep + (size_t)(at - first) * element, sum.bytes, size);
+    for (int32_t r = 0; !keep && r < ranks; ++r)
       memcpy(to[r] + offset, sum.bytes, size);
   }
   return HEWN_OK;
@@ -491,7 +499,7 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
   int64_t lines = (count + 63) / 64, first = lines * rank / numRanks * 64, last = lines * (rank + 1) / numRanks * 64;
   last = last < count ? last : count;
   if (code == HEWN_OK && first < last) {
-    code = addPiece(group, with, first, last, type, bytes);
+    code = addPiece(group, with, first, last, type, bytes, /*keep=*/NULL);
     // The others' addends come here, and the sum goes to the others.
     group->table.moved += 2 * (uint64_t)(numRanks - 1) * (uint64_t)(last - first) * (type.bits / 8u);
   }
@@ -500,6 +508,24 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
   if (code == HEWN_OK && !toHere)
     memcpy(result, staging + aligned(bytes), bytes);
   return code;
+}
+
+static int32_t reduceScatter(void *user, int32_t firstRank, int32_t numRanks, const void *data, void *result,
+                             int64_t count, DLDataType type) {
+  local_group *group = user;
+  ranks with = {firstRank, numRanks};
+  if (!areMine(group, with))
+    return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
+  slot *own = mine(group);
+  uint64_t part = (uint64_t)count * (type.bits / 8u), bytes = part * (uint64_t)numRanks;
+  int32_t code = inWindow(group, data, bytes, &own->from) ? HEWN_OK : put(group, data, bytes);
+  if (code == HEWN_OK)
+    code = begin(group, with, SCATTERS, bytes);
+  int64_t first = count * (group->table.rank - firstRank);
+  if (code == HEWN_OK)
+    code = addPiece(group, with, first, first + count, type, bytes, result);
+  group->table.moved += (uint64_t)(numRanks - 1) * part;
+  return code == HEWN_OK ? meet(group, with) : code;
 }
 
 static channel *channelOf(local_group *group, int32_t from, int32_t to) {
@@ -755,7 +781,8 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
                              message,
                              destroy,
                              0,
-                             0};
+                             0,
+                             reduceScatter};
   group->table = table;
   group->shared = shared;
   group->milliseconds = wait;

@@ -85,6 +85,29 @@ TEST_P(RanksTest, AddUpInTheOrderOfRanks) {
   });
 }
 
+/// Each rank's part of a sum has the bits that the whole sum has there.
+TEST_P(RanksTest, SharesOfASum) {
+  auto [ranks, inWindow] = GetParam();
+  onRanks(ranks, [&, ranks = ranks, inWindow = inWindow](hewn_communicator &group) {
+    for (int64_t count : {1, 3, 64, 1000, 20000}) {
+      int64_t all = count * ranks;
+      Memory memory(group, size_t(2 * all + count) * 4, inWindow);
+      float *mine = memory.at<float>(0), *sum = memory.at<float>(size_t(all) * 4),
+            *part = memory.at<float>(size_t(2 * all) * 4);
+      for (int round = 0; round < 3; ++round) {
+        for (int64_t i = 0; i < all; ++i)
+          mine[i] = 1.0f / float(i + 1 + group.rank * 7 + round);
+        uint64_t before = group.moved;
+        ASSERT_EQ(group.reduce_scatter(group.user, 0, ranks, mine, part, count, kFloat), HEWN_OK)
+            << group.message(group.user);
+        EXPECT_EQ(group.moved - before, uint64_t(ranks - 1) * uint64_t(count) * 4);
+        ASSERT_EQ(group.all_reduce(group.user, 0, ranks, mine, sum, all, kFloat), HEWN_OK);
+        ASSERT_EQ(std::memcmp(part, sum + group.rank * count, size_t(count) * 4), 0) << count;
+      }
+    }
+  });
+}
+
 TEST_P(RanksTest, Gather) {
   auto [ranks, inWindow] = GetParam();
   onRanks(ranks, [&, ranks = ranks, inWindow = inWindow](hewn_communicator &group) {
@@ -149,6 +172,30 @@ TEST(Ranks, OneThatDoesSomethingElseIsAFailureForAll) {
     EXPECT_NE(std::string(group.message(group.user)).find("do not do the same"), std::string::npos)
         << group.message(group.user);
     EXPECT_EQ(group.all_gather(group.user, 0, 3, data.data(), more.data(), 4), HEWN_PEER_FAILED);
+  });
+}
+
+TEST(Ranks, PartsAndWholesOfASumAreNotTheSame) {
+  onRanks(2, [](hewn_communicator &group) {
+    std::vector<float> data(100), sum(100);
+    int32_t code = group.rank == 1 ? group.all_reduce(group.user, 0, 2, data.data(), sum.data(), 100, kFloat)
+                                   : group.reduce_scatter(group.user, 0, 2, data.data(), sum.data(), 50, kFloat);
+    EXPECT_EQ(code, HEWN_PEER_FAILED);
+    EXPECT_NE(std::string(group.message(group.user)).find("do not do the same"), std::string::npos)
+        << group.message(group.user);
+    EXPECT_EQ(group.reduce_scatter(group.user, 1, 2, data.data(), sum.data(), 50, kFloat), HEWN_PEER_FAILED);
+  });
+}
+
+TEST(Ranks, PartsOfElementsThatCantBeAdded) {
+  std::atomic<int> over{0};
+  onRanks(2, [&](hewn_communicator &group) {
+    std::vector<unsigned char> data(100), sum(50);
+    EXPECT_EQ(group.reduce_scatter(group.user, 0, 2, data.data(), sum.data(), 50, {kDLFloat, 8, 1}), HEWN_PEER_FAILED);
+    EXPECT_NE(std::string(group.message(group.user)).find("can't be added"), std::string::npos)
+        << group.message(group.user);
+    for (++over; over < 2;) // what one has that is gone can't be reached
+      std::this_thread::yield();
   });
 }
 

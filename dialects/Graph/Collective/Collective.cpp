@@ -29,6 +29,19 @@ LogicalResult AllReduceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
 
 void AllReduceOp::requireDims(Requirements &) {}
 
+LogicalResult ReduceScatterOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Type type = getElementType(getX());
+  Dims dims = dimsOf(getX());
+  if (!canBeAdded(type))
+    return emitOpError("can't add elements of type ") << type;
+  if (int64_t(getRanks()) < 1 || dims.empty() || !dims.front().is(int64_t(getRanks())))
+    return emitOpError("wants a first dim of one part for each of its ranks");
+  results.push_back({Dims(dims.begin() + 1, dims.end()), type});
+  return success();
+}
+
+void ReduceScatterOp::requireDims(Requirements &) {}
+
 LogicalResult AllGatherOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (int64_t(getRanks()) < 1)
     return emitOpError("gathers from no ranks");
@@ -122,6 +135,22 @@ static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
   apart.push_back(dims[cut.dim].floorDiv(cut.blocks * DimExpr(std::max<int64_t>(parts, 1))));
   apart.append(dims.begin() + cut.dim + 1, dims.end());
   return apart;
+}
+
+Value makeReduceScatter(OpBuilder &b, Location loc, Value part, const Cut &cut, RankRange ranks) {
+  if (!canBeAdded(getElementType(part)))
+    return {};
+  Composer c(b, loc);
+  // [.., blocks, parts, rest, ..] to [parts, .., blocks, rest, ..].
+  Dims whole = getDims(part), apart = takenApart(whole, cut, ranks.count);
+  SmallVector<int64_t> order = {cut.dim + 1};
+  for (int64_t d = 0; d < int64_t(apart.size()); ++d)
+    if (d != cut.dim + 1)
+      order.push_back(d);
+  Dims parts = dimsOfPart(whole, cut, DimExpr(ranks.count));
+  parts.insert(parts.begin(), DimExpr(ranks.count));
+  Value each = c.reshape(c.transpose(c.reshape(part, apart), order), parts);
+  return each ? make<ReduceScatterOp>(b, loc, each, attributesOf(b, ranks)) : Value();
 }
 
 Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, RankRange ranks) {
@@ -220,6 +249,8 @@ std::optional<Transfer> transferOf(Operation *op) {
   };
   if (auto sum = dyn_cast<AllReduceOp>(op))
     return made(Transfer::Sum, {int64_t(sum.getFirst()), int64_t(sum.getRanks())}, sum.getX());
+  if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+    return made(Transfer::Scatter, {int64_t(scatter.getFirst()), int64_t(scatter.getRanks())}, scatter.getX());
   if (auto gather = dyn_cast<AllGatherOp>(op))
     return made(Transfer::Gather, {int64_t(gather.getFirst()), int64_t(gather.getRanks())}, gather.getX());
   if (auto send = dyn_cast<SendOp>(op))
@@ -238,6 +269,8 @@ DimExpr movedBytes(const Transfer &transfer, int64_t rank) {
     return transfer.bytes;
   if (transfer.kind == Transfer::Gather)
     return others * transfer.bytes;
+  if (transfer.kind == Transfer::Scatter)
+    return others * transfer.bytes.floorDiv(DimExpr(transfer.ranks.count));
   DimExpr count = transfer.bytes.floorDiv(DimExpr(transfer.elementBytes));
   DimExpr lines = (count + DimExpr(granule - 1)).floorDiv(DimExpr(granule));
   auto bound = [&](int64_t r) {

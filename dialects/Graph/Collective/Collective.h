@@ -16,6 +16,9 @@ struct RankRange {
 
 /// The sum of `part` over the ranks; null where its elements can't be added.
 mlir::Value makeAllReduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, RankRange ranks);
+/// Of that sum the part that `cut` says, each rank its own; null as above.
+mlir::Value makeReduceScatter(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut,
+                              RankRange ranks);
 /// The whole of which each of the ranks has the part that `cut` says.
 mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut, RankRange ranks);
 /// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
@@ -41,9 +44,9 @@ bool canBeAdded(mlir::Type elementType);
 void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
 mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
 
-/// What an op hands between ranks; `bytes` are the sum's, what each rank brings to a gather, a message's.
+/// What an op hands between ranks; `bytes` are the sum's, of which ranks then have the whole or each a part, what each rank brings to a gather, a message's.
 struct Transfer {
-  enum Kind { Sum, Gather, Send, Receive } kind;
+  enum Kind { Sum, Scatter, Gather, Send, Receive } kind;
   /// Those that meet; of a message the other one.
   RankRange ranks;
   DimExpr bytes;
@@ -51,7 +54,7 @@ struct Transfer {
 };
 std::optional<Transfer> transferOf(mlir::Operation *op);
 /// The bytes that `rank` reads of other ranks' memory and writes there: of a sum its own chunk of each addend, and the chunk's sum to each;
-/// chunks are cut at multiples of 64 elements. Who receives a message moves it.
+/// chunks are cut at multiples of 64 elements. Where ranks want no more than their parts, the addends of these. Who receives a message moves it.
 DimExpr movedBytes(const Transfer &transfer, int64_t rank);
 
 } // namespace hewn::graph

@@ -17,6 +17,12 @@ def Graph_AllReduceOp : Collective<"all_reduce", "allreduce", "{int64_t(getFirst
   let arguments = (ins Tensor:$x, I64Attr:$first, I64Attr:$ranks);
 }
 
+def Graph_ReduceScatterOp
+    : Collective<"reduce_scatter", "reducescatter", "{int64_t(getFirst()), int64_t(getRanks())}"> {
+  let summary = "Of x of `ranks` ranks from `first` on each one's own part, of those along the first dim, summed in the order of the ranks.";
+  let arguments = (ins Tensor:$x, I64Attr:$first, I64Attr:$ranks);
+}
+
 def Graph_AllGatherOp : Collective<"all_gather", "allgather", "{int64_t(getFirst()), int64_t(getRanks())}"> {
   let summary = "x of `ranks` ranks from `first` on, along a new first dim.";
   let arguments = (ins Tensor:$x, I64Attr:$first, I64Attr:$ranks);

@@ -28,6 +28,11 @@ static LinkCost flatSum(const Link &link, int64_t ranks, double bytes) {
                   {2 * rounds(ranks) * link.latency + all, "halving and doubling"}});
 }
 
+static LinkCost flatScatter(const Link &link, int64_t ranks, double bytes) {
+  double others = double(ranks - 1), all = others / double(ranks) * bytes / link.bandwidth;
+  return fastest({{rounds(ranks) * link.latency + all, "halving"}, {others * link.latency + all, "ring"}});
+}
+
 static LinkCost flatGather(const Link &link, int64_t ranks, double bytes) {
   double others = double(ranks - 1), all = others * bytes / link.bandwidth;
   return fastest({{rounds(ranks) * link.latency + all, "doubling"}, {others * link.latency + all, "ring"}});
@@ -39,10 +44,22 @@ LinkCost sumCost(const RankGroup &group, double bytes) {
   LinkCost best = flatSum(group.slowest(), group.ranks, bytes);
   if (!hasLevels(group))
     return best;
-  double inNode = double(group.perNode), scattered = (inNode - 1) / inNode * bytes / group.within.bandwidth;
-  double level = rounds(group.perNode) * group.within.latency + scattered; // to chunks; and back to the whole
+  double inNode = double(group.perNode), level = flatScatter(group.within, group.perNode, bytes).seconds;
+  // To chunks; and back to the whole.
   LinkCost levels = flatSum(group.between, group.ranks / group.perNode, bytes / inNode);
   return fastest({best, {2 * level + levels.seconds, "two levels"}});
+}
+
+LinkCost scatterCost(const RankGroup &group, double bytes) {
+  if (group.ranks < 2)
+    return {};
+  LinkCost best = flatScatter(group.slowest(), group.ranks, bytes);
+  if (!hasLevels(group))
+    return best;
+  double inNode = double(group.perNode);
+  double levels = flatScatter(group.within, group.perNode, bytes).seconds +
+                  flatScatter(group.between, group.ranks / group.perNode, bytes / inNode).seconds;
+  return fastest({best, {levels, "two levels"}});
 }
 
 LinkCost gatherCost(const RankGroup &group, double bytes) {

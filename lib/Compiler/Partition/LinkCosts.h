@@ -8,6 +8,8 @@
 //     sum     ring                    2 (p-1) a  +  2 (p-1)/p n b        few ranks, long sums
 //             recursive doubling      lg p a     +  lg p n b             short sums
 //             halving and doubling    2 lg p a   +  2 (p-1)/p n b        (Rabenseifner's)
+//     scatter ring                    (p-1) a    +  (p-1)/p n b      a sum of which each rank has a part
+//             halving                 lg p a     +  (p-1)/p n b
 //     gather  ring                    (p-1) a    +  (p-1) n b
 //             doubling                lg p a     +  (p-1) n b
 //
@@ -41,8 +43,9 @@ struct LinkCost {
   llvm::StringRef way;
 };
 
-/// `bytes`: of the sum, and of what each rank brings.
+/// `bytes`: of the sum, whether ranks then have all of it or a part, and of what each rank brings.
 LinkCost sumCost(const RankGroup &group, double bytes);
+LinkCost scatterCost(const RankGroup &group, double bytes);
 LinkCost gatherCost(const RankGroup &group, double bytes);
 
 } // namespace hewn

@@ -101,6 +101,8 @@ private:
     PipelineOptions options = pipelineOptions(c, weights);
     options.sharesWeights = true;
     options.tensorRanks = tensor;
+    if (c.partition.isAuto) // who says how many ranks there are compiles for any machines
+      options.rowCosts = rowCosts(cluster, tensor);
     options.machine = target::identity(c.machines.front());
     setTarget(c, *own, c.machines.front());
     PassManager pm(c.context.get());
@@ -190,11 +192,15 @@ private:
     stage.computing += computing(step, stage.weights);
     if (!step.transfer)
       return;
-    LinkCost cost = *step.transfer == graph::Transfer::Sum ? sumCost(group, step.sent) : gatherCost(group, step.sent);
+    bool scatters = *step.transfer == graph::Transfer::Scatter,
+         adds = scatters || *step.transfer == graph::Transfer::Sum;
+    LinkCost cost = scatters ? scatterCost(group, step.sent)
+                    : adds   ? sumCost(group, step.sent)
+                             : gatherCost(group, step.sent);
     stage.meeting += cost.seconds;
     stage.moved += step.moved;
     stage.movedOfAll += step.movedOfAll;
-    if (*step.transfer == graph::Transfer::Sum && cost.seconds > slowest) {
+    if (adds && cost.seconds > slowest) {
       slowest = cost.seconds;
       split.way = cost.way.str();
     }
@@ -290,6 +296,17 @@ private:
 };
 
 } // namespace
+
+std::shared_ptr<const partition::RowCosts> rowCosts(const Cluster &cluster, int64_t tensor) {
+  const RankGroup group = cluster.group(tensor);
+  double ranks = double(tensor);
+  auto costs = std::make_shared<partition::RowCosts>();
+  costs->sum = [=](double bytes) { return ranks * sumCost(group, bytes).seconds; };
+  costs->scatter = [=](double bytes) { return ranks * scatterCost(group, bytes).seconds; };
+  costs->gather = [=](double bytes) { return ranks * gatherCost(group, bytes / ranks).seconds; };
+  costs->ownByte = 1 / (cluster.device.bandwidths.back().bytesPerSecond * cluster.efficiency);
+  return costs;
+}
 
 std::optional<PartitionPlan> planPartition(Compilation &c) {
   std::optional<Cluster> cluster = readCluster(c.options.cluster, c.machines.front().name, c.diagnostics);

@@ -5,6 +5,7 @@
 #define HEWN_LIB_COMPILER_PARTITION_PARTITIONPLAN_H
 
 #include "lib/Compiler/Partition/Cluster.h"
+#include "lib/Transforms/Partition/Rows.h"
 #include "llvm/Support/JSON.h"
 #include <vector>
 
@@ -50,6 +51,9 @@ struct PartitionPlan {
   /// docs/reference/json.md.
   llvm::json::Object json() const;
 };
+
+/// What it takes to hand bytes among so many ranks of the cluster that share layers.
+std::shared_ptr<const partition::RowCosts> rowCosts(const Cluster &cluster, int64_t tensor);
 
 /// Tries the splits of the compile's options, whose weights are not looked at. nullopt after an error, where none can be chosen too.
 std::optional<PartitionPlan> planPartition(Compilation &compilation);

@@ -14,6 +14,7 @@
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Partition/Passes.h"
+#include "lib/Transforms/Partition/Rows.h"
 #include "lib/Transforms/Partition/Sharding.h"
 #include "lib/Transforms/Partition/Stages.h"
 #include "lib/Transforms/Partition/Tables.h"
@@ -90,10 +91,15 @@ private:
     Value made = graph::makeSummand(b, op, form, operands, rank);
     if (!made)
       return failure();
-    Value sum = graph::makeAllReduce(b, op->getLoc(), made, group);
+    const std::optional<Cut> &part = std::get<Summed>(sharding).part;
+    Value sum = part ? graph::makeReduceScatter(b, op->getLoc(), made, *part, group)
+                     : graph::makeAllReduce(b, op->getLoc(), made, group);
     if (!sum)
       return op->emitOpError("has sums that ranks can't add up: ") << graph::getElementType(result);
-    result.replaceAllUsesWith(sum);
+    if (part)
+      parts[result] = {*part, sum};
+    else
+      result.replaceAllUsesWith(sum);
     replaced.push_back(op);
     return success();
   }
@@ -130,9 +136,10 @@ private:
 
 struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
   using PartitionPassBase::PartitionPassBase;
-  PartitionPass(const PartitionPassOptions &options, WeightTable *weights)
-      : PartitionPassBase(options), weights(weights) {}
+  PartitionPass(const PartitionPassOptions &options, WeightTable *weights, std::shared_ptr<const RowCosts> costs)
+      : PartitionPassBase(options), weights(weights), costs(std::move(costs)) {}
   WeightTable *weights = nullptr;
+  std::shared_ptr<const RowCosts> costs;
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
@@ -156,14 +163,16 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
       tieTables(block, *weights);
     padTables(block, tensor);
     Shardings shardings = chooseShardings(block, tensor);
+    shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), shardings);
     return Writer(block, shardings, {rank / tensor * tensor, tensor}, rank).run();
   }
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights) {
-  return std::make_unique<PartitionPass>(options, weights);
+std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights,
+                                          std::shared_ptr<const partition::RowCosts> costs) {
+  return std::make_unique<PartitionPass>(options, weights, std::move(costs));
 }
 
 } // namespace hewn

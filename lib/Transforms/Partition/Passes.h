@@ -14,8 +14,14 @@ namespace hewn {
 #define GEN_PASS_REGISTRATION
 #include "lib/Transforms/Partition/Passes.h.inc"
 
-/// `weights` knows which constants are others' transpositions; null: none is.
-std::unique_ptr<mlir::Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights);
+namespace partition {
+struct RowCosts;
+}
+
+/// `weights` knows which constants are others' transpositions; null: none is. `costs` are those of the links between `tensor` ranks; null:
+/// nothing is known of them.
+std::unique_ptr<mlir::Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights,
+                                                std::shared_ptr<const partition::RowCosts> costs);
 } // namespace hewn
 
 #endif

@@ -19,7 +19,6 @@ namespace hewn::partition {
 
 namespace {
 
-constexpr StringRef kPass = "hewn-partition";
 /// Smaller constants are not worth a message between ranks: in bytes, and as a share of all constants.
 constexpr double kSmallBytes = 4096, kSmallShare = 1e-4;
 /// Extents that are known only when run are taken for this.
@@ -363,7 +362,7 @@ private:
           trial.moved += gatherCost(operand);
       }
       if (std::holds_alternative<Summed>(sharding)) {
-        trial.moved += 2 * bytesOf(op->getResult(0)) * double(ranks - 1) + kMessageBytes * double(ranks);
+        trial.moved += handing(bytesOf(op->getResult(0)), ranks, 2);
         continue;
       }
       std::optional<Cut> own = cutOf(op->getResult(0), trial);
@@ -381,7 +380,7 @@ private:
   double gatherCost(Value value) {
     bool leads = llvm::any_of(value.getUsers(),
                               [&](Operation *user) { return leadsOn.contains(block.findAncestorOpInBlock(*user)); });
-    return (leads ? 2 : 1) * bytesOf(value) * double(ranks - 1) + kMessageBytes * double(ranks);
+    return handing(bytesOf(value), ranks, leads ? 2 : 1);
   }
 
   Block &block;
@@ -441,6 +440,10 @@ double workOf(Operation *op) {
     }
   });
   return work;
+}
+
+double handing(double bytes, int64_t ranks, double times) {
+  return times * bytes * double(ranks - 1) + kMessageBytes * double(ranks);
 }
 
 CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {

@@ -11,14 +11,19 @@
 
 namespace hewn::partition {
 
+/// Whose remarks these are.
+inline constexpr llvm::StringLiteral kPass = "hewn-partition";
+
 /// A rank makes its part of the result.
 struct Shared {
   graph::Cut result;
 };
-/// A rank makes a sum of which all ranks' sum is the result: operand `operand` is cut along a dim that is summed over.
+/// A rank makes a sum of which all ranks' sum is the result: operand `operand` is cut along a dim that is summed over. Of that a rank then
+/// has all, or the part that `part` says.
 struct Summed {
   unsigned operand;
   graph::Cut cut;
+  std::optional<graph::Cut> part = std::nullopt;
 };
 using Sharding = std::variant<Shared, Summed>;
 
@@ -46,6 +51,10 @@ graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ran
 /// for the constants that it divides. A constant that several read is divided once where they take the same part of it: what the others
 /// would move for that is looked at with each one's choice.
 Shardings chooseShardings(mlir::Block &block, int64_t ranks);
+
+/// What it takes to hand `bytes` from rank to rank once or twice, all ranks together, in the bytes by which ranks choose: `bytes` times the other
+/// ranks, and for each rank what a message costs at least.
+double handing(double bytes, int64_t ranks, double times = 1);
 
 } // namespace hewn::partition
 

@@ -9,6 +9,9 @@ func.func @ranks(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}) {
   // CSE-COUNT-2: graph.all_reduce
   %0 = graph.all_reduce %x {first = 0 : i64, ranks = 2 : i64, graph.dims = [[2, #graph.dim<"n">]]} : (tensor<2x?xf32>) -> tensor<2x?xf32>
   %1 = graph.all_reduce %x {first = 0 : i64, ranks = 2 : i64, graph.dims = [[2, #graph.dim<"n">]]} : (tensor<2x?xf32>) -> tensor<2x?xf32>
+  // CHECK: graph.reduce_scatter %{{.*}} -> tensor<?xf32>
+  // CSE: graph.reduce_scatter
+  %5 = graph.reduce_scatter %x {first = 0 : i64, ranks = 2 : i64, graph.dims = [[#graph.dim<"n">]]} : (tensor<2x?xf32>) -> tensor<?xf32>
   // CHECK: graph.all_gather %{{.*}} -> tensor<3x2x?xf32>
   // CSE: graph.all_gather
   %2 = graph.all_gather %x {first = 0 : i64, ranks = 3 : i64, graph.dims = [[3, 2, #graph.dim<"n">]]} : (tensor<2x?xf32>) -> tensor<3x2x?xf32>
@@ -26,6 +29,22 @@ func.func @ranks(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}) {
 func.func @types(%x: tensor<2xi1>) {
   // expected-error @below {{can't add elements of type 'i1'}}
   %0 = graph.all_reduce %x {first = 0 : i64, ranks = 2 : i64} : (tensor<2xi1>) -> tensor<2xi1>
+  return
+}
+
+// -----
+
+func.func @parts(%x: tensor<2xi1>) {
+  // expected-error @below {{can't add elements of type 'i1'}}
+  %0 = graph.reduce_scatter %x {first = 0 : i64, ranks = 2 : i64} : (tensor<2xi1>) -> tensor<i1>
+  return
+}
+
+// -----
+
+func.func @uneven(%x: tensor<3xf32>) {
+  // expected-error @below {{wants a first dim of one part for each of its ranks}}
+  %0 = graph.reduce_scatter %x {first = 0 : i64, ranks = 2 : i64} : (tensor<3xf32>) -> tensor<f32>
   return
 }
 

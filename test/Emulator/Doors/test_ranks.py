@@ -20,6 +20,7 @@ from test_partition import check
         ("mlp", "pipeline=2"),
         ("mlp", "tensor=2,pipeline=2"),
         ("attention-fused", "tensor=2"),
+        ("rows", "tensor=2"),
         ("control", "tensor=2"),
         ("recurrent", "pipeline=2"),
     ],

@@ -134,6 +134,28 @@ def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
     return b.model(b("MatMul", x, b("Transpose", table, perm=[1, 0])))
 
 
+def rows(words=512, width=64, joined=False, middle=False):
+    """Layers with norms behind their sums, in front of their products, or both, of so many rows that ranks have each some of them; a value
+    between layers that is wanted whole; and products whose result is read as it is."""
+    b = Build()
+    x = b.input(
+        "x", [2, words // 2, width] if joined else [1, words, width], draw(b, words, width).reshape(1, words, width)
+    )
+    if joined:
+        b.feeds["x"] = b.feeds["x"].reshape(2, words // 2, width)
+    seen = []
+    for layer in range(3):
+        y = norm(b, x, width) if layer % 2 else x
+        y = b("Relu", b("MatMul", y, b.weight(width, 2 * width)))
+        y = b("Add", b("MatMul", y, b.weight(2 * width, width)), b.weight(width))
+        x = b("Add", x, y)
+        if layer % 2 == 0:
+            x = norm(b, x, width)
+        if middle:
+            seen.append(b("ReduceMax", x, b.ints(1)) if layer else x)
+    return b.model(b("MatMul", x, b.weight(width, 10)), *seen)
+
+
 def convolutions():
     b = Build()
     x = b.input("x", ["n", 3, 20, 20], draw(b, 2, 3, 20, 20))
@@ -207,6 +229,10 @@ MODELS = {
     "attention-words": lambda: attention(words=4101),  # ranks do not divide it, and it is large enough to be filled up
     "attention-6": lambda: attention(heads=6),
     "attention-groups": lambda: attention(heads=8, key_heads=2),
+    "rows": rows,
+    "rows-of-two": lambda: rows(joined=True),
+    "rows-and-wholes": lambda: rows(middle=True),
+    "rows-too-few": lambda: rows(words=6),
     "convolutions": convolutions,
     "positions": positions,
     "recurrent": recurrent,

@@ -42,6 +42,9 @@ def test_ranks_give_what_one_gives(name, partition, tmp_path):
         ("convolutions", "tensor=4"),
         ("mlp", "tensor=3,pipeline=2"),
         ("mlp", "pipeline=4"),
+        ("rows", "tensor=4"),
+        ("rows-of-two", "tensor=4"),  # ranks do not divide their first dim
+        ("rows-and-wholes", "tensor=2,pipeline=2"),
     ],
 )
 def test_more_ranks(name, partition, tmp_path):
@@ -79,11 +82,33 @@ def test_zeros_below_zero_are_looked_up_as_they_are(partition, tmp_path):
     np.testing.assert_array_equal(np.signbit(got["found"]), np.signbit(want["found"]))
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_rows_of_sums_move_what_wholes_do(ranks, tmp_path):
+    """Each rank gets its rows' addends, and what is made of the others': as many bytes as of sums, in twice the messages. Where rows are few, sums are
+    whole."""
+    met = {}
+    for name in ("rows", "rows-too-few"):
+        model, feeds = MODELS[name]()
+        library = split(model, f"tensor={ranks}", tmp_path)
+        command = hewn_command("explain", tmp_path / "model.onnx", "--partition", f"tensor={ranks}", "--json")
+        said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+        (variant,) = json.loads(said)["variants"][:1]
+        met[name] = variant["meetings"]
+        ran = hewn_command(
+            "run", library, "--input", tmp_path / "given.npz", "--output-dir", tmp_path / "out", "--json"
+        )
+        np.savez(tmp_path / "given.npz", **feeds)
+        done = subprocess.run(ran, check=True, capture_output=True, text=True, timeout=120).stdout
+        assert json.loads(done)["moved_bytes"] == variant["moved_bytes"]
+    assert met["rows"] == 2 * met["rows-too-few"]
+
+
 @pytest.mark.parametrize("launcher", list(launchers()))
 @pytest.mark.parametrize("two_sided", ["0", "1"])
 @pytest.mark.parametrize("partition, ranks", [("tensor=2", 2), ("tensor=2,pipeline=2", 4)])
-def test_by_mpi(launcher, two_sided, partition, ranks, tmp_path):
-    model, feeds = MODELS["attention"]()
+@pytest.mark.parametrize("name", ["attention", "rows"])
+def test_by_mpi(launcher, two_sided, partition, ranks, name, tmp_path):
+    model, feeds = MODELS[name]()
     library = split(model, partition, tmp_path)
     got = run_split(library, feeds, tmp_path, [*launcher, "-n", str(ranks)], {"HEWN_MPI_TWO_SIDED": two_sided})
     check(got, whole(model, feeds))
@@ -175,9 +200,10 @@ def test_from_python(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="there is no mpirun.openmpi")
-def test_by_mpi4py(tmp_path):
+@pytest.mark.parametrize("name", ["attention", "rows"])
+def test_by_mpi4py(name, tmp_path):
     pytest.importorskip("mpi4py")
-    model, feeds = MODELS["attention"]()
+    model, feeds = MODELS[name]()
     library = split(model, "tensor=2,pipeline=2", tmp_path)
     np.savez(tmp_path / "given.npz", **feeds)
     program = tmp_path / "rank.py"
@@ -229,8 +255,9 @@ def queued_rank(library, rank, ranks, lines, feeds, answers):
 
 
 @pytest.mark.parametrize("partition, ranks", [("tensor=2", 2), ("tensor=2,pipeline=2", 4)])
-def test_a_communicator_of_ones_own(partition, ranks, tmp_path):
-    model, feeds = MODELS["mlp"]()
+@pytest.mark.parametrize("name", ["mlp", "rows"])
+def test_a_communicator_of_ones_own(name, partition, ranks, tmp_path):
+    model, feeds = MODELS[name]()
     library = split(model, partition, tmp_path)
     spawn = multiprocessing.get_context("spawn")
     lines = {(a, b): spawn.Queue() for a in range(ranks) for b in range(ranks) if a != b}

@@ -76,6 +76,22 @@ def test_weights_are_those_of_the_library(name, partition, tmp_path):
     assert said == pytest.approx(expected, rel=0.05, abs=512)
 
 
+@pytest.mark.parametrize(("latency", "by_rows"), [("1.0e-9", True), ("1.0e-3", False)])
+def test_sums_are_by_rows_where_a_message_more_costs_less(latency, by_rows, tmp_path):
+    model, _ = MODELS["rows"]()
+    source, text = saved(model, tmp_path), tmp_path / "rank.mlir"
+    within = f"within: {{latency: {latency}, bandwidth: 1.0e+9}}"
+    machines = f"{{devices_per_node: 2, {within}, device: {{rates: {{f32: 1.0e+9}}, bandwidth: 1.0e+9}}}}"
+    plan = explain(source, machines)
+    assert plan["best"] == "tensor=2,pipeline=1"
+    assert (plan["ways"][0]["sums_by"] == "halving") == by_rows
+    flags = ("--partition", "auto", "--cluster", machines, "--emit=graph", "-o", text, "--quiet")
+    subprocess.run(hewn_command("compile", source, *flags), check=True, timeout=300)
+    # What is compiled is what was planned.
+    assert ("graph.reduce_scatter" in text.read_text()) == by_rows
+    assert ("graph.all_reduce" in text.read_text()) != by_rows
+
+
 def test_a_matrix_of_one_panel_is_there_once(tmp_path):
     """64 columns are one panel: what is multiplied by and what is looked up in are the same bytes, and count once."""
     b = Build()

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReduceScatter: the sum over ranks of a model that is split, of which each has its own part. params: the first one, how many.
+#include "hewn/communicator.h"
+#include "parts/element.h"
+
+int32_t hewn_part_reducescatter(hewn_context *context, const char *node, int32_t num_inputs,
+                                const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                                const int64_t *params) {
+  (void)num_inputs;
+  (void)num_outputs;
+  const hewn_communicator *group = hewn_rt_communicator(context);
+  int64_t count = hewn_part_product(outputs[0].dims, 0, outputs[0].rank);
+  if (count == 0) // on all ranks
+    return HEWN_OK;
+  int32_t code = group->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                       outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
+  return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
+}
