@@ -44,10 +44,12 @@ Verdict paysToWiden(ContractOpInterface op, Type type) {
     return Verdict::no("the machine has no instruction that makes float32 of float16");
   if (type.getIntOrFloatBitWidth() < 16)
     return Verdict::no("the machine has no instruction that makes float32 of float8");
-  // Vectors as short as those of machines that do not convert have too few elements to hide two operations behind the products of a tile.
+  // Vectors as short as those of machines that do not convert have too few elements to hide two operations behind the products of a tile. Who shares
+  // constants with one that makes float32s of them has these, too.
+  auto module = op->getParentOfType<ModuleOp>();
+  bool hasFloats = (target && !target.getHasHalfConversions()) || (module && module->hasAttr(plan::kSharesFloatsAttr));
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  if (target && !target.getHasHalfConversions() &&
-      (!roles || plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) > fewRows))
+  if (hasFloats && (!roles || plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) > fewRows))
     return Verdict::no("its rows are many or known only when run, and float32s are there sooner than they are widened");
   return Verdict::yes();
 }

@@ -104,3 +104,14 @@ def test_file_of_windows(scale, elements, bytes, type, tmp_path):
     hewn.compile(model, target="x86-64-v3", output=tmp_path / "m.so")
     size = (tmp_path / "m.so.weights").stat().st_size
     assert abs(size - w.size // 9 * elements * bytes) <= 4096
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_file_for_several_machines(type, tmp_path):
+    """One that does not widen has float32s, which are not there beside the others' own."""
+    w = np.random.default_rng(0).standard_normal((256, 512)).astype(TYPES[type])
+    model = model_of(helper.make_node("MatMul", ["x", "w"], ["y"]), [200, 256], w, TYPES[type])
+    hewn.compile(model, target="x86-64-v2,x86-64-v3", output=tmp_path / "m.so")
+    assert (tmp_path / "m.so.weights").stat().st_size <= 2 * w.nbytes + 4096
+    hewn.compile(model, target="x86-64-v3,x86-64-v4", output=tmp_path / "n.so")
+    assert (tmp_path / "n.so.weights").stat().st_size <= w.nbytes + 4096

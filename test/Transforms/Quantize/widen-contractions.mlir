@@ -120,6 +120,23 @@ module attributes {plan.target = #wide} {
 
 // -----
 
+#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+
+// Many rows have the float32s that another machine has of them.
+// CHECK-LABEL: func.func @shared
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xf16>) -> tensor<1x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+module attributes {plan.target = #wide, plan.packing_lanes = 16 : i64, plan.shares_floats} {
+  func.func @shared(%x: tensor<1x64xf16>, %y: tensor<8x64xf16>) -> (tensor<1x32xf16>, tensor<8x32xf16>) {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf16>} : tensor<64x32xf16>
+    %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
+    %1 = graph.matmul %y, %w : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+    return %0, %1 : tensor<1x32xf16>, tensor<8x32xf16>
+  }
+}
+
+// -----
+
 #short = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
 
 // Not where no instruction makes float32 of them, however long the vectors are; bfloat16, which two operations widen, for a few rows.
