@@ -35,7 +35,7 @@ static StringRef verifyPackingLanes(Operation *op, Attribute attr) {
   return isa<ModuleOp>(op) && isInteger(attr, 1) ? "" : "is a number of lanes, of a module";
 }
 
-static StringRef verifyPacksForAnyRows(Operation *op, Attribute attr) {
+static StringRef verifyUnit(Operation *op, Attribute attr) {
   return isa<ModuleOp>(op) && isa<UnitAttr>(attr) ? "" : "is a unit, of a module";
 }
 
@@ -121,7 +121,8 @@ static StringRef verifySteps(Operation *op, Attribute attr) {
 LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   static const llvm::StringMap<Verify> known = {{kTargetAttr, verifyTarget},
                                                 {kPackingLanesAttr, verifyPackingLanes},
-                                                {kPacksForAnyRowsAttr, verifyPacksForAnyRows},
+                                                {kPacksForAnyRowsAttr, verifyUnit},
+                                                {kSharesFloatsAttr, verifyUnit},
                                                 {kPlacesAttr, verifyPlaces},
                                                 {kStagingAttr, verifyStaging},
                                                 {kMayOverwriteAttr, verifyMayOverwrite},

@@ -65,11 +65,13 @@ def Plan_VectorCostsAttr : AttrDef<PlanDialect, "VectorCosts"> {
     once; `prefetchDistanceBytes`: how far in front of their use constants are prefetched that are read once. `forkJoinInstructions`:
     vector instructions in the time that a fork and join of threads takes: less work is not shared. `launchOverheadBytes`: bytes that come
     from memory while a kernel is started; `l3ByteCost`: a byte of the L3 cache, in hundredths of the time of one of memory.
-    `laneLoadCost`: a lane of a vector that is loaded from a place of its own, in the L1 cache.
+    `laneLoadCost`: a lane of a vector that is loaded from a place of its own, in the L1 cache. `widenCost`: what it takes beside FMAs to make a
+    vector of float32 of 16 bits each that a panel has.
   }];
   let parameters = (ins "int64_t":$l2LoadCost, "int64_t":$l2MissCost, "int64_t":$loadCost, "int64_t":$broadcastCost, "int64_t":$fmaLatencyCost, "int64_t":$minAccumulators,
                         "int64_t":$chainRows, "int64_t":$fmasPerCycle, "int64_t":$memoryBytesPerCycle, "int64_t":$cacheLineBytes, "int64_t":$prefetchDistanceBytes,
-                        "int64_t":$forkJoinInstructions, "int64_t":$launchOverheadBytes, "int64_t":$l3ByteCost, "int64_t":$laneLoadCost);
+                        "int64_t":$forkJoinInstructions, "int64_t":$launchOverheadBytes, "int64_t":$l3ByteCost, "int64_t":$laneLoadCost,
+                        DefaultValuedParameter<"int64_t", "0">:$widenCost);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -36,6 +36,9 @@ inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
 inline constexpr llvm::StringLiteral kPackingLanesAttr = "plan.packing_lanes";
 /// The module's attribute, a unit, where several cases of a model share its constants: they are packed as for rows of any number.
 inline constexpr llvm::StringLiteral kPacksForAnyRowsAttr = "plan.packs_for_any_rows";
+/// The module's attribute, a unit, where one of several machines that share its constants has no instruction that makes float32 of float16: what it can't
+/// read as it is would be there twice.
+inline constexpr llvm::StringLiteral kSharesFloatsAttr = "plan.shares_floats";
 /// On every op of the program that has results: a PlaceAttr for each.
 inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 /// On loops: for each carried value a PlaceAttr of memory through which it is copied when a step ends, or unit.

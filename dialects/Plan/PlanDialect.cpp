@@ -90,7 +90,7 @@ LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_
                                       int64_t chainRows, int64_t fmasPerCycle, int64_t memoryBytesPerCycle,
                                       int64_t cacheLineBytes, int64_t prefetchDistanceBytes,
                                       int64_t forkJoinInstructions, int64_t launchOverheadBytes, int64_t l3ByteCost,
-                                      int64_t laneLoadCost) {
+                                      int64_t laneLoadCost, int64_t widenCost) {
   if (failed(verifyAtLeast(emitError, 0,
                            {{"l2LoadCost", l2LoadCost},
                             {"l2MissCost", l2MissCost},
@@ -101,7 +101,8 @@ LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_
                             {"forkJoinInstructions", forkJoinInstructions},
                             {"launchOverheadBytes", launchOverheadBytes},
                             {"l3ByteCost", l3ByteCost},
-                            {"laneLoadCost", laneLoadCost}})) ||
+                            {"laneLoadCost", laneLoadCost},
+                            {"widenCost", widenCost}})) ||
       failed(verifyAtLeast(emitError, 1,
                            {{"minAccumulators", minAccumulators},
                             {"chainRows", chainRows},

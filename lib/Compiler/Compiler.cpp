@@ -268,6 +268,9 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
 /// One module for each machine and case, each of which may be told of its own.
 void splitVariants(Compilation &c) {
   bool severalMachines = c.machines.size() > 1;
+  bool sharesFloats = severalMachines && llvm::any_of(c.machines, [](const codegen::MachineSpec &machine) {
+                        return !machine.hasHalfConversions;
+                      });
   for (const codegen::MachineSpec &machine : c.machines)
     for (importer::Case &one : c.cases.list) {
       if (!one.module)
@@ -284,6 +287,8 @@ void splitVariants(Compilation &c) {
       if (severalMachines)
         module->setAttr(plan::kPackingLanesAttr,
                         Builder(c.context.get()).getI64IntegerAttr(c.machines.front().vectorBytes / 4));
+      if (sharesFloats)
+        module->setAttr(plan::kSharesFloatsAttr, UnitAttr::get(c.context.get()));
     }
 }
 

@@ -91,7 +91,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     NarrowContractionsPassOptions narrow;
     narrow.precision = options.precision;
     pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow, options.weights));
-    pm.addNestedPass<func::FuncOp>(createWidenContractionsPass());
+    WidenContractionsPassOptions widen;
+    widen.largestTile = plan::largestWinogradTile(options.precision);
+    pm.addNestedPass<func::FuncOp>(createWidenContractionsPass(widen, options.weights));
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));

@@ -152,7 +152,7 @@ VectorCostsAttr costsOf(Operation *op) {
       /*fmaLatencyCost=*/400, /*minAccumulators=*/8, /*chainRows=*/4, /*fmasPerCycle=*/1, /*memoryBytesPerCycle=*/8,
       /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024, /*forkJoinInstructions=*/8000,
       /*launchOverheadBytes=*/20000,
-      /*l3ByteCost=*/50, /*laneLoadCost=*/200);
+      /*l3ByteCost=*/50, /*laneLoadCost=*/200, /*widenCost=*/50);
 }
 
 int64_t contractLanes(Operation *op, const ContractShape &shape) {
@@ -176,6 +176,7 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
   ContractShape shape{graph::DimExpr(1), extents[roles.column], 0, roles.columnInLeft,
                       graph::elementBytes(op->getResult(0))};
   shape.decoded = bool(decoderOf(op));
+  shape.widens = graph::widensRight(op);
   if (roles.group)
     shape.columns = shape.columns * extents[*roles.group];
   bool windowed = llvm::any_of(left.getResults(), [](AffineExpr e) { return isa<AffineBinaryOpExpr>(e); });
@@ -214,9 +215,10 @@ bool fitsWays(int64_t m, int64_t rowBytes, TargetAttr target, VectorCostsAttr co
 
 /// Cycles for one k over all rows and `vectors` of columns, a product of which takes `each` cycles, plus what loads cost beside
 /// them.
-double cyclesPerDepth(VectorCostsAttr costs, int64_t m, int64_t vectors, int64_t rows, double each) {
+double cyclesPerDepth(VectorCostsAttr costs, int64_t m, int64_t vectors, int64_t rows, double each, bool widens) {
   double panel = products(costs.getL2LoadCost()), step = products(costs.getFmaLatencyCost());
-  double load = products(costs.getLoadCost()), spread = products(costs.getBroadcastCost());
+  double load = products(costs.getLoadCost() + (widens ? costs.getWidenCost() : 0)),
+         spread = products(costs.getBroadcastCost());
   auto tile = [&](int64_t r) {
     // Below some rows the panel does not come from L2 as fast as it is used; few accumulators wait for each other.
     double multiply = std::max<double>({r * vectors * each, panel * vectors * each, step});
@@ -273,12 +275,14 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
   constexpr int64_t mostRows = 14;
   bool isCut = block % (2 * lanes) == 0 && block > 2 * lanes && rows > mostRows;
   auto isFar = [&](int64_t n) { return isCut && target && shape.decodedBytes * n > target.getL2Bytes() / 2; };
+  // The same where what widening takes would make tiles narrow and long.
+  bool tooNarrow = shape.widens && !block && mostVectors > 1 && columns > lanes;
   auto suits = [&](int64_t vectors) {
     int64_t n = vectors * lanes;
     bool stays = vectors <= 2 || !isFar(n);
     if (block && n <= block)
       return stays && (n == block || ((block > mostVectors * lanes || isFar(block)) && block % n == 0));
-    return stays && (!block || n % block == 0) && (vectors == 1 || n - lanes < columns);
+    return stays && (!block || n % block == 0) && (vectors == 1 ? !tooNarrow : n - lanes < columns);
   };
   SmallVector<ContractTile> all;
   for (int64_t vectors = mostVectors; vectors >= 1; --vectors) {
@@ -295,8 +299,9 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
         continue;
       // The last panel leaves out vectors that have no columns.
       int64_t vectorColumns = (columns + lanes - 1) / lanes;
-      double cycles = double(vectorColumns / vectors) * cyclesPerDepth(costs, m, vectors, rows, each) +
-                      (vectorColumns % vectors ? cyclesPerDepth(costs, m, vectorColumns % vectors, rows, each) : 0);
+      double cycles =
+          double(vectorColumns / vectors) * cyclesPerDepth(costs, m, vectors, rows, each, shape.widens) +
+          (vectorColumns % vectors ? cyclesPerDepth(costs, m, vectorColumns % vectors, rows, each, shape.widens) : 0);
       all.push_back({m, vectors * lanes, cycles});
     }
   }

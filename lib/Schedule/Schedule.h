@@ -109,6 +109,8 @@ struct ContractShape {
   /// Whether the columns are decoded before they are used; bytes of one that is decoded to floats (`decodedColumnBytes`), where tiles are chosen by it.
   bool decoded = false;
   int64_t decodedBytes = 0;
+  /// Whether columns are of a narrower float, and are widened when they have been read.
+  bool widens = false;
 };
 
 /// Lanes of the vectors that a contraction of this shape uses: vectorLanes, or half of them where that wastes less.

@@ -8,6 +8,10 @@ using namespace mlir;
 
 namespace hewn::plan {
 
+/// Of tiles of 2, weights transformed and rounded to float16 cost a result no more than half as much again as its own rounding to that type; of tiles
+/// of 4 ten times as much.
+static constexpr int64_t kLargestHalfTile = 2;
+
 /// Row tiles are counted as this many where that is known only when run.
 static constexpr int64_t kUnknownTiles = 4096;
 
@@ -21,6 +25,9 @@ std::pair<graph::DimExpr, graph::DimExpr> winogradTiles(graph::ContractOpInterfa
   graph::Dims extents = op.getIterationDims(graph::getDims);
   return {extents[dims.rows[0]].ceilDiv(tile), extents[dims.rows[1]].ceilDiv(tile)};
 }
+
+/// Of a transformed weight.
+static int64_t weightBytes(graph::ContractOpInterface op) { return graph::elementBytes(op->getOperand(1)); }
 
 static int64_t placesOf(int64_t tile) {
   int64_t size = graph::winograd(tile)->size;
@@ -51,8 +58,8 @@ struct Blocks {
     // longer fits.
     constexpr int64_t fewest = 12, most = 64, farBehind = 4, mostOfABlock = 1 << 20;
     int64_t columns = extents[graph::contractRoles(op)->column].constant().value_or(0);
-    int64_t placeBytes = placesOf(tile) * stride * 4;
-    far = placeBytes * columns > farBehind * l2Bytes(op);
+    int64_t placeBytes = placesOf(tile) * stride * int64_t(sizeof(float));
+    far = placesOf(tile) * stride * columns * weightBytes(op) > farBehind * l2Bytes(op);
     int64_t room = std::clamp((far ? mostOfABlock : l2Bytes(op) / 4) / placeBytes, fewest, most);
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
@@ -155,7 +162,8 @@ int64_t largestWinogradTile(Precision precision) { return precision == Precision
 int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise) {
   constexpr int64_t largest = 4;
   bool isQuantized = graph::isDequantized(op->getOperand(0)) && graph::isOnlyQuantized(op->getResult(0));
-  return otherwise > 0 && isQuantized ? largest : otherwise;
+  int64_t tile = otherwise > 0 && isQuantized ? largest : otherwise;
+  return graph::getElementType(op->getOperand(1)).isF16() ? std::min(tile, kLargestHalfTile) : tile;
 }
 
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate) {
@@ -185,8 +193,9 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, doubl
     double products = blocks * double(block) * planes * double(channels) * vectors(columns);
     // Each element of a tile is loaded and stored, and goes through two sums of about three terms.
     double input = tiles * vectors(channels) * planes * 8, output = tiles * vectors(columns) * size * (size + out) * 5;
-    // Weights come from L2, as fast as they are used, or from behind it.
-    double bytes = planes * double(channels) * double(columns) * 4;
+    // Weights come from L2, as fast as they are used, or from behind it. Those of float16 are counted as float32s, so that no more windows are
+    // transformed, which makes weights longer, where models come with half the bytes.
+    double bytes = planes * double(channels) * double(columns) * sizeof(float);
     double each = bytes > double(l2Bytes(op)) / 2 ? double(costsOf(op).getL2MissCost()) / 100 : 1;
     double stream = blocks * bytes / double(target.getVectorBytes()) * each;
     double cost = products + input + output + stream;

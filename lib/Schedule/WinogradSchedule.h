@@ -14,7 +14,7 @@ namespace hewn::plan {
 int64_t largestWinogradTile(Precision precision);
 
 /// The same for one contraction: of a quantized tensor whose results are quantized again and not read otherwise any tile is taken: each integer is
-/// then that of exact sums or, near a half, the one next to it.
+/// then that of exact sums or, near a half, the one next to it. Where weights are float16, tiles whose transformed weights may be rounded to that.
 int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise);
 
 /// The tile of results for which minimal filtering is clearly faster on the machine than the sum of products, of which the

@@ -24,6 +24,12 @@ module attributes {plan.packs_for_any_rows = 8 : i64} {
 
 // -----
 
+// expected-error@+1 {{has a 'plan.shares_floats' that is wrong: it is a unit, of a module}}
+module attributes {plan.shares_floats = 8 : i64} {
+}
+
+// -----
+
 func.func @places(%x: tensor<4xf32>) {
   // expected-error@+1 {{has a 'plan.places' that is wrong: it needs a #plan.place for each result}}
   %0 = plan.launch @k(%x) symbols [] {plan.places = []} : (tensor<4xf32>) -> tensor<4xf32>

@@ -27,9 +27,10 @@ std::optional<WinogradDims> winogradDims(ContractOpInterface op) {
   std::optional<ContractRoles> roles = contractRoles(op);
   if (!roles || roles->columnInLeft)
     return std::nullopt;
-  for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
-    if (!getElementType(value).isF32())
-      return std::nullopt;
+  bool isFloat = getElementType(op->getOperand(0)).isF32() && getElementType(op->getResult(0)).isF32();
+  Type weights = getElementType(op->getOperand(1));
+  if (!isFloat || !(weights.isF32() || weights.isF16())) // transformed weights of bfloat16 would have too few digits
+    return std::nullopt;
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   Dims extents = op.getIterationDims(getDims);
   if (llvm::any_of(roles->batch, [&](unsigned d) { return !extents[d].is(1); }))

@@ -30,8 +30,8 @@ struct WinogradDims {
   unsigned channels;
 };
 
-/// The dims where the contraction of float32 is one that minimal filtering can do: one group, a window of 3 x 3 without steps
-/// or gaps, channels summed; nullopt otherwise.
+/// The dims where the contraction of float32, or of float32 with weights of float16, is one that minimal filtering can do: one group, a window of
+/// 3 x 3 without steps or gaps, channels summed; nullopt otherwise.
 std::optional<WinogradDims> winogradDims(ContractOpInterface op);
 
 /// The tile for which this type's layout has transformed a window; 0 where it has not.

@@ -42,7 +42,8 @@ plan::ContractShape ContractForm::shape() const {
                             bool(grouped),
                             matrix,
                             bool(plan::decoderOf(op)),
-                            plan::decodedColumnBytes(op, roles)};
+                            plan::decodedColumnBytes(op, roles),
+                            graph::widensRight(op)};
   return shape;
 }
 

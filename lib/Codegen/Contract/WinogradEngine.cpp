@@ -91,8 +91,9 @@ public:
     channels = *form.extents[form.dims.channels].constant();
     columns = *form.extents[form.roles.column].constant();
     plan::TargetAttr target = plan::targetOf(k.kernel);
-    fetchesAhead = target && places() * channels * columns * int64_t(sizeof(float)) > target.getL2Bytes();
-    lineFloats = plan::costsOf(k.kernel).getCacheLineBytes() / int64_t(sizeof(float));
+    int64_t weightBytes = graph::elementBytes(form.op->getOperand(1));
+    fetchesAhead = target && places() * channels * columns * weightBytes > target.getL2Bytes();
+    lineWeights = plan::costsOf(k.kernel).getCacheLineBytes() / weightBytes;
     SmallVector<unsigned> images;
     Dims counts;
     for (unsigned d : form.roles.rows)
@@ -128,7 +129,7 @@ private:
   KernelElements e;
   SmallVector<Index> iteration;
   DimExpr tiles;
-  int64_t channels = 0, columns = 0, lineFloats = 0;
+  int64_t channels = 0, columns = 0, lineWeights = 0;
   /// Weights that no cache has kept come a panel ahead: those that follow each other may lie far apart, so that the core itself does not know
   /// which is next.
   bool fetchesAhead = false;
@@ -407,6 +408,13 @@ private:
     return e.add(e.mul(e.floorDiv(column, block), stride), e.mod(column, block));
   }
 
+  /// A vector of weights, which may be narrower than what they are multiplied with.
+  Value loadWeights(Value at) {
+    auto type = VectorType::get({e.lanes}, form.rhs.elementType);
+    Value loaded = vector::LoadOp::create(b, loc(), type, form.rhs.memref, at);
+    return type == vectorType() ? loaded : arith::ExtFOp::create(b, loc(), vectorType(), loaded).getResult();
+  }
+
   void registerTile(Index left, Index right, Index ahead, Index sums, int64_t vectors) {
     Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
     SmallVector<Value> state(m * vectors, zero);
@@ -419,12 +427,11 @@ private:
         Index block = e.mul(e.constant(column / form.rhs.block), stride);
         return e.add(e.add(e.add(panel, along), block), e.constant(column % form.rhs.block)).base;
       };
-      for (int64_t column = 0; fetchesAhead && column < vectors * e.lanes; column += lineFloats)
+      for (int64_t column = 0; fetchesAhead && column < vectors * e.lanes; column += lineWeights)
         memref::PrefetchOp::create(b, loc(), form.rhs.memref, columnOf(ahead, column), /*isWrite=*/false,
                                    /*localityHint=*/2, /*isDataCache=*/true);
       for (int64_t j = 0; j < vectors; ++j)
-        weights.push_back(
-            vector::LoadOp::create(b, loc(), vectorType(), form.rhs.memref, columnOf(right, j * e.lanes)));
+        weights.push_back(loadWeights(columnOf(right, j * e.lanes)));
       for (int64_t r = 0; r < m; ++r) {
         Index from = e.add(left, e.add(at[0], e.constant(r * operandStride)));
         Value scalar = memref::LoadOp::create(b, loc(), memory.memref, from.base);

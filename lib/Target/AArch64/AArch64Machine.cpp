@@ -73,7 +73,8 @@ plan::VectorCostsAttr costsOf(MLIRContext *context, const Row &row) {
                                     row.products, /*memoryBytesPerCycle=*/8,
                                     /*cacheLineBytes=*/64, /*prefetchDistanceBytes=*/1024,
                                     /*forkJoinInstructions=*/8000, /*launchOverheadBytes=*/20000,
-                                    /*l3ByteCost=*/40, /*laneLoadCost=*/200);
+                                    /*l3ByteCost=*/40, /*laneLoadCost=*/200,
+                                    /*widenCost=*/whole); // an instruction as long as FMLA; nowhere measured
 }
 
 codegen::MachineSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {

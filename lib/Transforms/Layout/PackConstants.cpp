@@ -179,7 +179,7 @@ private:
     const Verdict no = Verdict::no("its bytes are not at hand, or of a type that is put in another order when run");
     Type element = job.from.getElementType();
     if (!weights || !canPack(element) || job.from.getNumElements() == 0 ||
-        (graph::winogradTile(job.to) && !element.isF32()))
+        (graph::winogradTile(job.to) && !element.isF32() && !element.isF16()))
       return no;
     if (auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue())) {
       job.bytes = weights->bytes(weight);

@@ -2,6 +2,7 @@
 #include "lib/Transforms/Layout/Packing.h"
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Contract/Winograd.h"
+#include "lib/Support/HalfFloats.h"
 
 using namespace mlir;
 
@@ -106,8 +107,16 @@ void permute(const T *from, T *to, ArrayRef<int64_t> shape, const Memory &source
   });
 }
 
+double toDouble(float x) { return x; }
+void fromDouble(double x, float &to) { to = float(x); }
+
+// float16
+double toDouble(uint16_t bits) { return doubleOfHalf(bits); }
+void fromDouble(double x, uint16_t &to) { to = halfOfDouble(x); }
+
 /// G g G' of every window, in double precision: transformed weights are rounded once.
-void transformWindows(const float *from, float *to, RankedTensorType type, const Memory &source, const Memory &target) {
+template <typename T>
+void transformWindows(const T *from, T *to, RankedTensorType type, const Memory &source, const Memory &target) {
   auto layout = cast<graph::LayoutAttr>(type.getEncoding());
   const graph::Winograd &f = *graph::winograd(layout.getTile());
   constexpr int64_t window = graph::Winograd::window, most = 6;
@@ -122,20 +131,21 @@ void transformWindows(const float *from, float *to, RankedTensorType type, const
     write[i] = target.along(h, i / size) + target.along(w, i % size);
   overOthers(shape, {h, w, inner}, source, target, [&](int64_t s, int64_t t) {
     for (int64_t k = 0; k < shape[inner]; ++k) {
-      const float *g = from + s + sourceInner[k];
-      double half[most][window];
+      double g[window * window], half[most][window];
+      for (int64_t i = 0; i < window * window; ++i)
+        g[i] = toDouble(from[s + sourceInner[k] + read[i]]);
       for (int64_t i = 0; i < size; ++i)
         for (int64_t x = 0; x < window; ++x) {
           half[i][x] = 0;
           for (int64_t y = 0; y < window; ++y)
-            half[i][x] += f.filter[i * window + y] * double(g[read[y * window + x]]);
+            half[i][x] += f.filter[i * window + y] * g[y * window + x];
         }
       for (int64_t i = 0; i < size; ++i)
         for (int64_t j = 0; j < size; ++j) {
           double sum = 0;
           for (int64_t x = 0; x < window; ++x)
             sum += half[i][x] * f.filter[j * window + x];
-          to[t + targetInner[k] + write[i * size + j]] = float(sum);
+          fromDouble(sum, to[t + targetInner[k] + write[i * size + j]]);
         }
     }
   });
@@ -170,8 +180,13 @@ std::vector<char> packElements(ArrayRef<char> bytes, RankedTensorType from, Rank
   Memory source(from), target(to);
   std::vector<char> out(packedBytes(to), 0);
   if (graph::winogradTile(to) != 0 && graph::winogradTile(from) == 0) {
-    transformWindows(reinterpret_cast<const float *>(bytes.data()), reinterpret_cast<float *>(out.data()), to, source,
-                     target);
+    auto transform = [&]<typename T>(T *result) {
+      transformWindows(reinterpret_cast<const T *>(bytes.data()), result, to, source, target);
+    };
+    if (from.getElementType().isF16())
+      transform(reinterpret_cast<uint16_t *>(out.data()));
+    else
+      transform(reinterpret_cast<float *>(out.data()));
     return out;
   }
   switch (elementBytes(from.getElementType())) {

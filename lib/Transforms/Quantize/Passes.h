@@ -26,6 +26,11 @@ struct NarrowContractionsPassOptions;
 std::unique_ptr<mlir::Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,
                                                          const WeightTable *weights);
 
+struct WidenContractionsPassOptions;
+/// `weights` holds the constants, whose range decides whether they can be transformed as float16; null: only those in the IR are known.
+std::unique_ptr<mlir::Pass> createWidenContractionsPass(const WidenContractionsPassOptions &options,
+                                                        const WeightTable *weights);
+
 /// `weights` takes the scales that are found; without `evaluate` nothing is.
 std::unique_ptr<mlir::Pass> createRecognizeCodesPass(WeightTable *weights, ConstantEvaluator evaluate);
 

@@ -41,6 +41,8 @@ def QuantizeContractionsPass : Pass<"hewn-quantize-contractions", "::mlir::func:
 
 def WidenContractionsPass : Pass<"hewn-widen-contractions", "::mlir::func::FuncOp"> {
   let summary = "Give contractions of 8-bit integers and narrow floats operands and sums that the machine has instructions for";
+  let options = [Option<"largestTile", "largest-tile", "int64_t", /*default=*/"0",
+                        "The largest tile of results that minimal filtering may make; 0: no such transformation">];
 }
 
 #endif

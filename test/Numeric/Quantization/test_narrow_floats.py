@@ -75,12 +75,16 @@ def test_file(type, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [64, "n"])
-def test_many_rows_stay_float(rows):
-    module = hewn.compile(model(wide(128, 144), rows), quantize="bfloat16")
-    assert layer(module, "fc")["weights"] == "float32"
-    assert layer(module, "fc")["why"] == (
-        "its rows are many or known only when run, and float32s are there sooner than they are widened"
-    )
+@pytest.mark.parametrize("type", ["float16", "bfloat16"])
+def test_many_rows(type, rows):
+    """They are widened as they are read, which many rows share."""
+    module = compiled(model(wide(128, 144), rows), "x86-64-v3", quantize=type)
+    assert layer(module, "fc")["weights"] == type
+    if type == "bfloat16":
+        module = compiled(model(wide(128, 144), rows), "x86-64-v2", quantize=type)
+        assert layer(module, "fc")["why"] == (
+            "its rows are many or known only when run, and float32s are there sooner than they are widened"
+        )
 
 
 def test_no_instruction_for_halves():

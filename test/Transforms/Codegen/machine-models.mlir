@@ -5,6 +5,8 @@
 // RUN: sed 's/fmaLatencyCost = 400/fmaLatencyCost = 3000/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,STEP
 // RUN: sed 's/vectorRegisters = 16/vectorRegisters = 64/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,REGISTERS
 // RUN: sed 's/minAccumulators = 8, chainRows = 5/minAccumulators = 14, chainRows = 3/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,CHAINS
+// RUN: sed 's/laneLoadCost = 200/laneLoadCost = 200, widenCost = 50/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,WIDEN
+// RUN: sed 's/laneLoadCost = 200/laneLoadCost = 200, widenCost = 50/;s/vectorRegisters = 16/vectorRegisters = 64/' %s | hewn-opt - --hewn-decide-kernels | FileCheck %s --check-prefixes=CHECK,WIDEN-REGISTERS
 
 #costs = #plan.vector_costs<l2LoadCost = 200, l2MissCost = 200, loadCost = 10, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 8, chainRows = 5, fmasPerCycle = 1, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 50, laneLoadCost = 200>
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
@@ -18,6 +20,16 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 plan.kernel @product(%x: tensor<60x64xf32>, %w: tensor<64x16xf32>) -> tensor<60x16xf32> attributes {symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<60x64xf32>, tensor<64x16xf32>) -> tensor<60x16xf32>
   graph.yield %0 : tensor<60x16xf32>
+}
+// What widening a vector takes is for more rows, but in no tile of one vector.
+// CHECK-LABEL: plan.kernel @halves(
+// THIS-SAME: schedule = #plan.contract<m = 6, n = 16, lanes = 8, cycles = 
+// WIDEN-SAME: schedule = #plan.contract<m = 6, n = 16, lanes = 8, cycles = 
+// REGISTERS-SAME: schedule = #plan.contract<m = 8, n = 56, lanes = 8, cycles = 
+// WIDEN-REGISTERS-SAME: schedule = #plan.contract<m = 14, n = 32, lanes = 8, cycles = 
+plan.kernel @halves(%x: tensor<600x64xf32>, %w: tensor<64x384xf16>) -> tensor<600x384xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<600x64xf32>, tensor<64x384xf16>) -> tensor<600x384xf32>
+  graph.yield %0 : tensor<600x384xf32>
 }
 // As many sums as hide an addition's latency, or as there are registers for.
 // CHECK-LABEL: plan.kernel @depthwise(

@@ -18,6 +18,19 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 
 // -----
 
+// Weights of float16 in tiles of 2 alone, of which they have the digits.
+// CHECK-LABEL: func.func @halves
+// CHECK: graph.relayout {{.*}} -> tensor<64x64x3x3xf16, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 2, windows = [2, 3]>>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @halves(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
+    %w = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf32>
+    return %0 : tensor<1x64x56x56xf32>
+  }
+}
+
+// -----
+
 // Left alone: steps, gaps, groups, a window of another size, weights that are no constant, three channels.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: tile =

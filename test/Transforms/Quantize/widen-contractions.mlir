@@ -1,4 +1,5 @@
-// RUN: hewn-opt %s --split-input-file --hewn-widen-contractions | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-widen-contractions=largest-tile=2 | FileCheck %s --check-prefixes=CHECK,TWO
+// RUN: hewn-opt %s --split-input-file --hewn-widen-contractions=largest-tile=4 | FileCheck %s --check-prefixes=CHECK,FOUR
 
 #pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
 
@@ -99,12 +100,34 @@ module attributes {plan.target = #dots} {
 
 #wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 
-// Weights that a few rows wait for stay as they are.
+// Constants stay as they are, and are widened as they are read; what is made when run is not.
 // CHECK-LABEL: func.func @weights
 // CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xf16>) -> tensor<1x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xf16>) -> tensor<8x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xbf16>) -> tensor<8x32xf32>
 // CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
 module attributes {plan.target = #wide} {
-  func.func @weights(%x: tensor<1x64xf16>, %y: tensor<8x64xf16>) -> (tensor<1x32xf16>, tensor<8x32xf16>) {
+  func.func @weights(%x: tensor<1x64xf16>, %y: tensor<8x64xf16>, %z: tensor<8x64xbf16>, %u: tensor<64x32xf16>) -> (tensor<1x32xf16>, tensor<8x32xf16>, tensor<8x32xbf16>, tensor<8x32xf16>) {
+    %w = graph.constant {value = dense<1.0> : tensor<64x32xf16>} : tensor<64x32xf16>
+    %v = graph.constant {value = dense<1.0> : tensor<64x32xbf16>} : tensor<64x32xbf16>
+    %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
+    %1 = graph.matmul %y, %w : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+    %2 = graph.matmul %z, %v : (tensor<8x64xbf16>, tensor<64x32xbf16>) -> tensor<8x32xbf16>
+    %3 = graph.matmul %y, %u : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+    return %0, %1, %2, %3 : tensor<1x32xf16>, tensor<8x32xf16>, tensor<8x32xbf16>, tensor<8x32xf16>
+  }
+}
+
+// -----
+
+#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+
+// Many rows have the float32s that another machine has of them.
+// CHECK-LABEL: func.func @shared
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xf16>) -> tensor<1x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+module attributes {plan.target = #wide, plan.packing_lanes = 16 : i64, plan.shares_floats} {
+  func.func @shared(%x: tensor<1x64xf16>, %y: tensor<8x64xf16>) -> (tensor<1x32xf16>, tensor<8x32xf16>) {
     %w = graph.constant {value = dense<1.0> : tensor<64x32xf16>} : tensor<64x32xf16>
     %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
     %1 = graph.matmul %y, %w : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
@@ -116,13 +139,53 @@ module attributes {plan.target = #wide} {
 
 #short = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
 
-// Not where no instruction makes float32 of them, however long the vectors are.
+// Not where no instruction makes float32 of them, however long the vectors are; bfloat16, which two operations widen, for a few rows.
 // CHECK-LABEL: func.func @weights_without_conversion
 // CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<1x64xf32>, tensor<64x32xbf16>) -> tensor<1x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
 module attributes {plan.target = #short} {
-  func.func @weights_without_conversion(%x: tensor<1x64xf16>) -> tensor<1x32xf16> {
+  func.func @weights_without_conversion(%x: tensor<1x64xf16>, %y: tensor<1x64xbf16>, %z: tensor<8x64xbf16>) -> (tensor<1x32xf16>, tensor<1x32xbf16>, tensor<8x32xbf16>) {
     %w = graph.constant {value = dense<1.0> : tensor<64x32xf16>} : tensor<64x32xf16>
+    %v = graph.constant {value = dense<1.0> : tensor<64x32xbf16>} : tensor<64x32xbf16>
     %0 = graph.matmul %x, %w : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
-    return %0 : tensor<1x32xf16>
+    %1 = graph.matmul %y, %v : (tensor<1x64xbf16>, tensor<64x32xbf16>) -> tensor<1x32xbf16>
+    %2 = graph.matmul %z, %v : (tensor<8x64xbf16>, tensor<64x32xbf16>) -> tensor<8x32xbf16>
+    return %0, %1, %2 : tensor<1x32xf16>, tensor<1x32xbf16>, tensor<8x32xbf16>
+  }
+}
+
+// -----
+
+#windows = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
+
+// Windows that minimal filtering multiplies are float16s, those of bfloat16 too; float32s where numbers would leave that type's range, where a constant of
+// bfloat16 is small beside what it resolves, and where tiles are larger than its digits allow.
+// CHECK-LABEL: func.func @windows
+// CHECK-DAG: %[[H:.*]] = graph.constant {value = dense<1.0{{.*}} : tensor<64x64x3x3xf16>
+// CHECK-DAG: %[[L:.*]] = graph.constant {value = dense<3.2{{.*}} : tensor<64x64x3x3xf16>
+// CHECK-DAG: %[[B:.*]] = graph.constant {value = dense<1.0{{.*}} : tensor<64x64x3x3xbf16>
+// CHECK-DAG: %[[S:.*]] = graph.constant {value = dense<9.{{.*}} : tensor<64x64x3x3xbf16>
+// TWO: graph.conv %{{.*}}, %[[H]] {
+// FOUR: %[[W:.*]] = graph.cast %[[H]] {to = f32}
+// FOUR: graph.conv %{{.*}}, %[[W]] {
+// CHECK: %[[LW:.*]] = graph.cast %[[L]] {to = f32}
+// CHECK: graph.conv %{{.*}}, %[[LW]] {
+// TWO: %[[BH:.*]] = graph.cast %[[B]] {to = f16}
+// FOUR: %[[BH:.*]] = graph.cast %[[B]] {to = f32}
+// CHECK: graph.conv %{{.*}}, %[[BH]] {
+// CHECK: %[[SW:.*]] = graph.cast %[[S]] {to = f32}
+// CHECK: graph.conv %{{.*}}, %[[SW]] {
+module attributes {plan.target = #windows} {
+  func.func @windows(%x: tensor<1x64x58x58xf16>, %y: tensor<1x64x58x58xbf16>) -> (tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>, tensor<1x64x56x56xbf16>, tensor<1x64x56x56xbf16>) {
+    %h = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+    %l = graph.constant {value = dense<3.2e4> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+    %b = graph.constant {value = dense<1.0> : tensor<64x64x3x3xbf16>} : tensor<64x64x3x3xbf16>
+    %s = graph.constant {value = dense<9.0e-4> : tensor<64x64x3x3xbf16>} : tensor<64x64x3x3xbf16>
+    %0 = graph.conv %x, %h {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+    %1 = graph.conv %x, %l {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xf16>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf16>
+    %2 = graph.conv %y, %b {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xbf16>, tensor<64x64x3x3xbf16>) -> tensor<1x64x56x56xbf16>
+    %3 = graph.conv %y, %s {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xbf16>, tensor<64x64x3x3xbf16>) -> tensor<1x64x56x56xbf16>
+    return %0, %1, %2, %3 : tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>, tensor<1x64x56x56xbf16>, tensor<1x64x56x56xbf16>
   }
 }
