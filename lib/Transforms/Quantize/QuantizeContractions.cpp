@@ -372,8 +372,9 @@ private:
     constexpr size_t small = 16 << 10; // which lie in a near cache
     if (!site.form)
       return Verdict::no(site.form.why());
-    if (graph::getRank(site.weights) != 2 || site.form->columnInRight != 1)
-      return Verdict::no("its weights are no matrix that is widened in the product");
+    bool isMatrix = graph::getRank(site.weights) == 2 && site.form->columnInRight == 1;
+    if (!isMatrix && scheme.weights.storage == quantize::Storage::Float8)
+      return Verdict::no("its weights are no matrix, whose columns have scales");
     if (plan::gridOf(site.op))
       return Verdict::no("a grid of threads multiplies floats that were widened before");
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
@@ -382,8 +383,9 @@ private:
     if (floats.size() <= small)
       return Verdict::no("its weights are small, and sooner there as floats");
     auto type = cast<RankedTensorType>(site.weights.getType());
+    int64_t columns = isMatrix ? type.getDimSize(1) : 1;
     quantize::NarrowedWeights narrowed =
-        quantize::narrowWeights(floats, {type.getDimSize(1), 1, type.getDimSize(0)}, scheme.weights.storage);
+        quantize::narrowWeights(floats, {columns, 1, int64_t(floats.size()) / columns}, scheme.weights.storage);
     if (!narrowed.isFinite)
       return Verdict::no("its weights are not all finite");
     Type element = typeOf(scheme.weights.storage);

@@ -49,6 +49,37 @@ def test_products(depth, columns, type, target):
         assert np.all(np.abs(got - x.astype("d") @ kept) <= 2e-6 * size)
 
 
+@pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("type", ["float16", "bfloat16"])
+@pytest.mark.parametrize("channels, size, step", [(96, 3, 1), (40, 5, 2), (192, 1, 1), (64, 3, 2)])
+def test_windows(tmp_path, channels, size, step, type, target):
+    """As the same model with weights that were rounded before; of 3 x 3 without steps as rounded once more, when they are transformed (winograd.md)."""
+
+    def window(w):
+        node = helper.make_node("Conv", ["x", "w"], ["y"], name="window", strides=[step, step], pads=[size // 2] * 4)
+        return model_of([node], [1, channels, 17, 19], {"w": w})
+
+    w = weights(3, 128, channels, size, size)
+    kept = w.astype(TYPES[type]).astype("f")
+    path = tmp_path / "model.so"
+    module = compiled(window(w), target, quantize=type, output=path)
+    told = layer(module, "window")
+    assert told["weights"] == type and 2 * told["weight_bytes"] == told["float_bytes"], told.get("why")
+    assert (tmp_path / "model.so.weights").stat().st_size < (2.2 if size != 3 else 2.2 * 16 / 9) * w.size + 4096
+    x = np.random.default_rng(4).standard_normal((1, channels, 17, 19)).astype("f")
+    right = compiled(window(kept), target).run({"x": x})["y"]
+    assert decibels(right, module.run({"x": x})["y"]) > (65 if size == 3 and step == 1 else 110)
+
+
+def test_windows_of_floats_of_8_bits_stay():
+    w = weights(3, 64, 64, 3, 3)
+    net = model_of([helper.make_node("Conv", ["x", "w"], ["y"], name="window")], [1, 64, 9, 9], {"w": w})
+    assert (
+        layer(hewn.compile(net, quantize="float8"), "window")["why"]
+        == "its weights are no matrix, whose columns have scales"
+    )
+
+
 @pytest.mark.parametrize("type", TYPES)
 def test_exact(type):
     """Each weight by itself, the largest and the smallest among them."""

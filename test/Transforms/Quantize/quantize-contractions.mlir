@@ -228,7 +228,7 @@ func.func @odd(%x: tensor<1x120xf32>) -> tensor<1x256xf32> {
 }
 // -----
 // REMARK: NotQuantized{{.*}}its weights are no matrix that is decoded in the product
-// FLOATS: NotQuantized{{.*}}its weights are no matrix that is widened in the product
+// FLOATS: NotQuantized{{.*}}its weights are small, and sooner there as floats
 // CHECK-LABEL: func.func @window
 // CHECK-NOT: dequantize
 func.func @window(%x: tensor<1x4x8x8xf32>) -> tensor<1x8x6x6xf32> {
