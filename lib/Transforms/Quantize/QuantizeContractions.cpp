@@ -691,7 +691,7 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
     std::vector<ContractionSite> sites = findContractionSites(getOperation());
     std::vector<TableSite> tables;
     if (request.tables)
-      tables = findTableSites(getOperation());
+      tables = findTableSites(getOperation(), sites);
     quantizer.failed = !quantizer.addShares(sites.size() + tables.size());
     quantizer.smooth(sites);
     for (ContractionSite &site : sites) {
