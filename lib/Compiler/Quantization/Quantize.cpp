@@ -50,7 +50,7 @@ bool Quantizer::begin() {
     asGiven.insert(name);
   if (hasBound() && !given.nextSample)
     diagnostics.error("a bound of the error holds over calibration data, and there are none");
-  bool isBare = !given.nextSample && wanted.sites.empty();
+  bool isBare = !given.nextSample && !wanted.isChosen;
   if (isBare && wants(wanted, [](const Scheme &scheme) { return scheme.activations.integers; })) {
     diagnostics.warning("without calibration data no ranges are known: weights alone become integers, and activations "
                         "stay float32");

@@ -168,3 +168,24 @@ def test_a_table_goes_back_for_a_bound():
     assert set(report["returned_to_float"]) == {"look", "fc"}
     free = hewn.compile(model, quantize="int8", calibration=data, min_sqnr=20).report
     assert "returned_to_float" not in free and all(told["weights"] == "int8" for told in free["layers"])
+
+
+def test_a_table_beside_a_product_of_the_same_name():
+    w, v = table(), table(4, (WIDTH, 32))
+    nodes = [
+        helper.make_node("Gather", ["w", "i"], ["g"], name="both"),
+        helper.make_node("MatMul", ["g", "v"], ["y"], name="both"),
+    ]
+    model = model_of(nodes, {"w": w, "v": v}, [None] * 3)
+    report = hewn.compile(model, quantize="int8").report
+    assert [(told["node"], told["op"]) for told in report["layers"]] == [("both", "matmul"), ("both:2", "gather")]
+
+
+@pytest.mark.parametrize("given", ["int8", "int4", "float16", {"weights": "float16"}, {"keep_float": True}])
+def test_text_needs_no_data_where_they_chose_nothing(given):
+    """Of tables they choose nothing; a text without sites says so."""
+    data = [{"i": np.random.default_rng(n).integers(0, ROWS, (2, 32))} for n in range(2)]
+    module = hewn.compile(look_up(table()), quantize=given, calibration=data)
+    again = hewn.compile(look_up(table()), quantize=module.report["quantization"])
+    assert again.report["quantization"] == module.report["quantization"]
+    np.testing.assert_array_equal(again.run(data[0])["y"], module.run(data[0])["y"])
