@@ -105,6 +105,23 @@ def test_products_in_branches_go_back(count):
     assert held["outputs"]["y"]["sqnr_db"] == 200
 
 
+@pytest.mark.parametrize("which", range(4))
+def test_one_sample_that_is_not_finite(which):
+    """What stays floats for its sake does so in the fit without it too."""
+    data = samples(SHAPE, 8)
+    data[which][0, 0] = np.inf
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"], name="fc"),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["z"], name="other"),
+    ]
+    model = model_of(nodes, SHAPE, {"w": weights(0, 48, 24)}, ("y", "z"))
+    model.graph.input.append(helper.make_tensor_value_info("n", TensorProto.FLOAT, SHAPE))
+    data = [{"x": x, "n": n} for x, n in zip(data, samples(SHAPE, 8, seed=8), strict=True)]
+    report = hewn.compile(model, quantize=BARE | ALWAYS, calibration=data, min_sqnr=30).report
+    assert report["fits"] == 4 and report["outputs"]["y"]["sqnr_db"] == 200
+
+
 def test_what_is_delivered_is_fitted_to_all():
     """Where a bound is judged by several fits; the text repeats it without data."""
     data = with_loud_fourths(16, 1.05)
