@@ -17,7 +17,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 
 def _tensor(name: str, value: object) -> tuple[str, np.ndarray, int, int]:
     array = np.from_dlpack(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray) else value
-    array = np.ascontiguousarray(array)
+    array = np.ascontiguousarray(array).reshape(np.shape(array))  # which makes rows of scalars
     bits = 8 * array.dtype.itemsize
     if array.dtype.isbuiltin == 1 and array.dtype.kind in _CODES:
         raw = array.view(np.uint8) if array.dtype == bool else array

@@ -50,7 +50,7 @@ bool Quantizer::begin() {
     asGiven.insert(name);
   if (hasBound() && !given.nextSample)
     diagnostics.error("a bound of the error holds over calibration data, and there are none");
-  bool isBare = !given.nextSample && wanted.sites.empty();
+  bool isBare = !given.nextSample && !wanted.isChosen;
   if (isBare && wants(wanted, [](const Scheme &scheme) { return scheme.activations.integers; })) {
     diagnostics.warning("without calibration data no ranges are known: weights alone become integers, and activations "
                         "stay float32");
@@ -143,10 +143,17 @@ bool Quantizer::chooseMappings() {
       for (auto [all, one] : llvm::zip(seen, observations))
         all.add(one);
   notShown = 0;
-  for (auto [operand, observation] : llvm::zip(exposed, seen))
-    if (!operand.isRows && !operand.isChannels)
-      for (const ExposedOperand::Contraction &reader : operand.readers)
-        choose(reader, observation.seen);
+  for (auto [i, operand] : llvm::enumerate(exposed)) {
+    if (operand.isRows || operand.isChannels)
+      continue;
+    // What is not finite in one sample stays floats in each fit, also in that without it: there it would be judged by it.
+    const Distribution *distribution = &seen[i].seen;
+    for (const std::vector<Observation> &group : shown)
+      if (!group[i].seen.isFinite())
+        distribution = &group[i].seen;
+    for (const ExposedOperand::Contraction &reader : operand.readers)
+      choose(reader, *distribution);
+  }
   if (notShown > 0 && trials.empty())
     diagnostics.warning(llvm::formatv("runs over the calibration data gave {0} contractions operands that are not "
                                       "finite or have no elements: these stay float32",

@@ -80,15 +80,17 @@ bool Quantizer::judge() {
   return judgeByTrials() && (given.largestError <= 0 || compare());
 }
 
-/// How the outputs differ with what is in report.returned as floats.
+/// How the outputs differ with those contractions as floats that are so in `wanted`.
 bool Quantizer::judgeByTrials() {
   for (auto &[name, agreement] : report.outputs)
     agreement = {};
   std::vector<Array> right, got;
   for (const Trial &trial : trials) {
     std::vector<float> shares(trial.sites.size, 0);
+    // As `wanted` has it, which is fitted to all: what one part's samples alone made floats of is integers in that part's trial.
     for (const auto &[number, name] : trial.sites.sites)
-      shares[number] = !llvm::is_contained(report.returned, name);
+      if (auto site = wanted.sites.find(name); site == wanted.sites.end() || !site->second.scheme.keepFloat)
+        shares[number] = 1;
     for (const Samples::Inputs *inputs : samples.compared(trial.part)) {
       tell("judging by samples that nothing was fitted to");
       if (!run(floats->library(), *inputs, right) || !runTrial(trial, *inputs, shares, got))

@@ -7,11 +7,11 @@
 //                                                                                     %y = graph.dequantize %r, %t
 //
 // A run looks up some rows, so elementwise ops that make wide elements of narrow constants are done on these alone: what is read of the table, and
-// what is kept of it, are the narrow ones. What differs along the dim that is looked up is looked up too, the rest is broadcast as before. It gives the same numbers
-// to the last bit, as elementwise ops see one element at a time.
+// what is kept of it, are the narrow ones. What differs along the dim that is looked up is looked up too, the rest is broadcast as before. It gives the same numbers,
+// as elementwise ops see one element at a time, but that a product and the sum behind it are rounded once in a kernel (docs/decisions/numbers/contracted-products.md).
 //
 // Left alone, and folded: tables that are no smaller before these ops, small ones, elements of less than a byte (no kernel looks up a part of a byte), look-ups of more
-// elements than the table has, and models that are split over ranks, whose tables are split by rows as floats.
+// elements than the table has, tables of one row, and models that are split over ranks, whose tables are split by rows as floats.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "lib/Support/Remarks.h"
@@ -42,16 +42,19 @@ bool isComputed(Value value) {
   return isa_and_nonnull<graph::ElementwiseOpInterface>(op) && op->getNumResults() == 1 && !op->getNumRegions();
 }
 
-/// What elementwise ops make a table of that is as large as it: in `whole`. False where one of them is computed by no such op and is no constant.
-bool collect(Value value, const Dims &dims, llvm::SetVector<Value> &whole) {
-  if (graph::getDims(value) != dims || whole.contains(value))
+/// What elementwise ops make a table of that is as large as it: in `whole`, each once, of what was not `seen` yet. False where one of them is computed by
+/// no such op and is no constant.
+bool collect(Value value, const Dims &dims, llvm::DenseSet<Value> &seen, llvm::SetVector<Value> &whole) {
+  if (!seen.insert(value).second)
+    return true;
+  if (graph::getDims(value) != dims)
     return graph::isMadeOfConstants(value);
   if (!isComputed(value)) {
     whole.insert(value);
     return graph::isMadeOfConstants(value);
   }
   return llvm::all_of(value.getDefiningOp()->getOperands(),
-                      [&](Value operand) { return collect(operand, dims, whole); });
+                      [&](Value operand) { return collect(operand, dims, seen, whole); });
 }
 
 /// Why the ops before a look-up are not done behind it.
@@ -62,8 +65,11 @@ Verdict pays(graph::MoveOpInterface lookUp) {
                          read = graph::numElements(graph::getDims(lookUp->getResult(0))).constant();
   if (elements.value_or(0) <= kSmallElements || read.value_or(0) > *elements)
     return Verdict::no("it is small, or read more than once");
+  if (dims[size_t(*lookUp.getLookedUpDim())].is(1))
+    return Verdict::no("it has one row, which is all that is read");
+  llvm::DenseSet<Value> seen;
   llvm::SetVector<Value> whole;
-  if (!collect(table, dims, whole))
+  if (!collect(table, dims, seen, whole))
     return Verdict::no("the table is not constant");
   unsigned bits = 0;
   for (Value value : whole) {

@@ -80,6 +80,7 @@ public:
     r.each(*object, "rules", "", [&](const json::Value &value, const std::string &at) { readRule(value, at, all); });
     r.each(*object, "sites", "", [&](const json::Value &value, const std::string &at) { readSite(value, at, all); });
     all.asksForData = asksForData;
+    all.isChosen = object->get("sites");
     return all;
   }
 
@@ -430,8 +431,7 @@ std::string writeQuantization(const Quantization &quantization) {
   }
   if (!rules.empty())
     whole["rules"] = std::move(rules);
-  if (!sites.empty())
-    whole["sites"] = std::move(sites);
+  whole["sites"] = std::move(sites); // also where there are none: that says that nothing is left to choose
   return llvm::formatv("{0:2}\n", json::Value(std::move(whole))).str();
 }
 

@@ -113,6 +113,8 @@ struct Quantization {
   std::vector<Rule> rules;
   /// By name. Contractions that are not there go by the rules.
   std::map<std::string, Site> sites;
+  /// The text has sites, if none: data, where there were any, have said what they tell.
+  bool isChosen = false;
   /// A key of the text that asks for what only calibration data tell; empty: none does.
   std::string asksForData;
 

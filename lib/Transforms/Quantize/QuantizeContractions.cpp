@@ -125,8 +125,7 @@ public:
       compareCosts(site, told);
     graph::ContractOpInterface contraction = site.op;
     ++number;
-    bool isBoth =
-        wantsShift(site, scheme, chosen) || (shares && !scheme.keepFloat && isInProgram(contraction->getResult(0)));
+    bool isBoth = wantsShift(site, scheme, chosen) || (shares && !scheme.keepFloat);
     Operation *floats = isBoth ? OpBuilder(contraction).clone(*contraction) : nullptr;
     Verdict verdict = scheme.keepFloat              ? Verdict::no("that was asked for")
                       : scheme.activations.integers ? both(site, scheme, chosen, told)
@@ -182,7 +181,7 @@ private:
         how.areFloats() ? floatTable(b, site, floats, rows, how, told) : integerTable(b, site, floats, rows, how, told);
     if (!wide)
       return Verdict::no(wide.why());
-    Operation *whole = shares && isInProgram(site.op->getResult(0)) ? b.clone(*site.op) : nullptr;
+    Operation *whole = shares ? b.clone(*site.op) : nullptr;
     site.op->setOperand(0, *wide);
     blend(site.op, site.name, whole, site.op->getResult(0));
     return Verdict::yes();
@@ -693,7 +692,7 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
     std::vector<ContractionSite> sites = findContractionSites(getOperation());
     std::vector<TableSite> tables;
     if (request.tables)
-      tables = findTableSites(getOperation());
+      tables = findTableSites(getOperation(), sites);
     quantizer.failed = !quantizer.addShares(sites.size() + tables.size());
     quantizer.smooth(sites);
     for (ContractionSite &site : sites) {

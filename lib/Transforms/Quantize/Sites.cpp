@@ -66,10 +66,12 @@ private:
 
 } // namespace
 
-std::vector<TableSite> findTableSites(func::FuncOp function) {
+std::vector<TableSite> findTableSites(func::FuncOp function, ArrayRef<ContractionSite> contractions) {
   constexpr int64_t small = 16 << 10; // which are no weights
   std::vector<TableSite> sites;
   Names names;
+  for (const ContractionSite &site : contractions)
+    names.of(site.op);
   function.walk<WalkOrder::PreOrder>([&](graph::MoveOpInterface op) {
     if (!op.getLookedUpDim() || !isa_and_nonnull<graph::ConstantOp>(op->getOperand(0).getDefiningOp()))
       return;

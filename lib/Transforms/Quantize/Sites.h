@@ -51,8 +51,8 @@ bool sumsChannels(const ContractionSite &site);
 /// All of them, in the order in which they stand. Names do not change where what is around the contractions does.
 std::vector<ContractionSite> findContractionSites(mlir::func::FuncOp function);
 
-/// All look-ups in constants, in the order in which they stand. Of a table of a few elements there is none.
-std::vector<TableSite> findTableSites(mlir::func::FuncOp function);
+/// All look-ups in constants, in the order in which they stand, named apart from the contractions. Of a table of a few elements there is none.
+std::vector<TableSite> findTableSites(mlir::func::FuncOp function, llvm::ArrayRef<ContractionSite> contractions);
 
 /// Whether values of one place can be results of the function: not inside of a branch or loop.
 bool isInProgram(mlir::Value value);

@@ -4,7 +4,8 @@
 import hewn
 import numpy as np
 import pytest
-from quantizing import ALWAYS, decibels, product, samples, site
+from onnx import TensorProto, helper
+from quantizing import ALWAYS, decibels, model_of, product, samples, site, weights
 
 BARE = {
     "bias_correction": False,
@@ -78,6 +79,47 @@ def test_a_bound_is_judged_by_all_by_turns(first):
     assert report["returned_to_float"] == ["fc"]
     assert (report["fits"], report["samples_compared"]) == (4, 16)
     assert report["held_out"] == list(range(1, 17))
+
+
+def in_branches():
+    """A product in each branch, chosen by `c`."""
+
+    def branch(name, op):
+        nodes = [helper.make_node("MatMul", ["x", "w"], [f"h_{name}"], name=name)]
+        nodes.append(helper.make_node(op, [f"h_{name}"], [f"y_{name}"]))
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(f"y_{name}", TensorProto.FLOAT, None)])
+
+    either = {"then_branch": branch("then", "Relu"), "else_branch": branch("else", "Neg")}
+    model = model_of([helper.make_node("If", ["c"], ["y"], **either)], SHAPE, {"w": weights(0, 48, 24)})
+    model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    return model
+
+
+@pytest.mark.parametrize("count", [7, 16])
+def test_products_in_branches_go_back(count):
+    """By turns or not."""
+    data = [{"x": x, "c": np.array(i % 3 == 0)} for i, x in enumerate(samples(SHAPE, count))]
+    held = hewn.compile(in_branches(), quantize=BARE | ALWAYS, calibration=data, min_sqnr=70).report
+    assert set(held["returned_to_float"]) == {"then", "else"}
+    assert held["fits"] == (1 if count < 8 else 4)
+    assert held["outputs"]["y"]["sqnr_db"] == 200
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_one_sample_that_is_not_finite(which):
+    """What stays floats for its sake does so in the fit without it too."""
+    data = samples(SHAPE, 8)
+    data[which][0, 0] = np.inf
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"], name="fc"),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["z"], name="other"),
+    ]
+    model = model_of(nodes, SHAPE, {"w": weights(0, 48, 24)}, ("y", "z"))
+    model.graph.input.append(helper.make_tensor_value_info("n", TensorProto.FLOAT, SHAPE))
+    data = [{"x": x, "n": n} for x, n in zip(data, samples(SHAPE, 8, seed=8), strict=True)]
+    report = hewn.compile(model, quantize=BARE | ALWAYS, calibration=data, min_sqnr=30).report
+    assert report["fits"] == 4 and report["outputs"]["y"]["sqnr_db"] == 200
 
 
 def test_what_is_delivered_is_fitted_to_all():

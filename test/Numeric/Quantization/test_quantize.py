@@ -176,6 +176,20 @@ def test_feeds_come_once_and_by_name(tmp_path):
     assert by_name == from_files == bare
 
 
+def test_a_scalar_is_a_scalar(tmp_path):
+    """In samples of a folder and of an iterable."""
+    graph = product().graph
+    graph.input.append(helper.make_tensor_value_info("s", TensorProto.FLOAT, []))
+    graph.node[0].input[0] = "h"
+    graph.node.insert(0, helper.make_node("Mul", ["x", "s"], ["h"]))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    data = [{"x": x, "s": np.array(2, "f")} for x in samples((4, 48), 2)]
+    for number, sample in enumerate(data):
+        np.savez(tmp_path / f"{number}.npz", **sample)
+    of_dicts, of_files = (hewn.compile(model, quantize="int8", calibration=given) for given in (data, tmp_path))
+    assert of_dicts.report["quantization"] == of_files.report["quantization"]
+
+
 def test_what_an_iterable_raises_is_raised():
     def broken():
         yield np.zeros((2, 48), "f")

@@ -78,6 +78,31 @@ def test_what_comes_narrow_stays_so(tmp_path, nodes, constants, floats, axis):
         np.testing.assert_array_equal(module.run({"i": i})["y"], np.take(floats, i, axis))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_row_is_read_as_often_as_asked(axis):
+    q = np.random.default_rng(1).integers(-127, 128, (1, 20000) if axis == 0 else (20000, 1)).astype("i1")
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s"], ["w"]),
+        helper.make_node("Gather", ["w", "i"], ["y"], axis=axis),
+    ]
+    module = hewn.compile(model_of(nodes, {"q": q, "s": np.float32(0.5)}, [None] * 2, ["n"]))
+    for i in ([0, -1, 0], [0], []):
+        want = np.take(q * np.float32(0.5), np.array(i, int), axis)
+        np.testing.assert_array_equal(module.run({"i": np.array(i, int)})["y"], want)
+    with pytest.raises(hewn.RunError, match="index 1 is outside of a dim of 1"):
+        module.run({"i": np.array([1])})
+
+
+def test_what_makes_a_table_is_read_once():
+    """A sum of sums of the same two."""
+    q = np.random.default_rng(1).integers(-127, 128, (ROWS, WIDTH)).astype("i1")
+    nodes = [helper.make_node("Cast", ["q"], ["w0"], to=TensorProto.FLOAT)]
+    nodes += [helper.make_node("Add", [f"w{n}", f"w{n}"], [f"w{n + 1}"]) for n in range(60)]
+    module = hewn.compile(model_of([*nodes, helper.make_node("Gather", ["w60", "i"], ["y"])], {"q": q}, [None] * 3))
+    i = np.arange(8).reshape(2, 4)
+    np.testing.assert_array_equal(module.run({"i": i})["y"], q[i] * np.float32(2.0**60))
+
+
 def test_what_is_read_more_than_once_is_floats(tmp_path):
     """More elements are looked up than there are: they are made wide once, when compiling."""
     nodes = [
@@ -143,3 +168,24 @@ def test_a_table_goes_back_for_a_bound():
     assert set(report["returned_to_float"]) == {"look", "fc"}
     free = hewn.compile(model, quantize="int8", calibration=data, min_sqnr=20).report
     assert "returned_to_float" not in free and all(told["weights"] == "int8" for told in free["layers"])
+
+
+def test_a_table_beside_a_product_of_the_same_name():
+    w, v = table(), table(4, (WIDTH, 32))
+    nodes = [
+        helper.make_node("Gather", ["w", "i"], ["g"], name="both"),
+        helper.make_node("MatMul", ["g", "v"], ["y"], name="both"),
+    ]
+    model = model_of(nodes, {"w": w, "v": v}, [None] * 3)
+    report = hewn.compile(model, quantize="int8").report
+    assert [(told["node"], told["op"]) for told in report["layers"]] == [("both", "matmul"), ("both:2", "gather")]
+
+
+@pytest.mark.parametrize("given", ["int8", "int4", "float16", {"weights": "float16"}, {"keep_float": True}])
+def test_text_needs_no_data_where_they_chose_nothing(given):
+    """Of tables they choose nothing; a text without sites says so."""
+    data = [{"i": np.random.default_rng(n).integers(0, ROWS, (2, 32))} for n in range(2)]
+    module = hewn.compile(look_up(table()), quantize=given, calibration=data)
+    again = hewn.compile(look_up(table()), quantize=module.report["quantization"])
+    assert again.report["quantization"] == module.report["quantization"]
+    np.testing.assert_array_equal(again.run(data[0])["y"], module.run(data[0])["y"])

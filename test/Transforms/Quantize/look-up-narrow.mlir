@@ -5,6 +5,7 @@
 // REMARK: NotNarrow | {{.*}}Reason="what it is made of is no smaller"
 // REMARK: NotNarrow | {{.*}}Reason="the table is not constant"
 // REMARK: NotNarrow | {{.*}}Reason="its elements are less than a byte"
+// REMARK: NotNarrow | {{.*}}Reason="it has one row, which is all that is read"
 
 // CHECK-LABEL: @rows
 // CHECK-DAG: %[[Q:.*]] = graph.constant {value = dense<3>
@@ -72,4 +73,14 @@ func.func @nibbles(%i: tensor<2x3xi64>) -> tensor<2x3x64xf32> {
   %w = graph.cast %q {to = f32} : (tensor<300x64xi4>) -> tensor<300x64xf32>
   %y = graph.gather %w, %i {axis = 0 : i64} : (tensor<300x64xf32>, tensor<2x3xi64>) -> tensor<2x3x64xf32>
   return %y : tensor<2x3x64xf32>
+}
+
+// As many rows as a run asks for, all of them the one that there is.
+// CHECK-LABEL: @one
+// CHECK: graph.gather %{{.*}}, %arg0 {{.*}} : (tensor<1x20000xf32>
+func.func @one(%i: tensor<?xi64> {graph.dims = [#graph.dim<"n">]}) -> tensor<?x20000xf32> {
+  %q = graph.constant {value = dense<3> : tensor<1x20000xi8>} : tensor<1x20000xi8>
+  %w = graph.cast %q {to = f32} : (tensor<1x20000xi8>) -> tensor<1x20000xf32>
+  %y = graph.gather %w, %i {axis = 0 : i64, graph.dims = [[#graph.dim<"n">, 20000]]} : (tensor<1x20000xf32>, tensor<?xi64>) -> tensor<?x20000xf32>
+  return %y : tensor<?x20000xf32>
 }
