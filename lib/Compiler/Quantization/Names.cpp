@@ -7,7 +7,7 @@ using llvm::StringRef;
 
 namespace hewn::quantize {
 
-/// Sites and rules are for contractions that are there. Of a model's cases each has told of its own.
+/// Sites and rules are for contractions and tables that are there. Of a model's cases each has told of its own.
 bool Quantizer::checkNames() {
   std::set<std::string> told;
   llvm::erase_if(report.sites, [&](const QuantizedSite &site) { return !told.insert(site.node).second; });
@@ -23,7 +23,8 @@ bool Quantizer::checkNames() {
     if (diagnostics.numErrors() - before >= most)
       return;
     StringRef near = nearestName(name, names);
-    diagnostics.error("the quantization names " + what + " '" + printable(name) + "', which no contraction is" +
+    diagnostics.error("the quantization names " + what + " '" + printable(name) +
+                      "', which no contraction or table is" +
                       (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));
   };
   for (const auto &[name, site] : wanted.sites)
@@ -39,7 +40,7 @@ bool Quantizer::checkNames() {
       continue;
     if (!rule.op.empty() && !kinds.count(rule.op))
       diagnostics.error("the quantization has a rule for the op '" + printable(rule.op) +
-                        "', which no contraction is; there are: " + llvm::join(kinds, ", "));
+                        "', which no contraction or table is; there are: " + llvm::join(kinds, ", "));
     else
       refuse("the nodes", rule.node);
   }

@@ -66,6 +66,7 @@ private:
   bool measureLosses();
   bool meetsBounds() const;
   double judgedDecibels() const;
+  bool mayGoBack(const std::string &name) const;
   std::vector<std::string> candidates() const;
   size_t expectedCount(llvm::ArrayRef<std::string> order) const;
   double worstLoss(const std::string &name) const;

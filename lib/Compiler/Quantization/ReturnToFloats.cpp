@@ -46,15 +46,23 @@ bool Quantizer::meetsBounds() const {
 }
 
 /// What the user asked for by name is integers whatever it loses, unless a bound was asked for too.
+bool Quantizer::mayGoBack(const std::string &name) const {
+  auto chosen = wanted.sites.find(name);
+  bool isMeant = chosen != wanted.sites.end() && (asGiven.count(name) || chosen->second.scheme.evenIfSlower);
+  return hasBound() || !isMeant;
+}
+
+/// What is compared has these as integers, or one of the fits that are judged.
 std::vector<std::string> Quantizer::candidates() const {
-  std::vector<std::string> names;
-  for (const QuantizedSite &site : report.sites) {
-    auto chosen = wanted.sites.find(site.node);
-    bool isMeant = chosen != wanted.sites.end() && (asGiven.count(site.node) || chosen->second.scheme.evenIfSlower);
-    if (site.weightBits && (hasBound() || !isMeant))
-      names.push_back(site.node);
-  }
-  return names;
+  std::set<std::string> names;
+  for (const QuantizedSite &site : report.sites)
+    if (site.weightBits && mayGoBack(site.node))
+      names.insert(site.node);
+  for (const Trial &trial : trials)
+    for (const auto &[number, name] : trial.sites.sites)
+      if (mayGoBack(name))
+        names.insert(name);
+  return {names.begin(), names.end()};
 }
 
 /// Σ (x - x')² of each output of floats.
@@ -167,12 +175,11 @@ std::vector<std::string> Quantizer::orderOf(const std::vector<std::string> &name
 bool Quantizer::returnToFloats() {
   if (isFarFromBounds())
     return true;
-  std::vector<std::string> names = candidates();
-  if (names.empty())
+  if (candidates().empty())
     return meetsBounds() || explain();
   if (!crossFit())
     return false;
-  if (!meetsBounds() && !searchCount(names))
+  if (!meetsBounds() && !searchCount(candidates()))
     return false;
   // Where trials alone told of the outputs, what was compared of operands is not of what is chosen.
   return trials.empty() || given.largestError > 0 || compare();
