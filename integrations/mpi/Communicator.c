@@ -252,15 +252,19 @@ static int32_t gatherAll(mpi_group *group, const ranks *with, const void *mine, 
   return HEWN_OK;
 }
 
-static int32_t allGather(void *user, int32_t first, int32_t count, const void *mine, void *all, size_t bytes) {
-  mpi_group *group = user;
+/// Chooses the ranks, and tells each what this one is about to do.
+static int32_t begin(mpi_group *group, int32_t first, int32_t count, place own, ranks *with) {
   if (group->failed)
     return HEWN_PEER_FAILED;
+  int32_t code = chooseRanks(group, first, count, with);
+  return code == HEWN_OK ? tell(group, with, own) : code;
+}
+
+static int32_t allGather(void *user, int32_t first, int32_t count, const void *mine, void *all, size_t bytes) {
+  mpi_group *group = user;
   ranks with;
   place own = {bytes, 1, -1, -1};
-  int32_t code = chooseRanks(group, first, count, &with);
-  if (code == HEWN_OK)
-    code = tell(group, &with, own);
+  int32_t code = begin(group, first, count, own, &with);
   return code == HEWN_OK ? gatherAll(group, &with, mine, all, bytes) : code;
 }
 
@@ -331,15 +335,11 @@ static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine
 static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
                          DLDataType type) {
   mpi_group *group = user;
-  if (group->failed)
-    return HEWN_PEER_FAILED;
   size_t bytes = (size_t)count * (type.bits / 8u);
   place own = {bytes, 2, offsetOf(group, mine, bytes), offsetOf(group, sum, bytes)};
   const place *all = group->places;
   ranks with;
-  int32_t code = chooseRanks(group, first, numRanks, &with);
-  if (code == HEWN_OK)
-    code = tell(group, &with, own);
+  int32_t code = begin(group, first, numRanks, own, &with);
   if (code != HEWN_OK)
     return code;
   int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);
@@ -398,15 +398,11 @@ static int32_t scatterTwoSided(mpi_group *group, const ranks *with, const unsign
 static int32_t reduceScatter(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
                              DLDataType type) {
   mpi_group *group = user;
-  if (group->failed)
-    return HEWN_PEER_FAILED;
   size_t bytes = (size_t)count * (type.bits / 8u) * (size_t)numRanks;
   place own = {bytes, 3, offsetOf(group, mine, bytes), -1};
   const place *all = group->places;
   ranks with;
-  int32_t code = chooseRanks(group, first, numRanks, &with);
-  if (code == HEWN_OK)
-    code = tell(group, &with, own);
+  int32_t code = begin(group, first, numRanks, own, &with);
   if (code != HEWN_OK)
     return code;
   int inWindows = !group->twoSided && bytes < ((size_t)1 << 30);

@@ -8,9 +8,6 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// Weights of fewer elements lie in a near cache, and are ready sooner as floats.
-static constexpr int64_t kSmallElements = 16 << 10;
-
 bool isMadeOfConstants(Value value) {
   llvm::SetVector<Operation *> makers;
   auto add = [&](Value made) {
@@ -137,7 +134,7 @@ Found<CodedWeights> codedWeights(ContractOpInterface op) {
     return Verdict::no("its weights are no integers of at most 8 bits with scales");
   if (!llvm::all_of(weights.op->getOperands(), isMadeOfConstants))
     return Verdict::no("its weights are not constant");
-  if (numElements(dims).constant().value_or(0) <= kSmallElements)
+  if (numElements(dims).constant().value_or(0) <= kSmallWeights)
     return Verdict::no("its weights are few, and ready sooner as floats");
   weights.depth = (*factors)[0];
   weights.columns = (*factors)[1];

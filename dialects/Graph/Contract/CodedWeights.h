@@ -10,6 +10,9 @@
 
 namespace hewn::graph {
 
+/// Weights of no more elements lie in a near cache, and are ready sooner as floats.
+inline constexpr int64_t kSmallWeights = 16 << 10;
+
 /// Constant integers of few bits that a contraction's right operand, a matrix [k, n], is made of by scales and perhaps zero points,
 /// each shared along the sum by `code.block` neighbours, or by all of it.
 struct CodedWeights {

@@ -15,6 +15,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "lib/Support/Remarks.h"
+#include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -30,8 +31,6 @@ namespace hewn {
 namespace {
 
 constexpr StringRef kLookUpNarrow = "hewn-look-up-narrow";
-/// Tables of fewer elements are no weight.
-constexpr int64_t kSmallElements = 16 << 10;
 constexpr unsigned kByte = 8;
 
 unsigned bitsOf(Value value) { return graph::getElementType(value).getIntOrFloatBitWidth(); }
@@ -61,12 +60,8 @@ bool collect(Value value, const Dims &dims, llvm::DenseSet<Value> &seen, llvm::S
 Verdict pays(graph::MoveOpInterface lookUp) {
   Value table = lookUp->getOperand(0);
   Dims dims = graph::getDims(table);
-  std::optional<int64_t> elements = graph::numElements(dims).constant(),
-                         read = graph::numElements(graph::getDims(lookUp->getResult(0))).constant();
-  if (elements.value_or(0) <= kSmallElements || read.value_or(0) > *elements)
-    return Verdict::no("it is small, or read more than once");
-  if (dims[size_t(*lookUp.getLookedUpDim())].is(1))
-    return Verdict::no("it has one row, which is all that is read");
+  if (Verdict few = looksUpFew(lookUp); !few)
+    return few;
   llvm::DenseSet<Value> seen;
   llvm::SetVector<Value> whole;
   if (!collect(table, dims, seen, whole))

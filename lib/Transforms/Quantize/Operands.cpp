@@ -87,6 +87,18 @@ graph::ContractOpInterface rewriteOperands(graph::ContractOpInterface op, Type s
   return cast<graph::ContractOpInterface>(made);
 }
 
+Verdict looksUpFew(graph::MoveOpInterface lookUp) {
+  graph::Dims table = graph::getDims(lookUp->getOperand(0));
+  int64_t elements = graph::numElements(table).constant().value_or(0);
+  if (elements <= graph::kSmallWeights)
+    return Verdict::no("its table is small");
+  if (table[size_t(*lookUp.getLookedUpDim())].is(1))
+    return Verdict::no("its table has one row, which is all that is read");
+  if (graph::numElements(graph::getDims(lookUp->getResult(0))).constant().value_or(0) > elements)
+    return Verdict::no("its table is read more than once in a run");
+  return Verdict::yes();
+}
+
 void castOperands(graph::ContractOpInterface op, Type type) {
   OpBuilder b(op);
   graph::Composer c(b, op->getLoc());

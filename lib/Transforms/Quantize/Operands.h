@@ -57,6 +57,10 @@ Verdict paysToDecode(graph::ContractOpInterface op, const graph::CodedWeights &w
 /// and they are widened when they have come.
 Verdict paysToWiden(graph::ContractOpInterface op, mlir::Type type);
 
+/// Whether a run reads so few rows of the table, operand 0, that narrow elements, made wide behind the look-up, are better than floats that were made of
+/// all when compiling.
+Verdict looksUpFew(graph::MoveOpInterface lookUp);
+
 /// Casts both operands.
 void castOperands(graph::ContractOpInterface op, mlir::Type type);
 

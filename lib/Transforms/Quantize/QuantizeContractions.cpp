@@ -368,7 +368,6 @@ private:
 
   /// Floats narrower than float32, which the contraction widens when it has read them.
   Verdict narrowFloats(const ContractionSite &site, const quantize::Scheme &scheme, QuantizedSite &told) {
-    constexpr size_t small = 16 << 10; // which lie in a near cache
     if (!site.form)
       return Verdict::no(site.form.why());
     bool isMatrix = graph::getRank(site.weights) == 2 && site.form->columnInRight == 1;
@@ -379,7 +378,7 @@ private:
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     if (floats.empty())
       return Verdict::no("the bytes of its weights are not there");
-    if (floats.size() <= small)
+    if (int64_t(floats.size()) <= graph::kSmallWeights)
       return Verdict::no("its weights are small, and sooner there as floats");
     auto type = cast<RankedTensorType>(site.weights.getType());
     int64_t columns = isMatrix ? type.getDimSize(1) : 1;

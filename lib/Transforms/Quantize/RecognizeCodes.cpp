@@ -33,8 +33,6 @@ namespace hewn {
 namespace {
 
 constexpr StringRef kRecognizeCodes = "hewn-recognize-codes";
-/// Weights of fewer elements are read as floats in any case (graph::codedWeights).
-constexpr int64_t kSmallElements = 16 << 10;
 /// Floats that are evaluated for one tensor of weights, and for all of them at a time.
 constexpr int64_t kMostValues = 64 << 20, kBatchValues = 16 << 20;
 
@@ -80,7 +78,7 @@ std::optional<Candidate> candidateOf(graph::ContractOpInterface contraction) {
   for (Operation *view = c.floats.getDefiningOp(); view && graph::isViewKind(view); view = c.floats.getDefiningOp())
     c.floats = view->getOperand(0);
   std::optional<int64_t> elements = graph::numElements(graph::getDims(c.floats)).constant();
-  if (!graph::getElementType(c.floats).isF32() || elements.value_or(0) <= kSmallElements)
+  if (!graph::getElementType(c.floats).isF32() || elements.value_or(0) <= graph::kSmallWeights)
     return std::nullopt;
   c.parameters.assign(size_t(graph::getRank(c.floats)), DimExpr(1));
   bool isOne = collect(c.floats, c) && c.integers && c.ops.size() > 0;

@@ -67,7 +67,6 @@ private:
 } // namespace
 
 std::vector<TableSite> findTableSites(func::FuncOp function, ArrayRef<ContractionSite> contractions) {
-  constexpr int64_t small = 16 << 10; // which are no weights
   std::vector<TableSite> sites;
   Names names;
   for (const ContractionSite &site : contractions)
@@ -76,17 +75,15 @@ std::vector<TableSite> findTableSites(func::FuncOp function, ArrayRef<Contractio
     if (!op.getLookedUpDim() || !isa_and_nonnull<graph::ConstantOp>(op->getOperand(0).getDefiningOp()))
       return;
     Value table = op->getOperand(0);
-    if (!graph::getElementType(table).isF32() || cast<RankedTensorType>(table.getType()).getNumElements() <= small)
+    if (!graph::getElementType(table).isF32() ||
+        cast<RankedTensorType>(table.getType()).getNumElements() <= graph::kSmallWeights)
       return;
-    std::optional<int64_t> read = graph::numElements(graph::getDims(op->getResult(0))).constant();
-    Verdict verdict = Verdict::yes();
+    Verdict verdict = looksUpFew(op);
     if (!llvm::all_of(table.getUsers(), [](Operation *user) {
           auto lookUp = dyn_cast<graph::MoveOpInterface>(user);
           return lookUp && lookUp.getLookedUpDim();
         }))
       verdict = Verdict::no("its table is read whole too, as float32");
-    else if (read.value_or(0) > cast<RankedTensorType>(table.getType()).getNumElements())
-      verdict = Verdict::no("its table is read more than once in a run");
     sites.push_back({op, names.of(op), op->getName().stripDialect(), verdict});
   });
   return sites;

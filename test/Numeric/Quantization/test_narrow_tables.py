@@ -151,6 +151,9 @@ def test_tables_that_stay_floats():
     ]
     often = model_of([*nodes[:1], helper.make_node("Identity", ["g"], ["y"])], {"w": table()}, [None] * 2, [ROWS + 1])
     assert layer(hewn.compile(often, quantize=narrow), "look")["why"] == "its table is read more than once in a run"
+    single = hewn.compile(look_up(table(shape=(1, 20000))), quantize=narrow)
+    assert layer(single, "look")["why"] == "its table has one row, which is all that is read"
+    np.testing.assert_array_equal(single.run({"i": np.zeros((2, 1), "i8")})["y"][1, 0], table(shape=(1, 20000))[0])
     square = model_of(nodes, {"w": table(shape=(160, 160))}, [None] * 3)
     assert layer(hewn.compile(square, quantize=narrow), "look")["why"] == "its table is read whole too, as float32"
 

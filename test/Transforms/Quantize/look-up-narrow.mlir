@@ -1,11 +1,11 @@
 // RUN: hewn-opt %s --hewn-look-up-narrow | FileCheck %s
 // RUN: hewn-opt %s --hewn-look-up-narrow --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// REMARK: NotNarrow | {{.*}}Reason="it is small, or read more than once"
+// REMARK: NotNarrow | {{.*}}Reason="its table is small"
 // REMARK: NotNarrow | {{.*}}Reason="what it is made of is no smaller"
 // REMARK: NotNarrow | {{.*}}Reason="the table is not constant"
 // REMARK: NotNarrow | {{.*}}Reason="its elements are less than a byte"
-// REMARK: NotNarrow | {{.*}}Reason="it has one row, which is all that is read"
+// REMARK: NotNarrow | {{.*}}Reason="its table has one row, which is all that is read"
 
 // CHECK-LABEL: @rows
 // CHECK-DAG: %[[Q:.*]] = graph.constant {value = dense<3>
