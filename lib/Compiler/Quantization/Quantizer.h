@@ -79,7 +79,11 @@ private:
     unsigned part;
     QuantizeTrial sites;
     std::unique_ptr<ScratchModel> model;
+    /// The outputs of floats for the first samples of the part, which all choices are compared with.
+    std::vector<std::vector<Array>> right;
   };
+  bool runFloats(Trial &trial, size_t sample, const Samples::Inputs &inputs, std::vector<Array> &own,
+                 llvm::ArrayRef<Array> &right);
   std::optional<Trial> compileTrial();
   bool runTrial(const Trial &trial, const Samples::Inputs &inputs, llvm::ArrayRef<float> shares,
                 std::vector<Array> &outputs);
@@ -138,6 +142,7 @@ private:
   std::vector<Observation> seen;
   /// One a part, where a bound is judged by all of them; else none.
   std::vector<Trial> trials;
+  int64_t rightBytes = 0;
   Report report;
   /// What rounding one contraction alone adds to each output, noise by signal; by its name.
   std::map<std::string, std::vector<double>> losses;

@@ -7,6 +7,7 @@
 // Geisser, "The Predictive Sample Reuse Method", 1975). What goes into the artifact is fitted to all of them, which is no worse.
 // The models of parts compute contractions both ways, so that one compile a part does for all choices of what goes back to floats.
 #include "lib/Compiler/Quantization/Quantizer.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <cstring>
 
@@ -14,6 +15,8 @@ namespace hewn::quantize {
 
 /// Weights of float32, in bytes, beyond which part 0 alone is judged by: there is a model a part, with both kinds of weights, at a time.
 static constexpr int64_t kMostWeightBytes = 256 << 20;
+/// Memory for outputs that all choices are compared with.
+static constexpr int64_t kRightBytes = 64 << 20;
 /// Noise so many decibels below a bound meets it in other data too: thirty times as much does.
 static constexpr double kFarDecibels = 15;
 
@@ -23,7 +26,7 @@ bool Quantizer::isFarFromBounds() const {
 
 /// Of what is wanted now; nothing after an error.
 std::optional<Quantizer::Trial> Quantizer::compileTrial() {
-  Trial trial{part, {}, nullptr};
+  Trial trial{part, {}, nullptr, {}};
   std::vector<QuantizedSite> told;
   QuantizeStep step{wanted, &told};
   step.trial = &trial.sites;
@@ -43,6 +46,26 @@ bool Quantizer::runTrial(const Trial &trial, const Samples::Inputs &inputs, llvm
   std::memcpy(array.bytes.data(), shares.data(), array.bytes.size());
   all.push_back(std::move(array));
   return run(trial.model->library(), all, outputs);
+}
+
+/// The outputs of floats for sample number `sample` of the trial's part, in `own` where there is no room to keep them for the next choice.
+bool Quantizer::runFloats(Trial &trial, size_t sample, const Samples::Inputs &inputs, std::vector<Array> &own,
+                          llvm::ArrayRef<Array> &right) {
+  if (sample >= trial.right.size()) {
+    if (!run(floats->library(), inputs, own))
+      return false;
+    own.resize(numOutputs()); // without the operands
+    right = own;
+    int64_t bytes = 0;
+    for (const Array &array : own)
+      bytes += int64_t(array.bytes.size());
+    if (sample > trial.right.size() || rightBytes + bytes > kRightBytes)
+      return true;
+    rightBytes += bytes;
+    trial.right.push_back(std::move(own));
+  }
+  right = trial.right[sample];
+  return true;
 }
 
 /// Fits without each of the parts in turn, and judges by all of them, where something is held out and there is a bound of decibels.
@@ -84,16 +107,17 @@ bool Quantizer::judge() {
 bool Quantizer::judgeByTrials() {
   for (auto &[name, agreement] : report.outputs)
     agreement = {};
-  std::vector<Array> right, got;
-  for (const Trial &trial : trials) {
+  std::vector<Array> own, got;
+  for (Trial &trial : trials) {
     std::vector<float> shares(trial.sites.size, 0);
     // As `wanted` has it, which is fitted to all: what one part's samples alone made floats of is integers in that part's trial.
     for (const auto &[number, name] : trial.sites.sites)
       if (auto site = wanted.sites.find(name); site == wanted.sites.end() || !site->second.scheme.keepFloat)
         shares[number] = 1;
-    for (const Samples::Inputs *inputs : samples.compared(trial.part)) {
+    for (auto [sample, inputs] : llvm::enumerate(samples.compared(trial.part))) {
       tell("judging by samples that nothing was fitted to");
-      if (!run(floats->library(), *inputs, right) || !runTrial(trial, *inputs, shares, got))
+      llvm::ArrayRef<Array> right;
+      if (!runFloats(trial, sample, *inputs, own, right) || !runTrial(trial, *inputs, shares, got))
         return false;
       for (size_t i = 0; i < numOutputs(); ++i)
         report.outputs[i].second.add(right[i], got[i]);
