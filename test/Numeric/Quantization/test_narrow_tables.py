@@ -6,6 +6,7 @@ import pathlib
 import hewn
 import numpy as np
 import pytest
+from numeric import compiled
 from onnx import TensorProto, helper, numpy_helper
 from quantizing import decibels, layer
 
@@ -101,6 +102,20 @@ def test_what_makes_a_table_is_read_once():
     module = hewn.compile(model_of([*nodes, helper.make_node("Gather", ["w60", "i"], ["y"])], {"q": q}, [None] * 3))
     i = np.arange(8).reshape(2, 4)
     np.testing.assert_array_equal(module.run({"i": i})["y"], q[i] * np.float32(2.0**60))
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3"])
+@pytest.mark.parametrize("nodes, constants, floats", [pytest.param(*form[1:], id=form[0]) for form in narrow_forms()])
+def test_older_processors(nodes, constants, floats, target):
+    """Those without instructions that widen, and those with AVX2 alone; and an index outside of the table is refused by all."""
+    model = model_of([*nodes, helper.make_node("Gather", ["w", "i"], ["y"])], constants, [None] * 3)
+    module = compiled(model, target)
+    i = np.random.default_rng(2).integers(-ROWS, ROWS, (3, 5))
+    np.testing.assert_array_equal(module.run({"i": i})["y"], floats[i])
+    for wrong in (ROWS, -ROWS - 1, 2**62, -(2**63)):
+        i[1, 2] = wrong
+        with pytest.raises(hewn.RunError, match="outside of a dim"):
+            module.run({"i": i})
 
 
 def test_what_is_read_more_than_once_is_floats(tmp_path):
