@@ -117,9 +117,11 @@ static constexpr char kScript[] = R"js(
 'use strict';
 (() => {
   const tip = document.getElementById('tip');
-  const hide = () => { tip.hidden = true; };
+  let read = null;
+  const hide = () => { tip.hidden = true; read = null; };
   // What points at an item of a picture, by mouse, finger or keyboard, reads its name beside it.
   const show = item => {
+    read = item;
     tip.textContent = item.getAttribute('aria-label');
     tip.hidden = false;
     const at = item.getBoundingClientRect(), own = tip.getBoundingClientRect(), gap = 8;
@@ -136,10 +138,9 @@ static constexpr char kScript[] = R"js(
     const item = event.target.closest('[data-item]');
     item ? show(item) : hide();
   });
-  // Focusing scrolls: what has the focus is still read then.
+  // Focusing scrolls, and is heard of before its scroll is, as a mouse may be: what is read then goes on to be, where it now is.
   document.addEventListener('scroll', () => {
-    const item = document.activeElement.closest('[data-item]');
-    !tip.hidden && item ? show(item) : hide();
+    if (read) show(read);
   }, { passive: true });
   // One stop of the tab key for each picture; arrows go through its items.
   for (const picture of document.querySelectorAll('[data-picture]')) {
