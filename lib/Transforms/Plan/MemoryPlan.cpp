@@ -75,7 +75,7 @@ void MemoryPlan::placeReturned() {
       continue;
     // The memory of an output whose size depends on data exists from the op on that makes it; loops fill theirs
     // earlier.
-    bool known = isKnown(bufferBytes(root), symbols);
+    bool known = hasKnownDims(root, symbols);
     if (known ? hasFixedSize(root, symbols) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
       places[root] = place(PlaceKind::Output, int64_t(operand.getOperandNumber()));
   }

@@ -113,6 +113,28 @@ def test_appended_by_trips():
         module.run({"x": x, "size": int64(2), "more": int64(1)})
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("trips", [0, 1, 4])
+@pytest.mark.parametrize("width", [0, 2])
+def test_how_many_of_nothing(width, trips, optimize):
+    """What has no elements has dims that only a run tells nonetheless."""
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 22]>
+    g (float[2, 3] x, int64 trips) => (float[2, 3] y, float[k, 2, {width}] s, int64[3] size) <bool yes = {{1}}> {{
+      y, s = Loop(trips, yes, x) <body = b (int64 i, bool c, float[2, 3] v) => (bool d, float[2, 3] w, float[2, {width}] part)
+      <int64[1] begin = {{0}}, int64[1] end = {{{width}}}, int64[1] axis = {{1}}> {{
+        d = Identity(c)
+        w = Add(v, x)
+        part = Slice(w, begin, end, axis)
+      }}>
+      size = Shape(s)
+    }}""")
+    x = floats(2, 3)
+    y, s, size = hewn.compile(model, optimize=optimize).run({"x": x, "trips": np.array(trips)}).values()
+    check([y], [x * (trips + 1)], rtol=1e-6)
+    want = [(x * (i + 2))[:, :width] for i in range(trips)]
+    check([s, size], [np.reshape(np.array(want, np.float32), (trips, 2, width)), int64(trips, 2, width)], rtol=1e-6)
+
+
 COUNTED = {
     "NonZero": ("v = NonZero(x)", lambda x: np.stack(np.nonzero(x))),
     "Compress": ("z = Cast<to = 9>(x) v = Compress(x, z)", lambda x: x[x != 0]),

@@ -100,7 +100,7 @@ private:
       bool returned = false;
       buffer.stays = isUsedElsewhere(root, returned);
       buffer.given = !index.contains(result.getOwner());
-      if (!returned && isKnown(bytes, symbols))
+      if (!returned && hasKnownDims(root, symbols))
         buffer.bytes = std::max<int64_t>(0, evaluate(aligned(bytes), sample));
       problem.buffers.push_back(buffer);
     }

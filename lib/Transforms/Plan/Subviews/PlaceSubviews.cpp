@@ -88,7 +88,7 @@ private:
     Value result = launch->getResult(0);
     auto whole = cast<RankedTensorType>(result.getType());
     auto refuse = [&](StringRef why) { missed(launch, "hewn-place-subviews", "CopiedTogether", why); };
-    if (!isKnown(bufferBytes(result), symbols))
+    if (!hasKnownDims(result, symbols))
       return refuse("the size of the whole is known only when data are");
     SmallVector<bool> inPlace;
     int64_t placed = 0, all = 0, longest = 0;

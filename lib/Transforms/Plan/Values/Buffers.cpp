@@ -121,9 +121,10 @@ llvm::StringSet<> inputSymbols(FunctionOpInterface program) {
   return symbols;
 }
 
-bool isKnown(const DimExpr &expr, const llvm::StringSet<> &symbols) {
+bool hasKnownDims(Value root, const llvm::StringSet<> &symbols) {
   bool known = true;
-  expr.walkSymbols([&](StringRef name) { known &= symbols.contains(name); });
+  for (const DimExpr &dim : bufferDims(root))
+    dim.walkSymbols([&](StringRef name) { known &= symbols.contains(name); });
   return known;
 }
 
@@ -140,7 +141,7 @@ static bool changesSize(Value root) {
 }
 
 bool hasFixedSize(Value root, const llvm::StringSet<> &symbols) {
-  return isKnown(bufferBytes(root), symbols) && !changesSize(root);
+  return hasKnownDims(root, symbols) && !changesSize(root);
 }
 
 } // namespace hewn::plan

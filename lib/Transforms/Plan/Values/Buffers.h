@@ -43,7 +43,8 @@ llvm::SmallVector<mlir::Value> overwritableBuffers(mlir::Operation *launch);
 
 /// The symbols of the program's inputs: what is known before a run starts.
 llvm::StringSet<> inputSymbols(mlir::FunctionOpInterface program);
-bool isKnown(const graph::DimExpr &expr, const llvm::StringSet<> &symbols);
+/// Whether each dim of a buffer is known then: one without elements may have others.
+bool hasKnownDims(mlir::Value root, const llvm::StringSet<> &symbols);
 /// Whether a buffer has one size, known before a run starts: not so where a loop carries it on with other dims than it had. `symbols`
 /// are inputSymbols.
 bool hasFixedSize(mlir::Value root, const llvm::StringSet<> &symbols);
