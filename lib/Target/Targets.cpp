@@ -5,6 +5,7 @@
 #include "lib/Target/NVPTX/NVPTXMachine.h"
 #include "lib/Target/NVPTX/Passes.h"
 #include "lib/Target/X86/X86Machine.h"
+#include "lib/Target/X86/X86RankUpdate.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Triple.h"
@@ -104,6 +105,13 @@ std::string identity(const codegen::MachineSpec &machine) {
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {
   return machine.device ? nvptx::targetAttr(context, machine, precision)
                         : architectureOf(machine).attribute(context, machine);
+}
+
+static void updateByShortVectors(const RowPanel &panel, float *sums) { updateByVectors<4>(panel, sums); }
+
+RankUpdate *rankUpdate() {
+  RankUpdate *longer = x86::rankUpdate();
+  return longer ? longer : updateByShortVectors;
 }
 
 } // namespace hewn::target

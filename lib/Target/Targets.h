@@ -7,6 +7,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Machine.h"
 #include "lib/Support/Precision.h"
+#include "lib/Support/RankUpdate.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ std::string identity(const codegen::MachineSpec &machine);
 
 /// What passes may know of the machine, whose own products of float32 are as exact as the precision asks.
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision);
+
+/// BLAS's syrk by the longest vectors of the machine that this process runs on; the same sums on each.
+RankUpdate *rankUpdate();
 
 } // namespace hewn::target
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Quantization/Observation.h"
 #include "lib/Compiler/Quantization/Samples.h"
+#include "lib/Target/Targets.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -77,44 +78,6 @@ int64_t momentBytes(const Array &array, unsigned channelDim) {
   return size * size * int64_t(sizeof(float));
 }
 
-namespace {
-
-/// Some floats of a row beside each other, as what a register holds on every machine.
-using Lanes = float __attribute__((vector_size(16)));
-constexpr size_t kLanes = sizeof(Lanes) / sizeof(float);
-/// Sums in registers: rows of them by vectors; and rows of data that are added to them before they go back.
-constexpr size_t kTileRows = 4, kTileVectors = 2, kTileColumns = kTileVectors * kLanes, kPanelRows = 64;
-
-/// Some rows x of data, each of `width` floats: a multiple of kTileColumns, with zeros at the end.
-struct RowPanel {
-  size_t count, width;
-  std::vector<float> elements;
-  const float *row(size_t r) const { return &elements[r * width]; }
-};
-
-/// Sums i to i + kTileRows by j to j + kTileColumns of Σ x xᵀ, which has `size` of them in a row. Each is added to in the order of the rows.
-void addTile(const RowPanel &panel, size_t i, size_t j, size_t size, float *sums) {
-  Lanes tile[kTileRows][kTileVectors] = {};
-  float lines[kTileRows][kTileColumns] = {};
-  size_t rows = std::min(kTileRows, size - i), columns = std::min(kTileColumns, size - j);
-  for (size_t a = 0; a < rows; ++a)
-    std::copy_n(sums + (i + a) * size + j, columns, lines[a]);
-  std::memcpy(tile, lines, sizeof(tile));
-  for (size_t r = 0; r < panel.count; ++r) {
-    const float *x = panel.row(r);
-    Lanes columnsOfX[kTileVectors];
-    std::memcpy(columnsOfX, x + j, sizeof(columnsOfX));
-    for (size_t a = 0; a < kTileRows; ++a)
-      for (size_t b = 0; b < kTileVectors; ++b)
-        tile[a][b] += x[i + a] * columnsOfX[b];
-  }
-  std::memcpy(lines, tile, sizeof(tile));
-  for (size_t a = 0; a < rows; ++a)
-    std::copy_n(lines[a], columns, sums + (i + a) * size + j);
-}
-
-} // namespace
-
 void Observation::addMoments(const Array &array, unsigned channelDim, int64_t step) {
   std::vector<float> converted;
   llvm::ArrayRef<float> elements = floatsOf(array, converted);
@@ -122,20 +85,17 @@ void Observation::addMoments(const Array &array, unsigned channelDim, int64_t st
   evidence.moments.size = int64_t(size);
   evidence.moments.sums.resize(size * size);
   size_t rows = size ? elements.size() / size : 0, each = size_t(step);
-  size_t width = (size + kTileColumns - 1) / kTileColumns * kTileColumns;
-  RowPanel panel{0, width, std::vector<float>(kPanelRows * width)};
+  static RankUpdate *const update = target::rankUpdate();
+  RowPanel panel(size);
   for (size_t first = 0; first < rows; first += panel.count * each) {
-    panel.count = std::min(kPanelRows, (rows - first + each - 1) / each);
+    panel.count = std::min(RowPanel::kRows, (rows - first + each - 1) / each);
     evidence.moments.rows += int64_t(panel.count);
     for (size_t i = 0; i < size; ++i)
       for (size_t r = 0; r < panel.count; ++r) {
         size_t row = first + r * each;
-        panel.elements[r * width + i] = elements[(row / inside * size + i) * inside + row % inside];
+        panel.row(r)[i] = elements[(row / inside * size + i) * inside + row % inside];
       }
-    // The lower half, and what lies beside it in a tile, which completeMoments writes over.
-    for (size_t i = 0; i < size; i += kTileRows)
-      for (size_t j = 0; j < std::min(i + kTileRows, size); j += kTileColumns)
-        addTile(panel, i, j, size, evidence.moments.sums.data());
+    update(panel, evidence.moments.sums.data());
   }
 }
 

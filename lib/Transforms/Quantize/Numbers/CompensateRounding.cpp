@@ -2,6 +2,7 @@
 #include "lib/Transforms/Quantize/Numbers/CompensateRounding.h"
 #include "mlir/IR/Threading.h"
 #include "llvm/ADT/STLExtras.h"
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -9,6 +10,9 @@
 using llvm::ArrayRef;
 
 namespace hewn::quantize {
+
+/// Columns whose rounding is made up for together.
+static constexpr int64_t kColumnsAtOnce = 8;
 
 namespace {
 
@@ -116,22 +120,31 @@ std::vector<int8_t> compensateRounding(ArrayRef<float> weights, const ColumnLayo
   RoundedWeights nearest = roundWeights(weights, layout, how, {}, context);
   int64_t length = how.group ? how.group : depth;
   std::vector<int8_t> codes(weights.size());
-  mlir::parallelFor(context, 0, size_t(layout.columns), [&](size_t column) {
-    std::vector<double> left(static_cast<size_t>(depth));
+  // Some columns at a time, which the matrix is read for once, and whose elements of a row are a few vectors.
+  int64_t blocks = (layout.columns + kColumnsAtOnce - 1) / kColumnsAtOnce;
+  mlir::parallelFor(context, 0, size_t(blocks), [&](size_t block) {
+    int64_t first = int64_t(block) * kColumnsAtOnce, count = std::min(kColumnsAtOnce, layout.columns - first);
+    std::vector<std::array<double, kColumnsAtOnce>> left(static_cast<size_t>(depth));
     for (int64_t i = 0; i < depth; ++i)
-      left[size_t(i)] = double(weights[layout.at(int64_t(column), order[size_t(i)])]);
+      for (int64_t c = 0; c < count; ++c)
+        left[size_t(i)][size_t(c)] = double(weights[layout.at(first + c, order[size_t(i)])]);
     for (int64_t i = 0; i < depth; ++i) {
       int64_t k = order[size_t(i)];
-      size_t at = size_t(k / length * layout.columns) + column;
-      WeightGrid grid = limitsOf(how);
-      grid.scale = nearest.scales[at];
-      grid.zero = nearest.zeros.empty() ? 0 : float(nearest.zeros[at]);
-      float q = grid.round(float(left[size_t(i)]));
-      codes[layout.at(int64_t(column), k)] = int8_t(q);
       const double *row = upper->row(i);
-      double lost = (left[size_t(i)] - double(grid.value(q))) / row[i];
+      std::array<double, kColumnsAtOnce> lost{};
+      for (int64_t c = 0; c < count; ++c) {
+        auto at = size_t(k / length * layout.columns + first + c);
+        WeightGrid grid = limitsOf(how);
+        grid.scale = nearest.scales[at];
+        grid.zero = nearest.zeros.empty() ? 0 : float(nearest.zeros[at]);
+        double now = left[size_t(i)][size_t(c)];
+        float q = grid.round(float(now));
+        codes[layout.at(first + c, k)] = int8_t(q);
+        lost[size_t(c)] = (now - double(grid.value(q))) / row[i];
+      }
       for (int64_t j = i + 1; j < depth; ++j)
-        left[size_t(j)] -= lost * row[j];
+        for (size_t c = 0; c < kColumnsAtOnce; ++c)
+          left[size_t(j)][c] -= lost[c] * row[j];
     }
   });
   return codes;

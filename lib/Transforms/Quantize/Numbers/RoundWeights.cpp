@@ -28,23 +28,24 @@ RoundedWeights roundWeights(ArrayRef<float> weights, const ColumnLayout &layout,
   std::vector<double> signal(size_t(layout.columns)), noise(size_t(layout.columns));
   mlir::parallelFor(context, 0, size_t(layout.columns), [&](size_t column) {
     std::vector<float> group(static_cast<size_t>(length));
+    double all = 0, lost = 0;
     for (int64_t g = 0; g < groups; ++g) {
-      for (int64_t i = 0; i < length; ++i)
-        group[size_t(i)] = weights[layout.at(int64_t(column), g * length + i)];
+      layout.forEach(int64_t(column), g * length, length, [&](size_t i, size_t place) { group[i] = weights[place]; });
       WeightGrid grid = how.perTensor ? whole : fitGrid(group, how);
       size_t at = size_t(g * layout.columns) + column;
       rounded.scales[at] = grid.scale;
       if (!how.symmetric)
         rounded.zeros[at] = int8_t(grid.zero);
-      for (int64_t i = 0; i < length; ++i) {
-        size_t here = layout.at(int64_t(column), g * length + i);
-        float w = group[size_t(i)], q = codes.empty() ? grid.round(w) : float(codes[here]);
-        rounded.integers[here] = std::isfinite(w) ? int8_t(q) : int8_t(0);
-        signal[column] += double(w) * w;
+      layout.forEach(int64_t(column), g * length, length, [&](size_t i, size_t place) {
+        float w = group[i], q = codes.empty() ? grid.round(w) : float(codes[place]);
+        rounded.integers[place] = std::isfinite(w) ? int8_t(q) : int8_t(0);
+        all += double(w) * w;
         double left = double(w - grid.value(q));
-        noise[column] += left * left;
-      }
+        lost += left * left;
+      });
     }
+    signal[column] = all;
+    noise[column] = lost;
   });
   for (size_t column = 0; column < signal.size(); ++column) { // in one order, whatever the threads' was
     rounded.signal += signal[column];

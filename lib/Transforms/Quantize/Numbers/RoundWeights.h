@@ -13,6 +13,14 @@ namespace hewn::quantize {
 /// order.
 struct ColumnLayout {
   int64_t columns = 0, columnStride = 0, depth = 0;
+  /// `visit` with each of `count` elements of a column from `from` on, by its number among these, and where it lies.
+  template <typename Visit> void forEach(int64_t column, int64_t from, int64_t count, Visit visit) const {
+    for (int64_t k = from, end = from + count; k < end;) {
+      int64_t next = std::min(end, (k / columnStride + 1) * columnStride); // they lie together up to there
+      for (size_t place = at(column, k); k < next; ++k, ++place)
+        visit(size_t(k - from), place);
+    }
+  }
   size_t at(int64_t column, int64_t k) const {
     return size_t(k / columnStride * columnStride * columns + column * columnStride + k % columnStride);
   }

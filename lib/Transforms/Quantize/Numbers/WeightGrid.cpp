@@ -9,8 +9,6 @@ using llvm::ArrayRef;
 
 namespace hewn::quantize {
 
-float WeightGrid::round(float w) const { return std::min(high, std::max(low, std::nearbyint(w / scale + zero))); }
-
 WeightGrid limitsOf(const Weights &how) {
   WeightGrid grid;
   grid.high = float((1 << (how.bits - 1)) - 1);

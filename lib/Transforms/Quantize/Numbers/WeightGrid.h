@@ -6,14 +6,19 @@
 
 #include "lib/Transforms/Quantize/Quantization.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <algorithm>
 
 namespace hewn::quantize {
 
 /// (q - zero) * scale for integers q from `low` to `high`.
 struct WeightGrid {
   float low = 0, high = 0, scale = 1, zero = 0;
-  /// The integer nearest to w.
-  float round(float w) const;
+  /// The integer nearest to w, of two that are as near the even one. What has no fractions is added and taken off again, which rounds as
+  /// std::nearbyint does where that is a call.
+  float round(float w) const {
+    constexpr float whole = 3 << 22;
+    return std::min(high, std::max(low, w / scale + zero)) + whole - whole;
+  }
   float value(float q) const { return (q - zero) * scale; }
   /// What w loses by it.
   float left(float w) const { return w - value(round(w)); }
