@@ -5,7 +5,7 @@
     tools/measure/half_floats.py [--type float16] [--threads N] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
 
 Each model of float32 is written as exporters write one whose parameters are narrow (`model.half()` in torch): weights, constants, inputs and
-results are, and what was converted to float32 is converted to the narrow type. Then as in tools/benchmark.py: the engines take turns, each in a
+results are, and what was converted to float32 is converted to the narrow type; of bfloat16 in opset 22, since when convolutions and others have it. Then as in tools/benchmark.py: the engines take turns, each in a
 process of its own, and a figure is the median over the rounds of a process's median run in milliseconds. `float32 ms` is hewn's own on the model
 as it was; the error is the largest difference from onnxruntime's float32 result, relative to its largest; MB are hewn's weights file, beside
 that of float32. An engine that does not take the model is left out, and said.
@@ -41,10 +41,12 @@ def narrow_tensor(tensor, kind: int):
 def narrowed(path: str, name: str, made: str) -> None:
     """Writes the model at `path` with floats of type `name` to `made`."""
     import onnx
-    from onnx import TensorProto, helper
+    from onnx import TensorProto, helper, version_converter
 
     kind = TensorProto.DataType.Value(name.upper())
     model = onnx.load(path)
+    if kind == TensorProto.BFLOAT16 and all(o.version < 22 for o in model.opset_import if o.domain == ""):
+        model = version_converter.convert_version(model, 22)
 
     def visit(graph) -> None:
         for i, tensor in enumerate(graph.initializer):
