@@ -107,14 +107,16 @@ private:
   /// Whether a type says panels of a matrix, and nothing more.
   static bool isPanels(RankedTensorType type) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
-    return layout && type.getRank() == 2 && layout.getBlockDim() >= 0 && layout.getGroupDim() < 0 && !layout.getTile();
+    return layout && type.getRank() == 2 && layout.getBlockDim() >= 0 && !layout.getTile();
   }
 
   /// The type by which panels of a matrix are that matrix with rows and columns exchanged.
   static RankedTensorType transposedType(RankedTensorType type) {
     auto layout = cast<graph::LayoutAttr>(type.getEncoding());
     SmallVector<int64_t> order = llvm::map_to_vector(layout.getOrder(), [](int64_t dim) { return 1 - dim; });
-    auto exchanged = graph::LayoutAttr::get(type.getContext(), order, 1 - layout.getBlockDim(), layout.getBlock());
+    int64_t groupDim = layout.getGroupDim() < 0 ? -1 : 1 - layout.getGroupDim();
+    auto exchanged = graph::LayoutAttr::get(type.getContext(), order, 1 - layout.getBlockDim(), layout.getBlock(),
+                                            groupDim, layout.getGroup());
     return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), exchanged);
   }
 
