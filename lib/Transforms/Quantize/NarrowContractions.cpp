@@ -49,16 +49,14 @@ namespace {
 
 constexpr int64_t kFewest = 16;
 
-/// Whether a computed right operand is read by so many rows that it pays to pack it in pairs when run. What is summed is then
-/// what a task of a chain may hold on its stack.
+/// Whether it pays to pack a right operand in pairs, also when run. What is summed is then what a task of a chain may hold on its stack.
 bool paysPacking(ContractOpInterface op, const graph::ContractRoles &roles) {
-  constexpr int64_t enoughRows = 64, floatBytes = 4, narrowBytes = 2;
+  constexpr int64_t floatBytes = 4, narrowBytes = 2;
   Builder b(op.getContext());
   std::optional<unsigned> summed = graph::plainSummedDim(op, roles);
   std::optional<int64_t> depth = summed ? op.getIterationDims(graph::getDims)[*summed].constant() : std::nullopt;
   return depth && !plan::gridOf(op) && !plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type()) &&
-         plan::chainRows(op, *depth, floatBytes + narrowBytes) > 0 &&
-         plan::contractShape(op, roles).rows.constant().value_or(0) >= enoughRows;
+         plan::chainRows(op, *depth, floatBytes + narrowBytes) > 0 && paysPairs(op);
 }
 
 /// Whether it is of float32, and has columns and a sum for pairs of neighbours.

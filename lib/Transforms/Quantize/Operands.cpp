@@ -4,6 +4,7 @@
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "lib/Schedule/Schedule.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -41,6 +42,13 @@ bool isSummedInPairs(graph::ContractOpInterface op) {
     return false;
   bool constant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
   return !constant || llvm::all_of(roles->batch, [&](unsigned d) { return extents[d].is(1); });
+}
+
+bool paysPairs(graph::ContractOpInterface op) {
+  constexpr int64_t enoughRows = 64;
+  std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+  return isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()) ||
+         (roles && plan::contractShape(op, *roles).rows.constant().value_or(0) >= enoughRows);
 }
 
 bool comesQuantized(Value value) {

@@ -14,7 +14,7 @@
 //                                                      %y = graph.cast %s {to = f16}
 //
 // Sums of narrow floats are float32's and are rounded once. A contraction whose operand is such a result takes the sums as they are,
-// and loses no digits between. Operands stay narrow where the machine has a product of them (bfloat16).
+// and loses no digits between. Operands stay narrow where the machine has a product of them (bfloat16) and enough rows read what a run makes.
 //
 // So do constants of 16 bits that the machine widens as fast as it reads them: they are half as many bytes, and a tile of rows hides what widening a
 // vector takes. Windows that minimal filtering multiplies are transformed to float16 where that has the digits and the range for them, else to float32.
@@ -56,9 +56,10 @@ Verdict paysToWiden(ContractOpInterface op, Type type) {
 
 namespace {
 
-/// Whether the machine has products of narrow floats as the operands are.
+/// Whether the machine has products of narrow floats as the operands are, which take less time than to put the right one in order for them.
 bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
-  return (plan::findDot(op, left, right, sum) || plan::findMatrix(op, left, right, sum)) && isSummedInPairs(op);
+  return isSummedInPairs(op) &&
+         (plan::findMatrix(op, left, right, sum) || (plan::findDot(op, left, right, sum) && paysPairs(op)));
 }
 
 /// Whether the right operand is a constant of 16 bits that the engine widens when it has read it, and the machine does so as fast.

@@ -84,15 +84,17 @@ func.func @halves(%x: tensor<6x64xf16>, %v: tensor<64x32xf16>, %w: tensor<32x8xf
 
 #dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
-// Products of pairs of bfloat16, where there are pairs.
+// Products of pairs of bfloat16, where there are pairs, and of what a run makes where so many rows read it that it pays to put these together.
 // CHECK-LABEL: func.func @products_of_pairs
-// CHECK: graph.matmul %arg0, %arg1 {to = f32} : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xf32>
-// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<6x63xf32>, tensor<63x32xf32>) -> tensor<6x32xf32>
+// CHECK: graph.matmul %arg0, %arg1 {to = f32} : (tensor<64x64xbf16>, tensor<64x32xbf16>) -> tensor<64x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<64x63xf32>, tensor<63x32xf32>) -> tensor<64x32xf32>
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<6x64xf32>, tensor<64x32xf32>) -> tensor<6x32xf32>
 module attributes {plan.target = #dots} {
-  func.func @products_of_pairs(%x: tensor<6x64xbf16>, %v: tensor<64x32xbf16>, %y: tensor<6x63xbf16>, %w: tensor<63x32xbf16>) -> (tensor<6x32xbf16>, tensor<6x32xbf16>) {
-    %0 = graph.matmul %x, %v : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xbf16>
-    %1 = graph.matmul %y, %w : (tensor<6x63xbf16>, tensor<63x32xbf16>) -> tensor<6x32xbf16>
-    return %0, %1 : tensor<6x32xbf16>, tensor<6x32xbf16>
+  func.func @products_of_pairs(%x: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %y: tensor<64x63xbf16>, %w: tensor<63x32xbf16>, %z: tensor<6x64xbf16>) -> (tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<6x32xbf16>) {
+    %0 = graph.matmul %x, %v : (tensor<64x64xbf16>, tensor<64x32xbf16>) -> tensor<64x32xbf16>
+    %1 = graph.matmul %y, %w : (tensor<64x63xbf16>, tensor<63x32xbf16>) -> tensor<64x32xbf16>
+    %2 = graph.matmul %z, %v : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xbf16>
+    return %0, %1, %2 : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<6x32xbf16>
   }
 }
 
