@@ -34,8 +34,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Contractions become integers as the user wants them to; their weights must be constants for that.
   if (options.quantization) {
     if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
-                                                             /*keepCodes=*/true));
+      pm.addNestedPass<func::FuncOp>(
+          createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps, KeptCodes::Matrices));
     if (options.exposed)
       pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
     if (options.quantized)
@@ -56,7 +56,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // What is constant is run now, but for weights that a machine may take as integers.
   if (options.weights && options.evaluate)
     pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
-                                                           /*keepCodes=*/options.optimize));
+                                                           options.optimize ? KeptCodes::All : KeptCodes::None));
   // One rank's share of a model that several run, and its parts of the constants.
   if (options.tensorRanks > 1 || options.stages > 1) {
     pm.addNestedPass<func::FuncOp>(createPartitionPass(
@@ -67,7 +67,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
-                                                             /*keepCodes=*/options.optimize));
+                                                             options.optimize ? KeptCodes::All : KeptCodes::None));
   }
   // Every access is inside of its tensor, or looked at before.
   pm.addNestedPass<func::FuncOp>(createVerifyAccessesPass());
@@ -75,7 +75,11 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
-    // Weights in few bits stay so where this machine gains from it; the others are floats from here on.
+    // Weights in few bits stay so where this machine gains from it: scales are taken behind the sums, or weights are decoded. The others are floats
+    // from here on.
+    ScaleBehindSumsPassOptions scales;
+    scales.precision = options.precision;
+    pm.addNestedPass<func::FuncOp>(createScaleBehindSumsPass(scales, options.weights));
     FormCodesPassOptions codes;
     codes.precision = options.precision;
     pm.addNestedPass<func::FuncOp>(createFormCodesPass(codes, options.weights));

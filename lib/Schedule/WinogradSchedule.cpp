@@ -8,10 +8,6 @@ using namespace mlir;
 
 namespace hewn::plan {
 
-/// Of tiles of 2, weights transformed and rounded to float16 cost a result no more than half as much again as its own rounding to that type; of tiles
-/// of 4 ten times as much.
-static constexpr int64_t kLargestHalfTile = 2;
-
 /// Row tiles are counted as this many where that is known only when run.
 static constexpr int64_t kUnknownTiles = 4096;
 

@@ -13,6 +13,10 @@ namespace hewn::plan {
 /// The largest tile of results that loses no more digits than the precision allows: 2 loses no more than sums do, 4 one.
 int64_t largestWinogradTile(Precision precision);
 
+/// The largest tile whose transformed weights may be rounded to float16. Of tiles of 2 that costs a result no more than half as much again as its own
+/// rounding to that type, of tiles of 4 ten times as much.
+inline constexpr int64_t kLargestHalfTile = 2;
+
 /// The same for one contraction: of a quantized tensor whose results are quantized again and not read otherwise any tile is taken: each integer is
 /// then that of exact sums or, near a half, the one next to it. Where weights are float16, tiles whose transformed weights may be rounded to that.
 int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise);

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times products by weights that are kept in fewer bits, and says what these lose.
 
-    .venv/bin/python tools/quantization/weights.py [MODEL.onnx ...] [--target TARGET ...] [--rows N] [--seconds S]
+    .venv/bin/python tools/quantization/weights.py [MODEL.onnx ...] [--target TARGET ...] [--rows N] [--seconds S] [--if-faster]
 
 Without a model: matrices of normal numbers. All types run in turns on one thread; the least time of a thread counts. Columns: the least signal
-to noise of a weight and its mean, bytes of weights, the time of a run, and that time beside int4's.
+to noise of a weight and its mean, bytes of the file of weights, the time of a run, and that time beside int4's. --if-faster: what a machine's model expects to
+be slower stays float32, as when nothing is said.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from pathlib import Path
 
@@ -55,6 +57,15 @@ def feeds_of(module: hewn.Module) -> dict[str, np.ndarray]:
     return feeds
 
 
+def quantized(model, target: str, how: dict, if_faster: bool, folder: str) -> tuple[hewn.Module, int]:
+    """A model, and the bytes of its weights."""
+    if if_faster and how is not TYPES["float32"]:
+        how = {key: value for key, value in how.items() if key != "keep_float"}
+    path = Path(tempfile.mkdtemp(dir=folder)) / "model.so"
+    module = hewn.compile(model, target=target, threads=1, quantize=how, output=path)
+    return module, path.with_name("model.so.weights").stat().st_size
+
+
 def seconds_of(modules: dict[str, hewn.Module], feeds, seconds: float) -> dict[str, float]:
     least = dict.fromkeys(modules, float("inf"))
     begin, rounds = time.monotonic(), 0
@@ -73,22 +84,25 @@ def main() -> None:
     parser.add_argument("--target", action="append", help="a machine that this one runs the code of (host)")
     parser.add_argument("--type", action="append", choices=list(TYPES), help="of weights; again for more (all)")
     parser.add_argument("--rows", type=int, default=1, help="of the matrices' left operand (1)")
+    parser.add_argument("--if-faster", action="store_true", help="float32 where the types would be slower")
     parser.add_argument("--seconds", type=float, default=3, help="of timing, for each model (3)")
     options = parser.parse_args()
     cases = [(path.stem, str(path)) for path in options.models] or [
         (f"{k}x{n}", matrix(k, n, options.rows)) for k, n in ((1536, 576), (2048, 2048), (4096, 4096))
     ]
+    folder = tempfile.TemporaryDirectory()
     print("| target | model | weights | least, dB | mean, dB | MB | ms | beside int4 |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for target in options.target or ["host"]:
         for name, model in cases:
             names = options.type or list(TYPES)
-            modules = {of: hewn.compile(model, target=target, threads=1, quantize=TYPES[of]) for of in names}
+            made = {of: quantized(model, target, TYPES[of], options.if_faster, folder.name) for of in names}
+            modules = {of: module for of, (module, _) in made.items()}
             times = seconds_of(modules, feeds_of(next(iter(modules.values()))), options.seconds)
             for of, module in modules.items():
                 found = [one["weights_sqnr_db"] for one in module.report["layers"] if "weights_sqnr_db" in one]
                 lost = f"{min(found):.1f} | {np.mean(found):.1f}" if found else "|"
-                size = module.report["weight_bytes"]["quantized"] / 1e6
+                size = made[of][1] / 1e6
                 beside = f"{times[of] / times['int4']:.2f}" if "int4" in times else ""
                 print(
                     f"| {target} | {name} | {of} | {lost} | {size:.1f} | {times[of] * 1e3:.3f} | {beside} |", flush=True

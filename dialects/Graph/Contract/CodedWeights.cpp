@@ -113,6 +113,22 @@ static bool readsMatrix(ContractOpInterface op) {
          right.getResult(1) == getAffineDimExpr(roles->column, op->getContext());
 }
 
+QuantizedOpInterface scaledWeights(ContractOpInterface op) {
+  Operation *maker = op->getOperand(1).getDefiningOp();
+  while (maker && isViewKind(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  auto quantized = dyn_cast_or_null<QuantizedOpInterface>(maker);
+  if (!quantized || codebookOf(quantized) || !quantized.getQuantizedScale())
+    return {};
+  Value integers = maker->getOperand(0);
+  Dims dims = getDims(integers);
+  bool isBytes = getElementType(integers).isInteger(8) && dims == getDims(maker->getResult(0));
+  return isBytes && llvm::all_of(maker->getOperands(), isMadeOfConstants) &&
+                 numElements(dims).constant().value_or(0) > kSmallWeights
+             ? quantized
+             : QuantizedOpInterface();
+}
+
 Found<CodedWeights> codedWeights(ContractOpInterface op) {
   constexpr int64_t wordBits = 32;
   CodedWeights weights;

@@ -36,6 +36,9 @@ mlir::Value tableOf(CodedOpInterface op);
 /// The weights that stand behind views of the right operand, or why they are none.
 Found<CodedWeights> codedWeights(ContractOpInterface op);
 
+/// What makes floats of constant integers of 8 bits by scales, of which the right operand is a view; null where nothing does, or they are few.
+QuantizedOpInterface scaledWeights(ContractOpInterface op);
+
 /// Whether the value is made from constants by moves and elementwise ops.
 bool isMadeOfConstants(mlir::Value value);
 

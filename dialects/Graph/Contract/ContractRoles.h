@@ -96,8 +96,8 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const Contr
 /// Whether the left operand is read through windows: at positions that are no iteration dim's alone.
 bool hasWindows(ContractOpInterface op);
 
-/// Whether the right operand is of narrower floats than the left one and the sums, which are of one type: as weights that are widened
-/// when they are read.
+/// Whether the left operand and the sums are of float32 and the right one is of narrower floats or of integers of 8 bits: as weights that are made
+/// float32s when they are read.
 bool widensRight(ContractOpInterface op);
 
 /// The op that makes the right operand, a matrix, of a code (CodedOpInterface::getCode), which columns lie along; null where none does.

@@ -72,6 +72,63 @@ bool isKnownInteger(Value integers, int64_t value, const WeightTable &weights) {
   return known && llvm::all_of(*known, [&](const DimExpr &e) { return e.is(value); });
 }
 
+bool isScalar(Value value) { return !value || graph::numElements(graph::getDims(value)).is(1); }
+
+/// A broadcast parameter with as many dims as the data; one of one element has none.
+static Value aligned(graph::Composer &c, Value parameter, int64_t rank) {
+  if (isScalar(parameter))
+    return parameter ? c.reshape(parameter, {}) : parameter;
+  return c.reshape(parameter, graph::alignedDims(parameter, rank));
+}
+
+/// A parameter of dims `from`, 1 where it does not vary, as it broadcasts to what is reshaped to `to`: it is repeated along dims that become
+/// one with those along which it varies.
+static Value reshapedParameter(graph::Composer &c, Value parameter, const Dims &from, const Dims &to) {
+  Dims repeated = graph::getDims(parameter), result(to.size(), DimExpr(1));
+  for (const graph::ReshapeRun &run : graph::reshapeRuns(from, to)) {
+    if (llvm::all_of(run.operandDims, [&](unsigned d) { return repeated[d].is(1); }))
+      continue;
+    for (unsigned d : run.operandDims)
+      repeated[d] = from[d];
+    for (unsigned d : run.resultDims)
+      result[d] = to[d];
+  }
+  return c.reshape(c.expand(parameter, repeated), result);
+}
+
+std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const WeightTable &weights) {
+  Operation *op = value.getDefiningOp();
+  if (auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(op)) {
+    Value data = op->getOperand(0);
+    int64_t rank = graph::getRank(data);
+    auto type = dyn_cast<IntegerType>(graph::getElementType(data));
+    if (!type || type.getWidth() != 8 || graph::codebookOf(quantized) || graph::getDims(data) != graph::getDims(value))
+      return std::nullopt;
+    return Quantized{data, aligned(c, quantized.getQuantizedScale(), rank),
+                     aligned(c, quantized.getQuantizedZero(), rank)};
+  }
+  if (!op || !graph::isViewKind(op))
+    return std::nullopt;
+  auto view = cast<graph::MoveOpInterface>(op);
+  std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0), weights);
+  if (!inner)
+    return std::nullopt;
+  if (view.getViewKind() == graph::ViewKind::Reshape) {
+    Dims from = graph::getDims(inner->data), to = graph::getDims(value);
+    auto reshaped = [&](Value parameter) {
+      return isScalar(parameter) ? parameter : reshapedParameter(c, parameter, from, to);
+    };
+    // A zero point that is 0 throughout needs no shape.
+    if (inner->zero && isKnownInteger(inner->zero, 0, weights))
+      inner->zero = {};
+    return Quantized{c.reshape(inner->data, to), reshaped(inner->scale), reshaped(inner->zero)};
+  }
+  auto moved = [&](Value parameter) {
+    return isScalar(parameter) ? parameter : c.transpose(parameter, view.getViewOrder());
+  };
+  return Quantized{c.transpose(inner->data, view.getViewOrder()), moved(inner->scale), moved(inner->zero)};
+}
+
 graph::ContractOpInterface rewriteOperands(graph::ContractOpInterface op, Type sum,
                                            llvm::function_ref<Value(unsigned, Value)> rewrite) {
   OpBuilder b(op);

@@ -4,6 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_OPERANDS_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_OPERANDS_H
 
+#include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Precision.h"
@@ -43,6 +44,17 @@ bool comesQuantized(mlir::Value value);
 /// Whether integers of 8 bits or less are known to be `value` throughout; `weights` has the constants.
 bool isKnownInteger(mlir::Value integers, int64_t value, const WeightTable &weights);
 
+/// Integers of 8 bits that stand for (data - zero) * scale; zero and scale are null where they are 0 and 1.
+struct Quantized {
+  mlir::Value data, scale, zero;
+};
+
+/// Whether a parameter is one number for all; null is.
+bool isScalar(mlir::Value parameter);
+
+/// What `value` stands for, through transpositions and reshapes, which are done to the integers; nullopt where it is not quantized.
+std::optional<Quantized> quantizedOf(graph::Composer &c, mlir::Value value, const WeightTable &weights);
+
 /// The same contraction of other operands with sums of type `sum`, in the place of `op`, which is erased; `rewrite` gives the
 /// operand (0 or 1) for a value that stands for it. A border that nobody else reads stays next to the contraction, which can
 /// leave it out: what it surrounds is rewritten. Null, and nothing is done, where the operands do not fit.
@@ -56,7 +68,11 @@ Found<graph::CodedWeights> codedWeights(graph::ContractOpInterface op, const Wei
 /// Whether a contraction is computed sooner from such weights than from floats that were made of them when compiling.
 Verdict paysToDecode(graph::ContractOpInterface op, const graph::CodedWeights &weights, Precision precision);
 
-/// Whether a contraction by constants of `type`, a float narrower than float32, is computed sooner than by float32s: few rows wait for them,
+/// Whether a contraction by weights of scales, one a column or one, is computed sooner by constants of `type`, narrower than float32, with the scales taken
+/// behind its sums.
+Verdict paysToScaleSums(graph::ContractOpInterface op, mlir::Type type, Precision precision);
+
+/// Whether a contraction by constants of `type`, narrower than float32, is computed sooner than by float32s: few rows wait for them,
 /// and they are widened when they have come.
 Verdict paysToWiden(graph::ContractOpInterface op, mlir::Type type);
 

@@ -21,6 +21,11 @@ struct FormCodesPassOptions;
 /// `weights`: as above.
 std::unique_ptr<mlir::Pass> createFormCodesPass(const FormCodesPassOptions &options, const WeightTable *weights);
 
+struct ScaleBehindSumsPassOptions;
+/// `weights`: as above.
+std::unique_ptr<mlir::Pass> createScaleBehindSumsPass(const ScaleBehindSumsPassOptions &options,
+                                                      const WeightTable *weights);
+
 struct NarrowContractionsPassOptions;
 /// `weights` holds the constants, whose range decides whether terms can stand for them; null: only those in the IR are known.
 std::unique_ptr<mlir::Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,

@@ -16,6 +16,12 @@ def FormCodesPass : Pass<"hewn-form-codes", "::mlir::func::FuncOp"> {
                         "How exact products of float32 must be", "::hewn::precisionValues()">];
 }
 
+def ScaleBehindSumsPass : Pass<"hewn-scale-behind-sums", "::mlir::func::FuncOp"> {
+  let summary = "Leave weights in 8 bits that contractions of floats widen as they read them, and take their scales behind the sums";
+  let options = [Option<"precision", "precision", "::hewn::Precision", "::hewn::Precision::Highest",
+                        "How exact products of float32 must be", "::hewn::precisionValues()">];
+}
+
 def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir::func::FuncOp"> {
   let summary = "Compute contractions of quantized tensors on their integers";
   // It evaluates what zero points are made of.

@@ -24,6 +24,7 @@
 #include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Numbers/Codebook.h"
 #include "lib/Transforms/Quantize/Numbers/CompensateRounding.h"
 #include "lib/Transforms/Quantize/Numbers/NarrowFloats.h"
@@ -422,33 +423,56 @@ private:
     sums.replaceAllUsesExcept(scaled, scaled.getDefiningOp());
   }
 
-  /// Weights of few bits, which the contraction decodes.
+  /// Weights of few bits, which the contraction decodes, or of 8, which it widens.
   Verdict weightsAlone(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
                        QuantizedSite &told) {
     if (!site.form)
       return Verdict::no(site.form.why());
-    if (graph::getRank(site.weights) != 2 || site.form->columnInRight != 1)
+    const quantize::Weights &how = scheme.weights;
+    bool isMatrix = graph::getRank(site.weights) == 2 && site.form->columnInRight == 1;
+    bool isPlain = how.bits == 8 && how.group == 0 && how.storage != quantize::Storage::Codebook;
+    if (!isMatrix && !isPlain)
       return Verdict::no("its weights are no matrix that is decoded in the product");
-    if (scheme.weights.group && site.form->sumLength % scheme.weights.group != 0)
+    if (how.group && site.form->sumLength % how.group != 0)
       return Verdict::no("the groups of its weights do not divide the sum");
     Rounded rounded;
-    if (Verdict verdict = round(site, scheme.weights, chosen, rounded, told); !verdict)
+    if (Verdict verdict = round(site, how, chosen, rounded, told); !verdict)
       return verdict;
-    Value coded = groupedWeights(site, scheme.weights, rounded);
-    site.op->setOperand(1, coded);
-    Found<graph::CodedWeights> found = codedWeights(site.op, weights);
-    if (!found) {
+    Value made = isMatrix ? groupedWeights(site, how, rounded) : channelWeights(site, rounded);
+    site.op->setOperand(1, made);
+    Found<graph::CodedWeights> coded = codedWeights(site.op, weights);
+    if (!coded && !graph::scaledWeights(site.op)) {
       site.op->setOperand(1, site.weights);
-      eraseUnused(coded.getDefiningOp());
+      eraseUnused(made.getDefiningOp());
       return Verdict::no("its weights are small, and sooner there as floats");
     }
-    if (plan::targetOf(site.op))
-      if (Verdict pays = paysToDecode(site.op, *found, precision); !pays)
-        told.slower = pays.why().str();
+    Verdict decodes = !coded                ? Verdict::no(coded.why())
+                      : scheme.evenIfSlower ? Verdict::yes()
+                                            : paysToDecode(site.op, *coded, precision);
+    tell(told, rounded, how);
+    if (isPlain && !decodes)
+      widen(site, scheme, rounded, decodes, told);
+    else if (plan::targetOf(site.op) && !decodes)
+      told.slower = decodes.why().str();
     if (scheme.evenIfSlower)
       site.op->setAttr(kKeepsWeightsAttr, OpBuilder(site.op).getUnitAttr());
-    tell(told, rounded, scheme.weights);
     return Verdict::yes();
+  }
+
+  /// Tells of integers of 8 bits that the contraction does not decode but widen (ScaleBehindSums).
+  void widen(const ContractionSite &site, const quantize::Scheme &scheme, const Rounded &rounded,
+             const Verdict &decodes, QuantizedSite &told) {
+    Builder b(context);
+    bool isByte = rounded.zeros.empty();
+    Verdict pays = paysToScaleSums(site.op, isByte ? Type(b.getI8Type()) : Type(b.getF16Type()), precision);
+    if (plan::targetOf(site.op) && !pays && !scheme.evenIfSlower)
+      told.slower = (graph::getRank(site.weights) == 2 ? decodes : pays).why().str();
+    // Bytes as of windows that are not transformed.
+    int64_t largest = plan::largestWinogradTile(precision);
+    bool isTransformed =
+        !scheme.evenIfSlower && plan::chooseWinogradTile(site.op, plan::largestWinogradTile(site.op, largest)) != 0;
+    if (!isByte || isTransformed)
+      told.weightBytes = told.floatBytes / 2 + int64_t(rounded.scales.size() * sizeof(float));
   }
 
   /// What nobody reads, and what nothing else reads of it.
@@ -590,9 +614,14 @@ private:
     auto type = cast<RankedTensorType>(site.weights.getType());
     SmallVector<int64_t> dims(size_t(type.getRank()), 1);
     dims[site.form->columnInRight] = type.getDimSize(site.form->columnInRight);
+    auto asBytes = [](ArrayRef<int8_t> all) { return std::vector<char>(all.begin(), all.end()); };
     Value integers = constant(b, site.op->getLoc(), RankedTensorType::get(type.getShape(), b.getI8Type()),
-                              keyOf(site, "int8"), std::vector<char>(rounded.integers.begin(), rounded.integers.end()));
-    return graph::composeDequantize(c, integers, scales(b, site, rounded, dims), {}, b.getF32Type());
+                              keyOf(site, "int8"), asBytes(rounded.integers));
+    Value zeros;
+    if (!rounded.zeros.empty())
+      zeros = constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getI8Type()), keyOf(site, "zero"),
+                       asBytes(rounded.zeros));
+    return graph::composeDequantize(c, integers, scales(b, site, rounded, dims), zeros, b.getF32Type());
   }
 
   /// A matrix [k, n] as [k / group, group, n], or as it is where a column has one scale.

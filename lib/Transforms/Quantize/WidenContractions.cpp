@@ -18,7 +18,7 @@
 //
 // So do constants of 16 bits that the machine widens as fast as it reads them: they are half as many bytes, and a tile of rows hides what widening a
 // vector takes. Windows that minimal filtering multiplies are transformed to float16 where that has the digits and the range for them, else to float32.
-// And so do those that a quantization stores so.
+// So do integers of 8 bits, whose transformed windows float16 has the digits for, and what a quantization stores so.
 //
 // Left alone: contractions that the machine takes as they are (`dots` of #plan.target, or matrices of its grid), and narrow floats on
 // a grid, whose threads widen what they read.
@@ -42,12 +42,16 @@ Verdict paysToWiden(ContractOpInterface op, Type type) {
   plan::TargetAttr target = plan::targetOf(op);
   if (type.isF16() && target && !target.getHasHalfConversions())
     return Verdict::no("the machine has no instruction that makes float32 of float16");
-  if (type.getIntOrFloatBitWidth() < 16)
+  if (isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 16)
     return Verdict::no("the machine has no instruction that makes float32 of float8");
   // Vectors as short as those of machines that do not convert have too few elements to hide two operations behind the products of a tile. Who shares
   // constants with one that makes float32s of them has these, too.
   auto module = op->getParentOfType<ModuleOp>();
-  bool hasFloats = (target && !target.getHasHalfConversions()) || (module && module->hasAttr(plan::kSharesFloatsAttr));
+  // Integers take two operations on every machine.
+  constexpr int64_t shortBytes = 16;
+  bool isShort = isa<IntegerType>(type) && target && target.getVectorBytes() <= shortBytes;
+  bool hasFloats =
+      isShort || (target && !target.getHasHalfConversions()) || (module && module->hasAttr(plan::kSharesFloatsAttr));
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   if (hasFloats && (!roles || plan::contractShape(op, *roles).rows.constant().value_or(fewRows + 1) > fewRows))
     return Verdict::no("its rows are many or known only when run, and float32s are there sooner than they are widened");
@@ -62,12 +66,14 @@ bool takesNarrow(ContractOpInterface op, Type left, Type right, Type sum) {
          (plan::findMatrix(op, left, right, sum) || (plan::findDot(op, left, right, sum) && paysPairs(op)));
 }
 
-/// Whether the right operand is a constant of 16 bits that the engine widens when it has read it, and the machine does so as fast.
+/// Whether the right operand is a constant of 16 bits, or of integers of 8, that the engine widens when it has read it, and the machine does so as fast.
 bool staysNarrow(ContractOpInterface op) {
   Value right = op->getOperand(1);
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  return roles && !roles->columnInLeft && isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp()) &&
-         graph::elementBytes(right) == 2 && paysToWiden(op, graph::getElementType(right));
+  Type type = graph::getElementType(right);
+  bool isNarrow = type.isF16() || type.isBF16() || type.isSignlessInteger(8);
+  return roles && !roles->columnInLeft && isNarrow && isa_and_nonnull<graph::ConstantOp>(right.getDefiningOp()) &&
+         paysToWiden(op, type);
 }
 
 /// The bytes of a constant, as far as they are at hand.
@@ -80,7 +86,10 @@ ArrayRef<char> bytesOf(graph::ConstantOp constant, const WeightTable *weights) {
 
 /// Whether transformed weights of the constant, of 16 bits, are float16s: none is out of their range, and what is too small for them is nothing beside
 /// the largest. What the table does not have (text that was read back) is taken to be so.
+/// Integers of 8 bits are: sums of nine of them, in fourths, have at most 11 digits.
 bool fitsHalf(graph::ConstantOp constant, const WeightTable *weights) {
+  if (graph::getElementType(constant.getResult()).isInteger())
+    return true;
   constexpr uint16_t magnitude = 0x7fff;
   // 2^14, as a transformation makes numbers of up to 2.25 times the largest; of bfloat16 2^-10 at least.
   bool isHalf = graph::getElementType(constant.getResult()).isF16();

@@ -101,11 +101,13 @@ public:
     });
   }
 
-  void fold(bool keepCodes) {
-    if (keepCodes)
+  void fold(KeptCodes codes) {
+    if (codes != KeptCodes::None)
       function.walk([&](graph::ContractOpInterface op) {
         if (Found<graph::CodedWeights> coded = graph::codedWeights(op))
           kept.insert(coded->op);
+        else if (graph::QuantizedOpInterface scaled = graph::scaledWeights(op); scaled && codes == KeptCodes::All)
+          kept.insert(scaled);
       });
     function.walk([&](Operation *op) {
       if (!readsConstants(op))
@@ -326,24 +328,24 @@ private:
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass() = default;
-  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps, bool keepCodes)
-      : weights(weights), evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), keepCodes(keepCodes) {}
+  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept)
+      : weights(weights), evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), kept(kept) {}
   void runOnOperation() override {
     getOperation().walk(retypeView);
     if (weights && evaluate)
-      Folder(getOperation(), *weights, evaluate, maxFoldedOps).fold(keepCodes);
+      Folder(getOperation(), *weights, evaluate, maxFoldedOps).fold(kept);
   }
   WeightTable *weights = nullptr;
   ConstantEvaluator evaluate;
   int64_t maxFoldedOps = 0;
-  bool keepCodes = false;
+  KeptCodes kept = KeptCodes::None;
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps,
-                                              bool keepCodes) {
-  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), maxFoldedOps, keepCodes);
+                                              KeptCodes kept) {
+  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), maxFoldedOps, kept);
 }
 
 } // namespace hewn

@@ -10,9 +10,13 @@
 
 namespace hewn {
 
-/// `maxFoldedOps`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants. `keepCodes`: weights in few bits that a contraction may take as they are (graph::codedWeights) stay apart from their scales.
+/// Which weights in few bits stay apart from their scales, as a contraction may take them so: none, matrices (graph::codedWeights), or all of 8 bits, too
+/// (graph::scaledWeights).
+enum class KeptCodes { None, Matrices, All };
+
+/// `maxFoldedOps`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants.
 std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate,
-                                                    int64_t maxFoldedOps, bool keepCodes = false);
+                                                    int64_t maxFoldedOps, KeptCodes kept = KeptCodes::None);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"

@@ -283,6 +283,39 @@ def test_without_data_weights_alone(recwarn):
     assert any("weights alone become integers" in str(one.message) for one in recwarn)
 
 
+@pytest.mark.parametrize("target", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("always", [True, False])
+@pytest.mark.parametrize("size, step", [(1, 1), (3, 1), (3, 2), (5, 1)])
+def test_windows_by_weights_alone(size, step, symmetric, always, target, tmp_path):
+    """Of 8 bits, whose scales are features': a byte a weight, or two where zero points or transformed windows take that."""
+
+    def window(w):
+        node = helper.make_node("Conv", ["x", "w"], ["y"], name="window", strides=[step] * 2, pads=[size // 2] * 4)
+        return model_of([node], [1, 144, 17, 19], {"w": w})
+
+    w = weights(3, 128, 144, size, size) + np.float32(0 if symmetric else 0.01)
+    how = {"weights": {"type": "int8", "symmetric": symmetric}, "activations": {"type": "float32"}}
+    how |= {"keep_float": False} if always else {}
+    module = compiled(window(w), target, quantize=how, output=tmp_path / "m.so")
+    told, is_filtered = layer(module, "window"), size == 3 and step == 1
+    assert told["weights"] == "int8", told.get("why")
+    halves = not symmetric or (is_filtered and not always)
+    assert told["weight_bytes"] == (2 if halves else 1) * w.size + 4 * 128
+    # Zero points make float16s, which minimal filtering transforms.
+    grown = 16 / 9 if is_filtered and halves else 1
+    assert (tmp_path / "m.so.weights").stat().st_size < (2 if halves else 1) * grown * w.size + 8192
+    low, high = -128 if not symmetric else -127, 127
+    most = w.max(axis=(1, 2, 3), keepdims=True).clip(0)
+    least = w.min(axis=(1, 2, 3), keepdims=True).clip(None, 0)
+    scale = (most - least) / np.float32(255) if not symmetric else np.maximum(most, -least) / np.float32(127)
+    zero = np.clip(np.rint(low - least / scale), low, high) if not symmetric else 0
+    kept = ((np.clip(np.rint(w / scale + zero), low, high) - zero) * scale).astype("f")
+    x = np.random.default_rng(4).standard_normal((1, 144, 17, 19)).astype("f")
+    want = compiled(window(kept), target).run({"x": x})["y"]
+    np.testing.assert_allclose(module.run({"x": x})["y"], want, rtol=0, atol=8e-6 * np.abs(want).max())
+
+
 def test_the_same_name_twice():
     """Two nodes of one name are told apart, and so are nodes without a name."""
     nodes = [

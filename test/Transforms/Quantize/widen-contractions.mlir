@@ -191,3 +191,32 @@ module attributes {plan.target = #windows} {
     return %0, %1, %2, %3 : tensor<1x64x56x56xf16>, tensor<1x64x56x56xf16>, tensor<1x64x56x56xbf16>, tensor<1x64x56x56xbf16>
   }
 }
+
+// -----
+
+#windows = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
+
+// Constants of 8-bit integers that floats are multiplied by: as they are, as float16s where windows are transformed in tiles of 2, and where they are kept on
+// purpose as they are in any case. Depthwise windows are float32s.
+// CHECK-LABEL: func.func @bytes
+// CHECK-DAG: %[[W:.*]] = graph.constant {{.*}} : tensor<64x64x3x3xi8>
+// CHECK-DAG: %[[L:.*]] = graph.constant {{.*}} : tensor<64x64x5x5xi8>
+// TWO: %[[H:.*]] = graph.cast %[[W]] {to = f16}
+// FOUR: %[[H:.*]] = graph.cast %[[W]] {to = f32}
+// CHECK: graph.conv %arg0, %[[H]] {
+// CHECK: graph.conv %arg0, %[[L]] {
+// CHECK: graph.conv %arg0, %[[W]] {
+// CHECK: %[[D:.*]] = graph.cast %{{.*}} {to = f32} : (tensor<64x1x5x5xi8>)
+// CHECK: graph.conv %arg0, %[[D]] {
+module attributes {plan.target = #windows} {
+  func.func @bytes(%x: tensor<1x64x58x58xf32>) -> (tensor<1x64x56x56xf32>, tensor<1x64x54x54xf32>, tensor<1x64x56x56xf32>, tensor<1x64x54x54xf32>) {
+    %w = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
+    %l = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+    %d = graph.constant {value = dense<1> : tensor<64x1x5x5xi8>} : tensor<64x1x5x5xi8>
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xi8>) -> tensor<1x64x56x56xf32>
+    %1 = graph.conv %x, %l {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x58x58xf32>, tensor<64x64x5x5xi8>) -> tensor<1x64x54x54xf32>
+    %2 = graph.conv %x, %w {dilations = array<i64: 1, 1>, graph.keeps_weights, groups = 1 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xi8>) -> tensor<1x64x56x56xf32>
+    %3 = graph.conv %x, %d {dilations = array<i64: 1, 1>, groups = 64 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x58x58xf32>, tensor<64x1x5x5xi8>) -> tensor<1x64x54x54xf32>
+    return %0, %1, %2, %3 : tensor<1x64x56x56xf32>, tensor<1x64x54x54xf32>, tensor<1x64x56x56xf32>, tensor<1x64x54x54xf32>
+  }
+}

@@ -1,0 +1,183 @@
+// RUN: hewn-opt %s --split-input-file --hewn-scale-behind-sums | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-scale-behind-sums --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
+// RUN: hewn-opt %s --split-input-file --hewn-scale-behind-sums=precision=medium --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=MEDIUM
+
+#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+module attributes {plan.target = #wide} {
+
+// One scale a feature, and one for all of them.
+// CHECK-LABEL: func.func @features
+// CHECK: %[[S:.*]] = graph.constant {{.*}} : tensor<64xf32>
+// CHECK: %[[Q:.*]] = graph.constant {{.*}} : tensor<64x64x5x5xi8>
+// CHECK: %[[P:.*]] = graph.conv %arg0, %[[Q]] {{.*}}to = f32} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xi8>) -> tensor<1x64x5x5xf32>
+// CHECK: %[[A:.*]] = graph.reshape %{{.*}} : {{.*}} -> tensor<1x64x1x1xf32>
+// CHECK: %[[Y:.*]] = graph.mul %[[P]], %[[A]]
+// CHECK: return %[[Y]]
+func.func @features(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<64xf32>} : tensor<64xf32>
+  %a = graph.reshape %s {shape = [64, 1, 1, 1]} : (tensor<64xf32>) -> tensor<64x1x1x1xf32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %a {to = f32} : (tensor<64x64x5x5xi8>, tensor<64x1x1x1xf32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  return %0 : tensor<1x64x5x5xf32>
+}
+
+// CHECK-LABEL: func.func @all
+// CHECK: graph.conv %arg0, %{{.*}} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xi8>) -> tensor<1x64x5x5xf32>
+// CHECK: graph.mul %{{.*}} : (tensor<1x64x5x5xf32>, tensor<f32>)
+func.func @all(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xi8>, tensor<f32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  return %0 : tensor<1x64x5x5xf32>
+}
+
+// Distances from the middle one are 8 bits with a sign, from others they are float16s.
+// CHECK-LABEL: func.func @zeros
+// CHECK: %[[M:.*]] = graph.sub
+// CHECK: %[[MI:.*]] = graph.cast %[[M]] {to = i8}
+// CHECK: graph.conv %arg0, %[[MI]]
+// CHECK: %[[O:.*]] = graph.sub
+// CHECK: %[[OI:.*]] = graph.cast %[[O]] {to = f16}
+// CHECK: graph.conv %arg0, %[[OI]]
+// CHECK: %[[NI:.*]] = graph.cast %{{.*}} {to = f16}
+// CHECK: graph.conv %arg0, %[[NI]]
+func.func @zeros(%x: tensor<1x64x9x9xf32>) -> (tensor<1x64x5x5xf32>, tensor<1x64x5x5xf32>, tensor<1x64x5x5xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %m = graph.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %o = graph.constant {value = dense<127> : tensor<ui8>} : tensor<ui8>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xui8>} : tensor<64x64x5x5xui8>
+  %a = graph.dequantize %q, %s, %m {to = f32} : (tensor<64x64x5x5xui8>, tensor<f32>, tensor<ui8>) -> tensor<64x64x5x5xf32>
+  %b = graph.dequantize %q, %s, %o {to = f32} : (tensor<64x64x5x5xui8>, tensor<f32>, tensor<ui8>) -> tensor<64x64x5x5xf32>
+  %c = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xui8>, tensor<f32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %a {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  %1 = graph.conv %x, %b {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  %2 = graph.conv %x, %c {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  return %0, %1, %2 : tensor<1x64x5x5xf32>, tensor<1x64x5x5xf32>, tensor<1x64x5x5xf32>
+}
+
+// Many rows of a matrix, which no instruction decodes; few are FormCodes'. Behind a transposition.
+// CHECK-LABEL: func.func @matrices
+// CHECK: %[[T:.*]] = graph.transpose %{{.*}} : (tensor<256x128xi8>) -> tensor<128x256xi8>
+// CHECK: %[[P:.*]] = graph.matmul %arg0, %[[T]] {to = f32} : (tensor<64x128xf32>, tensor<128x256xi8>) -> tensor<64x256xf32>
+// CHECK: graph.mul %[[P]], %{{.*}} : (tensor<64x256xf32>, tensor<1x256xf32>)
+// CHECK: graph.matmul %arg1, %{{.*}} : (tensor<1x128xf32>, tensor<128x256xf32>)
+func.func @matrices(%x: tensor<64x128xf32>, %y: tensor<1x128xf32>) -> (tensor<64x256xf32>, tensor<1x256xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<256x1xf32>} : tensor<256x1xf32>
+  %q = graph.constant {value = dense<1> : tensor<256x128xi8>} : tensor<256x128xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<256x128xi8>, tensor<256x1xf32>) -> tensor<256x128xf32>
+  %t = graph.transpose %w {order = array<i64: 1, 0>} : (tensor<256x128xf32>) -> tensor<128x256xf32>
+  %0 = graph.matmul %x, %t : (tensor<64x128xf32>, tensor<128x256xf32>) -> tensor<64x256xf32>
+  %1 = graph.matmul %y, %t : (tensor<1x128xf32>, tensor<128x256xf32>) -> tensor<1x256xf32>
+  return %0, %1 : tensor<64x256xf32>, tensor<1x256xf32>
+}
+
+// Left alone, and why.
+// CHECK-LABEL: func.func @left
+// CHECK-COUNT-4: graph.conv
+// CHECK-NOT: graph.mul
+// CHECK: return
+// WHY: ScaledBefore | {{.*}}Reason="its weights' scales are not one a column"
+// WHY: ScaledBefore | {{.*}}Reason="the contraction has no columns of its right operand's own"
+// WHY: ScaledBefore | {{.*}}Reason="it is not of float32"
+// WHY: ScaledBefore | {{.*}}Reason="the result is neither float32 nor int32"
+func.func @left(%x: tensor<1x64x9x9xf32>, %y: tensor<1x2048x9x9xf32>, %z: tensor<1x64x9x9xf16>) -> (tensor<1x64x5x5xf32>, tensor<1x2048x5x5xf32>, tensor<1x64x5x5xf32>, tensor<1x64x5x5xf16>) {
+  %s = graph.constant {value = dense<0.5> : tensor<64x1x1xf32>} : tensor<64x1x1xf32>
+  %t = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %h = graph.constant {value = dense<0.5> : tensor<f16>} : tensor<f16>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xi8>, tensor<64x1x1xf32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  %d = graph.constant {value = dense<1> : tensor<2048x1x5x5xi8>} : tensor<2048x1x5x5xi8>
+  %v = graph.dequantize %d, %t {to = f32} : (tensor<2048x1x5x5xi8>, tensor<f32>) -> tensor<2048x1x5x5xf32>
+  %1 = graph.conv %y, %v {dilations = array<i64: 1, 1>, groups = 2048 : i64, strides = array<i64: 1, 1>} : (tensor<1x2048x9x9xf32>, tensor<2048x1x5x5xf32>) -> tensor<1x2048x5x5xf32>
+  %u = graph.dequantize %q, %h {to = f16} : (tensor<64x64x5x5xi8>, tensor<f16>) -> tensor<64x64x5x5xf16>
+  %2 = graph.conv %z, %u {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x9x9xf16>, tensor<64x64x5x5xf16>) -> tensor<1x64x5x5xf32>
+  %3 = graph.conv %z, %u {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf16>, tensor<64x64x5x5xf16>) -> tensor<1x64x5x5xf16>
+  return %0, %1, %2, %3 : tensor<1x64x5x5xf32>, tensor<1x2048x5x5xf32>, tensor<1x64x5x5xf32>, tensor<1x64x5x5xf16>
+}
+}
+
+// -----
+
+// Vectors of four elements.
+#short = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+module attributes {plan.target = #short} {
+// CHECK-LABEL: func.func @short
+// CHECK: graph.conv {{.*}}xf32>, tensor<64x64x5x5xf32>
+// WHY: ScaledBefore | {{.*}}Reason="its rows are many or known only when run, and float32s are there sooner than they are widened"
+func.func @short(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xi8>, tensor<f32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  return %0 : tensor<1x64x5x5xf32>
+}
+}
+
+// -----
+
+// Windows that are transformed: in tiles of 2, which float16 has the digits for, and of 4, which it has not.
+#filters = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
+module attributes {plan.target = #filters} {
+// CHECK-LABEL: func.func @filtered
+// CHECK: graph.conv {{.*}}xi8>
+// MEDIUM: ScaledBefore | {{.*}}Reason="its windows are transformed in tiles that take float32's digits"
+func.func @filtered(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x3x3xi8>, tensor<f32>) -> tensor<64x64x3x3xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
+  return %0 : tensor<1x64x56x56xf32>
+}
+}
+
+// -----
+
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40, laneLoadCost = 200>
+#dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, hasHalfConversions = true,
+    dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+module attributes {plan.target = #dots} {
+// CHECK-LABEL: func.func @pairs
+// CHECK: graph.conv {{.*}}xi8>
+// MEDIUM: ScaledBefore | {{.*}}Reason="the machine multiplies pairs of bfloat16 sooner than integers are widened"
+func.func @pairs(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xi8>, tensor<f32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  return %0 : tensor<1x64x5x5xf32>
+}
+}
+
+// -----
+
+#costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, chainRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40, laneLoadCost = 200>
+#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
+    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
+module attributes {plan.target = #unit} {
+// WHY: ScaledBefore | {{.*}}Reason="the machine's matrix unit multiplies floats sooner than they are widened"
+func.func @unit(%x: tensor<1x64x36x36xf32>) -> tensor<1x64x32x32xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xi8>, tensor<f32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x36x36xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x32x32xf32>
+  return %0 : tensor<1x64x32x32xf32>
+}
+}
+
+// -----
+
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+// WHY: ScaledBefore | {{.*}}Reason="a grid of threads multiplies floats that were widened before"
+func.func @grid(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x5x5xi8>, tensor<f32>) -> tensor<64x64x5x5xf32>
+  %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x64x5x5xf32>) -> tensor<1x64x5x5xf32>
+  return %0 : tensor<1x64x5x5xf32>
+}
+}
