@@ -311,7 +311,7 @@ bool hasWindows(ContractOpInterface op) {
 bool widensRight(ContractOpInterface op) {
   Type left = getElementType(op->getOperand(0)), right = getElementType(op->getOperand(1));
   return left == getElementType(op->getResult(0)) && left.isF32() &&
-         (right.isF16() || right.isBF16() || right.isSignlessInteger(8) || isa<Float8E4M3FNType>(right));
+         (right.isF16() || right.isBF16() || right.isInteger(8) || isa<Float8E4M3FNType>(right));
 }
 
 CodedOpInterface rightDecoder(ContractOpInterface op) {

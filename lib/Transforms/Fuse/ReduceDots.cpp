@@ -10,7 +10,7 @@
 // product with its transposed operand, dot products of rows.
 //
 // Left alone: constant matrices, which are packed as they are wanted; short sums, of which a vector's lanes are no part; sums whose length is
-// known only when run; other types than float32 and float64, which the machine may have products of its own for; machines that
+// known only when run; other types than float32 and float64 (and 8-bit integers by float32s), which the machine may have products of its own for; machines that
 // run a grid of threads.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -59,7 +59,7 @@ public:
                       product.extents[product.summed[0]].constant().value_or(0) >= shortest;
     Type type = graph::getElementType(op->getResult(0));
     auto isOfIt = [&](Value value) { return graph::getElementType(value) == type; };
-    bool isWide = (type.isF32() || type.isF64()) && llvm::all_of(op->getOperands(), isOfIt);
+    bool isWide = (type.isF32() || type.isF64()) && (llvm::all_of(op->getOperands(), isOfIt) || widensComputed());
     bool oneRow = product.count(product.rows).is(1), oneColumn = product.count(product.columns).is(1);
     return isPlainSum && isWide && ((oneColumn && runsAlongSum(0)) || (oneRow && runsAlongSum(1)));
   }
@@ -78,6 +78,9 @@ public:
 private:
   ContractOpInterface op;
   graph::ProductDims product;
+
+  /// Whether the right operand is narrower, and computed: who reads it makes float32s of it.
+  bool widensComputed() { return graph::widensRight(op) && !op->getOperand(1).getDefiningOp<graph::ConstantOp>(); }
 
   /// Whether neighbours in the operand's memory are neighbours along the sum, and it is no constant.
   bool runsAlongSum(unsigned side) {
@@ -104,7 +107,8 @@ private:
       turned.push_back(stored.order[place - dims.begin()]);
       shape.push_back(graph::getDims(stored.tensor)[turned.back()]);
     }
-    return compose.reshape(compose.transpose(stored.tensor, turned), shape);
+    Value elements = compose.reshape(compose.transpose(stored.tensor, turned), shape);
+    return compose.cast(elements, graph::getElementType(op->getResult(0)));
   }
 };
 

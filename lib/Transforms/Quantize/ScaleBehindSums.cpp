@@ -10,8 +10,12 @@
 // points are their distances from these: 8 bits still, where a zero point is the middle one of integers without a sign, else float16s, which have
 // 11 digits. Windows that minimal filtering multiplies become float16s, too (WidenContractions).
 //
+// So are integers that are computed, where one row reads them: keys and values that a decoder keeps. Scales along the sum multiply the row first, and zero points
+// take sums of the row off. Many rows read floats, which are made once.
+//
 // Left alone, and folded to floats: scales that differ along the sum or by rows, depthwise windows and groups, what a product of bfloat16, a matrix unit or
 // tiles that take float32s compute sooner, machines that run a grid of threads. Matrices that are decoded instead (FormCodes).
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Schedule/Schedule.h"
@@ -48,21 +52,32 @@ Verdict paysToScaleSums(ContractOpInterface op, Type type, Precision precision) 
 
 namespace {
 
+/// What makes floats of integers of 8 bits, computed ones, by a scale, of which the right operand is a view; null where nothing does.
+graph::QuantizedOpInterface computedScaled(ContractOpInterface op) {
+  Operation *maker = op->getOperand(1).getDefiningOp();
+  while (maker && graph::isViewKind(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(maker);
+  bool isScaled = isa_and_nonnull<graph::ElementwiseOpInterface>(maker) && quantized && quantized.getQuantizedScale();
+  Value integers = isScaled ? maker->getOperand(0) : Value();
+  bool isBytes = integers && graph::getElementType(integers).isInteger(8) &&
+                 graph::getDims(integers) == graph::getDims(maker->getResult(0));
+  return isBytes && !graph::isMadeOfConstants(integers) ? quantized : graph::QuantizedOpInterface();
+}
+
 class SumScaler {
 public:
   SumScaler(ContractOpInterface op, Precision precision, const WeightTable &weights)
       : op(op), precision(precision), weights(weights), b(op), c(b, op->getLoc()) {}
 
-  Verdict run() {
-    Found<IntegerForm> found = integerForm(op);
-    if (!found)
+  /// Of weights.
+  Verdict ofConstants() {
+    if (Found<IntegerForm> found = integerForm(op); !found)
       return Verdict::no(found.why());
-    form = *found;
-    for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
-      if (!graph::getElementType(value).isF32())
-        return Verdict::no("it is not of float32");
+    if (Verdict floats = isOfFloats(); !floats)
+      return floats;
     Quantized right = *quantizedOf(c, op->getOperand(1), weights); // graph::scaledWeights has seen to that
-    if (!isAlongColumns(right.scale) || !isAlongColumns(right.zero))
+    if (!isBehindSum(right.scale))
       return Verdict::no("its weights' scales are not one a column");
     bool hasZeros = right.zero && !isKnownInteger(right.zero, middleOf(right.data), weights);
     bool isByte = !hasZeros && (right.zero || !graph::isUnsigned(graph::getElementType(right.data)));
@@ -70,22 +85,99 @@ public:
     if (!op->hasAttr(kKeepsWeightsAttr))
       if (Verdict pays = paysToScaleSums(op, type, precision); !pays)
         return pays;
-    rewrite(distances(right, type), right);
+    rewrite(distances(right, type), right.scale, {});
+    return Verdict::yes();
+  }
+
+  /// Of what is computed, as the keys and values that a decoder keeps, and one row reads.
+  Verdict ofComputed() {
+    std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
+    if (plan::gridOf(op))
+      return Verdict::no("a grid of threads multiplies floats that were widened before");
+    if (!roles || roles->columnInLeft)
+      return Verdict::no("the contraction has no columns of its right operand's own");
+    if (Verdict floats = isOfFloats(); !floats)
+      return floats;
+    graph::ProductDims product = graph::productDims(op);
+    if (!product.count(product.rows).is(1))
+      return Verdict::no("many rows read its integers, and floats are made of them once");
+    if (!graph::plainSummedDim(op, *roles) || roles->summed.size() != 1 || !sumsOfRowsFit())
+      return Verdict::no("it sums over windows alone, over several dims, or in another order than its result's");
+    Quantized right = *quantizedOf(c, op->getOperand(1), weights);
+    if (right.zero && isKnownInteger(right.zero, 0, weights))
+      right.zero = {};
+    auto fits = [&](Value parameter) { return isBehindSum(parameter) || placedAs(parameter, 0); };
+    if (!fits(right.scale) || !fits(right.zero))
+      return Verdict::no("its scales or zero points differ along the sum and along columns");
+    op->setAttr(kKeepsWeightsAttr, b.getUnitAttr());
+    Value scale = right.scale, zeros;
+    if (!isBehindSum(scale)) {
+      op->setOperand(0, multiplied(op->getOperand(0), scale, 0));
+      scale = {};
+    }
+    if (right.zero)
+      zeros = sumsOfZeros(c.cast(right.zero, b.getF32Type()));
+    rewrite(right.data, scale, zeros);
     return Verdict::yes();
   }
 
 private:
+  Verdict isOfFloats() {
+    for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
+      if (!graph::getElementType(value).isF32())
+        return Verdict::no("it is not of float32");
+    return Verdict::yes();
+  }
+
   /// The integer that stands for 0 of those that have a sign, or the same of those that have none.
   static int64_t middleOf(Value integers) { return graph::isUnsigned(graph::getElementType(integers)) ? 128 : 0; }
 
-  /// Whether a parameter of the right operand is one, or one a column.
-  bool isAlongColumns(Value parameter) {
-    if (isScalar(parameter))
-      return true;
-    for (auto [i, dim] : llvm::enumerate(graph::getDims(parameter)))
-      if (i != form.columnInRight && !dim.is(1))
-        return false;
-    return true;
+  /// The dims of a parameter of the right operand as it broadcasts to the left one (0) or to the result (2); nullopt where it differs along what that
+  /// has not, or in another order.
+  std::optional<Dims> placedAs(Value parameter, unsigned side) {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    Dims dims(isScalar(parameter) ? 0 : maps[side].getNumResults(), graph::DimExpr(1));
+    std::optional<unsigned> last;
+    for (auto [d, dim] : llvm::enumerate(dims.empty() ? Dims() : graph::getDims(parameter))) {
+      if (dim.is(1))
+        continue;
+      auto position = dyn_cast<AffineDimExpr>(maps[1].getResult(unsigned(d)));
+      std::optional<unsigned> place =
+          position ? graph::resultWith(maps[side], position.getPosition()) : std::optional<unsigned>();
+      if (!place || (last && *place < *last))
+        return std::nullopt;
+      dims[*place] = dim;
+      last = place;
+    }
+    return dims;
+  }
+  bool isBehindSum(Value parameter) { return placedAs(parameter, 2).has_value(); }
+
+  Value multiplied(Value value, Value parameter, unsigned side) {
+    return c.mul({value, c.cast(c.reshape(parameter, *placedAs(parameter, side)), b.getF32Type())});
+  }
+
+  /// Whether sums of the left operand's rows, with one element along the summed dim, broadcast to the result.
+  bool sumsOfRowsFit() {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    graph::ContractRoles roles = *graph::contractRoles(op);
+    AffineExpr summed = getAffineDimExpr(roles.summed.front(), op->getContext()),
+               column = getAffineDimExpr(roles.column, op->getContext());
+    auto fits = [&](auto pair) {
+      auto [left, result] = pair;
+      return left == result || (left == summed && result == column);
+    };
+    return maps[0].getNumResults() == maps[2].getNumResults() &&
+           llvm::all_of(llvm::zip(maps[0].getResults(), maps[2].getResults()), fits);
+  }
+
+  /// What zero points make of each sum.
+  Value sumsOfZeros(Value zero) {
+    Value left = op->getOperand(0);
+    unsigned depth = *graph::resultWith(op.getIndexingMaps()[0], graph::contractRoles(op)->summed.front());
+    if (isBehindSum(zero))
+      return multiplied(c.sum(left, int64_t(depth), true), zero, 2);
+    return c.sum(multiplied(left, zero, 0), int64_t(depth), true);
   }
 
   /// The integers as what they are from their zero points.
@@ -96,20 +188,20 @@ private:
     return c.cast(c.sub({c.cast(right.data, wide), c.cast(right.zero, wide)}), type);
   }
 
-  void rewrite(Value integers, const Quantized &right) {
+  /// `scale` and `zeros`, which is taken off before, may be null.
+  void rewrite(Value integers, Value scale, Value zeros) {
     op->setOperand(1, integers);
     op->setAttr("to", TypeAttr::get(b.getF32Type()));
-    if (!right.scale)
-      return;
     b.setInsertionPointAfter(op);
-    Value sums = op->getResult(0), scale = right.scale;
-    if (!isScalar(scale)) {
-      Dims dims(size_t(graph::getRank(sums)), graph::DimExpr(1));
-      dims[form.columnInResult] = form.extents[form.roles.column];
-      scale = c.reshape(scale, dims);
+    Value sums = op->getResult(0), result = sums;
+    Operation *first = nullptr;
+    if (zeros) {
+      result = c.sub({result, zeros});
+      first = result.getDefiningOp();
     }
-    Value scaled = c.mul({sums, c.cast(scale, b.getF32Type())});
-    sums.replaceAllUsesExcept(scaled, scaled.getDefiningOp());
+    if (scale)
+      result = multiplied(result, scale, 2);
+    sums.replaceAllUsesExcept(result, first ? first : result.getDefiningOp());
   }
 
   ContractOpInterface op;
@@ -117,7 +209,6 @@ private:
   const WeightTable &weights;
   OpBuilder b;
   graph::Composer c;
-  IntegerForm form;
 };
 
 struct ScaleBehindSumsPass : impl::ScaleBehindSumsPassBase<ScaleBehindSumsPass> {
@@ -131,12 +222,14 @@ struct ScaleBehindSumsPass : impl::ScaleBehindSumsPassBase<ScaleBehindSumsPass> 
     const WeightTable &weights = table ? *table : none;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (graph::scaledWeights(op) && !isDecoded(op, weights))
+      if (graph::scaledWeights(op) ? !isDecoded(op, weights) : bool(computedScaled(op)))
         ops.push_back(op);
     });
-    for (ContractOpInterface op : ops)
-      if (Verdict scaled = SumScaler(op, precision, weights).run(); !scaled)
+    for (ContractOpInterface op : ops) {
+      SumScaler scaler(op, precision, weights);
+      if (Verdict scaled = graph::scaledWeights(op) ? scaler.ofConstants() : scaler.ofComputed(); !scaled)
         missed(op, getArgument(), "ScaledBefore", scaled.why());
+    }
   }
 
 private:

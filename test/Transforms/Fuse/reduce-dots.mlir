@@ -72,3 +72,18 @@ func.func @integers(%x: tensor<128x64xi32>, %v: tensor<64x1xi32>) -> tensor<128x
   %0 = graph.matmul %x, %v : (tensor<128x64xi32>, tensor<64x1xi32>) -> tensor<128x1xi32>
   return %0 : tensor<128x1xi32>
 }
+
+// Integers of 8 bits that float32s are multiplied by are made such as they are read; constant ones are packed.
+// CHECK-LABEL: func.func @bytes(
+// CHECK: %[[Q:.*]] = graph.reshape %arg1 {{.*}}i8>
+// CHECK: %[[F:.*]] = graph.cast %[[Q]] {to = f32}
+// CHECK: %[[M:.*]] = graph.mul %{{.*}}, %[[F]]
+// CHECK: graph.reduce_sum %[[M]]
+// CHECK: graph.matmul
+func.func @bytes(%x: tensor<1x64xf32>, %q: tensor<20x64xi8>) -> (tensor<1x20xf32>, tensor<1x20xf32>) {
+  %t = graph.transpose %q {order = array<i64: 1, 0>} : (tensor<20x64xi8>) -> tensor<64x20xi8>
+  %0 = graph.matmul %x, %t {to = f32} : (tensor<1x64xf32>, tensor<64x20xi8>) -> tensor<1x20xf32>
+  %c = graph.constant {value = dense<1> : tensor<64x20xi8>} : tensor<64x20xi8>
+  %1 = graph.matmul %x, %c {to = f32} : (tensor<1x64xf32>, tensor<64x20xi8>) -> tensor<1x20xf32>
+  return %0, %1 : tensor<1x20xf32>, tensor<1x20xf32>
+}

@@ -101,6 +101,64 @@ func.func @left(%x: tensor<1x64x9x9xf32>, %y: tensor<1x2048x9x9xf32>, %z: tensor
 
 // -----
 
+// Computed integers, which one row reads. Scales that all share, or heads, are taken behind the sum.
+// CHECK-LABEL: func.func @computed
+// CHECK: %[[P:.*]] = graph.matmul %arg0, %arg1 {graph.keeps_weights, to = f32} : (tensor<1x3x1x?xf32>, tensor<1x3x?x64xi8>) -> tensor<1x3x1x64xf32>
+// CHECK: graph.mul %[[P]], %{{.*}} : (tensor<1x3x1x64xf32>, tensor<f32>)
+// CHECK: %[[Q:.*]] = graph.matmul %arg0, %arg1 {{.*}}i8>
+// CHECK: graph.mul %[[Q]], %{{.*}} : (tensor<1x3x1x64xf32>, tensor<1x3x1x1xf32>)
+func.func @computed(%x: tensor<1x3x1x?xf32> {graph.dims = [1, 3, 1, #graph.dim<"t">]}, %q: tensor<1x3x?x64xi8> {graph.dims = [1, 3, #graph.dim<"t">, 64]}, %h: tensor<1x3x1x1xf32>) -> (tensor<1x3x1x64xf32>, tensor<1x3x1x64xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<0> : tensor<i8>} : tensor<i8>
+  %w = graph.dequantize %q, %s, %z {graph.dims = [[1, 3, #graph.dim<"t">, 64]], to = f32} : (tensor<1x3x?x64xi8>, tensor<f32>, tensor<i8>) -> tensor<1x3x?x64xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x3x1x?xf32>, tensor<1x3x?x64xf32>) -> tensor<1x3x1x64xf32>
+  %v = graph.dequantize %q, %h {graph.dims = [[1, 3, #graph.dim<"t">, 64]], to = f32} : (tensor<1x3x?x64xi8>, tensor<1x3x1x1xf32>) -> tensor<1x3x?x64xf32>
+  %1 = graph.matmul %x, %v : (tensor<1x3x1x?xf32>, tensor<1x3x?x64xf32>) -> tensor<1x3x1x64xf32>
+  return %0, %1 : tensor<1x3x1x64xf32>, tensor<1x3x1x64xf32>
+}
+
+// Those along the sum multiply the left operand. Zero points take sums of it off.
+// CHECK-LABEL: func.func @along_sum
+// CHECK: %[[T:.*]] = graph.transpose %arg1 {{.*}}ui8>
+// CHECK: %[[X:.*]] = graph.mul %arg0, %{{.*}} : (tensor<1x3x1x64xf32>, tensor<1x1x1x64xf32>)
+// CHECK: %[[S:.*]] = graph.reduce_sum %[[X]] {dims = array<i64: 3>{{.*}}} : (tensor<1x3x1x64xf32>) -> tensor<1x3x1x1xf32>
+// CHECK: %[[Z:.*]] = graph.mul %[[S]], %{{.*}} : (tensor<1x3x1x1xf32>, tensor<f32>)
+// CHECK: %[[P:.*]] = graph.matmul %[[X]], %[[T]] {{.*}}to = f32}
+// CHECK: graph.sub %[[P]], %[[Z]]
+func.func @along_sum(%x: tensor<1x3x1x64xf32>, %q: tensor<1x3x40x64xui8>) -> tensor<1x3x1x40xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<64xf32>} : tensor<64xf32>
+  %z = graph.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %w = graph.dequantize %q, %s, %z {to = f32} : (tensor<1x3x40x64xui8>, tensor<64xf32>, tensor<ui8>) -> tensor<1x3x40x64xf32>
+  %t = graph.transpose %w {order = array<i64: 0, 1, 3, 2>} : (tensor<1x3x40x64xf32>) -> tensor<1x3x64x40xf32>
+  %0 = graph.matmul %x, %t : (tensor<1x3x1x64xf32>, tensor<1x3x64x40xf32>) -> tensor<1x3x1x40xf32>
+  return %0 : tensor<1x3x1x40xf32>
+}
+
+// CHECK-LABEL: func.func @computed_left
+// CHECK-COUNT-3: graph.matmul {{.*}} -> tensor<1x3x{{[17]}}x64xf32>
+// CHECK: graph.conv {{.*}}xf32>)
+// WHY: ScaledBefore | {{.*}}Reason="many rows read its integers, and floats are made of them once"
+// WHY: ScaledBefore | {{.*}}Reason="its scales or zero points differ along the sum and along columns"
+// WHY: ScaledBefore | {{.*}}Reason="it is not of float32"
+// WHY: ScaledBefore | {{.*}}Reason="it sums over windows alone, over several dims, or in another order than its result's"
+// WHY: ScaledBefore | {{.*}}Reason="the contraction has no columns of its right operand's own"
+func.func @computed_left(%x: tensor<1x3x7x40xf32>, %y: tensor<1x3x1x40xf32>, %q: tensor<1x3x40x64xi8>, %h: tensor<1x1x40x64xf32>, %k: tensor<8x64x9x9xi8>, %d: tensor<64x1x9x9xi8>, %i: tensor<1x64x9x9xf32>) -> (tensor<1x3x7x64xf32>, tensor<1x3x1x64xf32>, tensor<1x3x1x64xf32>, tensor<1x8x1x1xf32>, tensor<1x64x1x1xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<1x3x40x64xi8>, tensor<f32>) -> tensor<1x3x40x64xf32>
+  %0 = graph.matmul %x, %w : (tensor<1x3x7x40xf32>, tensor<1x3x40x64xf32>) -> tensor<1x3x7x64xf32>
+  %v = graph.dequantize %q, %h {to = f32} : (tensor<1x3x40x64xi8>, tensor<1x1x40x64xf32>) -> tensor<1x3x40x64xf32>
+  %1 = graph.matmul %y, %v : (tensor<1x3x1x40xf32>, tensor<1x3x40x64xf32>) -> tensor<1x3x1x64xf32>
+  %yh = graph.cast %y {to = f16} : (tensor<1x3x1x40xf32>) -> tensor<1x3x1x40xf16>
+  %2 = graph.matmul %yh, %w {to = f32} : (tensor<1x3x1x40xf16>, tensor<1x3x40x64xf32>) -> tensor<1x3x1x64xf32>
+  %c = graph.dequantize %k, %s {to = f32} : (tensor<8x64x9x9xi8>, tensor<f32>) -> tensor<8x64x9x9xf32>
+  %3 = graph.conv %i, %c {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<8x64x9x9xf32>) -> tensor<1x8x1x1xf32>
+  %e = graph.dequantize %d, %s {to = f32} : (tensor<64x1x9x9xi8>, tensor<f32>) -> tensor<64x1x9x9xf32>
+  %4 = graph.conv %i, %e {dilations = array<i64: 1, 1>, groups = 64 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x9x9xf32>, tensor<64x1x9x9xf32>) -> tensor<1x64x1x1xf32>
+  return %0, %1, %2, %3, %4 : tensor<1x3x7x64xf32>, tensor<1x3x1x64xf32>, tensor<1x3x1x64xf32>, tensor<1x8x1x1xf32>, tensor<1x64x1x1xf32>
+}
+
+// -----
+
 // Vectors of four elements.
 #short = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 module attributes {plan.target = #short} {

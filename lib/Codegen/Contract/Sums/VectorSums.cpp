@@ -274,6 +274,8 @@ Value InnerLoops::load(Value memref, Index position, int64_t j, bool mayPass) {
   }
   if (!graph::widensRight(form.op))
     return loaded;
+  if (graph::isUnsigned(graph::getElementType(form.op->getOperand(1))))
+    return arith::UIToFPOp::create(c.b, c.loc(), c.sumType(), loaded);
   if (isa<IntegerType>(rightType.getElementType()))
     return arith::SIToFPOp::create(c.b, c.loc(), c.sumType(), loaded);
   return arith::ExtFOp::create(c.b, c.loc(), c.sumType(), loaded);
