@@ -113,10 +113,12 @@ public:
 
   const llvm::StringMap<mlir::Value> &symbolValues() const { return symbols; }
 
-protected:
   /// Elements from the buffer's first one to the one at `at`.
   graph::Index offset(const Buffer &buffer, llvm::ArrayRef<graph::Index> at);
+  /// An element of compute type, or a vector of them, as memory holds it.
+  mlir::Value toStorage(mlir::Value element, mlir::Type elementType);
 
+protected:
   const llvm::DenseMap<mlir::Value, Buffer> &buffers;
 
 private:
@@ -134,7 +136,6 @@ private:
   bool permutes(const Buffer &buffer);
   mlir::Value loadNear(const Buffer &buffer, graph::Index address);
   mlir::Value toCompute(mlir::Value stored, mlir::Type elementType);
-  mlir::Value toStorage(mlir::Value element, mlir::Type elementType);
 
   const llvm::StringMap<mlir::Value> &symbols;
   llvm::DenseMap<mlir::Value, mlir::Value> bound;

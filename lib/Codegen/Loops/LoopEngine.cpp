@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "lib/Codegen/Loops/PackGroups.h"
 #include "lib/Codegen/Loops/RegisterTranspose.h"
 #include "lib/Codegen/Loops/RowProgram.h"
 #include "lib/Codegen/Loops/Runs.h"
@@ -633,10 +634,15 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
     std::optional<Runs> runs;
     if (alone && together.size() == 1 && subviews.empty())
       runs = planRuns(k, b, together[0]);
-    if (runs)
+    int64_t lanes = vectorLanes(k.kernel);
+    if (runs) {
       emitRuns(k, b, together[0], *runs);
-    else if (subviews.empty())
-      emitMap(k, b, together, alone, nullptr);
+    } else if (subviews.empty()) {
+      if (std::optional<GroupPacking> packing = planGroups(k, lanes))
+        emitGroups(k, b, *packing, lanes);
+      else
+        emitMap(k, b, together, alone, nullptr);
+    }
   }
 }
 

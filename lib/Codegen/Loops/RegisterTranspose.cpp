@@ -36,8 +36,7 @@ DimExpr transposeTiles(const RegisterTranspose &transpose, ArrayRef<DimExpr> ext
   return extents[transpose.line].ceilDiv(transpose.count);
 }
 
-/// Rows of a matrix, vectors of equal length, to its columns one after the other, in as many vectors.
-static SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Value> rows) {
+SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Value> rows) {
   int64_t count = rows.size(), lanes = cast<VectorType>(rows[0].getType()).getNumElements();
   SmallVector<Value> columns(count);
   if (llvm::isPowerOf2_64(count)) {

@@ -11,6 +11,9 @@
 
 namespace hewn::codegen {
 
+/// Rows of a matrix, vectors of equal length, to its columns one after the other, in as many vectors.
+llvm::SmallVector<mlir::Value> columnsOf(mlir::OpBuilder &b, mlir::Location loc, llvm::SmallVector<mlir::Value> rows);
+
 /// How a nest is transposed: in the dims in which `at` counts.
 struct RegisterTranspose {
   unsigned lane; ///< along which vectors are read

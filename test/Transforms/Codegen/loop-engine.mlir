@@ -136,6 +136,38 @@ plan.kernel @padded(%a: tensor<2x16xf32>, %b: tensor<2x16xf32>) -> tensor<4x32xf
   graph.yield %2 : tensor<4x32xf32>
 }
 
+// Pairs of rows are shuffled into each other. Of the columns the last four are read under a mask, and stored with what panels have room for.
+// CHECK-LABEL: func.func @pairs(
+// CHECK-COUNT-2: vector.load
+// CHECK-COUNT-2: vector.shuffle
+// CHECK-COUNT-2: vector.store
+// CHECK-COUNT-2: vector.maskedload
+// CHECK-COUNT-2: vector.store
+// CHECK-NOT: vector.scatter
+plan.kernel @pairs(%x: tensor<64x20xbf16>) -> tensor<64x20xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>> attributes {symbols = []} {
+  %0 = graph.relayout %x : (tensor<64x20xbf16>) -> tensor<64x20xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>>
+  graph.yield %0 : tensor<64x20xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>>
+}
+
+// Where what becomes a word lies together already, words are transposed.
+// CHECK-LABEL: func.func @words(
+// CHECK-COUNT-8: vector.load
+// CHECK-COUNT-24: vector.shuffle
+// CHECK-COUNT-8: vector.store
+// CHECK-NOT: vector.scatter
+plan.kernel @words(%x: tensor<64x32xi8, #graph.layout<[1, 0]>>) -> tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>> attributes {symbols = []} {
+  %0 = graph.relayout %x : (tensor<64x32xi8, #graph.layout<[1, 0]>>) -> tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>
+  graph.yield %0 : tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>
+}
+
+// Of an odd number of rows the last one has nothing beside it: one element at a time.
+// CHECK-LABEL: func.func @half_a_pair(
+// CHECK: vector.scatter
+plan.kernel @half_a_pair(%x: tensor<63x16xbf16>) -> tensor<63x16xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>> attributes {symbols = []} {
+  %0 = graph.relayout %x : (tensor<63x16xbf16>) -> tensor<63x16xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>>
+  graph.yield %0 : tensor<63x16xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>>
+}
+
 // Of many lines tasks have some, of all subviews.
 // CHECK-LABEL: func.func @shared(
 // CHECK-SAME: %[[BEGIN:[^:]*]]: index, %[[END:[^:]*]]: index)

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/Loops/PackGroups.h"
+#include "dialects/Graph/Analysis/Layout.h"
+#include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/Loops/RegisterTranspose.h"
+#include "lib/Codegen/Tasks.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "hewn-lower-kernels"
+
+using namespace mlir;
+using hewn::graph::DimExpr;
+using hewn::graph::Dims;
+using hewn::graph::Index;
+
+namespace hewn::codegen {
+
+static constexpr int64_t kWordBits = 32;
+
+/// Whether all operands of the result's rank that vary along one of the two dims lie innermost along `innermost`.
+static bool lieAlong(KernelFunction &k, unsigned column, unsigned grouped, unsigned innermost) {
+  return llvm::all_of(k.kernel.getBody().getArguments(), [&](Value input) {
+    SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(input.getType()));
+    bool varies = graph::getRank(input) == graph::getRank(k.results[0]) &&
+                  (llvm::is_contained(order, int64_t(column)) || llvm::is_contained(order, int64_t(grouped)));
+    return !varies || order.back() == int64_t(innermost);
+  });
+}
+
+std::optional<GroupPacking> planGroups(KernelFunction &k, int64_t lanes) {
+  constexpr int64_t mostOps = 128;
+  const Buffer &output = k.outputs[0];
+  std::optional<GroupPacking> packing;
+  if (k.results.size() != 1 || output.groupDim < 0 || output.blockDim < 0)
+    return packing;
+  int64_t bits = storageType(output.elementType).getIntOrFloatBitWidth(), group = output.group;
+  int64_t depth = graph::getDims(k.results[0])[size_t(output.groupDim)].constant().value_or(1); // 1: no whole group
+  int64_t ops = llvm::range_size(k.kernel.getBody().front());
+  for (bool alongGroups : {false, true}) {
+    auto column = unsigned(output.blockDim), grouped = unsigned(output.groupDim);
+    int64_t rows = alongGroups ? lanes : group;
+    if (output.block % lanes == 0 && bits * group == kWordBits && lanes / group >= 2 && depth % rows == 0 &&
+        rows * ops <= mostOps && lieAlong(k, column, grouped, alongGroups ? grouped : column))
+      packing = GroupPacking{column, grouped, group, alongGroups};
+  }
+  if (!packing)
+    LDBG() << k.kernel.getName()
+           << " is not packed by words: its panels are no whole vectors, the groups' dim not whole "
+           << "words or vectors, its operands lie along another dim, or it has too many ops";
+  return packing;
+}
+
+namespace {
+
+class GroupPacker {
+public:
+  GroupPacker(KernelFunction &k, OpBuilder &b, const GroupPacking &packing, int64_t lanes)
+      : k(k), packing(packing), dims(graph::getDims(k.results[0])), at(dims.size()),
+        e(b, k.loc(), lanes, k.symbols, k.inputs) {}
+
+  void run() {
+    Dims outer;
+    SmallVector<int64_t> outerDims;
+    for (int64_t d : memoryOrder(k.results[0]))
+      if (unsigned(d) != packing.column && unsigned(d) != packing.grouped) {
+        outerDims.push_back(d);
+        outer.push_back(dims[d]);
+      }
+    outer.push_back(packing.alongGroups ? dims[packing.column].ceilDiv(e.lanes)
+                                        : dims[packing.grouped].floorDiv(packing.group));
+    constexpr int64_t stepsOfAnElement = 32;
+    DimExpr work = vectorWork(graph::numElements(dims), e.lanes, stepsOfAnElement);
+    overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
+      for (auto [d, index] : llvm::zip_first(outerDims, indices))
+        at[d] = index;
+      packing.alongGroups ? linesOf(indices.back()) : pairsOf(indices.back());
+    });
+  }
+
+private:
+  /// Word number `word` along the groups' dim, all columns.
+  void pairsOf(Index word) {
+    Index first = e.mul(word, e.constant(packing.group));
+    vectorLoop(e, dims[packing.column], [&](Index columns) {
+      SmallVector<Value> rows;
+      for (int64_t i = 0; i < packing.group; ++i)
+        rows.push_back(element(columns, e.add(first, e.constant(i))));
+      store({columns.base}, first, columnsOf(e.b, e.loc, rows));
+    });
+  }
+
+  /// As many columns as a vector has lanes, from number `tile` of such on: vectors along the groups' dim, whose words are transposed.
+  void linesOf(Index tile) {
+    Index begin = e.mul(tile, e.constant(e.lanes)), last = e.sub(e.expression(dims[packing.column]), e.constant(1));
+    bool isWhole = dims[packing.column].mod(e.lanes).is(0);
+    int64_t words = e.lanes / packing.group;
+    e.forEach(e.constant(0), e.expression(dims[packing.grouped]), e.lanes, [&](Index depth) {
+      SmallVector<Value> lines;
+      for (int64_t i = 0; i < e.lanes;
+           ++i) { // behind the last one what is there is read again: panels have room for it
+        Index column = e.add(begin, e.constant(i));
+        Value line = element(isWhole ? column : e.min(column, last), {depth.base, 1});
+        lines.push_back(vector::BitCastOp::create(e.b, e.loc, VectorType::get({words}, e.b.getI32Type()), line));
+      }
+      lines = columnsOf(e.b, e.loc, lines);
+      for (int64_t word = 0; word < words; ++word)
+        store(begin, e.add(depth, e.constant(word * packing.group)),
+              ArrayRef(lines).slice(size_t(word * packing.group), size_t(packing.group)));
+    });
+  }
+
+  /// The result's elements at a place, one index of which is a vector's, as integers of their width.
+  Value element(Index column, Index depth) {
+    at[packing.column] = column;
+    at[packing.grouped] = depth;
+    Type type = k.outputs[0].elementType;
+    Value stored = e.toStorage(e.broadcast(e.read(k.results[0], at)), type);
+    auto bits = IntegerType::get(e.b.getContext(), storageType(type).getIntOrFloatBitWidth());
+    return vector::BitCastOp::create(e.b, e.loc, VectorType::get({e.lanes}, bits), stored);
+  }
+
+  /// Vectors that lie behind each other from that element on. Whole ones: a panel has all of its columns.
+  void store(Index column, Index depth, ArrayRef<Value> vectors) {
+    const Buffer &output = k.outputs[0];
+    at[packing.column] = column;
+    at[packing.grouped] = depth;
+    Index from = e.offset(output, at);
+    auto type = VectorType::get({e.lanes}, storageType(output.elementType));
+    for (auto [i, vector] : llvm::enumerate(vectors))
+      vector::StoreOp::create(e.b, e.loc, vector::BitCastOp::create(e.b, e.loc, type, vector), output.memref,
+                              e.add(from, e.constant(int64_t(i) * e.lanes)).base);
+  }
+
+  KernelFunction &k;
+  const GroupPacking &packing;
+  Dims dims;
+  SmallVector<Index> at;
+  KernelElements e;
+};
+
+} // namespace
+
+void emitGroups(KernelFunction &k, OpBuilder &b, const GroupPacking &packing, int64_t lanes) {
+  GroupPacker(k, b, packing, lanes).run();
+}
+
+} // namespace hewn::codegen
