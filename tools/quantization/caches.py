@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times one step of attention by a long cache of keys and values: of float32, and of integers of 8 bits that DequantizeLinear makes floats of.
 
-    .venv/bin/python tools/quantization/caches.py [--heads N] [--length N] [--depth N] [--target TARGET ...] [--seconds S]
+    .venv/bin/python tools/quantization/caches.py [--heads N] [--length N] [--depth N] [--groups N] [--target TARGET ...] [--seconds S]
 
 A row of queries, a new key and value, which are put behind the cache, and the results of both. They run in turns on one thread, into arrays that are
 there; the least CPU time of a thread counts. MB: what the caches take.
@@ -21,8 +21,9 @@ from onnx import TensorProto, helper, numpy_helper
 SCALE = np.float32(0.05)
 
 
-def step(heads: int, length: int, depth: int, rounds: bool) -> onnx.ModelProto:
+def step(heads: int, groups: int, depth: int, rounds: bool) -> onnx.ModelProto:
     constants = {"s": SCALE, "z": np.int8(0)} if rounds else {}
+    shared = heads // groups
     kept = TensorProto.INT8 if rounds else TensorProto.FLOAT
     nodes = []
     for c in "kv":
@@ -34,6 +35,17 @@ def step(heads: int, length: int, depth: int, rounds: bool) -> onnx.ModelProto:
         if rounds:
             nodes.append(helper.make_node("DequantizeLinear", [f"{c}_all", "s", "z"], [f"{c}_wide"]))
     k, v = ("k_wide", "v_wide") if rounds else ("k_all", "v_all")
+    if groups > 1:
+        constants |= {
+            "two": np.array([2]),
+            "times": np.array([1, 1, groups, 1, 1]),
+            "whole": np.array([1, heads, -1, depth]),
+        }
+        for c, kept_as in (("k", k), ("v", v)):
+            nodes.append(helper.make_node("Unsqueeze", [kept_as, "two"], [f"{c}_apart"]))
+            nodes.append(helper.make_node("Expand", [f"{c}_apart", "times"], [f"{c}_repeated"]))
+            nodes.append(helper.make_node("Reshape", [f"{c}_repeated", "whole"], [f"{c}_heads"]))
+        k, v = "k_heads", "v_heads"
     nodes += [
         helper.make_node("Transpose", [k], ["turned"], perm=[0, 1, 3, 2]),
         helper.make_node("MatMul", ["q", "turned"], ["scores"]),
@@ -44,8 +56,9 @@ def step(heads: int, length: int, depth: int, rounds: bool) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "step",
-        [of(name, TensorProto.FLOAT, [1, heads, 1, depth]) for name in ("q", "k_new", "v_new")]
-        + [of(f"{c}_past", kept, [1, heads, "past", depth]) for c in "kv"],
+        [of("q", TensorProto.FLOAT, [1, heads, 1, depth])]
+        + [of(f"{c}_new", TensorProto.FLOAT, [1, shared, 1, depth]) for c in "kv"]
+        + [of(f"{c}_past", kept, [1, shared, "past", depth]) for c in "kv"],
         [of("y", TensorProto.FLOAT, None)] + [of(f"{c}_all", kept, None) for c in "kv"],
         [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
     )
@@ -55,6 +68,7 @@ def step(heads: int, length: int, depth: int, rounds: bool) -> onnx.ModelProto:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heads", type=int, default=32)
+    parser.add_argument("--groups", type=int, default=1, help="heads of queries that read one of keys (1)")
     parser.add_argument("--length", type=int, default=2048, help="of the cache with the new place (2048)")
     parser.add_argument("--depth", type=int, default=128)
     parser.add_argument("--target", action="append", help="a machine that this one runs the code of (host)")
@@ -62,15 +76,17 @@ def main() -> None:
     options = parser.parse_args()
     heads, length, depth = options.heads, options.length, options.depth
     random = np.random.default_rng(0)
-    feeds = {name: random.standard_normal((1, heads, 1, depth)).astype("f") for name in ("q", "k_new", "v_new")}
+    shared = heads // options.groups
+    feeds = {"q": random.standard_normal((1, heads, 1, depth)).astype("f")}
+    feeds |= {f"{c}_new": random.standard_normal((1, shared, 1, depth)).astype("f") for c in "kv"}
     feeds["q"] /= np.float32(np.sqrt(depth))
-    past = {f"{c}_past": random.integers(-60, 61, (1, heads, length - 1, depth)).astype(np.int8) for c in "kv"}
+    past = {f"{c}_past": random.integers(-60, 61, (1, shared, length - 1, depth)).astype(np.int8) for c in "kv"}
     print("| target | cache | MB | ms |")
     print("| --- | --- | --- | --- |")
     for target in options.target or ["host"]:
         runs = {}
         for name, rounds in (("float32", False), ("int8", True)):
-            module = hewn.compile(step(heads, length, depth, rounds), target=target, threads=1)
+            module = hewn.compile(step(heads, options.groups, depth, rounds), target=target, threads=1)
             given = feeds | {n: a if rounds else a * SCALE for n, a in past.items()}
             out = {n: np.empty_like(a) for n, a in module.run(given).items()}
             runs[name] = (module, given, out)

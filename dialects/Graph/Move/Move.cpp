@@ -312,6 +312,8 @@ void ExpandOp::requireDims(Requirements &requirements) {
     requirements.broadcast(from[from.size() - i], to[to.size() - i]);
 }
 
+bool ExpandOp::getIsBroadcast() { return true; }
+
 std::optional<CutForm> ExpandOp::getCutForm(const Cut &cut, const Parts &parts) {
   Dims from = getDims(getX()), to = getDims(getResult());
   CutForm form{{std::nullopt}, withPart(*this, "shape", cut, parts)};

@@ -35,7 +35,7 @@ def Graph_ConcatOp : Move<"concat", ["getCutForm"], [DeclareOpInterfaceMethods<C
   let onnx = [Onnx<"Concat", 1, 0, "buildConcat">];
 }
 
-def Graph_ExpandOp : Move<"expand", ["getCutForm"], [Requires]> {
+def Graph_ExpandOp : Move<"expand", ["getCutForm", "getIsBroadcast"], [Requires]> {
   let summary = "Broadcasts to `shape` as ONNX's Expand does.";
   let arguments = (ins Tensor:$x, ArrayAttr:$shape);
   let onnx = [Onnx<"Expand", 8, 0, "buildExpand">];

@@ -107,12 +107,17 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const Weig
     return Quantized{data, aligned(c, quantized.getQuantizedScale(), rank),
                      aligned(c, quantized.getQuantizedZero(), rank)};
   }
-  if (!op || !graph::isViewKind(op))
+  auto view = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  if (!view || !(graph::isViewKind(op) || view.getIsBroadcast()))
     return std::nullopt;
-  auto view = cast<graph::MoveOpInterface>(op);
   std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0), weights);
   if (!inner)
     return std::nullopt;
+  if (view.getIsBroadcast()) {
+    int64_t rank = graph::getRank(value);
+    return Quantized{c.expand(inner->data, graph::getDims(value)), aligned(c, inner->scale, rank),
+                     aligned(c, inner->zero, rank)};
+  }
   if (view.getViewKind() == graph::ViewKind::Reshape) {
     Dims from = graph::getDims(inner->data), to = graph::getDims(value);
     auto reshaped = [&](Value parameter) {

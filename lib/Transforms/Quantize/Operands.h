@@ -52,7 +52,7 @@ struct Quantized {
 /// Whether a parameter is one number for all; null is.
 bool isScalar(mlir::Value parameter);
 
-/// What `value` stands for, through transpositions and reshapes, which are done to the integers; nullopt where it is not quantized.
+/// What `value` stands for, through transpositions, reshapes and broadcasts, which are done to the integers; nullopt where it is not quantized.
 std::optional<Quantized> quantizedOf(graph::Composer &c, mlir::Value value, const WeightTable &weights);
 
 /// The same contraction of other operands with sums of type `sum`, in the place of `op`, which is erased; `rewrite` gives the

@@ -18,6 +18,8 @@ def FormCodesPass : Pass<"hewn-form-codes", "::mlir::func::FuncOp"> {
 
 def ScaleBehindSumsPass : Pass<"hewn-scale-behind-sums", "::mlir::func::FuncOp"> {
   let summary = "Leave weights in 8 bits that contractions of floats widen as they read them, and take their scales behind the sums";
+  // It evaluates what zero points are made of.
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [Option<"precision", "precision", "::hewn::Precision", "::hewn::Precision::Highest",
                         "How exact products of float32 must be", "::hewn::precisionValues()">];
 }

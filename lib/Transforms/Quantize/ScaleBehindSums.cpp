@@ -25,6 +25,9 @@
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using hewn::graph::ContractOpInterface;
 using hewn::graph::Dims;
@@ -52,10 +55,15 @@ Verdict paysToScaleSums(ContractOpInterface op, Type type, Precision precision) 
 
 namespace {
 
-/// What makes floats of integers of 8 bits, computed ones, by a scale, of which the right operand is a view; null where nothing does.
+/// What makes floats of integers of 8 bits, computed ones, by a scale, of which the right operand is a view or a broadcast (heads of keys that several of
+/// queries read); null where nothing does.
 graph::QuantizedOpInterface computedScaled(ContractOpInterface op) {
+  auto passes = [](Operation *maker) {
+    auto move = dyn_cast_or_null<graph::MoveOpInterface>(maker);
+    return move && (graph::isViewKind(maker) || move.getIsBroadcast());
+  };
   Operation *maker = op->getOperand(1).getDefiningOp();
-  while (maker && graph::isViewKind(maker))
+  while (passes(maker))
     maker = maker->getOperand(0).getDefiningOp();
   auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(maker);
   bool isScaled = isa_and_nonnull<graph::ElementwiseOpInterface>(maker) && quantized && quantized.getQuantizedScale();
@@ -230,6 +238,11 @@ struct ScaleBehindSumsPass : impl::ScaleBehindSumsPassBase<ScaleBehindSumsPass> 
       if (Verdict scaled = graph::scaledWeights(op) ? scaler.ofConstants() : scaler.ofComputed(); !scaled)
         missed(op, getArgument(), "ScaledBefore", scaled.why());
     }
+    // Floats that nobody reads any more, and views of integers that were looked at in vain.
+    getOperation()->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *dead) {
+      if (isOpTriviallyDead(dead))
+        dead->erase();
+    });
   }
 
 private:

@@ -94,3 +94,49 @@ def test_any_length(past):
     feeds |= {n: random.integers(-128, 128, (1, HEADS, past, DEPTH)).astype(np.int8) for n in ("kp", "vp")}
     got, want = (compiled(model, optimize=on).run(feeds)["y"] for on in (True, False))
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("target", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("by_heads", [False, True])
+@pytest.mark.parametrize("kind, zero", [("int8", 0), ("uint8", 127)])
+@pytest.mark.parametrize("length", ["past", 77])
+def test_heads_that_several_read(length, kind, zero, by_heads, target):
+    """Keys and values are repeated for the queries of a group, as integers."""
+    random, groups, shared, element = np.random.default_rng(6), 4, 2, {"int8": np.int8, "uint8": np.uint8}[kind]
+    scales = random.uniform(0.02, 0.05, shared if by_heads else ()).astype("f")
+    initializers = {"s": scales, "z": np.full(scales.shape, zero, element)}
+    initializers |= {"two": np.array([2]), "times": np.array([1, 1, groups, 1, 1])}
+    initializers["heads"] = np.array([1, groups * shared, -1, DEPTH])
+    nodes = []
+    for c in "kv":
+        nodes += [
+            helper.make_node("DequantizeLinear", [c, "s", "z"], [f"{c}f"], axis=1),
+            helper.make_node("Unsqueeze", [f"{c}f", "two"], [f"{c}u"]),
+            helper.make_node("Expand", [f"{c}u", "times"], [f"{c}e"]),
+            helper.make_node("Reshape", [f"{c}e", "heads"], [f"{c}r"]),
+        ]
+    nodes += [
+        helper.make_node("Transpose", ["kr"], ["kt"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "kt"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["p"], axis=-1),
+        helper.make_node("MatMul", ["p", "vr"], ["y"]),
+    ]
+    feeds = {"q": random.standard_normal((1, groups * shared, 1, DEPTH)).astype("f") / 3}
+    info = np.iinfo(element)
+    for c in "kv":
+        feeds[c] = random.integers(info.min, info.max, (1, shared, 77, DEPTH), endpoint=True).astype(element)
+    graph = helper.make_graph(
+        nodes,
+        "groups",
+        [
+            helper.make_tensor_value_info(
+                n, helper.np_dtype_to_tensor_dtype(a.dtype), [length if d == 77 else d for d in a.shape]
+            )
+            for n, a in feeds.items()
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(a), name) for name, a in initializers.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    got, want = (compiled(model, target, optimize=on).run(feeds)["y"] for on in (True, False))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())

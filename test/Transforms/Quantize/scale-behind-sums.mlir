@@ -134,6 +134,21 @@ func.func @along_sum(%x: tensor<1x3x1x64xf32>, %q: tensor<1x3x40x64xui8>) -> ten
   return %0 : tensor<1x3x1x40xf32>
 }
 
+// Heads that are repeated for several queries are repeated as integers.
+// CHECK-LABEL: func.func @repeated
+// CHECK: %[[E:.*]] = graph.expand %{{.*}} -> tensor<1x3x2x40x64xi8>
+// CHECK: %[[R:.*]] = graph.reshape %[[E]] {{.*}} -> tensor<1x6x40x64xi8>
+// CHECK: graph.matmul %arg0, %[[R]] {{.*}}i8>
+func.func @repeated(%x: tensor<1x6x1x40xf32>, %q: tensor<1x3x40x64xi8>) -> tensor<1x6x1x64xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %w = graph.dequantize %q, %s {to = f32} : (tensor<1x3x40x64xi8>, tensor<f32>) -> tensor<1x3x40x64xf32>
+  %u = graph.reshape %w {shape = [1, 3, 1, 40, 64]} : (tensor<1x3x40x64xf32>) -> tensor<1x3x1x40x64xf32>
+  %e = graph.expand %u {shape = [1, 3, 2, 40, 64]} : (tensor<1x3x1x40x64xf32>) -> tensor<1x3x2x40x64xf32>
+  %r = graph.reshape %e {shape = [1, 6, 40, 64]} : (tensor<1x3x2x40x64xf32>) -> tensor<1x6x40x64xf32>
+  %0 = graph.matmul %x, %r : (tensor<1x6x1x40xf32>, tensor<1x6x40x64xf32>) -> tensor<1x6x1x64xf32>
+  return %0 : tensor<1x6x1x64xf32>
+}
+
 // CHECK-LABEL: func.func @computed_left
 // CHECK-COUNT-3: graph.matmul {{.*}} -> tensor<1x3x{{[17]}}x64xf32>
 // CHECK: graph.conv {{.*}}xf32>)
