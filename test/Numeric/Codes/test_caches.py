@@ -140,3 +140,49 @@ def test_heads_that_several_read(length, kind, zero, by_heads, target):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     got, want = (compiled(model, target, optimize=on).run(feeds)["y"] for on in (True, False))
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+PRODUCTS = [
+    ((40,), (40, 24)),
+    ((1, 40), (40, 24)),
+    ((3, 1, 40), (40, 24)),
+    ((1, 40), (3, 40, 24)),
+    ((2, 1, 1, 40), (3, 40, 24)),
+    ((3, 1, 40), (3, 40, 1)),
+    ((1, 40), (40,)),
+    ((5, 40), (40, 1)),
+    ((2, 3, 1, 7), (2, 3, 7, 24)),
+    ((1, 3000), (3000, 24)),
+]
+
+
+@pytest.mark.parametrize("kind, zero", [("int8", 0), ("uint8", 130)])
+@pytest.mark.parametrize("left, right", PRODUCTS)
+def test_any_product(left, right, kind, zero):
+    """Of computed integers, with one scale, and one along each of their dims."""
+    random, element = np.random.default_rng(len(left) + right[0]), {"int8": np.int8, "uint8": np.uint8}[kind]
+    info = np.iinfo(element)
+    feeds = {"x": random.standard_normal(left).astype("f")}
+    feeds["q"] = random.integers(info.min, info.max, right, endpoint=True).astype(element)
+    for axis in (None, *range(len(right))):
+        scale = random.uniform(0.02, 0.05, () if axis is None else right[axis]).astype("f")
+        attributes = {} if axis is None else {"axis": axis}
+        nodes = [
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], **attributes),
+            helper.make_node("MatMul", ["x", "w"], ["y"]),
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "product",
+            [
+                helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+                for n, a in feeds.items()
+            ],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(scale, "s"), numpy_helper.from_array(np.full(scale.shape, zero, element), "z")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        got, want = (compiled(model, optimize=on).run(feeds)["y"] for on in (True, False))
+        wide = (feeds["q"].astype("d") - zero) * scale.max()
+        size = np.abs(np.matmul(np.abs(feeds["x"]), np.abs(wide))).max()
+        np.testing.assert_allclose(got, want, rtol=0, atol=2e-6 * size)
