@@ -98,6 +98,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     WidenContractionsPassOptions widen;
     widen.largestTile = plan::largestWinogradTile(options.precision);
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass(widen, options.weights));
+    // Pictures that nothing wants with their channels last are multiplied as they are, and what is done with the products is in their shape.
+    pm.addNestedPass<func::FuncOp>(createFormPixelProductsPass());
+    pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));

@@ -2,6 +2,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Move/IndexOps.h"
 #include "dialects/Graph/Move/MoveOps.h"
@@ -126,6 +127,7 @@ Value Composer::term(Value x, int64_t index, int64_t count) {
 Value Composer::add(ValueRange operands) { return op<AddOp>(operands); }
 Value Composer::sub(ValueRange operands) { return op<SubOp>(operands); }
 Value Composer::mul(ValueRange operands) { return op<MulOp>(operands); }
+Value Composer::product(ValueRange matrices) { return op<MatMulOp>(matrices); }
 Value Composer::sum(Value x, ArrayRef<int64_t> dims, bool keep) { return reduce<ReduceSumOp>(x, dims, keep); }
 
 Value Composer::scalarLike(Value x, double value) { return x ? makeSplat(b, loc, getElementType(x), value) : Value(); }

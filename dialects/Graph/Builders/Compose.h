@@ -39,6 +39,8 @@ public:
   mlir::Value add(mlir::ValueRange operands);
   mlir::Value sub(mlir::ValueRange operands);
   mlir::Value mul(mlir::ValueRange operands);
+  /// Of matrices, whose leading dims are broadcast.
+  mlir::Value product(mlir::ValueRange matrices);
   mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
   /// A scalar of x's element type.
   mlir::Value scalarLike(mlir::Value x, double value);

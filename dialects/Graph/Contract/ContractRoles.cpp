@@ -303,6 +303,47 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const Contr
   return roles.columnInLeft || summedChannels(op, roles) >= fewest || growth > mostGrowth;
 }
 
+/// The iteration dims, but for those of one step, that a tensor's dims are, in this order; nullopt where a dim is no iteration dim from end to end.
+static std::optional<SmallVector<unsigned>> wholeDims(Value tensor, AffineMap map, const Dims &extents) {
+  SmallVector<unsigned> found;
+  for (auto [expr, dim] : llvm::zip_equal(map.getResults(), getDims(tensor))) {
+    SmallVector<unsigned> here;
+    for (unsigned d = 0; d < map.getNumDims(); ++d)
+      if (expr.isFunctionOfDim(d) && !extents[d].is(1))
+        here.push_back(d);
+    bool isWhole =
+        here.empty() ? dim.is(1) : here.size() == 1 && extents[here[0]] == dim && factorOf(expr, here[0]) == 1;
+    if (!isWhole)
+      return std::nullopt;
+    found.append(here);
+  }
+  return found;
+}
+
+std::optional<PixelProduct> pixelProduct(ContractOpInterface op) {
+  ProductDims product = productDims(op);
+  auto isLong = [&](unsigned d) { return !product.extents[d].is(1); };
+  auto only = [&](ArrayRef<unsigned> dims) -> std::optional<unsigned> {
+    const unsigned *found = llvm::find_if(dims, isLong);
+    return llvm::count_if(dims, isLong) == 1 ? std::optional(*found) : std::nullopt;
+  };
+  std::optional<unsigned> feature = only(product.columns), channel = only(product.summed);
+  if (termsOf(op) != 1 || !feature || !channel || llvm::any_of(product.batch, isLong))
+    return std::nullopt;
+  auto left = wholeDims(op->getOperand(0), product.maps[0], product.extents),
+       right = wholeDims(op->getOperand(1), product.maps[1], product.extents),
+       result = wholeDims(op->getResult(0), product.maps[2], product.extents);
+  if (!left || !right || !result)
+    return std::nullopt;
+  unsigned *between = llvm::find(*left, *channel);
+  SmallVector<unsigned> items(left->begin(), between), pixels(between + 1, left->end());
+  *between = *feature;
+  if (pixels.empty() || *left != *result)
+    return std::nullopt;
+  return PixelProduct{product.count(items), product.extents[*feature], product.extents[*channel], product.count(pixels),
+                      right->front() == *feature};
+}
+
 bool hasWindows(ContractOpInterface op) {
   return llvm::any_of(op.getIndexingMaps()[0].getResults(),
                       [](AffineExpr position) { return !isa<AffineDimExpr, AffineConstantExpr>(position); });

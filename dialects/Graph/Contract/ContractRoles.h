@@ -93,6 +93,16 @@ unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
 /// are no window's, whose number is known and small. `whenRun`: whether the engine has code for that.
 bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles, bool whenRun);
 
+/// A contraction that is one matrix by several, transposed: result[i.., f, p..] = sum over c of left[i.., c, p..] * right[f, c], or right[c, f]. What
+/// is summed lies between dims of rows: the channels of pictures, at each of whose pixels the matrix multiplies them.
+struct PixelProduct {
+  DimExpr items, features, channels, pixels;
+  /// Whether the right operand's first dim counts features.
+  bool featuresFirst = true;
+};
+/// nullopt: it is no such contraction, or all rows stand before what is summed, as a product of matrices has them.
+std::optional<PixelProduct> pixelProduct(ContractOpInterface op);
+
 /// Whether the left operand is read through windows: at positions that are no iteration dim's alone.
 bool hasWindows(ContractOpInterface op);
 

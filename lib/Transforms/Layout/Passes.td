@@ -4,6 +4,10 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FormPixelProductsPass : Pass<"hewn-form-pixel-products", "::mlir::func::FuncOp"> {
+  let summary = "Multiply a matrix by the channels of pictures with lanes along pixels where those around don't want channels last";
+}
+
 def AssignLayoutsPass : Pass<"hewn-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the order of dims in memory for each value, and blocks for constant right operands";
   // Blocks are as wide as a schedule's tile.

@@ -10,8 +10,8 @@
 // accumulators of the contraction. Exporters put one between every matrix product and its activation, to flatten the batch.
 //
 // Other operands take the contraction's shape: full ones by a reshape of their own (free, or one that falls away with its
-// opposite), broadcast ones where the dims that they have are the last ones of both shapes. Left alone: ops with an operand
-// of another kind, reshapes of anything but a contraction and the elementwise ops on it.
+// opposite), broadcast ones where the dims that they have are the last ones of both shapes, or they are repeated along all or none of the dims
+// that the reshape makes of one. Left alone: ops with an operand of another kind, reshapes of anything but a contraction and the elementwise ops on it.
 //
 // A contraction's result whose elements are moved (tiles that are put side by side, heads that become a batch) is treated alike, by reshapes and
 // transpositions one after another, where the op makes no wider elements, so that not more bytes are moved, and what else it reads are
@@ -62,6 +62,65 @@ bool isOnContraction(Value value) {
   return false;
 }
 
+/// Where two shapes of the same elements end together: dims of `from` and of `to` up to there. Nothing where their elements' counts are
+/// not the same by what is known of symbols.
+SmallVector<std::pair<size_t, size_t>> commonEnds(const Dims &from, const Dims &to) {
+  SmallVector<std::pair<size_t, size_t>> ends;
+  size_t j = 0;
+  for (size_t i = 0; i <= from.size(); ++i) {
+    DimExpr count = graph::numElements(ArrayRef(from).take_front(i));
+    for (size_t end = j; end <= to.size(); ++end)
+      if (graph::numElements(ArrayRef(to).take_front(end)) == count) {
+        ends.push_back({i, end});
+        j = end;
+        break;
+      }
+  }
+  if (ends.empty() || ends.back().first != from.size())
+    return {};
+  ends.back().second = to.size();
+  return ends;
+}
+
+/// How what is broadcast to a move's result is broadcast to its operand: repeated to these dims, then moved back, which gives those.
+struct Before {
+  Dims repeated, dims;
+};
+
+/// The same of a value of these dims, as many as a reshape's result has. Along dims that the reshape makes of one, it is repeated for all or
+/// none of them. Nothing where the dims can't be told apart.
+std::optional<Before> beforeReshape(const Dims &from, const Dims &to, const Dims &dims) {
+  SmallVector<std::pair<size_t, size_t>> ends = commonEnds(from, to);
+  if (ends.empty())
+    return std::nullopt;
+  Before before;
+  std::pair<size_t, size_t> begin = {0, 0};
+  for (auto end : ends) {
+    bool follows = llvm::any_of(ArrayRef(dims).slice(begin.second, end.second - begin.second),
+                                [](const DimExpr &dim) { return !dim.is(1); });
+    for (size_t j = begin.second; j < end.second; ++j)
+      before.repeated.push_back(follows ? to[j] : DimExpr(1));
+    for (size_t i = begin.first; i < end.first; ++i)
+      before.dims.push_back(follows ? from[i] : DimExpr(1));
+    begin = end;
+  }
+  return before;
+}
+
+/// The same for a value of as many dims as a move's result has.
+std::optional<Before> beforeMove(graph::MoveOpInterface move, const Dims &dims) {
+  if (move.getViewKind() == graph::ViewKind::Transpose)
+    return Before{dims, applyPermutation(dims, invertPermutationVector(move.getViewOrder()))};
+  return beforeReshape(graph::getDims(move->getOperand(0)), graph::getDims(move->getResult(0)), dims);
+}
+
+/// The dims with ones in front, as many as `target` has.
+Dims withOnesInFront(const Dims &dims, const Dims &target) {
+  Dims all(target.size() - dims.size(), DimExpr(1));
+  all.append(dims);
+  return all;
+}
+
 /// What both patterns do with an elementwise op of one result.
 struct Sinker : OpInterfaceRewritePattern<graph::ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -98,18 +157,20 @@ struct SinkReshape : Sinker {
     if (!source)
       return rewriter.notifyMatchFailure(op, "reads no reshape of a contraction's result");
     Dims shape = graph::getDims(source);
-    size_t common = 0; // dims in which both shapes end
-    while (common < shape.size() && common < target.size() &&
-           shape[shape.size() - 1 - common] == target[target.size() - 1 - common])
-      ++common;
-    for (Value operand : op->getOperands())
-      if (Dims dims = graph::getDims(operand);
-          dims != target && !llvm::all_of(ArrayRef<DimExpr>(dims).drop_back(std::min(common, dims.size())),
-                                          [](const DimExpr &dim) { return dim.is(1); }))
-        return rewriter.notifyMatchFailure(op, "an operand is broadcast along dims that the reshape changes");
+    SmallVector<Dims> dims;
+    for (Value operand : op->getOperands()) {
+      std::optional<Dims> own = inShape(graph::getDims(operand), target, shape);
+      if (!own)
+        return rewriter.notifyMatchFailure(op,
+                                           "an operand is broadcast along some of the dims that the reshape makes one");
+      dims.push_back(*own);
+    }
     graph::Composer c(rewriter, op->getLoc());
-    SmallVector<Value> operands = llvm::map_to_vector(
-        op->getOperands(), [&](Value operand) { return inShape(c, operand, target, shape, common); });
+    SmallVector<Value> operands;
+    for (auto [operand, own] : llvm::zip_equal(op->getOperands(), dims)) {
+      Value inner = reshaped(operand);
+      operands.push_back(inner && graph::getDims(inner) == own ? inner : c.reshape(operand, own));
+    }
     Operation *moved = rewriter.clone(*op);
     moved->setOperands(operands);
     setShape(moved, op, shape);
@@ -118,16 +179,20 @@ struct SinkReshape : Sinker {
   }
 
 private:
-  /// The operand for results of `shape` instead of `target`, whose last `common` dims are the same.
-  static Value inShape(graph::Composer &c, Value operand, const Dims &target, const Dims &shape, size_t common) {
-    Dims dims = graph::getDims(operand);
-    if (dims == target) {
-      Value inner = reshaped(operand);
-      return inner && graph::getDims(inner) == shape ? inner : c.reshape(operand, shape);
-    }
-    if (dims.size() <= std::min(common, shape.size()))
-      return operand;
-    return c.reshape(operand, Dims(ArrayRef<DimExpr>(dims).take_back(std::min(common, dims.size()))));
+  /// The dims of an operand of `dims` for results of `shape` instead of `target`; nothing where it can't be broadcast to these.
+  static std::optional<Dims> inShape(const Dims &dims, const Dims &target, const Dims &shape) {
+    if (dims == target)
+      return shape;
+    size_t common = 0; // dims in which both shapes end
+    while (common < shape.size() && common < target.size() &&
+           shape[shape.size() - 1 - common] == target[target.size() - 1 - common])
+      ++common;
+    common = std::min(common, dims.size());
+    if (llvm::all_of(ArrayRef<DimExpr>(dims).drop_back(common), [](const DimExpr &dim) { return dim.is(1); }))
+      return Dims(ArrayRef<DimExpr>(dims).take_back(common));
+    Dims all = withOnesInFront(dims, target);
+    std::optional<Before> before = beforeReshape(shape, target, all);
+    return before && before->repeated == all ? std::optional(before->dims) : std::nullopt;
   }
 };
 
@@ -160,54 +225,6 @@ struct Rearrangement {
                         [](graph::MoveOpInterface move) { return move.getViewKind() == graph::ViewKind::Reshape; });
   }
 };
-
-/// Where two shapes of the same elements end together: dims of `from` and of `to` up to there. Nothing where their elements' counts are
-/// not the same by what is known of symbols.
-SmallVector<std::pair<size_t, size_t>> commonEnds(const Dims &from, const Dims &to) {
-  SmallVector<std::pair<size_t, size_t>> ends;
-  size_t j = 0;
-  for (size_t i = 0; i <= from.size(); ++i) {
-    DimExpr count = graph::numElements(ArrayRef(from).take_front(i));
-    for (size_t end = j; end <= to.size(); ++end)
-      if (graph::numElements(ArrayRef(to).take_front(end)) == count) {
-        ends.push_back({i, end});
-        j = end;
-        break;
-      }
-  }
-  if (ends.empty() || ends.back().first != from.size())
-    return {};
-  ends.back().second = to.size();
-  return ends;
-}
-
-/// How what is broadcast to a move's result is broadcast to its operand: repeated to these dims, then moved back, which gives those.
-struct Before {
-  Dims repeated, dims;
-};
-
-/// The same of a value of these dims, as many as the move's result has. Along dims that a reshape makes of one, it is repeated for all or
-/// none of them. Nothing where the dims can't be told apart.
-std::optional<Before> beforeMove(graph::MoveOpInterface move, const Dims &dims) {
-  if (move.getViewKind() == graph::ViewKind::Transpose)
-    return Before{dims, applyPermutation(dims, invertPermutationVector(move.getViewOrder()))};
-  Dims from = graph::getDims(move->getOperand(0)), to = graph::getDims(move->getResult(0));
-  SmallVector<std::pair<size_t, size_t>> ends = commonEnds(from, to);
-  if (ends.empty())
-    return std::nullopt;
-  Before before;
-  std::pair<size_t, size_t> begin = {0, 0};
-  for (auto end : ends) {
-    bool follows = llvm::any_of(ArrayRef(dims).slice(begin.second, end.second - begin.second),
-                                [](const DimExpr &dim) { return !dim.is(1); });
-    for (size_t j = begin.second; j < end.second; ++j)
-      before.repeated.push_back(follows ? to[j] : DimExpr(1));
-    for (size_t i = begin.first; i < end.first; ++i)
-      before.dims.push_back(follows ? from[i] : DimExpr(1));
-    begin = end;
-  }
-  return before;
-}
 
 /// Makes the op work on a contraction's result instead of on what is rearranged of it.
 struct SinkRearrangement : Sinker {
@@ -252,13 +269,6 @@ private:
   static bool isScalar(const Dims &dims) {
     return llvm::all_of(dims, [](const DimExpr &dim) { return dim.is(1); });
   }
-  /// The dims with ones in front, as many as `target` has.
-  static Dims allDims(Value operand, const Dims &target) {
-    Dims dims = graph::getDims(operand), all(target.size() - dims.size(), DimExpr(1));
-    all.append(dims);
-    return all;
-  }
-
   /// Whether the operand has all elements, and lies as the contraction's result does where layouts see to it.
   static bool isWhole(Value operand, const Dims &target, Rearrangement &rearranged) {
     return graph::getDims(operand) == target && rearranged.isTransposedAtLast();
@@ -266,7 +276,7 @@ private:
 
   /// Whether the operand is a scalar, or a constant that changes along one dim of the contraction's result alone.
   static bool followsOneDim(Value operand, const Dims &target, const Rearrangement &rearranged) {
-    Dims dims = allDims(operand, target);
+    Dims dims = withOnesInFront(graph::getDims(operand), target);
     if (isScalar(dims))
       return true;
     if (!isa_and_nonnull<graph::ConstantOp>(operand.getDefiningOp()))
@@ -282,7 +292,7 @@ private:
 
   /// Either for results in the shape of the contraction's.
   static Value beforeAll(graph::Composer &c, Value operand, const Dims &target, const Rearrangement &rearranged) {
-    Dims dims = allDims(operand, target);
+    Dims dims = withOnesInFront(graph::getDims(operand), target);
     if (isScalar(dims))
       return c.reshape(operand, {});
     Value value = c.reshape(operand, dims);

@@ -34,6 +34,22 @@ func.func @apart(%x: tensor<4x3xf32>, %w: tensor<3x8xf32>, %bias: tensor<4xf32>)
 
 // -----
 
+// Dims that the reshape makes of one have one factor for all of them, and another dim has one each.
+// CHECK-LABEL: func.func @each_feature
+// CHECK: %[[P:.*]] = graph.matmul
+// CHECK: %[[B:.*]] = graph.reshape %{{.*}} : (tensor<8x1x1xf32>) -> tensor<1x8x1xf32>
+// CHECK: %[[S:.*]] = graph.add %[[P]], %[[B]] {{.*}} -> tensor<2x8x15xf32>
+// CHECK: %[[Y:.*]] = graph.reshape %[[S]] {{.*}} -> tensor<2x8x3x5xf32>
+// CHECK: return %[[Y]]
+func.func @each_feature(%x: tensor<8x4xf32>, %w: tensor<2x4x15xf32>, %bias: tensor<8x1x1xf32>) -> tensor<2x8x3x5xf32> {
+  %0 = graph.matmul %x, %w : (tensor<8x4xf32>, tensor<2x4x15xf32>) -> tensor<2x8x15xf32>
+  %1 = graph.reshape %0 {shape = [2, 8, 3, 5]} : (tensor<2x8x15xf32>) -> tensor<2x8x3x5xf32>
+  %2 = graph.add %1, %bias : (tensor<2x8x3x5xf32>, tensor<8x1x1xf32>) -> tensor<2x8x3x5xf32>
+  return %2 : tensor<2x8x3x5xf32>
+}
+
+// -----
+
 // Left alone: no contraction.
 // CHECK-LABEL: func.func @plain
 // CHECK: %[[R:.*]] = graph.reshape

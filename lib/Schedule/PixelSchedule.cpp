@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Schedule/PixelSchedule.h"
+#include "lib/Schedule/Schedule.h"
+
+using namespace mlir;
+
+namespace hewn::plan {
+
+std::optional<PixelCosts> pixelCosts(graph::ContractOpInterface op, const graph::PixelProduct &product) {
+  std::optional<int64_t> items = product.items.constant(), features = product.features.constant(),
+                         channels = product.channels.constant(), pixels = product.pixels.constant();
+  Type type = graph::getElementType(op->getResult(0));
+  bool ofOneType = llvm::all_of(op->getOperands(), [&](Value v) { return graph::getElementType(v) == type; });
+  bool byVectors = (type.isF32() || type.isF64()) && ofOneType && groupSize(op) == 1 && !decoderOf(op);
+  if (!byVectors || !items || !features || !channels || !pixels)
+    return std::nullopt;
+  int64_t bytes = graph::elementBytes(op->getResult(0)), lineBytes = *channels * bytes;
+  // Both have the sum innermost in what gives scalars: in the pictures, or in the matrix.
+  auto cycles = [&](int64_t rows, int64_t columns) {
+    ContractShape shape{graph::DimExpr(rows), graph::DimExpr(columns), lineBytes, false, bytes};
+    return chooseContractTile(op, shape).cyclesPerDepth * double(*channels);
+  };
+  return PixelCosts{cycles(*items * *pixels, *features), cycles(*features, *pixels) * double(*items)};
+}
+
+double relayoutCost(Operation *op, int64_t elements) {
+  return double(elements) * double(costsOf(op).getLaneLoadCost()) / 100;
+}
+
+} // namespace hewn::plan
