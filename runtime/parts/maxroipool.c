@@ -3,6 +3,9 @@
 #include "element.h"
 
 #include <math.h>
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
 
 static int64_t roundHalfAway(double value) {
   if (!(value > -1e15 && value < 1e15))
@@ -97,6 +100,114 @@ static void rowOfFloats(const float *plane, int64_t width, range rows, range col
   }
 }
 
+/// What the cells of a box are made of.
+typedef struct box {
+  const hewn_part_tensor *x;
+  int64_t image, cellsDown, cellsAcross;
+  const range *down, *across;
+  range columns;
+  /// Room for the columns of TOGETHER planes.
+  float *lines;
+} box;
+
+/// The cells of `count` planes from `channel` on, which lie in `to` one plane after another, in elements of any type.
+static void poolPlanes(const box *b, int64_t channel, int64_t count, const hewn_part_tensor *y, int64_t to) {
+  int64_t height = b->x->dims[2], width = b->x->dims[3];
+  for (int64_t c = channel; c < channel + count; ++c) {
+    int64_t plane = (b->image * b->x->dims[1] + c) * height * width;
+    for (int64_t i = 0; i < b->cellsDown; ++i, to += b->cellsAcross) {
+      if (y->dtype == HEWN_PART_FLOAT)
+        rowOfFloats((const float *)b->x->data + plane, width, b->down[i], b->columns, b->across, b->cellsAcross,
+                    b->lines, (float *)y->data + to);
+      for (int64_t j = 0; j < b->cellsAcross && y->dtype != HEWN_PART_FLOAT; ++j)
+        hewn_part_store(y->data, to + j, y->dtype, maximum(b->x, plane, b->down[i], b->across[j], width));
+    }
+  }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+/// Rows become columns.
+__attribute__((target("avx2"), always_inline)) static inline void transpose(__m256 v[TOGETHER]) {
+  __m256 pairs[TOGETHER], fours[TOGETHER];
+  for (int i = 0; i < TOGETHER; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+    pairs[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+  }
+  for (int i = 0; i < TOGETHER; i += 4)
+    for (int k = 0; k < 2; ++k) {
+      fours[i + 2 * k] = _mm256_shuffle_ps(pairs[i + k], pairs[i + 2 + k], 0x44);
+      fours[i + 2 * k + 1] = _mm256_shuffle_ps(pairs[i + k], pairs[i + 2 + k], 0xee);
+    }
+  for (int i = 0; i < TOGETHER / 2; ++i) {
+    v[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+    v[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+  }
+}
+
+/// A row of cells of TOGETHER planes, `size` elements from one to the next: maxima down the columns, which cells share, then along them with planes
+/// in lanes. Of each plane as in `rowOfFloats`; results are `apart` from one plane to the next.
+__attribute__((target("avx2"))) static void rowOfPlanes(const box *b, const float *top, int64_t size, range rows,
+                                                        float *to, int64_t apart) {
+  int64_t width = b->x->dims[3];
+  range columns = b->columns;
+  for (int64_t k = 0; k < columns.to - columns.from; k += TOGETHER) {
+    const float *from = top + columns.from + k;
+    __m256 best[TOGETHER];
+    for (int c = 0; c < TOGETHER; ++c)
+      best[c] = _mm256_set1_ps(-INFINITY);
+    for (int64_t r = rows.from; r < rows.to; ++r, from += width)
+      for (int c = 0; c < TOGETHER; ++c)
+        best[c] = _mm256_max_ps(_mm256_loadu_ps(from + c * size), best[c]);
+    transpose(best);
+    for (int j = 0; j < TOGETHER; ++j)
+      _mm256_storeu_ps(b->lines + (k + j) * TOGETHER, best[j]);
+  }
+  for (int64_t j = 0; j < b->cellsAcross; ++j) {
+    int64_t left = b->across[j].from, right = b->across[j].to;
+    __m256 best = _mm256_setzero_ps(); // Of a cell that is empty.
+    if (rows.from < rows.to && left < right) {
+      const float *maxima = b->lines + (left - columns.from) * TOGETHER;
+      float corners[TOGETHER];
+      best = _mm256_loadu_ps(maxima);
+      for (int64_t k = 1; k < right - left; ++k)
+        best = _mm256_max_ps(_mm256_loadu_ps(maxima + k * TOGETHER), best);
+      for (int c = 0; c < TOGETHER; ++c)
+        corners[c] = top[c * size + left];
+      __m256 corner = _mm256_loadu_ps(corners);
+      best = _mm256_blendv_ps(best, corner, _mm256_cmp_ps(corner, corner, _CMP_UNORD_Q));
+    }
+    float each[TOGETHER];
+    _mm256_storeu_ps(each, best);
+    for (int c = 0; c < TOGETHER; ++c)
+      to[c * apart + j] = each[c];
+  }
+}
+
+/// The cells of as many planes as go together in vectors; how many those are.
+static int64_t poolTogether(const hewn_context *context, const box *b, const hewn_part_tensor *y, int64_t to) {
+  int64_t channels = b->x->dims[1], width = b->x->dims[3], size = b->x->dims[2] * width, c = 0;
+  int fits = y->dtype == HEWN_PART_FLOAT && (b->columns.to - b->columns.from) % TOGETHER == 0;
+  if (!fits || !(hewn_rt_cpu(context) & HEWN_CPU_X86_64_V3))
+    return 0;
+  int64_t apart = b->cellsDown * b->cellsAcross;
+  for (; c + TOGETHER <= channels; c += TOGETHER) {
+    const float *planes = (const float *)b->x->data + (b->image * channels + c) * size;
+    for (int64_t i = 0; i < b->cellsDown; ++i)
+      rowOfPlanes(b, planes + b->down[i].from * width, size, b->down[i],
+                  (float *)y->data + to + c * apart + i * b->cellsAcross, apart);
+  }
+  return c;
+}
+#else
+static int64_t poolTogether(const hewn_context *context, const box *b, const hewn_part_tensor *y, int64_t to) {
+  (void)context;
+  (void)b;
+  (void)y;
+  (void)to;
+  return 0;
+}
+#endif
+
 int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t num_inputs,
                              const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                              const int64_t *params) {
@@ -106,43 +217,35 @@ int32_t hewn_part_maxroipool(hewn_context *context, const char *node, int32_t nu
   if (!hewn_part_is_ordered(x->dtype))
     return hewn_part_refuse(context, node, x->dtype);
   hewn_part_tensor *y = &outputs[0];
-  int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3], at = 0;
+  int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3];
   double scale = hewn_part_float(params[0]);
-  int isFloat = x->dtype == HEWN_PART_FLOAT;
   if (rois->dims[0] == 0 || channels == 0)
     return HEWN_OK;
   int64_t cells = hewn_size_add(y->dims[2], y->dims[3]);
   range *down = hewn_rt_alloc(context, hewn_size_mul(cells, (int64_t)sizeof(range)), 64);
-  float *line = hewn_rt_alloc(context, hewn_size_mul(width, (int64_t)sizeof(float)), 64);
-  if (!down || !line)
+  float *lines = hewn_rt_alloc(context, hewn_size_mul(width, TOGETHER * (int64_t)sizeof(float)), 64);
+  if (!down || !lines)
     return hewn_rt_code(context);
   range *across = down + y->dims[2];
   for (int64_t n = 0; n < rois->dims[0]; ++n) {
-    int64_t box[5];
-    box[0] = roundHalfAway(hewn_part_load(rois->data, n * 5, rois->dtype));
+    int64_t roi[5];
+    roi[0] = roundHalfAway(hewn_part_load(rois->data, n * 5, rois->dtype));
     for (int k = 1; k < 5; ++k)
-      box[k] = roundHalfAway(hewn_part_load(rois->data, n * 5 + k, rois->dtype) * scale);
-    if (box[0] < 0 || box[0] >= x->dims[0]) {
+      roi[k] = roundHalfAway(hewn_part_load(rois->data, n * 5 + k, rois->dtype) * scale);
+    if (roi[0] < 0 || roi[0] >= x->dims[0]) {
       hewn_rt_free(context, down);
-      hewn_rt_free(context, line);
-      return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "batch index {a} is outside of [0, {b})", box[0],
+      hewn_rt_free(context, lines);
+      return hewn_rt_fail(context, HEWN_INDEX_OUT_OF_RANGE, node, "batch index {a} is outside of [0, {b})", roi[0],
                           x->dims[0]);
     }
-    rangesOf(across, y->dims[3], box[3] - box[1] + 1, box[1], width);
-    rangesOf(down, y->dims[2], box[4] - box[2] + 1, box[2], height);
-    range columns = columnsOf(across, y->dims[3], width);
-    for (int64_t c = 0; c < channels; ++c) {
-      int64_t plane = (box[0] * channels + c) * height * width;
-      for (int64_t i = 0; i < y->dims[2]; ++i, at += y->dims[3]) {
-        if (isFloat)
-          rowOfFloats((const float *)x->data + plane, width, down[i], columns, across, y->dims[3], line,
-                      (float *)y->data + at);
-        for (int64_t j = 0; j < y->dims[3] && !isFloat; ++j)
-          hewn_part_store(y->data, at + j, y->dtype, maximum(x, plane, down[i], across[j], width));
-      }
-    }
+    rangesOf(across, y->dims[3], roi[3] - roi[1] + 1, roi[1], width);
+    rangesOf(down, y->dims[2], roi[4] - roi[2] + 1, roi[2], height);
+    box b = {x, roi[0], y->dims[2], y->dims[3], down, across, columnsOf(across, y->dims[3], width), lines};
+    int64_t plane = y->dims[2] * y->dims[3], to = n * channels * plane;
+    int64_t done = poolTogether(context, &b, y, to);
+    poolPlanes(&b, done, channels - done, y, to + done * plane);
   }
   hewn_rt_free(context, down);
-  hewn_rt_free(context, line);
+  hewn_rt_free(context, lines);
   return HEWN_OK;
 }

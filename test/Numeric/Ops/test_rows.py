@@ -109,17 +109,22 @@ def test_borders(mode, shape, low, high):
     check(run(model, feeds_of(inputs, [1])), [want])
 
 
-def test_largest_of_boxes():
-    x = nan_at(floats(2, 3, 14, 19), (0, 0, 2, 3), (0, 1, 0, 0), (1, 2, 5, 5))
-    boxes = [[0, 0, 0, 18, 13], [1, 3, 2, 9, 9], [0, 5, 5, 5, 5], [1, -4, -4, 3, 40], [0, 30, 30, 40, 40]]
-    inputs = [np.nan_to_num(x), np.array(boxes, np.float32)]
-    model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[3, 4])
-    want = oracle(model, feeds_of(inputs))
-    check(run(model, feeds_of(inputs)), want)
-    inputs = [x, inputs[1]]
-    wide = [value.astype(np.float64) for value in inputs]
-    narrow = run(one_node("MaxRoiPool", inputs, opset=22, pooled_shape=[3, 4]), feeds_of(inputs))
-    (double,) = run(one_node("MaxRoiPool", wide, opset=22, pooled_shape=[3, 4]), feeds_of(wide))
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("seed", range(12))
+def test_largest_of_boxes(seed, target):
+    """Channels go together in vectors where there are enough of them and of columns."""
+    generator = np.random.default_rng(seed)
+    channels, height, width = (int(generator.choice(of)) for of in ([3, 8, 19, 24], [1, 9, 14], [5, 8, 19, 40]))
+    x = generator.standard_normal((2, channels, height, width)).astype(np.float32)
+    corners = generator.integers(-5, 45, (9, 4)) * np.array([1, 1, 0.5, 0.5])
+    boxes = np.concatenate([generator.integers(0, 2, (9, 1)), corners], 1).astype(np.float32)
+    shape = generator.integers(1, 8, 2).tolist()
+    model = one_node("MaxRoiPool", [x, boxes], opset=16, pooled_shape=shape)
+    check(run(model, feeds_of([x, boxes]), target), oracle(model, feeds_of([x, boxes])))
+    x[generator.random(x.shape) < 0.05] = np.nan
+    wide = [x.astype(np.float64), boxes.astype(np.float64)]
+    narrow = run(one_node("MaxRoiPool", [x, boxes], opset=22, pooled_shape=shape), feeds_of([x, boxes]), target)
+    (double,) = run(one_node("MaxRoiPool", wide, opset=22, pooled_shape=shape), feeds_of(wide), target)
     check(narrow, [double.astype(np.float32)])
 
 
