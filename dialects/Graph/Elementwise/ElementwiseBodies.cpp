@@ -86,11 +86,11 @@ Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b) {
   return e.createOrFold<arith::CmpIOp>((kind == NumberKind::Signed ? signeds : unsigneds)[int(order)], a, b);
 }
 
-/// NaN wins; of two zeros either.
-template <class Chooser> static Value extreme(Builder &e, Value a, Value b) {
+/// NaN wins, unless it may be lost; of two zeros either.
+template <class Chooser> static Value extreme(Builder &e, Value a, Value b, bool nnan = false) {
   Value chosen = e.createOrFold<Chooser>(a, b);
   if (auto op = chosen.getDefiningOp<Chooser>())
-    op.setFastmath(arith::FastMathFlags::nsz);
+    op.setFastmath(nnan ? arith::FastMathFlags::nsz | arith::FastMathFlags::nnan : arith::FastMathFlags::nsz);
   return chosen;
 }
 
@@ -100,9 +100,9 @@ Value minimum(Builder &e, NumberKind kind, Value a, Value b) {
   return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Less, a, b), a, b);
 }
 
-Value maximum(Builder &e, NumberKind kind, Value a, Value b) {
+Value maximum(Builder &e, NumberKind kind, Value a, Value b, bool nnan) {
   if (kind == NumberKind::Float)
-    return extreme<arith::MaximumFOp>(e, a, b);
+    return extreme<arith::MaximumFOp>(e, a, b, nnan);
   return e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Greater, a, b), a, b);
 }
 

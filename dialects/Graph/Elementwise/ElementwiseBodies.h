@@ -37,7 +37,8 @@ Value abs(Builder &e, NumberKind kind, Value a);
 /// NaN where either is NaN; by compare and select, which is what vector units
 /// have.
 Value minimum(Builder &e, NumberKind kind, Value a, Value b);
-Value maximum(Builder &e, NumberKind kind, Value a, Value b);
+/// `nnan`: of floats NaN may be lost.
+Value maximum(Builder &e, NumberKind kind, Value a, Value b, bool nnan = false);
 Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b);
 Value sign(Builder &e, NumberKind kind, Value x);
 /// a - q*b, where q is a/b rounded toward zero (`truncated`) or down.

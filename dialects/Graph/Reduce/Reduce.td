@@ -12,7 +12,9 @@ def Graph_ReduceSumOp : SimpleReduce<"reduce_sum", "IdentityValue::Zero", "add(e
 def Graph_ReduceProdOp : SimpleReduce<"reduce_prod", "IdentityValue::One", "mul(e, kind, a[0], b[0])"> {
   let onnx = [Onnx<"ReduceProd", 1, 0, "buildReduce">];
 }
-def Graph_ReduceMaxOp : SimpleReduce<"reduce_max", "IdentityValue::Lowest", "maximum(e, kind, a[0], b[0])"> {
+// `nnan`: a NaN may be lost, since whoever reads the result makes NaN of the elements again.
+def Graph_ReduceMaxOp : SimpleReduce<"reduce_max", "IdentityValue::Lowest", "maximum(e, kind, a[0], b[0], getNnan())"> {
+  let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$dims, DefaultValuedAttr<BoolAttr, "true">:$keepdims, UnitAttr:$nnan);
   let onnx = [Onnx<"ReduceMax", 1, 0, "buildReduce">];
 }
 def Graph_ReduceMinOp : SimpleReduce<"reduce_min", "IdentityValue::Highest", "minimum(e, kind, a[0], b[0])"> {

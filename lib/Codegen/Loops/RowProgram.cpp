@@ -311,6 +311,18 @@ private:
     if (from == to)
       return states;
     size_t each = states.size() / unroll;
+    // A few vectors one after the other, in whose states trees are seen.
+    constexpr int64_t few = 4;
+    if (std::optional<int64_t> first = from.constant(), end = to.constant();
+        first && end && unroll == 1 && *end - *first <= few * e.lanes) {
+      for (int64_t position = *first; position < *end; position += e.lanes) {
+        at[lane] = {e.constant(position).base, 1};
+        e.forget();
+        states = step(reductions, states, {}, spill);
+      }
+      e.forget();
+      return states;
+    }
     auto loop = scf::ForOp::create(b, loc(), e.expression(from).base, e.expression(to).base,
                                    e.constant(unroll * e.lanes).base, states);
     OpBuilder::InsertionGuard guard(b);

@@ -6,11 +6,12 @@
 //     math.exp %x : f64               →   func.call @exp(%x) : (f64) -> f64, lane by lane in vectors
 //     math.sqrt, fma, floor ...       stay: they are instructions
 //     arith.divsi, remf in vectors    → arith on vectors, which have instructions for float division alone
-//     trees of arith.maximumf         → maxima without NaN, which are one instruction, and whether there is a NaN
+//     trees of arith.maximumf         → maxima without NaN, which are one instruction, and whether there is a NaN (Extrema.h)
 //
 // sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
 //
 // With libm=true every one of these ops is a call: -O0 is the oracle, and must not share our formulas.
+#include "lib/Codegen/Math/Extrema.h"
 #include "lib/Codegen/Math/VectorMath.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Schedule/Schedule.h"
@@ -45,11 +46,23 @@ struct Rule {
   bool limitedAngle = false;
 };
 
+/// Whether the value is 0 or less, or NaN.
+bool isUpToZero(Value value) {
+  auto negated = value.getDefiningOp<arith::NegFOp>();
+  return negated && negated.getOperand().getDefiningOp<math::AbsFOp>();
+}
+
+/// Whether the value is from 0 to 1, or NaN.
+bool isFraction(Value value) {
+  auto power = value.getDefiningOp<math::ExpOp>();
+  return power && isUpToZero(power.getOperand());
+}
+
 Rule ruleFor(Operation *op) {
   namespace vm = vecmath;
   using R = Rule;
   return llvm::TypeSwitch<Operation *, Rule>(op)
-      .Case([](math::ExpOp) { return R{vm::exp, nullptr, "exp"}; })
+      .Case([](math::ExpOp exp) { return R{isUpToZero(exp.getOperand()) ? vm::expUpToZero : vm::exp, nullptr, "exp"}; })
       .Case([](math::Exp2Op) { return R{vm::exp2, nullptr, "exp2"}; })
       .Case([](math::ExpM1Op) { return R{vm::expm1, nullptr, "expm1"}; })
       .Case([](math::SinhOp) { return R{vm::sinh, nullptr, "sinh"}; })
@@ -60,7 +73,9 @@ Rule ruleFor(Operation *op) {
       .Case([](math::LogOp) { return R{vm::log, nullptr, "log"}; })
       .Case([](math::Log2Op) { return R{vm::log2, nullptr, "log2"}; })
       .Case([](math::Log10Op) { return R{vm::log10, nullptr, "log10"}; })
-      .Case([](math::Log1pOp) { return R{vm::log1p, nullptr, "log1p"}; })
+      .Case([](math::Log1pOp log) {
+        return R{isFraction(log.getOperand()) ? vm::log1pOfFraction : vm::log1p, nullptr, "log1p"};
+      })
       .Case([](math::PowFOp) { return R{nullptr, vm::pow, "pow"}; })
       .Case([](math::CbrtOp) { return R{nullptr, nullptr, "cbrt"}; })
       .Case([](math::AsinhOp) { return R{vm::asinh, nullptr, "asinh"}; })
@@ -84,32 +99,34 @@ public:
   }
 
   void run() {
-    SmallVector<Operation *> found;
+    // What an op becomes may depend on what makes its operands, which are ops yet.
+    SmallVector<std::pair<Operation *, Rule>> found;
     module.walk([&](Operation *op) {
-      if (isa<math::RsqrtOp>(op) || !ruleFor(op).libm.empty())
-        found.push_back(op);
+      if (Rule rule = ruleFor(op); isa<math::RsqrtOp>(op) || !rule.libm.empty())
+        found.push_back({op, rule});
     });
-    if (!libm)
+    SmallVector<Operation *> divided;
+    if (!libm) {
       module.walk([&](Operation *op) {
         if (isDividedByLanes(op))
-          found.push_back(op);
+          divided.push_back(op);
       });
-    if (!libm)
-      expandExtrema();
-    for (Operation *op : found) {
+      expandExtrema(module);
+    }
+    for (auto &[op, rule] : found) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
-      if (isDividedByLanes(op)) {
-        divide(b, op);
-        continue;
-      }
-      op->replaceAllUsesWith(ValueRange{expand(b, op)});
+      op->replaceAllUsesWith(ValueRange{expand(b, op, rule)});
       op->erase();
+    }
+    for (Operation *op : divided) {
+      ImplicitLocOpBuilder b(op->getLoc(), op);
+      divide(b, op);
     }
   }
 
 private:
   /// The value of `op` on one-dimensional vectors of f32 or f64, or scalars.
-  Value expand(ImplicitLocOpBuilder &b, Operation *op) {
+  Value expand(ImplicitLocOpBuilder &b, Operation *op, const Rule &rule) {
     Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
     SmallVector<Value> in(op->getOperands());
     auto vector = dyn_cast<VectorType>(type);
@@ -121,7 +138,7 @@ private:
       if (vector && vector.getRank() != 1)
         v = vector::ShapeCastOp::create(b, VectorType::get({vector.getNumElements()}, work), v);
     }
-    Value result = isa<math::RsqrtOp>(op) ? reciprocalRoot(b, in[0]) : apply(b, ruleFor(op), in);
+    Value result = isa<math::RsqrtOp>(op) ? reciprocalRoot(b, in[0]) : apply(b, rule, in);
     if (vector && vector.getRank() != 1)
       result = vector::ShapeCastOp::create(b, VectorType::get(vector.getShape(), work), result);
     return narrow ? Value(arith::TruncFOp::create(b, type, result)) : result;
@@ -214,74 +231,6 @@ private:
     Value back = arith::AddFOp::create(b, rest, math::CopySignOp::create(b, y, x));
     rest = arith::SelectOp::create(b, beyond, back, rest);
     scf::YieldOp::create(b, math::CopySignOp::create(b, rest, x).getResult());
-  }
-
-  /// Whether the op is a maximum or minimum of vectors in which NaN counts, and the sign of a zero does not.
-  static bool isExtremum(Operation *op) {
-    auto flags = dyn_cast_if_present<arith::ArithFastMathInterface>(op);
-    return flags && isa<arith::MaximumFOp, arith::MinimumFOp>(op) && isa<VectorType>(op->getResult(0).getType()) &&
-           bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::nsz);
-  }
-
-  /// What trees of extrema are of, whose inner results nobody else reads.
-  static void leavesOf(Operation *op, SmallVectorImpl<Value> &leaves, SmallVectorImpl<Operation *> &inner) {
-    inner.push_back(op);
-    for (Value operand : op->getOperands()) {
-      Operation *from = operand.getDefiningOp();
-      bool goesOn = isExtremum(from) && from->getName() == op->getName() && from->getBlock() == op->getBlock() &&
-                    operand.hasOneUse();
-      if (goesOn)
-        leavesOf(from, leaves, inner);
-      else
-        leaves.push_back(operand);
-    }
-  }
-
-  /// Trees of extrema: each extremum in which NaN counts takes three instructions, one in which it may be lost takes one, and whether one of
-  /// two numbers is NaN another one.
-  void expandExtrema() {
-    SmallVector<Operation *> roots;
-    module.walk([&](Operation *op) {
-      auto isInner = [&](Operation *user) {
-        return user->getName() == op->getName() && user->getBlock() == op->getBlock();
-      };
-      if (isExtremum(op) && !(op->hasOneUse() && isInner(*op->user_begin())))
-        roots.push_back(op);
-    });
-    constexpr size_t few = 4;
-    for (Operation *root : roots) {
-      SmallVector<Value> leaves;
-      SmallVector<Operation *> inner;
-      leavesOf(root, leaves, inner);
-      if (leaves.size() < few)
-        continue;
-      ImplicitLocOpBuilder b(root->getLoc(), root);
-      Value result = extremumOf(b, leaves, isa<arith::MaximumFOp>(root));
-      root->replaceAllUsesWith(ValueRange{result});
-      for (Operation *op : inner)
-        op->erase();
-    }
-  }
-
-  static Value extremumOf(ImplicitLocOpBuilder &b, ArrayRef<Value> leaves, bool isMost) {
-    using P = arith::CmpFPredicate;
-    Value ordered;
-    for (size_t i = 0; i < leaves.size(); i += 2) {
-      Value two = arith::CmpFOp::create(b, P::ORD, leaves[i], leaves[std::min(i + 1, leaves.size() - 1)]);
-      ordered = ordered ? arith::AndIOp::create(b, ordered, two).getResult() : two;
-    }
-    // Neighbours first, then their pairs: a chain would wait for each of them.
-    SmallVector<Value> all(leaves);
-    for (; all.size() > 1; all.resize(llvm::divideCeil(all.size(), 2)))
-      for (size_t i = 0; i < all.size(); i += 2) {
-        Value x = all[i], y = i + 1 < all.size() ? all[i + 1] : Value();
-        if (y)
-          x = arith::SelectOp::create(b, arith::CmpFOp::create(b, isMost ? P::OGT : P::OLT, x, y), x, y);
-        all[i / 2] = x;
-      }
-    Formula f(b, b.getLoc());
-    Value none = f.constant(all[0].getType(), std::numeric_limits<double>::quiet_NaN());
-    return arith::SelectOp::create(b, ordered, all[0], none);
   }
 
   Value reciprocalRoot(ImplicitLocOpBuilder &b, Value x) {

@@ -70,6 +70,8 @@ static Num expInRange(Num x) {
 
 Num exp(Num x) { return expInRange(atLeast(atMost(x, 89), -87.3)); }
 
+Num expUpToZero(Num x) { return expInRange(atLeast(x, -87.3)); }
+
 Num exp2(Num x) {
   x = atLeast(atMost(x, 128.25), -126);
   Whole n = roundBiased(x + kRoundBiased);

@@ -13,6 +13,8 @@
 namespace hewn::codegen::vecmath {
 
 Num exp(Num x);
+/// exp(x) of x that is 0 or less, or NaN.
+Num expUpToZero(Num x);
 Num exp2(Num x);
 Num expm1(Num x);
 Num sinh(Num x);
@@ -24,6 +26,8 @@ Num log(Num x);
 Num log2(Num x);
 Num log10(Num x);
 Num log1p(Num x);
+/// log1p(x) of x from 0 to 1, or NaN.
+Num log1pOfFraction(Num x);
 /// Inside in float64: x^2 and x^0.5 come out as products and roots do.
 Num pow(Num x, Num y);
 Num asinh(Num x);

@@ -64,6 +64,11 @@ def log_rest(f):
     return np.where(np.abs(f) < 0.05, near, (np.log1p(f) - f + f * f / 2) / f**3)
 
 
+def log1p_rest(t):
+    near = series(lambda i: LONG(-1) ** (i + 1) / (i + 2), 40)(t)
+    return np.where(t < 0.05, near, (np.log1p(t) / t - 1) / t)
+
+
 def main():
     eighth, quarter = math.tan(math.pi / 8) ** 2 * 1.0001, (math.pi / 4 * 1.0001) ** 2
     fit("sin", series(lambda i: (-1) ** (i + 1) / math.factorial(2 * i + 3)), root(np.sin), 1e-12, quarter, 3)
@@ -76,6 +81,7 @@ def main():
         3,
     )
     fit("log", log_rest, lambda f: np.abs(f**3 / np.log1p(f)), 0.5**0.5 - 1, 2**0.5 - 1, 8)
+    fit("log1p", log1p_rest, lambda t: t * t / np.log1p(t), 1e-9, 1, 9)
     fit(
         "exp2",
         series(lambda i: LONG(math.log(2)) ** (i + 1) / math.factorial(i + 1)),

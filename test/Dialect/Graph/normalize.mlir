@@ -6,7 +6,7 @@
 func.func @softmax(%x: tensor<2x4xf16>) -> tensor<2x4xf16> {
   // CHECK: graph.softmax %{{.*}} {axis = 1 : i64} : (tensor<2x4xf16>) -> tensor<2x4xf16>
   // COMPOSED: %[[X:.*]] = graph.cast %{{.*}} {to = f32}
-  // COMPOSED: %[[MAX:.*]] = graph.reduce_max %[[X]] {dims = array<i64: 1>} : (tensor<2x4xf32>) -> tensor<2x1xf32>
+  // COMPOSED: %[[MAX:.*]] = graph.reduce_max %[[X]] {dims = array<i64: 1>, nnan} : (tensor<2x4xf32>) -> tensor<2x1xf32>
   // COMPOSED: %[[SHIFTED:.*]] = graph.sub %[[X]], %[[MAX]]
   // COMPOSED: %[[EXP:.*]] = graph.exp %[[SHIFTED]]
   // COMPOSED: %[[SUM:.*]] = graph.reduce_sum %[[EXP]]

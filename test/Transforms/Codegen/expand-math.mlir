@@ -134,10 +134,10 @@ func.func @positions(%x: vector<8xindex>, %y: vector<8xindex>, %z: vector<8xi64>
 
 // The largest of several: by comparisons that lose NaN, and one whether there is one for every two.
 // CHECK-LABEL: func.func @largest_of_five
-// CHECK-COUNT-3: arith.cmpf ord
 // CHECK-COUNT-4: arith.cmpf ogt
+// CHECK-COUNT-3: arith.cmpf uno
 // CHECK: %[[NAN:.*]] = arith.constant dense<0x7FC00000>
-// CHECK: arith.select %{{.*}}, %{{.*}}, %[[NAN]]
+// CHECK: arith.select %{{.*}}, %[[NAN]], %{{.*}} :
 // CHECK-NOT: maximumf
 func.func @largest_of_five(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, %d: vector<8xf32>,
                            %e: vector<8xf32>) -> vector<8xf32> {
@@ -157,4 +157,67 @@ func.func @few_or_read(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, 
   %1 = arith.minimumf %0, %c fastmath<nsz> : vector<8xf32>
   %2 = arith.minimumf %1, %d fastmath<nsz> : vector<8xf32>
   return %0, %1, %2 : vector<8xf32>, vector<8xf32>, vector<8xf32>
+}
+
+// A row's largest: lanes are halved without NaN, which is asked for once, also in those that a mask lets in; nothing is less than -inf.
+// CHECK-LABEL: func.func @largest_of_row
+// CHECK-SAME: %[[A:.*]]: vector<4xf32>, %[[B:.*]]: vector<4xf32>, %[[M:.*]]: vector<4xi1>)
+// CHECK: %[[G:.*]] = arith.cmpf ogt, %[[A]], %[[B]]
+// CHECK: %[[MOST:.*]] = arith.select %[[G]], %[[A]], %[[B]]
+// CHECK: %[[V:.*]] = arith.select %[[M]], %[[MOST]], %[[A]]
+// CHECK: %[[NB:.*]] = arith.cmpf uno, %[[B]], %[[B]]
+// CHECK: %[[NM:.*]] = arith.andi %[[M]], %[[NB]]
+// CHECK: %[[NA:.*]] = arith.cmpf uno, %[[A]], %[[A]]
+// CHECK: %[[N:.*]] = arith.ori %[[NM]], %[[NA]]
+// CHECK: arith.cmpf ogt, %{{.*}} : vector<2xf32>
+// CHECK: %[[L:.*]] = arith.select %{{.*}} : vector<1xi1>, vector<1xf32>
+// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[N]]
+// CHECK: %[[Y:.*]] = arith.select %[[ANY]], %{{.*}}, %[[L]] : vector<1xf32>
+// CHECK-NOT: maximumf
+// CHECK: return %[[Y]]
+func.func @largest_of_row(%a: vector<4xf32>, %b: vector<4xf32>, %mask: vector<4xi1>) -> vector<1xf32> {
+  %least = arith.constant dense<0xFF800000> : vector<4xf32>
+  %0 = arith.maximumf %least, %a fastmath<nsz> : vector<4xf32>
+  %1 = arith.maximumf %0, %b fastmath<nsz> : vector<4xf32>
+  %2 = arith.select %mask, %1, %0 : vector<4xi1>, vector<4xf32>
+  %3 = vector.shuffle %2, %2 [0, 1] : vector<4xf32>, vector<4xf32>
+  %4 = vector.shuffle %2, %2 [2, 3] : vector<4xf32>, vector<4xf32>
+  %5 = arith.maximumf %3, %4 fastmath<nsz> : vector<2xf32>
+  %6 = vector.shuffle %5, %5 [0] : vector<2xf32>, vector<2xf32>
+  %7 = vector.shuffle %5, %5 [1] : vector<2xf32>, vector<2xf32>
+  %8 = arith.maximumf %6, %7 fastmath<nsz> : vector<1xf32>
+  return %8 : vector<1xf32>
+}
+
+// Left alone: where NaN may be lost it is one instruction already; other lanes than halves.
+// CHECK-LABEL: func.func @lost_or_other
+// CHECK-COUNT-4: arith.maximumf
+func.func @lost_or_other(%a: vector<4xf32>) -> (vector<1xf32>, vector<1xf32>) {
+  %0 = vector.shuffle %a, %a [0, 1] : vector<4xf32>, vector<4xf32>
+  %1 = vector.shuffle %a, %a [2, 3] : vector<4xf32>, vector<4xf32>
+  %2 = arith.maximumf %0, %1 fastmath<nnan,nsz> : vector<2xf32>
+  %3 = vector.shuffle %2, %2 [0] : vector<2xf32>, vector<2xf32>
+  %4 = vector.shuffle %2, %2 [1] : vector<2xf32>, vector<2xf32>
+  %5 = arith.maximumf %3, %4 fastmath<nnan,nsz> : vector<1xf32>
+  %6 = vector.shuffle %a, %a [0, 2] : vector<4xf32>, vector<4xf32>
+  %7 = vector.shuffle %a, %a [1, 3] : vector<4xf32>, vector<4xf32>
+  %8 = arith.maximumf %6, %7 fastmath<nsz> : vector<2xf32>
+  %9 = vector.shuffle %8, %8 [1] : vector<2xf32>, vector<2xf32>
+  %10 = vector.shuffle %8, %8 [0] : vector<2xf32>, vector<2xf32>
+  %11 = arith.maximumf %9, %10 fastmath<nsz> : vector<1xf32>
+  return %5, %11 : vector<1xf32>, vector<1xf32>
+}
+
+// Of what is known to be from 0 to 1 the logarithm takes no exponent off, and the power before it has no upper bound.
+// CHECK-LABEL: func.func @fraction
+// CHECK: arith.cmpf olt
+// CHECK-NOT: arith.cmpf
+// CHECK-NOT: arith.shrsi
+// CHECK: return
+func.func @fraction(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = math.absf %x : vector<8xf32>
+  %1 = arith.negf %0 : vector<8xf32>
+  %2 = math.exp %1 : vector<8xf32>
+  %3 = math.log1p %2 : vector<8xf32>
+  return %3 : vector<8xf32>
 }

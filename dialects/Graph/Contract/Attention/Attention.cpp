@@ -3,6 +3,7 @@
 #include "dialects/Graph/Contract/Attention/AttentionOps.h"
 #include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Reduce/Normalize/Normalize.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
 #include <limits>
@@ -154,7 +155,7 @@ private:
   }
 
   Value softmax(Value scores) {
-    Value most = c.reduce<ReduceMaxOp>(scores, {3}, true);
+    Value most = maximumOfLogits(c, scores, 3);
     // A row of -inf: its maximum must not be taken from itself, and its sum is 0. In other rows the sum is 1 at least.
     bool mayBeEmpty = op.getMask() || op.getLengths() || isBounded();
     if (mayBeEmpty && most) {

@@ -107,9 +107,16 @@ LogicalResult verifyLRN(Operation *op, int64_t size) {
 // Softmax
 //===------------------------------------------------------------------------------------------------------------------===//
 
+Value maximumOfLogits(Composer &c, Value x, int64_t axis) {
+  Value most = c.reduce<ReduceMaxOp>(x, axis, true);
+  if (auto reduce = most ? most.getDefiningOp<ReduceMaxOp>() : ReduceMaxOp())
+    reduce.setNnan(true);
+  return most;
+}
+
 /// x - max(x), and e to the power of it, along `axis`.
 static std::pair<Value, Value> shiftedExp(Composer &c, Value x, int64_t axis) {
-  Value shifted = c.op<SubOp>({x, c.reduce<ReduceMaxOp>(x, axis, true)});
+  Value shifted = c.op<SubOp>({x, maximumOfLogits(c, x, axis)});
   return {shifted, c.op<ExpOp>(shifted)};
 }
 

@@ -21,6 +21,8 @@ struct Moments {
 /// x is of the type that is computed in. Without `center` the mean is taken as
 /// 0.
 Moments composeMoments(Composer &c, mlir::Value x, llvm::ArrayRef<int64_t> dims, double epsilon, bool center = true);
+/// The maxima of `x` along `axis`, for x less its maximum, of which powers are summed: of a row with a NaN the sum is NaN, whatever the maximum.
+mlir::Value maximumOfLogits(Composer &c, mlir::Value x, int64_t axis);
 /// f32 for narrow floats, else x's own element type.
 mlir::Type normalizeType(mlir::Value x);
 /// The dims from `from` to the last.
