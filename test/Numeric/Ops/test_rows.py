@@ -183,6 +183,29 @@ def test_no_boxes_take_nothing():
     assert got.shape == (0, 2, 2**31 - 1, 1)
 
 
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("seed", range(16))
+def test_none_in_rows(seed, target):
+    """NaN and infinities at any place of a row: extrema hand them on, also those that a softmax subtracts, which may lose NaN themselves."""
+    generator = np.random.default_rng(seed)
+    row = int(generator.choice([1, 3, 7, 16, 31, 33, 49, 64, 100, 128, 257, 1000]))
+    x = generator.standard_normal((40, row) if seed % 4 else (5, row, 9)).astype(np.float32)
+    for value in (np.nan, np.inf, -np.inf):
+        x[generator.random(x.shape) < 0.3 / row] = value
+    x[0], x[1] = np.nan, -np.inf
+    axis = int(generator.integers(1, x.ndim))
+    wide = x.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        powers = np.exp(wide - wide.max(axis, keepdims=True))
+        sums = powers.sum(axis, keepdims=True)
+        logs = wide - wide.max(axis, keepdims=True) - np.log(sums)
+    wants = {"Softmax": powers / sums, "LogSoftmax": logs, "ReduceMax": wide.max(axis), "ReduceMin": wide.min(axis)}
+    for op, want in wants.items():
+        said = {"axes": [axis], "keepdims": 0} if op.startswith("Reduce") else {"axis": axis}
+        got = run(one_node(op, [x], opset=13, **said), feeds_of([x]), target)
+        check(got, [want.astype(np.float32)], rtol=1e-4, atol=1e-5)
+
+
 def rows_that_meet(generator):
     """Reductions of one or two tensors over the same dims or others, with elementwise ops between and behind them."""
     shape = [int(generator.choice([1, 2, 3, 8, 17, 40])) for _ in range(3)]
