@@ -100,6 +100,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createWidenContractionsPass(widen, options.weights));
     // Pictures that nothing wants with their channels last are multiplied as they are, and what is done with the products is in their shape.
     pm.addNestedPass<func::FuncOp>(createFormPixelProductsPass());
+    pm.addNestedPass<func::FuncOp>(createRepeatChannelsPass());
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)

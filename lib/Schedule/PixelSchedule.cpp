@@ -2,6 +2,8 @@
 #include "lib/Schedule/PixelSchedule.h"
 #include "lib/Schedule/Schedule.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace hewn::plan {
@@ -21,6 +23,26 @@ std::optional<PixelCosts> pixelCosts(graph::ContractOpInterface op, const graph:
     return chooseContractTile(op, shape).cyclesPerDepth * double(*channels);
   };
   return PixelCosts{cycles(*items * *pixels, *features), cycles(*features, *pixels) * double(*items)};
+}
+
+bool wantsChannelEach(graph::ContractOpInterface op) {
+  graph::ProductDims product = graph::productDims(op);
+  std::optional<graph::ContractRoles> roles = rolesOf(op);
+  auto lengthOf = [&](ArrayRef<unsigned> dims) { return product.count(dims).constant().value_or(0); };
+  int64_t groups = lengthOf(product.batch), columns = lengthOf(product.columns), rows = lengthOf(product.rows),
+          summed = lengthOf(product.summed), lanes = vectorLanes(op);
+  Type type = graph::getElementType(op->getResult(0));
+  bool ofOneType = llvm::all_of(op->getOperands(), [&](Value v) { return graph::getElementType(v) == type; });
+  bool inGroups = roles && !roles->columnInLeft && groups > 1 && columns > 1 && columns < lanes && rows > 0;
+  if (!inGroups || summed == 0 || graph::plainSummedDim(op, *roles) || !type.isF32() || !ofOneType ||
+      groupSize(op) != 1)
+    return false; // other forms
+  ContractShape shape = contractShape(op, *roles);
+  double share = double(rows) / double(std::max<int64_t>(shape.rows.constant().value_or(rows), 1));
+  double apart = chooseContractTile(op, shape).cyclesPerDepth * share * double(groups);
+  double together = double(rows) * double(llvm::divideCeil(groups * columns, lanes));
+  std::optional<int64_t> elements = graph::numElements(graph::getDims(op->getOperand(0))).constant();
+  return elements && together * double(summed) + relayoutCost(op, *elements * columns) < apart * double(summed);
 }
 
 double relayoutCost(Operation *op, int64_t elements) {

@@ -5,6 +5,7 @@
 #define HEWN_DIALECTS_GRAPH_CONTRACT_CONTRACT_H
 
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Graph.h"
 
 namespace hewn::graph {
 
@@ -29,6 +30,9 @@ mlir::Value composeMatMul(Composer &c, mlir::Value a, mlir::Value b);
 /// Pads (with `padding`, a scalar, or zero) and convolves.
 mlir::Value composeConv(Composer &c, mlir::Value x, mlir::Value w, const Window &window, int64_t groups,
                         mlir::Value padding = {});
+/// The same sums as a convolution in groups of one channel and several columns gives, of channels that are repeated before any border, one for
+/// each column; null where the contraction is no such convolution.
+mlir::Value repeatChannels(Composer &c, ContractOpInterface op);
 /// x + bias along dim 1; x where there is no bias.
 mlir::Value addChannelBias(Composer &c, mlir::Value x, mlir::Value bias);
 

@@ -171,6 +171,33 @@ Value composeConv(Composer &c, Value x, Value w, const Window &window, int64_t g
                        c.b.getNamedAttr("groups", c.b.getI64IntegerAttr(groups))});
 }
 
+Value repeatChannels(Composer &c, ContractOpInterface op) {
+  auto conv = dyn_cast<ConvOp>(op.getOperation());
+  std::optional<int64_t> features = conv ? getDims(conv.getW())[0].constant() : std::nullopt;
+  if (!features || conv.getGroups() < 2 || *features <= int64_t(conv.getGroups()) || !getDims(conv.getW())[1].is(1) ||
+      !conv.getTerms().empty())
+    return {};
+  auto border = conv.getX().getDefiningOp<PaddingOpInterface>();
+  Value x = border ? border->getOperand(0) : conv.getX();
+  Dims dims = getDims(x), one = dims, each = dims, together = dims;
+  if (border && dims[1] != getDims(conv.getX())[1])
+    return {};
+  one.insert(one.begin() + 2, DimExpr(1));
+  each.insert(each.begin() + 2, DimExpr(*features / int64_t(conv.getGroups())));
+  together[1] = DimExpr(*features);
+  Value repeated = c.reshape(c.expand(c.reshape(x, one), each), together);
+  auto onRepeated = [&](Operation *of, Value operand) -> Value {
+    Operation *own = c.b.clone(*of);
+    own->setOperand(0, operand);
+    if (auto sum = dyn_cast<ConvOp>(own))
+      sum.setGroups(*features);
+    return succeeded(inferResults(own)) ? own->getResult(0) : Value();
+  };
+  if (border)
+    repeated = onRepeated(border, repeated);
+  return repeated ? onRepeated(conv, repeated) : Value();
+}
+
 Value addChannelBias(Composer &c, Value x, Value bias) {
   if (!x || !bias)
     return x;

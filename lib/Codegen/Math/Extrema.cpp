@@ -35,7 +35,7 @@ bool isExtremum(Operation *op) {
   return bitEnumContainsAll(flags, arith::FastMathFlags::nsz) && !bitEnumContainsAny(flags, arith::FastMathFlags::nnan);
 }
 
-/// The half of a vector's lanes that the value is, and which: the lower (0) or the upper one (1).
+/// The op that gives the value, where that is the lower (0) or the upper (1) half of a vector's lanes; null: it is not.
 vector::ShuffleOp asHalf(Value value, int64_t which) {
   auto shuffle = value.getDefiningOp<vector::ShuffleOp>();
   if (!shuffle)
@@ -148,7 +148,8 @@ private:
       if (!leaf.mask)
         all.push_back(leaf.value);
     if (all.empty())
-      all.push_back(f.constant(leaves[0].value.getType(), isa<arith::MaximumFOp>(root) ? -vecmath::kInfinity : vecmath::kInfinity));
+      all.push_back(f.constant(leaves[0].value.getType(),
+                               isa<arith::MaximumFOp>(root) ? -vecmath::kInfinity : vecmath::kInfinity));
     // Neighbours first, then their pairs: a chain would wait for each of them.
     for (; all.size() > 1; all.resize(llvm::divideCeil(all.size(), 2)))
       for (size_t i = 0; i < all.size(); i += 2)

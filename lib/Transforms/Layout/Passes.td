@@ -8,6 +8,10 @@ def FormPixelProductsPass : Pass<"hewn-form-pixel-products", "::mlir::func::Func
   let summary = "Multiply a matrix by the channels of pictures with lanes along pixels where those around don't want channels last";
 }
 
+def RepeatChannelsPass : Pass<"hewn-repeat-channels", "::mlir::func::FuncOp"> {
+  let summary = "Give each column of a contraction in groups of one channel a channel of its own where that is faster";
+}
+
 def AssignLayoutsPass : Pass<"hewn-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the order of dims in memory for each value, and blocks for constant right operands";
   // Blocks are as wide as a schedule's tile.
