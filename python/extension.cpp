@@ -451,6 +451,8 @@ public:
     options.device_cache = cacheDir.empty() ? nullptr : cacheDir.c_str();
     if (nb::isinstance<hewn::python::LocalRanks>(communicator))
       options.communicator = nb::cast<hewn::python::LocalRanks &>(communicator).table;
+    else if (nb::isinstance<hewn::python::NcclRanks>(communicator))
+      options.communicator = nb::cast<hewn::python::NcclRanks &>(communicator).table;
     else if (!communicator.is_none())
       options.communicator = &(ranks = std::make_unique<hewn::python::ObjectRanks>(communicator))->table;
     held = std::move(communicator);
@@ -637,6 +639,10 @@ NB_MODULE(_hewn, m) {
            nb::arg("num_ranks"), nb::arg("timeout") = 30.0)
       .def_prop_ro("rank", &hewn::python::LocalRanks::rank)
       .def_prop_ro("num_ranks", &hewn::python::LocalRanks::ranks);
+  nb::class_<hewn::python::NcclRanks>(m, "NcclRanks")
+      .def(nb::init<nb::object, double>(), nb::arg("over"), nb::arg("timeout"))
+      .def_prop_ro("rank", &hewn::python::NcclRanks::rank)
+      .def_prop_ro("num_ranks", &hewn::python::NcclRanks::ranks);
   nb::class_<Model>(m, "Model")
       .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool, nb::object>(), nb::arg("path"),
            nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"),

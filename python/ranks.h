@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -38,7 +39,9 @@ public:
              destroy,
              0,
              0,
-             reduceScatter};
+             reduceScatter,
+             nullptr,
+             nullptr};
   }
   hewn_communicator table;
 
@@ -178,6 +181,32 @@ public:
   int32_t rank() const { return table->rank; }
   int32_t ranks() const { return table->num_ranks; }
   hewn_communicator *table = nullptr;
+};
+
+/// What lies on devices by NCCL, over ranks that reach each other by something else.
+class NcclRanks {
+public:
+  NcclRanks(nb::object over, double seconds) : held(std::move(over)) {
+    if (!(seconds > 0 && seconds < 1e9))
+      throw std::invalid_argument("a timeout is a number of seconds above 0");
+    hewn_communicator *host = nullptr;
+    if (nb::isinstance<LocalRanks>(held))
+      host = nb::cast<LocalRanks &>(held).table;
+    else
+      host = &(object = std::make_unique<ObjectRanks>(held))->table;
+    hewn_status status = hewn_nccl_communicator_create(host, std::max<int64_t>(1, int64_t(seconds * 1000)), &table);
+    if (status.code != HEWN_OK)
+      throw std::runtime_error(status.message);
+  }
+  NcclRanks(const NcclRanks &) = delete;
+  ~NcclRanks() { hewn_communicator_destroy(table); }
+  int32_t rank() const { return table->rank; }
+  int32_t ranks() const { return table->num_ranks; }
+  hewn_communicator *table = nullptr;
+
+private:
+  nb::object held;
+  std::unique_ptr<ObjectRanks> object;
 };
 
 } // namespace hewn::python

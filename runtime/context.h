@@ -39,7 +39,10 @@ struct hewn_context {
   hewn_trace_hook trace_hook;
   hewn_device_hook device_hook;
   hewn_communicator *communicator; ///< NULL: the model is not split
-  hewn_pool *pool;                 ///< NULL: one thread, or a thread hook
+  /// Of the part that is being called; NULL: its operands are the host's.
+  const struct hewn_device_transport *transport;
+  void *transport_stream;
+  hewn_pool *pool; ///< NULL: one thread, or a thread hook
   int32_t threads;
   uint32_t parallel;    ///< a task runs: what it calls runs serially
   uint32_t busy;        ///< a call is in progress
@@ -194,6 +197,10 @@ int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group);
 void hewn_ranks_abandon(hewn_context *context, int32_t code);
 /// Gives the communicator back.
 void hewn_ranks_leave(hewn_context *context);
+/// What the context's communicator does with memory of devices; NULL: nothing.
+const struct hewn_device_transport *hewn_ranks_transport(const hewn_context *context);
+/// That all ranks run with the same symbols. `digests`: room for one a rank.
+int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests);
 /// Sets the symbol that is the rank.
 void hewn_ranks_bind(hewn_context *context);
 /// What the rank that needs most does; all ranks have arenas of that size.

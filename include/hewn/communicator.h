@@ -24,6 +24,31 @@
 extern "C" {
 #endif
 
+/// What a communicator does with the memory of devices, for models whose kernels
+/// run there. Each rank's context is on a device. The calls are those of
+/// hewn_communicator; what they do is asked of `stream` (the driver's, a CUstream)
+/// and done in its order, also where the stream is being recorded. They are made
+/// with the driver's context as the thread's.
+typedef struct hewn_device_transport {
+  /// Before the first of the other calls with such ranks: all of them call it. What is open already stays so.
+  int32_t (*open)(void *user, int32_t first, int32_t ranks);
+  int32_t (*all_gather)(void *user, int32_t first, int32_t ranks, const void *mine, void *all, size_t bytes,
+                        void *stream);
+  /// All ranks get the same bits, which need not be those of another transport.
+  int32_t (*all_reduce)(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
+                        DLDataType type, void *stream);
+  int32_t (*reduce_scatter)(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
+                            DLDataType type, void *stream);
+  int32_t (*send)(void *user, int32_t to, const void *data, size_t bytes, void *stream);
+  int32_t (*receive)(void *user, int32_t from, void *data, size_t bytes, void *stream);
+  /// Asked again and again while a rank waits for its device, by now so many
+  /// milliseconds: whether it may go on waiting. Where it may not, all that the
+  /// device was asked for here ends by itself, whatever became of it.
+  int32_t (*check)(void *user, int64_t waited);
+  /// Before the device goes. Ranks need not call it together.
+  void (*close)(void *user);
+} hewn_device_transport;
+
 /// What a context calls, from the thread that runs the model, on all ranks in
 /// the same order. Functions return a hewn_code: HEWN_OK, or HEWN_PEER_FAILED
 /// where another rank is gone, does something else or lets one wait too long;
@@ -64,6 +89,12 @@ struct hewn_communicator {
   /// elements for each of the `ranks`, in their order, and `sum` is this rank's.
   int32_t (*reduce_scatter)(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                             DLDataType type);
+  /// What it does with the memory of devices. NULL: nothing; what ranks of a model
+  /// for a device hand each other is copied to the host's memory, and from there.
+  const hewn_device_transport *device;
+  /// Whether another rank is known to be gone, or to have failed: asked where a rank
+  /// waits for something else, and does not wait itself. NULL: it can't tell.
+  int32_t (*check)(void *user);
 };
 
 /// Ends it. NULL is allowed.
@@ -81,6 +112,17 @@ static inline void hewn_communicator_destroy(hewn_communicator *communicator) {
 /// On failure `*communicator` is NULL and the status' message a constant text.
 HEWN_API hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32_t num_ranks,
                                                     int64_t milliseconds, hewn_communicator **communicator);
+
+/// By NVIDIA's NCCL (libnccl.so.2, 2.14 or newer, which is looked for when this is
+/// called), from device to device: ranks find each other, and tell each other of
+/// what lies on the host, by `over`, which must outlive it and serve nobody else.
+/// Each rank's context must be on a device of its own, in its primary context.
+/// A rank waits `milliseconds` at most for what the others must do as well; 0: 30 seconds.
+///
+/// Where there is no NCCL: HEWN_UNSUPPORTED. On failure `*communicator` is NULL
+/// and the status' message a constant text.
+HEWN_API hewn_status hewn_nccl_communicator_create(hewn_communicator *over, int64_t milliseconds,
+                                                   hewn_communicator **communicator);
 
 /// What communicators of others add up with: sum += other, element by element;
 /// HEWN_UNSUPPORTED where `type` is none of the above.

@@ -206,6 +206,10 @@ HEWN_RT int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box
 /// NULL as above. Kernels leave all but the first one as they were.
 HEWN_RT void *hewn_device_counters(hewn_context *context);
 
+/// Of a model that is split: its program asks for what these ranks do together (no
+/// ranks: all of them), or hands something to one of them. Before hewn_device_replay.
+HEWN_RT int32_t hewn_device_meet(hewn_context *context, int32_t first, int32_t ranks);
+
 /// Starts a kernel on `blocks` blocks; none: nothing happens. Of one whose
 /// blocks wait for each other there are at most as many as run at once.
 /// `arguments` are pointers to its arguments.
@@ -231,6 +235,13 @@ typedef struct hewn_part_tensor {
 typedef int32_t hewn_part_fn(hewn_context *context, const char *node, int32_t num_inputs,
                              const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                              const int64_t *params);
+
+/// Calls a part that is made for operands and results on the device, of which there
+/// is one at most, in the order of the launches around it; where the context's
+/// communicator takes the host's memory alone, they are copied there and back.
+HEWN_RT int32_t hewn_device_part(hewn_context *context, hewn_part_fn *part, const char *node, int32_t num_inputs,
+                                 const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                                 const int64_t *params);
 
 /// TopK(X[, K]) -> Values, Indices. params: axis, largest, sorted. K is the
 /// size of the outputs along `axis`. Equal values: the lower index first.
@@ -271,6 +282,8 @@ HEWN_RT hewn_part_fn hewn_part_send;
 HEWN_RT hewn_part_fn hewn_part_receive;
 /// For them: the context's communicator, and a failure that it tells of.
 HEWN_RT const hewn_communicator *hewn_rt_communicator(const hewn_context *context);
+/// Where the operands of the part that is being called lie on the device: by what, and in which stream's order. NULL: they are the host's.
+HEWN_RT const struct hewn_device_transport *hewn_rt_transport(const hewn_context *context, void **stream);
 HEWN_RT int32_t hewn_ranks_fail(hewn_context *context, const char *node, int32_t code);
 
 /// RoiAlign(X, rois, batch_indices) -> Y. params: half_pixel, max (instead of

@@ -551,7 +551,9 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              destroy,
                              0,
                              0,
-                             reduceScatter};
+                             reduceScatter,
+                             NULL,
+                             NULL};
   group->table = table;
   group->window = MPI_WIN_NULL;
   group->fewer = MPI_COMM_NULL;

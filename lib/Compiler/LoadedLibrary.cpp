@@ -59,7 +59,7 @@ std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, cons
   if (!variant.empty() && !(problem = loaded->force(variant)).empty())
     return nullptr;
   options.size = sizeof(options);
-  if (loaded->descriptor->num_ranks > 0 && ranks && !(options.communicator = ranks(*loaded->descriptor, problem)))
+  if (loaded->descriptor->num_ranks > 0 && ranks && !ranks(*loaded->descriptor, options, problem))
     return nullptr;
   if (!options.allocator.allocate)
     options.allocator = {allocate, release, nullptr};

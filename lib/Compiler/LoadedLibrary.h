@@ -33,8 +33,9 @@ std::string dataTypeText(DLDataType type);
 
 class LoadedLibrary {
 public:
-  /// How a model that is split reaches its other ranks; null, and why in `problem`.
-  using RanksOf = std::function<hewn_communicator *(const hewn_model &model, std::string &problem)>;
+  /// Gives a model that is split the communicator by which it reaches its other ranks, and what depends on which rank it is. False, and why
+  /// in `problem`.
+  using RanksOf = std::function<bool(const hewn_model &model, hewn_context_options &options, std::string &problem)>;
 
   /// Loads the library at `path`; of its variants `variant`, if that is not empty, else the machine's choice. Null, and why in `problem`.
   /// An allocator is there without one in `options`; a model that is split needs `ranks`.

@@ -27,7 +27,7 @@ import numpy as np
 from . import _calibration, _device, _dlpack, _hewn, _tensors, frontends
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
-from ._ranks import LocalRanks, ranks_of
+from ._ranks import LocalRanks, NcclRanks, ranks_of
 from .frontends import ConversionError
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Diagnostic",
     "LocalRanks",
     "Module",
+    "NcclRanks",
     "RunError",
     "Tensor",
     "__version__",
@@ -730,7 +731,7 @@ def load(
     nobody can change or shorten them, instead of mapping the file.
 
     Of a model that is split (`hewn compile --partition`) `communicator` is how this rank reaches the others: one of mpi4py's, such as
-    MPI.COMM_WORLD, hewn.LocalRanks of processes of one machine, or an object of your own (hewn/_ranks.py). All ranks load it, and run it
+    MPI.COMM_WORLD, hewn.LocalRanks of processes of one machine, hewn.NcclRanks of GPUs, or an object of your own (hewn/_ranks.py). All ranks load it, and run it
     on inputs of the same shapes, at the same time; each gets all outputs.
 
     Of models for a GPU: `device` is its number, `cache_dir` keeps what the driver makes of their code for the next process.

@@ -39,6 +39,13 @@ class LocalRanks:
     @property
     def num_ranks(self) -> int: ...
 
+class NcclRanks:
+    def __init__(self, over: object, timeout: float) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def num_ranks(self) -> int: ...
+
 class Model:
     def __init__(
         self,

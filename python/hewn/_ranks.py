@@ -47,13 +47,22 @@ class MpiRanks:
 
 def ranks_of(communicator: object) -> object:
     """What the extension takes: one of the above. TypeError where it is neither them nor mpi4py's."""
-    if communicator is None or isinstance(communicator, LocalRanks):
+    if communicator is None or isinstance(communicator, (LocalRanks, NcclRanks)):
         return communicator
     if all(hasattr(communicator, name) for name in ("Get_rank", "Get_size", "Allgather", "Send", "Recv")):
         return MpiRanks(communicator)
     if all(hasattr(communicator, name) for name in ("rank", "num_ranks", "all_gather", "send", "receive")):
         return communicator
     raise TypeError(
-        f"a communicator is hewn.LocalRanks, one of mpi4py's, or has rank, num_ranks, all_gather, send and receive; "
+        f"a communicator is hewn.LocalRanks, hewn.NcclRanks, one of mpi4py's, or has rank, num_ranks, all_gather, send and receive; "
         f"{type(communicator).__name__} is none"
     )
+
+
+class NcclRanks(_hewn.NcclRanks):
+    """Ranks of a model for GPUs, each on a device of its own (`hewn.load(path, device=..., communicator=hewn.NcclRanks(over))`), that hand
+    each other what lies there by NVIDIA's NCCL (libnccl.so.2, 2.14 or newer). They find each other by `over`: hewn.LocalRanks, a communicator
+    of mpi4py's, or an object of your own. A rank waits for the others `timeout` seconds at most."""
+
+    def __init__(self, over: object, timeout: float = 30.0) -> None:
+        super().__init__(ranks_of(over), timeout)

@@ -110,7 +110,8 @@ void *hewn_device_alloc(hewn_context *context, int64_t bytes) {
     return NULL;
   }
   device_block *block = hewn_cuda_allocate(context, sizeof(device_block));
-  if (!block ||
+  // The driver may wait for the device when it has to find memory.
+  if (!block || (state->met && hewn_cuda_wait(context, NULL) != HEWN_OK) ||
       hewn_cuda_grow(context, &buffer, bytes > 0 ? bytes : 1, "a buffer whose size depends on data") != HEWN_OK) {
     hewn_cuda_release(context, block);
     return NULL;
@@ -128,7 +129,9 @@ void hewn_device_free(hewn_context *context, void *memory) {
     if ((*link)->memory == (cuda_pointer)(uintptr_t)memory) {
       device_block *block = *link;
       *link = block->next;
-      // Waits for what still uses it.
+      // Waits for what still uses it, which ranks that are gone may keep.
+      if (state->met)
+        hewn_cuda_wait(context, NULL);
       state->driver.cuMemFree(block->memory);
       hewn_cuda_release(context, block);
       return;

@@ -5,6 +5,7 @@
 #endif
 
 #include "cuda/state.h"
+#include "hewn/communicator.h"
 
 #include <string.h>
 
@@ -285,6 +286,9 @@ static void destroy(hewn_context *context) {
     hewn_cuda_free_stages(state);
     hewn_cuda_free_times(context);
     hewn_cuda_free_buffers(context);
+    const hewn_device_transport *transport = hewn_ranks_transport(context);
+    if (transport)
+      transport->close(context->communicator->user);
     if (state->done)
       driver->cuEventDestroy(state->done);
     if (state->own)
@@ -297,6 +301,7 @@ static void destroy(hewn_context *context) {
     driver->cuDevicePrimaryCtxRelease(state->device);
   hewn_cuda_close(driver);
   hewn_cuda_release(context, state->launches);
+  hewn_cuda_release(context, state->agreed);
   hewn_cuda_release(context, state->functions);
   hewn_cuda_release(context, state->together);
   hewn_cuda_release(context, state->inputs);

@@ -60,11 +60,13 @@ typedef struct cuda_link_s *cuda_link;
   X(cuStreamGetCtx, (cuda_stream stream, cuda_context * context))                                                      \
   X(cuStreamIsCapturing, (cuda_stream stream, int *state))                                                             \
   X(cuStreamWaitEvent, (cuda_stream stream, cuda_event event, unsigned flags))                                         \
+  X(cuStreamQuery, (cuda_stream stream))                                                                               \
   X(cuStreamSynchronize, (cuda_stream stream))                                                                         \
   X(cuStreamBeginCapture, (cuda_stream stream, int mode))                                                              \
   X(cuStreamEndCapture, (cuda_stream stream, cuda_graph * graph))                                                      \
   X(cuEventCreate, (cuda_event * event, unsigned flags))                                                               \
   X(cuEventRecord, (cuda_event event, cuda_stream stream))                                                             \
+  X(cuEventQuery, (cuda_event event))                                                                                  \
   X(cuEventSynchronize, (cuda_event event))                                                                            \
   X(cuEventElapsedTime, (float *milliseconds, cuda_event from, cuda_event to))                                         \
   X(cuEventDestroy, (cuda_event event))                                                                                \
@@ -108,6 +110,7 @@ enum {
   CUDA_NO_BINARY_FOR_GPU = 209,
   CUDA_INVALID_PTX = 218,
   CUDA_UNSUPPORTED_PTX_VERSION = 222,
+  CUDA_NOT_READY = 600,
   CUDA_FIRST_OF_RECORDING = 900,
   CUDA_LAST_OF_RECORDING = 909
 };

@@ -37,6 +37,8 @@ int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   if (code == HEWN_OK)
     code = hewn_cuda_grow(context, &state->arena, context->variant->arena_bytes(context->symbols), "the model's arena");
   if (code == HEWN_OK)
+    code = hewn_cuda_begin_ranks(context);
+  if (code == HEWN_OK)
     code = hewn_cuda_time_run(context);
   if (code != HEWN_OK) {
     cuda_context popped;
@@ -60,7 +62,7 @@ int32_t hewn_device_end(hewn_context *context, int32_t code) {
   if (state->waits || code != HEWN_OK) {
     if (state->staging)
       ended = hewn_cuda_arrive(context);
-    int32_t waited = hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
+    int32_t waited = hewn_cuda_wait(context, NULL);
     ended = ended != HEWN_OK ? ended : waited;
     if (code == HEWN_OK && ended == HEWN_OK)
       ended = hewn_cuda_tell_times(context);

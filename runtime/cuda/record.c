@@ -7,6 +7,7 @@
 #endif
 
 #include "cuda/state.h"
+#include "hewn/communicator.h"
 
 #include <string.h>
 
@@ -92,6 +93,8 @@ int32_t hewn_cuda_end_recording(hewn_context *context, int keep) {
   cuda_graph graph = NULL;
   state->recording = 0;
   int32_t code = hewn_cuda_ran(context, driver->cuStreamEndCapture(state->own, &graph), "recording the run");
+  if (context->communicator)
+    state->recorded_moved = context->communicator->moved - state->recorded_moved;
   if (code == HEWN_OK && keep) {
     code = hewn_cuda_ran(context, driver->cuGraphInstantiateWithFlags(&state->recorded, graph, 0), "recording the run");
     if (code != HEWN_OK)
@@ -117,6 +120,8 @@ int32_t hewn_device_replay(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   if (context->trace_hook.event || context->device_hook.kernel) // which want to hear of each launch
     return HEWN_DEVICE_GO_ON;
+  if (state->has_transfers && !hewn_ranks_transport(context)) // by the host
+    return HEWN_DEVICE_GO_ON;
   if (!sameSymbols(context) || memcmp(state->recorded_places, state->places, bytesOfPlaces(context)) != 0) {
     hewn_cuda_forget(state);
     for (int32_t i = 0; i < context->model->num_outputs; ++i)
@@ -129,11 +134,16 @@ int32_t hewn_device_replay(hewn_context *context) {
         HEWN_OK)
       return HEWN_DEVICE_FAILED;
     state->recording = 1;
+    state->recorded_moved = context->communicator ? context->communicator->moved : 0;
     return HEWN_DEVICE_GO_ON;
   }
   if (hewn_cuda_ran(context, state->driver.cuGraphLaunch(state->recorded, state->stream), "running the model") !=
       HEWN_OK)
     return HEWN_DEVICE_FAILED;
+  if (state->has_transfers) {
+    state->met = 1;
+    context->communicator->moved += state->recorded_moved;
+  }
   for (int32_t i = 0; i < context->model->num_outputs; ++i)
     if (copyOutput(context, i, state->given[i]) != HEWN_OK)
       return HEWN_DEVICE_FAILED;

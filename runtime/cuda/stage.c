@@ -54,7 +54,7 @@ static int32_t empty(hewn_context *context, uint32_t number) {
   if (!one->busy)
     return HEWN_OK;
   one->busy = 0;
-  int32_t code = hewn_cuda_ran(context, state->driver.cuEventSynchronize(one->done), "running the model");
+  int32_t code = hewn_cuda_wait(context, one->done);
   if (code == HEWN_OK && one->to)
     memcpy(one->to, memoryOf(state, number), one->bytes);
   one->to = NULL;
@@ -128,7 +128,7 @@ int32_t hewn_cuda_arrive(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   int32_t code = HEWN_OK;
   if (!state->staging) // the driver copies: the stream must be done
-    return hewn_cuda_ran(context, state->driver.cuStreamSynchronize(state->stream), "running the model");
+    return hewn_cuda_wait(context, NULL);
   for (uint32_t i = 0; i < HEWN_CUDA_STAGES; ++i) { // the oldest first
     int32_t one = empty(context, (state->next_stage + i) % HEWN_CUDA_STAGES);
     code = code != HEWN_OK ? code : one;

@@ -93,8 +93,12 @@ typedef struct cuda_state {
   timed_launch *launches; ///< of this run, and events for later ones
   int32_t num_launches;   ///< 0: this run is not timed
   int32_t most_launches;
-  uint8_t copies;    ///< the caller's tensors move: they are copied, so that the recording stays good
-  uint8_t no_stages; ///< there was no memory for them
+  uint64_t *agreed;        ///< of ranks, one each: what they run with
+  uint64_t recorded_moved; ///< bytes that the recorded run hands to and takes from other ranks
+  uint8_t has_transfers;   ///< the program has ranks hand something to each other
+  uint8_t met;             ///< the stream may wait for other ranks
+  uint8_t copies;          ///< the caller's tensors move: they are copied, so that the recording stays good
+  uint8_t no_stages;       ///< there was no memory for them
   uint8_t recording;
   uint8_t pending; ///< `done` was recorded and not yet awaited
   uint8_t waits;   ///< the run ends only when the device has ended
@@ -175,5 +179,12 @@ void hewn_cuda_choose_places(hewn_context *context);
 /// Ends a recording: of a run that goes on, or (`keep` 0) of one that failed.
 int32_t hewn_cuda_end_recording(hewn_context *context, int keep);
 void hewn_cuda_forget(cuda_state *state);
+
+//===-- peers.c -----------------------------------------------------------===//
+
+/// Before anything else of a run of ranks that hand each other what lies on devices.
+int32_t hewn_cuda_begin_ranks(hewn_context *context);
+/// Waits for the event, or (NULL) for all of the run's stream, as long as the other ranks let it.
+int32_t hewn_cuda_wait(hewn_context *context, cuda_event event);
 
 #endif // HEWN_RUNTIME_CUDA_STATE_H

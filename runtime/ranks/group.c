@@ -104,7 +104,7 @@ int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group) {
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
                         "the model is split over {a} ranks: each runs it in a context with options.communicator",
                         model->num_ranks, 0);
-  if (group->size < sizeof(hewn_communicator))
+  if (group->size < offsetof(hewn_communicator, device)) // of the first headers that have reduce_scatter
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
                              "communicator.size is wrong: set it to sizeof(hewn_communicator)");
   if (group->num_ranks != model->num_ranks)
@@ -122,6 +122,35 @@ int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group) {
   int32_t code = meet(context);
   group->moved = 0;
   return code;
+}
+
+const hewn_device_transport *hewn_ranks_transport(const hewn_context *context) {
+  const hewn_communicator *group = context->communicator;
+  return group && group->size > offsetof(hewn_communicator, device) ? group->device : NULL;
+}
+
+const hewn_device_transport *hewn_rt_transport(const hewn_context *context, void **stream) {
+  *stream = context->transport_stream;
+  return context->transport;
+}
+
+int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests) {
+  hewn_communicator *group = context->communicator;
+  const unsigned char *symbols = (const unsigned char *)context->symbols;
+  size_t bytes = (size_t)(context->model->num_symbols - 1) * sizeof(int64_t); // but for the rank
+  uint64_t mine = UINT64_C(0xcbf29ce484222325), moved = group->moved;
+  for (size_t i = 0; i < bytes; ++i)
+    mine = (mine ^ symbols[i]) * UINT64_C(0x100000001b3); // FNV-1a
+  int32_t code = group->all_gather(group->user, 0, group->num_ranks, &mine, digests, sizeof(mine));
+  group->moved = moved; // nothing of the model's
+  if (code != HEWN_OK)
+    return hewn_ranks_fail(context, NULL, code);
+  for (int32_t r = 0; r < group->num_ranks; ++r)
+    if (digests[r] != mine)
+      return hewn_rt_fail(context, HEWN_PEER_FAILED, NULL,
+                          "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
+                          group->rank < r ? group->rank : r, group->rank < r ? r : group->rank);
+  return HEWN_OK;
 }
 
 void hewn_ranks_bind(hewn_context *context) {

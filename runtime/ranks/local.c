@@ -20,6 +20,7 @@
 
 #include "context.h"
 #include "hewn/communicator.h"
+#include "ranks/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +102,7 @@ typedef struct mapping {
 typedef struct local_group {
   hewn_communicator table;
   control *shared;
-  int64_t milliseconds;
+  int64_t milliseconds, looked;
   int spins;
   mapping peers[MAX_RANKS][REGIONS]; ///< a rank's own among them
   int files[REGIONS];
@@ -168,42 +169,14 @@ static int32_t failHere(local_group *group, int32_t code, const char *what, int 
   return code;
 }
 
-#define UNKNOWN UINT64_MAX
-
-/// When a process began, in the system's ticks; 0 where there is none, or one that has ended and is not buried; UNKNOWN where that can't be told now.
-static uint64_t startOf(int32_t process) {
-  char path[64], text[1024];
-  say(path, sizeof(path), "/proc/{a}/stat", process, 0);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    return errno == ENOENT || errno == ESRCH ? 0 : UNKNOWN;
-  ssize_t got = read(file, text, sizeof(text) - 1);
-  close(file);
-  if (got <= 0)
-    return got < 0 && errno == ESRCH ? 0 : UNKNOWN;
-  text[got] = '\0';
-  char *at = strrchr(text, ')'); // the name before it may hold anything
-  if (!at || at[1] == '\0')
-    return UNKNOWN;
-  if (at[2] == 'Z' || at[2] == 'X')
-    return 0;
-  ++at; // in front of field 3; it is field 22
-  for (int field = 0; at && field < 19; ++field)
-    at = strchr(at + 1, ' ');
-  uint64_t start = 0;
-  for (at += at != NULL; at && *at >= '0' && *at <= '9'; ++at)
-    start = start * 10 + (uint64_t)(*at - '0');
-  return at ? start : UNKNOWN;
-}
-
 /// Whether a rank that has come is gone.
 static int isGone(const slot *other) {
   if (__atomic_load_n(&other->left, __ATOMIC_ACQUIRE))
     return 1;
   if (__atomic_load_n(&other->joined, __ATOMIC_ACQUIRE) != 2)
     return 0;
-  uint64_t start = startOf(other->process);
-  return start != UNKNOWN && other->started != UNKNOWN && start != other->started;
+  uint64_t start = hewn_process_start(other->process);
+  return start != HEWN_PROCESS_UNKNOWN && other->started != HEWN_PROCESS_UNKNOWN && start != other->started;
 }
 
 /// A rank that is gone; -1: none is.
@@ -593,6 +566,18 @@ static void abandon(void *user, const char *why) {
 
 static const char *message(void *user) { return ((local_group *)user)->text; }
 
+static int32_t check(void *user) {
+  local_group *group = user;
+  if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
+    return failToo(group);
+  int64_t time = now();
+  if (time - group->looked < LOOK_MILLISECONDS)
+    return HEWN_OK;
+  group->looked = time;
+  int32_t gone = findGone(group->shared, group->table.num_ranks, group->table.rank);
+  return gone >= 0 ? failAll(group, "rank {a} is gone", gone, 0) : HEWN_OK;
+}
+
 static void destroy(void *user) {
   local_group *group = user;
   __atomic_store_n(&mine(group)->left, 1, __ATOMIC_RELEASE);
@@ -638,7 +623,7 @@ static int isAlive(const control *shared) {
 static void present(control *shared, int32_t rank) {
   slot *own = &shared->slots[rank];
   own->process = (int32_t)getpid();
-  own->started = startOf(own->process);
+  own->started = hewn_process_start(own->process);
   __atomic_store_n(&own->joined, 2, __ATOMIC_RELEASE);
 }
 
@@ -782,7 +767,9 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
                              destroy,
                              0,
                              0,
-                             reduceScatter};
+                             reduceScatter,
+                             NULL,
+                             check};
   group->table = table;
   group->shared = shared;
   group->milliseconds = wait;

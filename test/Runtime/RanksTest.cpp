@@ -310,4 +310,36 @@ TEST(Ranks, SumsOfOtherTypes) {
   EXPECT_EQ(hewn_communicator_add(&e, &f, 1, {kDLFloat, 32, 2}), HEWN_UNSUPPORTED);
 }
 
+TEST(Ranks, AreAskedWhetherTheyAreThere) {
+  std::atomic<int> asked{0}, left{0};
+  onRanks(2, [&](hewn_communicator &group) {
+    EXPECT_EQ(group.check(group.user), HEWN_OK);
+    EXPECT_EQ(group.device, nullptr);
+    ++asked;
+    while (asked < 2)
+      std::this_thread::yield();
+    if (group.rank == 1) {
+      group.abandon(group.user, "");
+      left = 1;
+      return;
+    }
+    while (!left)
+      std::this_thread::yield();
+    EXPECT_EQ(group.check(group.user), HEWN_PEER_FAILED);
+    EXPECT_STREQ(group.message(group.user), "a run of rank 1 has failed");
+  });
+}
+
+TEST(Ranks, OfDevicesAreOverOthers) {
+  hewn_communicator *group = nullptr, *over = nullptr;
+  EXPECT_STREQ(hewn_nccl_communicator_create(nullptr, 0, nullptr).message, "the communicator pointer is NULL");
+  hewn_status status = hewn_nccl_communicator_create(nullptr, 0, &group);
+  EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+  EXPECT_STREQ(status.message, "NCCL wants another communicator by which ranks find each other");
+  ASSERT_EQ(hewn_local_communicator_create(uniqueName().c_str(), 0, 1, 1000, &over).code, HEWN_OK);
+  EXPECT_STREQ(hewn_nccl_communicator_create(over, -1, &group).message, "the time to wait is negative");
+  EXPECT_EQ(group, nullptr);
+  hewn_communicator_destroy(over);
+}
+
 } // namespace

@@ -3,6 +3,7 @@
 // The program of a machine whose kernels run on a device with memory of its own. The arena is there twice, with the same
 // offsets: a value lies in the one or the other, as lib/Transforms/Plan/Copies/Memories.h says.
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "hewn/services.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
@@ -43,6 +44,7 @@ void ProgramEmitter::beginDevice() {
     failIfNull(memory);
     devicePointers[argument] = memory;
   }
+  meetRanks();
   if (!isReplayable())
     return;
   // Nothing may be allocated while a run is recorded.
@@ -56,12 +58,28 @@ void ProgramEmitter::beginDevice() {
   failIf(b.CreateICmpSGT(play, b.getInt32(0)), b.getInt32(HEWN_OK)); // done
 }
 
+void ProgramEmitter::meetRanks() {
+  // Once for each group of ranks; all of them stand for those that hand each other something two by two.
+  llvm::SetVector<std::pair<int64_t, int64_t>> groups;
+  program.getBody().walk([&](Operation *op) {
+    std::optional<graph::Transfer> transfer = graph::transferOf(op);
+    if (!transfer)
+      return;
+    bool isMessage = transfer->kind == graph::Transfer::Send || transfer->kind == graph::Transfer::Receive;
+    groups.insert(isMessage ? std::pair<int64_t, int64_t>(0, 0)
+                            : std::pair(transfer->ranks.first, transfer->ranks.count));
+  });
+  for (auto [first, count] : groups)
+    failIfNotOk(b.CreateCall(service("hewn_device_meet", i32, {ptr, i32, i32}),
+                             {runContext, b.getInt32(uint32_t(first)), b.getInt32(uint32_t(count))}));
+}
+
 bool ProgramEmitter::isReplayable() {
-  // What it returns comes from launches; sizes and steps of counted loops follow from the inputs' dims.
+  // What it returns comes from launches and other ranks; sizes and steps of counted loops follow from the inputs' dims.
   bool same = llvm::none_of(interface.outputs, [](const TensorInterface &output) { return output.dynamic; });
   program.getBody().walk([&](Operation *op) {
     same &= isa<plan::LaunchOp, graph::ConstantOp, graph::YieldOp, func::ReturnOp>(op) || graph::countedLoopOf(op) ||
-            graph::isViewKind(op);
+            graph::isViewKind(op) || graph::transferOf(op);
     if (auto places = op->getAttrOfType<ArrayAttr>(plan::kPlacesAttr))
       same &= llvm::none_of(places.getAsRange<plan::PlaceAttr>(),
                             [](plan::PlaceAttr place) { return place.getKind() == plan::PlaceKind::Dynamic; });

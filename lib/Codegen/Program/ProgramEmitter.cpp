@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Custom/Foreign.h"
 #include "hewn/services.h"
 #include "lib/Support/Diagnostics.h"
@@ -361,12 +362,14 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
   };
   Slot inputTable = table(ins.size()), outputTable = table(outs.size());
   llvm::Value *dimsArray;
+  const bool onDevice = device && graph::transferOf(op);
   for (auto [i, number] : llvm::enumerate(ins)) {
     if (number < 0)
       continue;
     Value operand = op->getOperand(number);
-    fillPartTensor(b.CreateConstInBoundsGEP1_64(record, inputTable, i), hostPointer(operand),
-                   cast<RankedTensorType>(operand.getType()), values(graph::getDims(operand)), dimsArray);
+    fillPartTensor(b.CreateConstInBoundsGEP1_64(record, inputTable, i),
+                   onDevice ? pointer(operand) : hostPointer(operand), cast<RankedTensorType>(operand.getType()),
+                   values(graph::getDims(operand)), dimsArray);
   }
   SmallVector<llvm::Value *> written(op->getNumResults());
   for (auto [i, number] : llvm::enumerate(outs)) {
@@ -381,8 +384,13 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
   llvm::Value *name = node.empty() ? llvm::ConstantPointerNull::get(ptr) : string(node);
   llvm::FunctionCallee callee =
       service(("hewn_part_" + part.getPartName()).str(), i32, {ptr, ptr, i32, ptr, i32, ptr, ptr});
-  llvm::Value *code = b.CreateCall(callee, {runContext, name, b.getInt32(ins.size()), inputTable,
-                                            b.getInt32(outs.size()), outputTable, partParams(part)});
+  SmallVector<llvm::Value *> arguments = {
+      runContext, name, b.getInt32(ins.size()), inputTable, b.getInt32(outs.size()), outputTable, partParams(part)};
+  if (onDevice) {
+    arguments.insert(arguments.begin() + 1, callee.getCallee());
+    callee = service("hewn_device_part", i32, {ptr, ptr, ptr, i32, ptr, i32, ptr, ptr});
+  }
+  llvm::Value *code = b.CreateCall(callee, arguments);
   failIf(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), code);
   for (OpResult result : op->getResults()) {
     SmallVector<llvm::Value *> actual;

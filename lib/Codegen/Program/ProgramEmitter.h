@@ -45,6 +45,8 @@ private:
   void beginDevice();
   /// Whether the program does the same whenever its symbols are the same.
   bool isReplayable();
+  /// Says which ranks hand each other something.
+  void meetRanks();
   /// A kernel's argument for `box`, described anew at each launch; null where the attribute is not well written.
   llvm::Value *describeBox(plan::LaunchOp op, plan::BoxAttr box, mlir::ArrayAttr symbols,
                            llvm::ArrayRef<llvm::Value *> arguments);

@@ -11,7 +11,11 @@ int32_t hewn_part_allgather(hewn_context *context, const char *node, int32_t num
   int64_t bytes = hewn_part_product(inputs[0].dims, 0, inputs[0].rank) * hewn_part_bytes(inputs[0].dtype);
   if (bytes == 0) // on all ranks
     return HEWN_OK;
-  int32_t code = group->all_gather(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data, outputs[0].data,
-                                   (size_t)bytes);
+  void *stream = NULL;
+  const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  int32_t code = device ? device->all_gather(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                             outputs[0].data, (size_t)bytes, stream)
+                        : group->all_gather(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                            outputs[0].data, (size_t)bytes);
   return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
 }

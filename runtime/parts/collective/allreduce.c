@@ -11,7 +11,12 @@ int32_t hewn_part_allreduce(hewn_context *context, const char *node, int32_t num
   int64_t count = hewn_part_product(inputs[0].dims, 0, inputs[0].rank);
   if (count == 0) // on all ranks
     return HEWN_OK;
-  int32_t code = group->all_reduce(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data, outputs[0].data,
-                                   count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
+  void *stream = NULL;
+  const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  int32_t code =
+      device ? device->all_reduce(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data, outputs[0].data,
+                                  count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0), stream)
+             : group->all_reduce(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data, outputs[0].data,
+                                 count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
   return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
 }

@@ -12,7 +12,12 @@ int32_t hewn_part_reducescatter(hewn_context *context, const char *node, int32_t
   int64_t count = hewn_part_product(outputs[0].dims, 0, outputs[0].rank);
   if (count == 0) // on all ranks
     return HEWN_OK;
-  int32_t code = group->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
-                                       outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
+  void *stream = NULL;
+  const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  int32_t code =
+      device ? device->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                      outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0), stream)
+             : group->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                     outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
   return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace emulator {
 
@@ -25,12 +26,24 @@ std::map<char *, size_t> pinned;
 
 } // namespace
 
-int Stream::flush(uint64_t upTo) {
+/// Between two looks whether another process has done its part.
+static void pause() { usleep(50); }
+
+int Stream::flush(uint64_t upTo, bool waits) {
   while (done < upTo && !work.empty()) {
     Step step = std::move(work.front());
     work.pop_front();
     ++done;
-    if (int result = step()) {
+    int result = step();
+    if (result == kNotReady) {
+      work.push_front(std::move(step));
+      --done;
+      if (!waits)
+        return kNotReady;
+      pause();
+      continue;
+    }
+    if (result) {
       context->lost = true;
       work.clear();
       done = asked;
@@ -40,9 +53,9 @@ int Stream::flush(uint64_t upTo) {
   return context->lost ? kLaunchFailed : 0;
 }
 
-int Context::flush() {
+int Context::flush(bool waits) {
   for (auto &stream : std::set<std::shared_ptr<Stream>>(streams))
-    if (int result = stream->flush())
+    if (int result = stream->flush(~uint64_t(0), waits))
       return result;
   return lost ? kLaunchFailed : 0;
 }
@@ -69,7 +82,7 @@ void Context::clear() {
 }
 
 Context &primary(int device) {
-  static Context all[kDevices];
+  static Context all[kMostDevices];
   all[device].device = device;
   contexts().insert(&all[device]);
   return all[device];
@@ -109,9 +122,10 @@ int ask(void *handle, Step step) {
   if (stream == stream->context->legacy) {
     if (int result = stream->context->flush())
       return result;
-    if (int result = step())
-      return stream->context->lost = true, result;
-    return 0;
+    int result = step();
+    for (; result == kNotReady; result = step())
+      pause();
+    return result ? (stream->context->lost = true, result) : 0;
   }
   stream->work.push_back(std::move(step));
   ++stream->asked;

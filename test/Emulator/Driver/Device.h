@@ -38,8 +38,10 @@ enum Result {
   kWrongThread = 908,
 };
 
-inline constexpr int kDevices = 2;
+/// Those that there are, and the most that HEWN_EMULATOR_DEVICES may say.
+inline constexpr int kDevices = 2, kMostDevices = 4;
 
+/// What a stream does. A step that returns kNotReady waits for another process, and is called again.
 using Step = std::function<int()>;
 /// What a stream was asked for while it was recorded.
 using Graph = std::vector<Step>;
@@ -53,8 +55,8 @@ struct Stream {
   std::unique_ptr<Graph> recording;
   /// What is the recording thread's alone.
   const int *recorder = nullptr;
-  /// Does what was asked for up to number `upTo`.
-  int flush(uint64_t upTo = ~uint64_t(0));
+  /// Does what was asked for up to number `upTo`; where it does not wait, as far as other processes let it: kNotReady.
+  int flush(uint64_t upTo = ~uint64_t(0), bool waits = true);
 };
 
 struct Event {
@@ -76,7 +78,7 @@ struct Context {
   /// All but streams, by handle, with how to destroy it.
   std::map<void *, std::function<void()>> objects;
 
-  int flush();
+  int flush(bool waits = true);
   void clear();
 };
 

@@ -72,10 +72,14 @@ template <typename T> int drop(T *object) {
 
 int init(unsigned) { return fails("no-device") ? kNoDevice : 0; }
 int driverGetVersion(int *version) { return *version = fails("old-driver") ? 12000 : 13000, 0; }
-int deviceGetCount(int *count) { return *count = kDevices, 0; }
+int numDevices() {
+  const char *wanted = std::getenv("HEWN_EMULATOR_DEVICES");
+  return wanted ? std::min(std::atoi(wanted), kMostDevices) : kDevices;
+}
+int deviceGetCount(int *count) { return *count = numDevices(), 0; }
 // Not the ordinal: who mixes up the two finds no device.
 int deviceGet(int *device, int ordinal) {
-  return *device = ordinal + 70, ordinal >= 0 && ordinal < kDevices ? 0 : kInvalidValue;
+  return *device = ordinal + 70, ordinal >= 0 && ordinal < numDevices() ? 0 : kInvalidValue;
 }
 int deviceGetName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "emulator"), 0; }
 /// Few, so that blocks of tests have more than one task each.
@@ -291,7 +295,13 @@ int streamIsCapturing(void *stream, int *state) {
 }
 int streamWaitEvent(void *stream, Event *event, unsigned) {
   Event waited = *event;
-  return ask(stream, [waited] { return waited.stream ? waited.stream->flush(waited.at) : 0; });
+  return ask(stream, [waited] { return waited.stream ? waited.stream->flush(waited.at, /*waits=*/false) : 0; });
+}
+int streamQuery(void *stream) {
+  std::shared_ptr<Stream> found = streamOf(stream);
+  if (!found || found->recording)
+    return found ? kCapturing : kInvalidHandle;
+  return found == context()->legacy ? context()->flush(/*waits=*/false) : found->flush(~uint64_t(0), /*waits=*/false);
 }
 int streamSynchronize(void *stream) {
   std::shared_ptr<Stream> found = streamOf(stream);
@@ -327,6 +337,7 @@ int eventElapsedTime(float *milliseconds, Event *from, Event *to) {
   *milliseconds = std::chrono::duration<float, std::milli>(*to->time - *from->time).count();
   return 0;
 }
+int eventQuery(Event *event) { return event->stream ? event->stream->flush(event->at, /*waits=*/false) : 0; }
 int eventSynchronize(Event *event) { return event->stream ? event->stream->flush(event->at) : 0; }
 
 int beginCapture(void *stream, int mode) {
@@ -362,11 +373,11 @@ void abandonCapture(void *stream, Graph **graph) {
 int graphInstantiate(Graph **exec, Graph *graph, unsigned long long) { return *exec = keep(new Graph(*graph)), 0; }
 int graphLaunch(Graph *exec, void *stream) {
   ++graphLaunches;
-  return ask(stream, [steps = *exec] {
-    for (const Step &step : steps)
-      if (int result = step())
+  return ask(stream, [steps = *exec, at = size_t(0)]() mutable {
+    for (; at < steps.size(); ++at)
+      if (int result = steps[at]()) // goes on there where it is not ready
         return result;
-    return 0;
+    return at = 0, 0;
   });
 }
 
@@ -523,6 +534,18 @@ EXPORT uint64_t emulator_fail_at(uint64_t call, int result) {
   failWith = result;
   return made;
 }
+/// For other libraries of the device's (../Nccl): a step of a stream, recorded where that is, and its argument, which is dropped when no
+/// stream and no recording has the step any more; what lies at an address of the current context's device; which one that is.
+EXPORT int emulator_enqueue(void *stream, int (*step)(void *), void *argument, void (*drop)(void *)) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  std::shared_ptr<void> kept(argument, drop);
+  return current().empty() ? kInvalidContext : ask(stream, [step, kept] { return step(kept.get()); });
+}
+EXPORT void *emulator_memory(uint64_t address, uint64_t bytes, int device) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  return memoryAt(address, bytes, device);
+}
+EXPORT int emulator_device() { return current().empty() ? -1 : context()->device; }
 /// A context of an application's own.
 EXPORT void *emulator_context_create(int device) {
   auto *made = new Context;
@@ -573,11 +596,13 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **function, int version, u
       {"cuStreamGetCtx", asks<streamGetCtx>()},
       {"cuStreamIsCapturing", makes<streamIsCapturing>()},
       {"cuStreamWaitEvent", makes<streamWaitEvent>()},
+      {"cuStreamQuery", makes<streamQuery>()},
       {"cuStreamSynchronize", makes<streamSynchronize>()},
       {"cuStreamBeginCapture", makes<beginCapture>()},
       {"cuStreamEndCapture", makes<endCapture>()},
       {"cuEventCreate", makes<eventCreate>()},
       {"cuEventRecord", makes<eventRecord>()},
+      {"cuEventQuery", makes<eventQuery>()},
       {"cuEventSynchronize", makes<eventSynchronize>()},
       {"cuEventElapsedTime", makes<eventElapsedTime>()},
       {"cuEventDestroy", frees<drop<Event>>()},

@@ -258,14 +258,14 @@ def whole(model, feeds):
     return hewn.compile(model).run(feeds)
 
 
-def run_split(library, feeds, folder, launcher=(), environment=None):
+def run_split(library, feeds, folder, launcher=(), environment=None, options=()):
     """What rank 0 writes."""
     given = folder / "given.npz"
     np.savez(given, **feeds)
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     done = subprocess.run(
-        [*launcher, *hewn_command("run", library, "--input", given, "--output-dir", out)],
+        [*launcher, *hewn_command("run", library, "--input", given, "--output-dir", out, *options)],
         capture_output=True,
         text=True,
         timeout=120,

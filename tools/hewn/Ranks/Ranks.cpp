@@ -99,10 +99,35 @@ bool Ranks::start(const hewn_model &model, std::string &problem) {
   return status.code == HEWN_OK;
 }
 
-std::unique_ptr<Ranks> Ranks::join(const hewn_model &model, std::string &problem) {
+/// Which one of the processes on its machine this is, as MPI's launchers tell; without them all ranks are on this one.
+static int32_t numberOnMachine(int32_t rank) {
+  for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"})
+    if (const char *number = std::getenv(name))
+      return std::atoi(number);
+  return rank;
+}
+
+bool Ranks::joinDevices(std::string &problem) {
+  hewn_status status = hewn_nccl_communicator_create(group, kMilliseconds, &onDevices);
+  problem = status.message;
+  return status.code == HEWN_OK;
+}
+
+std::unique_ptr<Ranks> Ranks::join(const hewn_model &model, Transport transport, hewn_context_options &options,
+                                   std::string &problem) {
   std::unique_ptr<Ranks> ranks(new Ranks);
   const char *mpi = mpiLibrary();
-  if (mpi ? ranks->joinMpi(mpi, model, problem) : ranks->start(model, problem))
+  if (transport == Transport::Nccl && !model.device) {
+    problem = "--transport=nccl is for models that are compiled for a GPU";
+    return nullptr;
+  }
+  bool isJoined = mpi ? ranks->joinMpi(mpi, model, problem) : ranks->start(model, problem);
+  if (isJoined && transport == Transport::Nccl) {
+    isJoined = ranks->joinDevices(problem);
+    options.device += numberOnMachine(ranks->group->rank);
+  }
+  options.communicator = ranks->communicator();
+  if (isJoined)
     return ranks;
   ranks->isOver = true;
   ranks->endIfForked(1);
@@ -112,7 +137,7 @@ std::unique_ptr<Ranks> Ranks::join(const hewn_model &model, std::string &problem
 void Ranks::endIfForked(int code) {
   if (!isForked)
     return;
-  hewn_communicator_destroy(group);
+  leave();
   _exit(code);
 }
 
@@ -123,8 +148,14 @@ void Ranks::stop() {
   isOver = true;
 }
 
-Ranks::~Ranks() {
+void Ranks::leave() {
+  hewn_communicator_destroy(onDevices);
   hewn_communicator_destroy(group); // who still waits is told
+  onDevices = group = nullptr;
+}
+
+Ranks::~Ranks() {
+  leave();
   for (pid_t child : children)
     waitpid(child, nullptr, 0);
 }
@@ -214,7 +245,7 @@ void Ranks::follow(std::unique_ptr<LoadedLibrary> library) {
   }
   library.reset();
   endIfForked(ended);
-  hewn_communicator_destroy(group);
+  leave();
   std::exit(ended);
 }
 

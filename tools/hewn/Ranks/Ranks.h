@@ -14,18 +14,23 @@
 
 namespace hewn::tool {
 
+/// What devices have for each other goes by the host, or by NCCL.
+enum class Transport { Host, Nccl };
+
 class Ranks {
 public:
-  /// Makes the group for a model of so many ranks; where nobody has started the others, forks, and returns in each of the processes. Null,
-  /// and why in `problem`.
-  static std::unique_ptr<Ranks> join(const hewn_model &model, std::string &problem);
+  /// Makes the group for a model of so many ranks; where nobody has started the others, forks, and returns in each of the processes.
+  /// `options` get the communicator, and by NCCL the rank's device. Null, and why in `problem`.
+  static std::unique_ptr<Ranks> join(const hewn_model &model, Transport transport, hewn_context_options &options,
+                                     std::string &problem);
   Ranks(const Ranks &) = delete;
   /// Waits for the processes that it made.
   ~Ranks();
   /// Rank 0: tells the others that it is over. Before the library goes: its end is all ranks' together.
   void stop();
 
-  hewn_communicator *communicator() const { return group; }
+  /// The context's.
+  hewn_communicator *communicator() const { return onDevices ? onDevices : group; }
   bool isLeader() const { return group->rank == 0; }
   /// Rank 0, before each run: what the others run, too.
   hewn_status announce(const std::vector<Array> &inputs);
@@ -38,11 +43,16 @@ private:
   Ranks() = default;
   bool start(const hewn_model &model, std::string &problem);
   bool joinMpi(const char *library, const hewn_model &model, std::string &problem);
+  bool joinDevices(std::string &problem);
+  /// Before processes end.
+  void leave();
   hewn_status sendInputs(int32_t to, const std::vector<Array> &inputs);
   hewn_status receiveInputs(const hewn_model &model, std::vector<Array> &inputs);
   hewn_status statusOf(int32_t code);
 
   hewn_communicator *group = nullptr;
+  /// By NCCL, over `group`; null: what devices have goes by the host.
+  hewn_communicator *onDevices = nullptr;
   std::vector<pid_t> children;
   bool isForked = false, isOver = false;
   /// What the others have.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Plan/Copies/Memories.h"
 #include "dialects/Graph/Analysis/Views.h"
+#include "dialects/Graph/Collective/Collective.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,12 +24,12 @@ Memory memoryOf(Value value) {
     return memoryOf(op->getOperand(0));
   if (isa<graph::ConstantOp>(op))
     return Memory::Both;
-  return isa<LaunchOp, graph::ControlOpInterface>(op) ? Memory::Device : Memory::Host;
+  return isa<LaunchOp, graph::ControlOpInterface>(op) || graph::transferOf(op) ? Memory::Device : Memory::Host;
 }
 
 Memory memoryWanted(OpOperand &operand) {
   Operation *op = operand.getOwner();
-  if (isa<LaunchOp>(op))
+  if (isa<LaunchOp>(op) || graph::transferOf(op))
     return Memory::Device;
   if (isa<graph::PartOpInterface, graph::ReadSymbolOp>(op))
     return Memory::Host;

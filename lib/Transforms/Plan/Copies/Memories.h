@@ -2,7 +2,7 @@
 //
 // In which memory a value of the program lies, on a machine whose kernels run on a device with memory of its own.
 //
-// Kernels and what loops carry are the device's; parts of the runtime, conditions and numbers of trips are the host's.
+// Kernels, what loops carry and what ranks hand each other are the device's; other parts of the runtime, conditions and numbers of trips are the host's.
 // Inputs and constants are had in both.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_COPIES_MEMORIES_H
 #define HEWN_LIB_TRANSFORMS_PLAN_COPIES_MEMORIES_H
