@@ -42,9 +42,11 @@ typedef struct hewn_device_transport {
   int32_t (*send)(void *user, int32_t to, const void *data, size_t bytes, void *stream);
   int32_t (*receive)(void *user, int32_t from, void *data, size_t bytes, void *stream);
   /// Asked again and again while a rank waits for its device, by now so many
-  /// milliseconds: whether it may go on waiting. Where it may not, all that the
-  /// device was asked for here ends by itself, whatever became of it.
+  /// milliseconds: whether it may go on waiting.
   int32_t (*check)(void *user, int64_t waited);
+  /// After a failure of any of these, when no recording has any of these calls:
+  /// all that devices were asked for here ends, whatever becomes of it.
+  void (*stop)(void *user);
   /// Before the device goes. Ranks need not call it together.
   void (*close)(void *user);
 } hewn_device_transport;

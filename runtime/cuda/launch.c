@@ -58,6 +58,8 @@ int32_t hewn_device_end(hewn_context *context, int32_t code) {
     hewn_cuda_end_recording(context, 0);
     hewn_cuda_forget(state);
   }
+  if (code == HEWN_PEER_FAILED)
+    hewn_cuda_stop_ranks(context);
   state->pending = 0;
   if (state->waits || code != HEWN_OK) {
     if (state->staging)

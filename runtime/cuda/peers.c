@@ -24,9 +24,23 @@ static int64_t now(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/// The transport's word on a call of its own.
+void hewn_cuda_stop_ranks(hewn_context *context) {
+  cuda_state *state = hewn_cuda_state(context);
+  const hewn_device_transport *transport = hewn_ranks_transport(context);
+  if (!transport)
+    return;
+  hewn_cuda_forget(state); // if it is on its way, it is gone when that has ended
+  transport->stop(context->communicator->user);
+  state->met = 0;
+}
+
+/// The transport's word on a call of its own, while nothing is being recorded.
 static int32_t told(hewn_context *context, int32_t code) {
-  return code == HEWN_OK ? code : hewn_ranks_fail(context, NULL, code);
+  if (code == HEWN_OK)
+    return code;
+  hewn_ranks_fail(context, NULL, code);
+  hewn_cuda_stop_ranks(context);
+  return code;
 }
 
 int32_t hewn_cuda_begin_ranks(hewn_context *context) {
@@ -69,11 +83,9 @@ int32_t hewn_cuda_wait(hewn_context *context, cuda_event event) {
     int64_t time = now();
     if (time - looked >= LOOK_NANOSECONDS) {
       looked = time;
-      int32_t code = transport->check(context->communicator->user, (time - begin) / 1000000);
-      if (code != HEWN_OK) {
-        state->met = 0; // it ends by itself
-        return told(context, code);
-      }
+      int32_t code = told(context, transport->check(context->communicator->user, (time - begin) / 1000000));
+      if (code != HEWN_OK)
+        return code;
     }
     if (time - begin >= BUSY_NANOSECONDS) {
       struct timespec pause = {0, PAUSE_NANOSECONDS};

@@ -184,6 +184,8 @@ void hewn_cuda_forget(cuda_state *state);
 
 /// Before anything else of a run of ranks that hand each other what lies on devices.
 int32_t hewn_cuda_begin_ranks(hewn_context *context);
+/// After a failure that other ranks are a part of, when nothing is being recorded: the device waits for them no more.
+void hewn_cuda_stop_ranks(hewn_context *context);
 /// Waits for the event, or (NULL) for all of the run's stream, as long as the other ranks let it.
 int32_t hewn_cuda_wait(hewn_context *context, cuda_event event);
 

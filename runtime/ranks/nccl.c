@@ -5,7 +5,9 @@
 // No call of NCCL's may wait for a peer without an end: its communicators do not
 // block (ncclConfig_t's `blocking`), what is begun is asked for until it is done
 // (ncclCommGetAsyncError), and all are aborted where a peer is gone, does not come
-// in time, or NCCL says that something failed: then its kernels end as well.
+// in time, or NCCL says that something failed: then its kernels end as well. That
+// is left to whoever has recorded them: before it ends, ncclCommAbort waits for the
+// end of all graphs that have calls of the communicator.
 //
 // Sums are NCCL's own: all ranks get the same bits, since each element is added up
 // once and handed to all, in an order that depends on NCCL, its version and how
@@ -62,14 +64,11 @@ static void abortComm(nccl_group *group, opened *one) {
   one->comm = NULL;
 }
 
-/// What the devices still wait for ends, and the other ranks are told.
-static int32_t giveUp(nccl_group *group, int32_t code) {
+/// The other ranks are told.
+static int32_t giveUp(nccl_group *group) {
   group->failed = 1;
-  abortComm(group, &group->fewer);
-  abortComm(group, &group->all);
-  if (code != HEWN_OK)
-    group->over->abandon(group->over->user, group->text);
-  return code;
+  group->over->abandon(group->over->user, group->text);
+  return HEWN_PEER_FAILED;
 }
 
 static int32_t fail(nccl_group *group, const char *why, const char *more) {
@@ -77,7 +76,7 @@ static int32_t fail(nccl_group *group, const char *why, const char *more) {
   hewn_text_put(&text, why);
   hewn_text_put(&text, more);
   *text.at = '\0';
-  return giveUp(group, HEWN_PEER_FAILED);
+  return giveUp(group);
 }
 
 static int32_t failNccl(nccl_group *group, nccl_result result) {
@@ -91,7 +90,7 @@ static int32_t failLate(nccl_group *group) {
   hewn_text_int(&text, group->milliseconds);
   hewn_text_put(&text, " ms");
   *text.at = '\0';
-  return giveUp(group, HEWN_PEER_FAILED);
+  return giveUp(group);
 }
 
 /// `over` has failed: what it says.
@@ -200,7 +199,7 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
 
 static void abandon(void *user, const char *why) {
   nccl_group *group = user;
-  giveUp(group, HEWN_OK);
+  group->failed = 1;
   group->over->abandon(group->over->user, why);
 }
 
@@ -238,8 +237,8 @@ static int32_t invite(nccl_group *group, int32_t first, int32_t ranks, nccl_id *
   if (!all)
     return fail(group, "out of memory", "");
   uint64_t before = group->over->moved;
-  int32_t code = failOver(
-      group, group->over->all_gather(group->over->user, first, ranks, &mine, all, sizeof(invitation)));
+  int32_t code =
+      failOver(group, group->over->all_gather(group->over->user, first, ranks, &mine, all, sizeof(invitation)));
   group->over->moved = before; // nothing of the model's
   nccl_result result = code == HEWN_OK ? all[0].result : NCCL_SUCCESS;
   *id = all[0].id;
@@ -267,8 +266,7 @@ static int32_t openRanks(void *user, int32_t first, int32_t ranks) {
   int32_t code = invite(group, first, ranks, &id);
   if (code != HEWN_OK)
     return code;
-  nccl_result result =
-      group->library.ncclCommInitRankConfig(&one->comm, ranks, id, group->table.rank - first, &config);
+  nccl_result result = group->library.ncclCommInitRankConfig(&one->comm, ranks, id, group->table.rank - first, &config);
   one->first = first;
   one->ranks = ranks;
   return settle(group, one->comm, result);
@@ -371,6 +369,16 @@ static int32_t checkDevice(void *user, int64_t waited) {
   return code == HEWN_OK && waited >= group->milliseconds ? failLate(group) : code;
 }
 
+static void stopDevice(void *user) {
+  nccl_group *group = user;
+  group->failed = 1;
+  // Together: the kernels of one may be behind those of the other.
+  group->library.ncclGroupStart();
+  abortComm(group, &group->fewer);
+  abortComm(group, &group->all);
+  group->library.ncclGroupEnd();
+}
+
 /// Ends one that has nothing to do any more. Others may be gone by now, which is no failure.
 static void closeOne(nccl_group *group, opened *one) {
   if (!one->comm)
@@ -391,12 +399,15 @@ static void closeOne(nccl_group *group, opened *one) {
 
 static void closeDevice(void *user) {
   nccl_group *group = user;
+  if (group->failed)
+    stopDevice(group);
   closeOne(group, &group->fewer);
   closeOne(group, &group->all);
 }
 
-static const hewn_device_transport transport = {openRanks,    gatherOnDevice,  reduceOnDevice, scatterOnDevice,
-                                                sendOnDevice, receiveOnDevice, checkDevice,    closeDevice};
+static const hewn_device_transport transport = {openRanks,       gatherOnDevice, reduceOnDevice,
+                                                scatterOnDevice, sendOnDevice,   receiveOnDevice,
+                                                checkDevice,     stopDevice,     closeDevice};
 
 //===----------------------------------------------------------------------===//
 // Making one
@@ -418,8 +429,8 @@ static const char *load(hewn_nccl *library) {
     size_t offset;
   };
 #define ENTRY(name, arguments) {#name, offsetof(hewn_nccl, name)},
-  const struct entry entries[] = {HEWN_NCCL_FUNCTIONS(ENTRY){"ncclGetErrorString",
-                                                             offsetof(hewn_nccl, ncclGetErrorString)}};
+  const struct entry entries[] = {
+      HEWN_NCCL_FUNCTIONS(ENTRY){"ncclGetErrorString", offsetof(hewn_nccl, ncclGetErrorString)}};
 #undef ENTRY
   for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); ++i) {
     void *symbol = dlsym(handle, entries[i].name);

@@ -43,12 +43,13 @@ enum { NCCL_SUM = 0 };
   X(ncclGetVersion, (int *version))                                                                                    \
   X(ncclGetUniqueId, (nccl_id * id))                                                                                   \
   X(ncclCommInitRankConfig, (nccl_comm * comm, int ranks, nccl_id id, int rank, nccl_config *config))                  \
-  X(ncclCommGetAsyncError, (nccl_comm comm, nccl_result *error))                                                       \
+  X(ncclCommGetAsyncError, (nccl_comm comm, nccl_result * error))                                                      \
   X(ncclCommFinalize, (nccl_comm comm))                                                                                \
   X(ncclCommDestroy, (nccl_comm comm))                                                                                 \
+  X(ncclGroupStart, (void))                                                                                            \
+  X(ncclGroupEnd, (void))                                                                                              \
   X(ncclCommAbort, (nccl_comm comm))                                                                                   \
-  X(ncclAllReduce,                                                                                                     \
-    (const void *from, void *to, size_t count, int type, int operation, nccl_comm comm, void *stream))                 \
+  X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int operation, nccl_comm comm, void *stream))  \
   X(ncclReduceScatter,                                                                                                 \
     (const void *from, void *to, size_t count, int type, int operation, nccl_comm comm, void *stream))                 \
   X(ncclAllGather, (const void *from, void *to, size_t count, int type, nccl_comm comm, void *stream))                 \

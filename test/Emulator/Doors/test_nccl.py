@@ -110,6 +110,7 @@ def answer(pipe, rank, device, folder, name, action, ranks, wait, loads, more):
             assert NCCL.emulator_nccl_comms() == 0  # nothing of NCCL's is left when the context is gone
     except (hewn.RunError, RuntimeError) as problem:
         said = str(problem)
+    assert NCCL.emulator_nccl_stuck() == 0
     pipe.send(said)
     pipe.close()
 

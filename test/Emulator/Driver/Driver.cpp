@@ -545,6 +545,17 @@ EXPORT void *emulator_memory(uint64_t address, uint64_t bytes, int device) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   return memoryAt(address, bytes, device);
 }
+/// What is asked of the current context's streams, as far as other processes let it.
+EXPORT void emulator_progress() {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (!current().empty())
+    context()->flush(/*waits=*/false);
+}
+EXPORT int emulator_is_recorded(void *stream) {
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+  std::shared_ptr<Stream> found = streamOf(stream);
+  return found && found->recording;
+}
 EXPORT int emulator_device() { return current().empty() ? -1 : context()->device; }
 /// A context of an application's own.
 EXPORT void *emulator_context_create(int device) {

@@ -22,7 +22,15 @@
 
 namespace {
 
-enum Result { Success = 0, SystemError = 2, InternalError = 3, InvalidArgument = 4, InvalidUsage = 5, RemoteError = 6, InProgress = 7 };
+enum Result {
+  Success = 0,
+  SystemError = 2,
+  InternalError = 3,
+  InvalidArgument = 4,
+  InvalidUsage = 5,
+  RemoteError = 6,
+  InProgress = 7
+};
 enum Kind : uint64_t { Gather = 1, Sum = 2, Scatter = 3, Send = 4, Receive = 5 };
 
 constexpr size_t kChunk = 8192, kMostRanks = 8, kSumBlock = 1024;
@@ -53,6 +61,8 @@ struct Comm {
   uint64_t rounds = 0;
   /// So often it says that it is still busy with the last call.
   int busy = 0;
+  /// Calls that recordings have.
+  int recorded = 0;
   bool isReady = false, isFinal = false, isAborted = false;
   Result error = Success;
   ~Comm() {
@@ -62,13 +72,15 @@ struct Comm {
 };
 using Handle = std::shared_ptr<Comm>;
 
-std::atomic<int64_t> comms = 0, aborts = 0;
+std::atomic<int64_t> comms = 0, stuck = 0;
 
 /// The emulated driver's functions.
 struct Driver {
   int (*enqueue)(void *, int (*)(void *), void *, void (*)(void *));
   void *(*memory)(uint64_t, uint64_t, int);
   int (*device)();
+  void (*progress)();
+  int (*isRecorded)(void *);
 };
 Driver &driver() {
   static Driver made = [] {
@@ -81,6 +93,8 @@ Driver &driver() {
     find(found.enqueue, "emulator_enqueue");
     find(found.memory, "emulator_memory");
     find(found.device, "emulator_device");
+    find(found.progress, "emulator_progress");
+    find(found.isRecorded, "emulator_is_recorded");
     return found;
   }();
   return made;
@@ -109,6 +123,7 @@ struct Transfer {
   uint64_t from, to;
   uint64_t bytes; ///< of what a rank brings, or of a message
   int type, peer;
+  bool isRecorded;
   /// Where it is.
   uint64_t offset = 0;
   enum { Bring, Read, Leave } phase = Bring;
@@ -180,7 +195,9 @@ int Transfer::meet() {
     for (int r = 0; r < comm->ranks; ++r)
       if (comm->shared->slots[r].kind != kind || comm->shared->slots[r].bytes != bytes)
         return complain("ranks do not do the same");
-    uint64_t whole = kind == Gather ? bytes * uint64_t(comm->ranks) : kind == Scatter ? bytes / uint64_t(comm->ranks) : bytes;
+    uint64_t whole = kind == Gather    ? bytes * uint64_t(comm->ranks)
+                     : kind == Scatter ? bytes / uint64_t(comm->ranks)
+                                       : bytes;
     char *result = at(to, whole);
     if (!result)
       return complain("what is received goes to no memory of the device");
@@ -196,7 +213,7 @@ int Transfer::meet() {
 int Transfer::message() {
   int sender = kind == Send ? comm->rank : peer, receiver = kind == Send ? peer : comm->rank;
   Channel &line = comm->shared->channels[size_t(sender) * kMostRanks + size_t(receiver)];
-  for (; offset < bytes; ) {
+  for (; offset < bytes;) {
     size_t size = std::min<uint64_t>(kChunk, bytes - offset);
     if (line.state.load(std::memory_order_acquire) != (kind == Receive))
       return kNotReady;
@@ -234,10 +251,16 @@ Result begin(Handle *handle, Kind kind, const void *from, void *to, size_t count
   if (fails("async", comm.rank))
     comm.error = RemoteError;
   uint64_t bytes = uint64_t(count) * bytesOf(type) * (kind == Scatter ? uint64_t(comm.ranks) : 1);
-  auto *made = new Transfer{*handle, kind, uint64_t(uintptr_t(from)), uint64_t(uintptr_t(to)), bytes, type, peer};
+  auto *made = new Transfer{*handle, kind, uint64_t(uintptr_t(from)),       uint64_t(uintptr_t(to)), bytes,
+                            type,    peer, driver().isRecorded(stream) != 0};
+  comm.recorded += made->isRecorded;
   int result = driver().enqueue(
       stream, [](void *argument) { return static_cast<Transfer *>(argument)->step(); }, made,
-      [](void *argument) { delete static_cast<Transfer *>(argument); });
+      [](void *argument) {
+        auto *gone = static_cast<Transfer *>(argument);
+        gone->comm->recorded -= gone->isRecorded;
+        delete gone;
+      });
   comm.busy = 2;
   return result ? InternalError : InProgress;
 }
@@ -255,9 +278,12 @@ struct Config {
 } // namespace
 
 EXPORT int64_t emulator_nccl_comms() { return comms; }
-EXPORT int64_t emulator_nccl_aborts() { return aborts; }
+/// How often the real one would have waited for ever.
+EXPORT int64_t emulator_nccl_stuck() { return stuck; }
 
-EXPORT int ncclGetVersion(int *version) { return *version = fails("old", 0) || fails("old", 1) ? 21300 : 22304, Success; }
+EXPORT int ncclGetVersion(int *version) {
+  return *version = fails("old", 0) || fails("old", 1) ? 21300 : 22304, Success;
+}
 
 EXPORT const char *ncclGetErrorString(int result) {
   return result == SystemError     ? "unhandled system error"
@@ -328,17 +354,37 @@ EXPORT int ncclCommFinalize(Handle *handle) {
   (*handle)->busy = 2;
   return InProgress;
 }
+/// Communicators that are aborted when the group of calls ends.
+static thread_local std::vector<Handle *> ending;
+static thread_local bool isGroup = false;
+
+/// The real one waits for all recordings of its calls to end.
+static void end(Handle *handle) {
+  driver().progress();
+  if ((*handle)->recorded > 0) {
+    complain("a communicator ends of which recordings still have calls");
+    ++stuck;
+  }
+  --comms;
+  delete handle;
+}
 EXPORT int ncclCommDestroy(Handle *handle) {
   if (!(*handle)->isFinal || (*handle)->busy)
     return InvalidUsage;
-  --comms;
-  return delete handle, Success;
+  return end(handle), Success;
 }
 EXPORT int ncclCommAbort(Handle *handle) {
   (*handle)->isAborted = true;
-  ++aborts;
-  --comms;
-  return delete handle, Success;
+  if (isGroup)
+    return ending.push_back(handle), Success;
+  return end(handle), Success;
+}
+EXPORT int ncclGroupStart() { return isGroup = true, Success; }
+EXPORT int ncclGroupEnd() {
+  for (Handle *handle : ending)
+    end(handle);
+  ending.clear();
+  return isGroup = false, Success;
 }
 
 EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int, Handle *comm, void *stream) {

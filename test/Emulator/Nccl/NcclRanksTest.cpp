@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Communicators of devices, call by call: ranks are threads here, each with an emulated device, so that sanitizers see all sides.
+#include "hewn/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+/// The emulated driver's function of this name.
+template <typename... Arguments> int driver(const char *name, Arguments... arguments) {
+  using Find = int (*)(const char *, void **, int, uint64_t, int *);
+  static void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  static Find find = library ? reinterpret_cast<Find>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
+  void *function = nullptr;
+  int found = 0;
+  if (!find || find(name, &function, 12000, 0, &found) != 0)
+    return -1;
+  return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+}
+
+/// A rank on a device: what calls are given.
+struct Rank {
+  hewn_communicator *table;
+  void *stream;
+  uint64_t memory;
+
+  void *at(size_t offset) const { return reinterpret_cast<void *>(memory + offset); }
+  const hewn_device_transport *operator->() const { return table->device; }
+  std::string message() const { return table->message(table->user); }
+
+  void put(size_t offset, const std::vector<char> &bytes) const {
+    ASSERT_EQ(driver("cuMemcpyHtoDAsync", memory + offset, static_cast<const void *>(bytes.data()), bytes.size(), stream), 0);
+  }
+  /// Waits as contexts do.
+  int32_t wait() const {
+    for (int64_t turn = 0; driver("cuStreamQuery", stream) == 600; ++turn) {
+      if (int32_t code = table->device->check(table->user, turn / 1000); code != HEWN_OK)
+        return code;
+      std::this_thread::yield();
+    }
+    return HEWN_OK;
+  }
+  std::vector<char> get(size_t offset, size_t bytes) const {
+    std::vector<char> got(bytes);
+    EXPECT_EQ(wait(), HEWN_OK) << message();
+    EXPECT_EQ(driver("cuMemcpyDtoHAsync", static_cast<void *>(got.data()), memory + offset, bytes, stream), 0);
+    return got;
+  }
+};
+
+constexpr size_t kBytes = 1 << 20;
+
+void onRanks(int32_t ranks, const std::function<void(const Rank &)> &body) {
+  static std::atomic<int> count{0};
+  setenv("HEWN_EMULATOR_DEVICES", "4", 1);
+  ASSERT_EQ(driver("cuInit", 0u), 0); // before there are threads: sanitizers do not see how the emulator makes its tables once
+  std::string name = "nccl-" + std::to_string(getpid()) + "-" + std::to_string(count++);
+  std::vector<std::thread> threads;
+  for (int32_t r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] {
+      hewn_communicator *over = nullptr;
+      Rank rank = {};
+      ASSERT_EQ(hewn_local_communicator_create(name.c_str(), r, ranks, 20000, &over).code, HEWN_OK);
+      hewn_status status = hewn_nccl_communicator_create(over, 20000, &rank.table);
+      ASSERT_EQ(status.code, HEWN_OK) << status.message;
+      int device = 0;
+      void *context = nullptr;
+      ASSERT_EQ(driver("cuDeviceGet", &device, r), 0);
+      ASSERT_EQ(driver("cuDevicePrimaryCtxRetain", &context, device), 0);
+      ASSERT_EQ(driver("cuCtxPushCurrent", context), 0);
+      ASSERT_EQ(driver("cuStreamCreate", &rank.stream, 1u), 0);
+      ASSERT_EQ(driver("cuMemAlloc", &rank.memory, kBytes), 0);
+      ASSERT_EQ(rank->open(rank.table->user, 0, ranks), HEWN_OK) << rank.message();
+      body(rank);
+      rank->close(rank.table->user);
+      EXPECT_EQ(driver("cuMemFree", rank.memory), 0);
+      EXPECT_EQ(driver("cuStreamDestroy", rank.stream), 0);
+      driver("cuCtxPopCurrent", &context);
+      driver("cuDevicePrimaryCtxRelease", device);
+      hewn_communicator_destroy(rank.table);
+      hewn_communicator_destroy(over);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+constexpr DLDataType kTypes[] = {{kDLFloat, 16, 1}, {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLBfloat, 16, 1},
+                                 {kDLInt, 8, 1},    {kDLInt, 32, 1},   {kDLInt, 64, 1},   {kDLUInt, 8, 1},
+                                 {kDLUInt, 32, 1},  {kDLUInt, 64, 1}};
+constexpr int64_t kCounts[] = {1, 3, 64, 65, 1000, 10000};
+
+/// Small numbers, of which all sums are exact, as elements of the type.
+std::vector<char> numbers(DLDataType type, int64_t count, const std::function<int(int64_t)> &at) {
+  std::vector<char> bytes(size_t(count) * (type.bits / 8u));
+  for (int64_t i = 0; i < count; ++i) {
+    int number = at(i);
+    auto put = [&](auto value) { std::memcpy(bytes.data() + size_t(i) * sizeof(value), &value, sizeof(value)); };
+    uint16_t half = 0;
+    if (type.bits == 16) { // by float32, whose exponents and fractions are longer
+      float value = float(number);
+      uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      half = number == 0 ? 0 : type.code == kDLBfloat ? uint16_t(bits >> 16) : uint16_t(((bits >> 13) - (112u << 10)) & 0x7fff);
+    }
+    if (type.bits == 16)
+      put(half);
+    else if (type.code == kDLFloat)
+      type.bits == 32 ? put(float(number)) : put(double(number));
+    else
+      type.bits == 8 ? put(int8_t(number)) : type.bits == 32 ? put(int32_t(number)) : put(int64_t(number));
+  }
+  return bytes;
+}
+
+int numberOf(int32_t rank, int64_t i) { return int(i * 7 + rank * 5) % 16; }
+
+class NcclRanks : public ::testing::TestWithParam<int32_t> {};
+
+TEST_P(NcclRanks, AddUpAllTypes) {
+  const int32_t ranks = GetParam();
+  onRanks(ranks, [&](const Rank &rank) {
+    int32_t own = rank.table->rank;
+    for (DLDataType type : kTypes)
+      for (int64_t count : kCounts) {
+        size_t bytes = size_t(count) * (type.bits / 8u);
+        auto sum = numbers(type, count, [&](int64_t i) {
+          int all = 0;
+          for (int32_t r = 0; r < ranks; ++r)
+            all += numberOf(r, i);
+          return all;
+        });
+        rank.put(0, numbers(type, count, [&](int64_t i) { return numberOf(own, i); }));
+        ASSERT_EQ(rank->all_reduce(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), count, type, rank.stream),
+                  HEWN_OK)
+            << rank.message();
+        ASSERT_EQ(rank.get(kBytes / 2, bytes), sum);
+        if (count % ranks)
+          continue;
+        ASSERT_EQ(rank->reduce_scatter(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), count / ranks, type,
+                                       rank.stream),
+                  HEWN_OK)
+            << rank.message();
+        size_t part = bytes / size_t(ranks);
+        ASSERT_EQ(rank.get(kBytes / 2, part),
+                  std::vector<char>(sum.begin() + long(part) * own, sum.begin() + long(part) * (own + 1)));
+      }
+  });
+}
+
+TEST_P(NcclRanks, GatherAndSend) {
+  const int32_t ranks = GetParam();
+  constexpr DLDataType bytesOf = {kDLInt, 8, 1};
+  onRanks(ranks, [&](const Rank &rank) {
+    int32_t own = rank.table->rank, next = (own + 1) % ranks, before = (own + ranks - 1) % ranks;
+    for (int64_t count : {1, 63, 8192, 20001}) {
+      std::vector<char> all;
+      for (int32_t r = 0; r < ranks; ++r)
+        for (char byte : numbers(bytesOf, count, [&](int64_t i) { return numberOf(r, i); }))
+          all.push_back(byte);
+      auto of = [&](int32_t r) { return std::vector<char>(all.begin() + count * r, all.begin() + count * (r + 1)); };
+      rank.put(0, of(own));
+      ASSERT_EQ(rank->all_gather(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), size_t(count), rank.stream),
+                HEWN_OK);
+      ASSERT_EQ(rank.get(kBytes / 2, all.size()), all);
+      if (ranks == 1)
+        continue;
+      // Once around: the first one sends first.
+      for (bool sends : {own == 0, own != 0})
+        ASSERT_EQ(sends ? rank->send(rank.table->user, next, rank.at(0), size_t(count), rank.stream)
+                        : rank->receive(rank.table->user, before, rank.at(kBytes / 4), size_t(count), rank.stream),
+                  HEWN_OK);
+      ASSERT_EQ(rank.get(kBytes / 4, size_t(count)), of(before));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(, NcclRanks, ::testing::Values(1, 2, 4));
+
+TEST(Nccl, FewerRanksMeetToo) {
+  onRanks(4, [](const Rank &rank) {
+    int32_t own = rank.table->rank, first = own / 2 * 2;
+    constexpr DLDataType type = {kDLInt, 32, 1};
+    for (int turn = 0; turn < 3; ++turn) {
+      ASSERT_EQ(rank->open(rank.table->user, first, 2), HEWN_OK) << rank.message();
+      rank.put(0, numbers(type, 100, [&](int64_t i) { return numberOf(own, i); }));
+      ASSERT_EQ(rank->all_reduce(rank.table->user, first, 2, rank.at(0), rank.at(4096), 100, type, rank.stream), HEWN_OK);
+      ASSERT_EQ(rank.get(4096, 400),
+                numbers(type, 100, [&](int64_t i) { return numberOf(first, i) + numberOf(first + 1, i); }));
+      if (turn < 1)
+        continue;
+      rank->close(rank.table->user); // and once more
+      ASSERT_EQ(rank->open(rank.table->user, 0, 4), HEWN_OK) << rank.message();
+    }
+  });
+}
+
+TEST(Nccl, WhatCanNotBeDoneIsAFailureForAll) {
+  onRanks(2, [](const Rank &rank) {
+    constexpr DLDataType type = {kDLInt, 16, 1};
+    void *user = rank.table->user;
+    if (rank.table->rank == 1) { // rank 0 waits for it on its device
+      EXPECT_EQ(rank->reduce_scatter(user, 0, 2, rank.at(0), rank.at(4096), 8, type, rank.stream), HEWN_PEER_FAILED);
+      EXPECT_EQ(rank.message(), "NCCL adds no integers of 16 bits");
+      EXPECT_EQ(rank->all_gather(user, 0, 2, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_PEER_FAILED);
+      EXPECT_EQ(rank.message(), "NCCL adds no integers of 16 bits");
+      EXPECT_EQ(rank->open(user, 0, 1), HEWN_PEER_FAILED);
+      EXPECT_EQ(rank.table->check(user), HEWN_PEER_FAILED);
+    } else {
+      EXPECT_EQ(rank->all_gather(user, 0, 2, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_OK);
+      EXPECT_EQ(rank.wait(), HEWN_PEER_FAILED);
+      EXPECT_EQ(rank.message(), "a run of rank 1 has failed");
+    }
+    rank->stop(user);
+    EXPECT_EQ(driver("cuStreamSynchronize", rank.stream), 0); // it has nothing to wait for
+  });
+}
+
+TEST(Nccl, RanksMustHaveMet) {
+  onRanks(2, [](const Rank &rank) {
+    void *user = rank.table->user;
+    EXPECT_EQ(rank->all_gather(user, rank.table->rank, 1, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_PEER_FAILED);
+    EXPECT_EQ(rank.message(), "these ranks have not met");
+    rank->stop(user);
+  });
+}
+
+} // namespace
