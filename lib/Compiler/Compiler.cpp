@@ -112,6 +112,8 @@ void checkCluster(Compilation &c) {
     c.diagnostics.error("--cluster is for --partition auto: '" + options.partition + "' is chosen already");
   if (!options.cluster.empty() && c.partition.microBatches > 1)
     c.diagnostics.error("--cluster knows no micro-batches: leave microbatches=N out of '" + options.partition + "'");
+  if (!options.cluster.empty() && c.partition.orderedSums)
+    c.diagnostics.error("--cluster knows no sums in an order: leave sums=ordered out of '" + options.partition + "'");
   if (!options.cluster.empty() && isExplained(options) && !options.remarks.empty())
     c.diagnostics.error("there are no remarks where --cluster is explained: leave --remarks out");
   if (!options.cluster.empty() && llvm::sys::path::extension(options.modelPath) == ".mlir")
@@ -313,6 +315,7 @@ bool runStages(Compilation &c, Explanation *explanation) {
   options.tensorRanks = c.partition.tensor;
   options.stages = c.partition.stages;
   options.microBatches = c.partition.microBatches;
+  options.orderedSums = c.partition.orderedSums;
   options.rowCosts = c.rowCosts;
   unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {

@@ -47,6 +47,7 @@ struct PipelineOptions {
   /// Of a model that is split over ranks: among how many contractions are cut, in how many stages, through which a batch goes in how many parts, and for
   /// which rank the program is.
   int64_t tensorRanks = 1, stages = 1, microBatches = 1, rank = 0;
+  bool orderedSums = false;
   /// What it takes to hand bytes among the former; null: nothing is known of their links.
   std::shared_ptr<const partition::RowCosts> rowCosts;
   /// How many operations on elements folding may take, beside some for each element of the constants.

@@ -61,8 +61,9 @@ static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
 static cl::opt<std::string> partition(
     "partition", cl::value_desc("tensor=N|pipeline=N|auto"),
     cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
-             "between; pipeline=N,microbatches=M: a batch in M parts, so that stages work at the same time; auto: as "
-             "is best for --cluster (docs/tutorials/partition.md)"),
+             "between; pipeline=N,microbatches=M: a batch in M parts, so that stages work at the same time; "
+             "tensor=N,sums=ordered: the same bits over every transport; auto: as is best for --cluster "
+             "(docs/tutorials/partition.md)"),
     cl::sub(compiling));
 static cl::opt<std::string>
     cluster("cluster", cl::value_desc("file.yaml"),

@@ -126,6 +126,19 @@ Value makeAllReduce(OpBuilder &b, Location loc, Value part, RankRange ranks) {
   return canBeAdded(getElementType(part)) ? make<AllReduceOp>(b, loc, part, attributesOf(b, ranks)) : Value();
 }
 
+Value makeOrderedSum(OpBuilder &b, Location loc, Value part, RankRange ranks) {
+  if (!canBeAdded(getElementType(part)))
+    return {}; // as there is no all_reduce of them
+  Composer c(b, loc);
+  Dims dims = getDims(part);
+  Value all = make<AllGatherOp>(b, loc, part, attributesOf(b, ranks)), sum;
+  for (int64_t r = 0; all && r < ranks.count; ++r) {
+    Value one = c.reshape(c.slice(all, 0, DimExpr(r), DimExpr(1)), dims);
+    sum = sum ? c.add({sum, one}) : one;
+  }
+  return sum;
+}
+
 /// The dims where the cut one is `blocks`, `parts` (if that is not 0) and the rest of it.
 static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
   Dims apart(dims.begin(), dims.begin() + cut.dim);

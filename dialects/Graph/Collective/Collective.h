@@ -16,6 +16,8 @@ struct RankRange {
 
 /// The sum of `part` over the ranks; null where its elements can't be added.
 mlir::Value makeAllReduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, RankRange ranks);
+/// The same, made of what all ranks gather, in their order, whoever carries it; null as above.
+mlir::Value makeOrderedSum(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, RankRange ranks);
 /// Of that sum the part that `cut` says, each rank its own; null as above.
 mlir::Value makeReduceScatter(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut,
                               RankRange ranks);

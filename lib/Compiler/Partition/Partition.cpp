@@ -17,7 +17,9 @@ namespace hewn {
 
 std::string PartitionShape::text() const {
   std::string text = "tensor=" + std::to_string(tensor) + ",pipeline=" + std::to_string(stages);
-  return microBatches > 1 ? text + ",microbatches=" + std::to_string(microBatches) : text;
+  if (microBatches > 1)
+    text += ",microbatches=" + std::to_string(microBatches);
+  return orderedSums ? text + ",sums=ordered" : text;
 }
 
 bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnostics) {
@@ -41,11 +43,16 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
   SmallVector<StringRef> words;
   text.split(words, ',');
   for (StringRef word : words) {
+    if (word == "sums=ordered") {
+      if (std::exchange(shape.orderedSums, true))
+        return refuse("'sums' is there twice");
+      continue;
+    }
     auto [name, value] = word.split('=');
     auto *number = llvm::find_if(numbers, [&, name = name](const Number &one) { return one.name == name; });
     if (number == std::end(numbers))
       return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, microbatches=N "
-                    "behind a pipeline, and auto, not '" +
+                    "behind a pipeline, sums=ordered, and auto, not '" +
                     word + "'");
     if (std::exchange(number->isSeen, true))
       return refuse("'" + name + "' is there twice");
@@ -54,6 +61,8 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
   }
   if (shape.microBatches > 1 && shape.stages == 1)
     return refuse("micro-batches go through a pipeline: '" + text + "' has no pipeline=N of 2 or more");
+  if (shape.orderedSums && shape.tensor == 1)
+    return refuse("sums are those of ranks that share layers: '" + text + "' has no tensor=N of 2 or more");
   if (shape.ranks() > kMostRanks)
     return refuse("'" + text + "' makes " + Twine(shape.ranks()) + " ranks; there are at most " + Twine(kMostRanks));
   return true;

@@ -40,9 +40,9 @@ using namespace partition;
 /// Writes a rank's share of what was chosen.
 class Writer {
 public:
-  Writer(Block &block, const Shardings &shardings, graph::RankRange group, int64_t rank)
+  Writer(Block &block, const Shardings &shardings, graph::RankRange group, int64_t rank, bool orderedSums)
       : block(block), shardings(shardings), group(group), ranks(group.count), rank(rank - group.first),
-        constant(findConstantOps(block)) {}
+        orderedSums(orderedSums), constant(findConstantOps(block)) {}
 
   LogicalResult run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -92,8 +92,9 @@ private:
     if (!made)
       return failure();
     const std::optional<Cut> &part = std::get<Summed>(sharding).part;
-    Value sum = part ? graph::makeReduceScatter(b, op->getLoc(), made, *part, group)
-                     : graph::makeAllReduce(b, op->getLoc(), made, group);
+    Value sum = part          ? graph::makeReduceScatter(b, op->getLoc(), made, *part, group)
+                : orderedSums ? graph::makeOrderedSum(b, op->getLoc(), made, group)
+                              : graph::makeAllReduce(b, op->getLoc(), made, group);
     if (!sum)
       return op->emitOpError("has sums that ranks can't add up: ") << graph::getElementType(result);
     if (part)
@@ -127,6 +128,7 @@ private:
   graph::RankRange group;
   /// How many, and which of them.
   int64_t ranks, rank;
+  bool orderedSums;
   DenseSet<Operation *> constant;
   /// By the values of the program without ranks.
   DenseMap<Value, Part> parts;
@@ -163,8 +165,9 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
       tieTables(block, *weights);
     padTables(block, tensor);
     Shardings shardings = chooseShardings(block, tensor);
-    shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), shardings);
-    return Writer(block, shardings, {rank / tensor * tensor, tensor}, rank).run();
+    if (!orderedSums) // whose addends all have as a whole
+      shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), shardings);
+    return Writer(block, shardings, {rank / tensor * tensor, tensor}, rank, orderedSums).run();
   }
 };
 

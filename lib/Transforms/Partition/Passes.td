@@ -11,6 +11,7 @@ def PartitionPass : Pass<"hewn-partition", "::mlir::func::FuncOp"> {
     Option<"tensor", "tensor", "int64_t", "1", "Ranks among which contractions are cut">,
     Option<"stages", "stages", "int64_t", "1", "Groups of such ranks, one after another in the model">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of a batch that go through the stages one behind the other">,
+    Option<"orderedSums", "ordered-sums", "bool", "false", "Sums over ranks are made by kernels, of gathered addends in the ranks' order">,
     Option<"rank", "rank", "int64_t", "0", "Which of them the program is for">];
 }
 

@@ -185,6 +185,17 @@ def test_sums_of_four_have_the_same_bits_on_all(tmp_path):
     assert all(np.array_equal(a, b) for other in said[1:] for a, b in zip(said[0][0], other[0]))
 
 
+def test_sums_in_an_order_have_the_same_bits_by_all_transports(tmp_path):
+    feeds = compiled("mlp", "tensor=4,sums=ordered", tmp_path)[1]
+    got = []
+    for transport in ("host", "nccl"):
+        options = [f"--transport={transport}"]
+        got.append(
+            run_split(tmp_path / "model.so", feeds, tmp_path, environment=environment(tmp_path), options=options)
+        )
+    assert np.array_equal(got[0]["v8_0"], got[1]["v8_0"])
+
+
 def run_twice(module, rank):
     for _ in range(2):
         module.run(feed())

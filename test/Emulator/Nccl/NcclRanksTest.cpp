@@ -39,7 +39,8 @@ struct Rank {
   std::string message() const { return table->message(table->user); }
 
   void put(size_t offset, const std::vector<char> &bytes) const {
-    ASSERT_EQ(driver("cuMemcpyHtoDAsync", memory + offset, static_cast<const void *>(bytes.data()), bytes.size(), stream), 0);
+    ASSERT_EQ(
+        driver("cuMemcpyHtoDAsync", memory + offset, static_cast<const void *>(bytes.data()), bytes.size(), stream), 0);
   }
   /// Waits as contexts do.
   int32_t wait() const {
@@ -63,7 +64,8 @@ constexpr size_t kBytes = 1 << 20;
 void onRanks(int32_t ranks, const std::function<void(const Rank &)> &body) {
   static std::atomic<int> count{0};
   setenv("HEWN_EMULATOR_DEVICES", "4", 1);
-  ASSERT_EQ(driver("cuInit", 0u), 0); // before there are threads: sanitizers do not see how the emulator makes its tables once
+  ASSERT_EQ(driver("cuInit", 0u),
+            0); // before there are threads: sanitizers do not see how the emulator makes its tables once
   std::string name = "nccl-" + std::to_string(getpid()) + "-" + std::to_string(count++);
   std::vector<std::thread> threads;
   for (int32_t r = 0; r < ranks; ++r)
@@ -110,7 +112,9 @@ std::vector<char> numbers(DLDataType type, int64_t count, const std::function<in
       float value = float(number);
       uint32_t bits;
       std::memcpy(&bits, &value, sizeof(bits));
-      half = number == 0 ? 0 : type.code == kDLBfloat ? uint16_t(bits >> 16) : uint16_t(((bits >> 13) - (112u << 10)) & 0x7fff);
+      half = number == 0              ? 0
+             : type.code == kDLBfloat ? uint16_t(bits >> 16)
+                                      : uint16_t(((bits >> 13) - (112u << 10)) & 0x7fff);
     }
     if (type.bits == 16)
       put(half);
@@ -140,8 +144,9 @@ TEST_P(NcclRanks, AddUpAllTypes) {
           return all;
         });
         rank.put(0, numbers(type, count, [&](int64_t i) { return numberOf(own, i); }));
-        ASSERT_EQ(rank->all_reduce(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), count, type, rank.stream),
-                  HEWN_OK)
+        ASSERT_EQ(
+            rank->all_reduce(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), count, type, rank.stream),
+            HEWN_OK)
             << rank.message();
         ASSERT_EQ(rank.get(kBytes / 2, bytes), sum);
         if (count % ranks)
@@ -169,8 +174,9 @@ TEST_P(NcclRanks, GatherAndSend) {
           all.push_back(byte);
       auto of = [&](int32_t r) { return std::vector<char>(all.begin() + count * r, all.begin() + count * (r + 1)); };
       rank.put(0, of(own));
-      ASSERT_EQ(rank->all_gather(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), size_t(count), rank.stream),
-                HEWN_OK);
+      ASSERT_EQ(
+          rank->all_gather(rank.table->user, 0, ranks, rank.at(0), rank.at(kBytes / 2), size_t(count), rank.stream),
+          HEWN_OK);
       ASSERT_EQ(rank.get(kBytes / 2, all.size()), all);
       if (ranks == 1)
         continue;
@@ -193,7 +199,8 @@ TEST(Nccl, FewerRanksMeetToo) {
     for (int turn = 0; turn < 3; ++turn) {
       ASSERT_EQ(rank->open(rank.table->user, first, 2), HEWN_OK) << rank.message();
       rank.put(0, numbers(type, 100, [&](int64_t i) { return numberOf(own, i); }));
-      ASSERT_EQ(rank->all_reduce(rank.table->user, first, 2, rank.at(0), rank.at(4096), 100, type, rank.stream), HEWN_OK);
+      ASSERT_EQ(rank->all_reduce(rank.table->user, first, 2, rank.at(0), rank.at(4096), 100, type, rank.stream),
+                HEWN_OK);
       ASSERT_EQ(rank.get(4096, 400),
                 numbers(type, 100, [&](int64_t i) { return numberOf(first, i) + numberOf(first + 1, i); }));
       if (turn < 1)

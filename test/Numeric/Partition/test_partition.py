@@ -103,6 +103,17 @@ def test_rows_of_sums_move_what_wholes_do(ranks, tmp_path):
     assert met["rows"] == 2 * met["rows-too-few"]
 
 
+@pytest.mark.parametrize("name", ["mlp", "attention", "attention-words", "rows", "convolutions"])
+def test_sums_in_an_order(name, tmp_path):
+    """Kernels add up in the ranks' order what all have gathered, as shared memory's sums do: the bits are the same."""
+    model, feeds = MODELS[name]()
+    got = []
+    for partition in ("tensor=4", "tensor=4,sums=ordered"):
+        got.append(run_split(split(model, partition, tmp_path), feeds, tmp_path))
+    check(got[1], whole(model, feeds))
+    assert all(np.array_equal(got[0][name], got[1][name]) for name in got[0])
+
+
 @pytest.mark.parametrize("launcher", list(launchers()))
 @pytest.mark.parametrize("two_sided", ["0", "1"])
 @pytest.mark.parametrize("partition, ranks", [("tensor=2", 2), ("tensor=2,pipeline=2", 4)])
