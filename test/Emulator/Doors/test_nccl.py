@@ -136,7 +136,8 @@ def on_ranks(folder, action, ranks=2, wait=20.0, loads=1, devices=(0, 1, 2, 3), 
         except EOFError:
             said.append(None)
         process.join(SECONDS)
-    assert not [path for path in pathlib.Path("/dev/shm").glob("hewn-nccl-*") if str(os.getpid()) in path.name]
+    for process in processes:
+        assert not list(pathlib.Path("/dev/shm").glob(f"hewn-nccl-{process.pid}-*"))
     return said
 
 

@@ -57,6 +57,7 @@ struct Shared {
 
 struct Comm {
   Shared *shared = nullptr;
+  std::string name;
   int rank = 0, ranks = 0, device = -1;
   uint64_t rounds = 0;
   /// So often it says that it is still busy with the last call.
@@ -319,6 +320,7 @@ EXPORT int ncclCommInitRankConfig(Handle **handle, int ranks, Id id, int rank, C
     return SystemError;
   auto made = std::make_shared<Comm>();
   made->shared = static_cast<Shared *>(base);
+  made->name = id.text;
   made->rank = rank;
   made->ranks = ranks;
   made->device = driver().device();
@@ -366,6 +368,7 @@ static void end(Handle *handle) {
     ++stuck;
   }
   --comms;
+  shm_unlink((*handle)->name.c_str()); // where not all have come
   delete handle;
 }
 EXPORT int ncclCommDestroy(Handle *handle) {
