@@ -66,7 +66,7 @@ public:
     collect(vector, {}, readers);
     if (leaves.empty()) // of constants alone
       leaves.push_back({vector, {}});
-    Value lossy = extremum(), isNone = anyNaN();
+    Value ordered = allOrdered(), lossy = extremum();
     for (size_t i = 0; i < times; ++i) {
       int64_t half = cast<VectorType>(lossy.getType()).getNumElements() / 2;
       auto part = [&](int64_t from) -> Value {
@@ -74,8 +74,8 @@ public:
       };
       lossy = either(part(0), part(half));
     }
-    Value any = vector::ReductionOp::create(b, vector::CombiningKind::OR, isNone);
-    return arith::SelectOp::create(b, any, none(lossy.getType()), lossy);
+    ordered = vector::ReductionOp::create(b, vector::CombiningKind::AND, ordered);
+    return arith::SelectOp::create(b, ordered, lossy, none(lossy.getType()));
   }
 
   /// The tree's own value; null where it has few leaves.
@@ -85,8 +85,8 @@ public:
       collect(operand, {}, /*readers=*/1);
     if (leaves.size() < few)
       return {};
-    Value lossy = extremum(), isNone = anyNaN();
-    return arith::SelectOp::create(b, isNone, none(lossy.getType()), lossy);
+    Value ordered = allOrdered(), lossy = extremum();
+    return arith::SelectOp::create(b, ordered, lossy, none(lossy.getType()));
   }
 
 private:
@@ -160,22 +160,20 @@ private:
     return all[0];
   }
 
-  /// Which lanes have a NaN.
-  Value anyNaN() {
-    Value found;
-    auto add = [&](Value mask) { found = found ? arith::OrIOp::create(b, found, mask).getResult() : mask; };
-    Value before;
-    for (const Leaf &leaf : leaves) {
-      if (leaf.mask)
-        add(arith::AndIOp::create(b, leaf.mask, arith::CmpFOp::create(b, P::UNO, leaf.value, leaf.value)));
-      else if (!before)
-        before = leaf.value;
-      else
-        add(arith::CmpFOp::create(b, P::UNO, std::exchange(before, {}), leaf.value));
+  /// Which lanes have no NaN: of two leaves by a comparison each, since one under a mask of those before takes no instruction more.
+  Value allOrdered() {
+    SmallVector<Value> all;
+    for (const Leaf &leaf : leaves)
+      all.push_back(
+          leaf.mask
+              ? arith::SelectOp::create(b, leaf.mask, leaf.value, f.constant(leaf.value.getType(), 0.0)).getResult()
+              : leaf.value);
+    Value ordered;
+    for (size_t i = 0; i < all.size(); i += 2) {
+      Value two = arith::CmpFOp::create(b, P::ORD, all[i], all[std::min(i + 1, all.size() - 1)]);
+      ordered = ordered ? arith::AndIOp::create(b, ordered, two).getResult() : two;
     }
-    if (before)
-      add(arith::CmpFOp::create(b, P::UNO, before, before));
-    return found;
+    return ordered;
   }
 };
 

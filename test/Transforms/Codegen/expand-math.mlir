@@ -134,10 +134,10 @@ func.func @positions(%x: vector<8xindex>, %y: vector<8xindex>, %z: vector<8xi64>
 
 // The largest of several: by comparisons that lose NaN, and one whether there is one for every two.
 // CHECK-LABEL: func.func @largest_of_five
+// CHECK-COUNT-3: arith.cmpf ord
 // CHECK-COUNT-4: arith.cmpf ogt
-// CHECK-COUNT-3: arith.cmpf uno
 // CHECK: %[[NAN:.*]] = arith.constant dense<0x7FC00000>
-// CHECK: arith.select %{{.*}}, %[[NAN]], %{{.*}} :
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[NAN]]
 // CHECK-NOT: maximumf
 func.func @largest_of_five(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, %d: vector<8xf32>,
                            %e: vector<8xf32>) -> vector<8xf32> {
@@ -162,17 +162,15 @@ func.func @few_or_read(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, 
 // A row's largest: lanes are halved without NaN, which is asked for once, also in those that a mask lets in; nothing is less than -inf.
 // CHECK-LABEL: func.func @largest_of_row
 // CHECK-SAME: %[[A:.*]]: vector<4xf32>, %[[B:.*]]: vector<4xf32>, %[[M:.*]]: vector<4xi1>)
+// CHECK: %[[IN:.*]] = arith.select %[[M]], %[[B]], %{{.*}} :
+// CHECK: %[[N:.*]] = arith.cmpf ord, %[[A]], %[[IN]]
 // CHECK: %[[G:.*]] = arith.cmpf ogt, %[[A]], %[[B]]
 // CHECK: %[[MOST:.*]] = arith.select %[[G]], %[[A]], %[[B]]
-// CHECK: %[[V:.*]] = arith.select %[[M]], %[[MOST]], %[[A]]
-// CHECK: %[[NB:.*]] = arith.cmpf uno, %[[B]], %[[B]]
-// CHECK: %[[NM:.*]] = arith.andi %[[M]], %[[NB]]
-// CHECK: %[[NA:.*]] = arith.cmpf uno, %[[A]], %[[A]]
-// CHECK: %[[N:.*]] = arith.ori %[[NM]], %[[NA]]
+// CHECK: arith.select %[[M]], %[[MOST]], %[[A]]
 // CHECK: arith.cmpf ogt, %{{.*}} : vector<2xf32>
 // CHECK: %[[L:.*]] = arith.select %{{.*}} : vector<1xi1>, vector<1xf32>
-// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[N]]
-// CHECK: %[[Y:.*]] = arith.select %[[ANY]], %{{.*}}, %[[L]] : vector<1xf32>
+// CHECK: %[[ALL:.*]] = vector.reduction <and>, %[[N]]
+// CHECK: %[[Y:.*]] = arith.select %[[ALL]], %[[L]], %{{.*}} : vector<1xf32>
 // CHECK-NOT: maximumf
 // CHECK: return %[[Y]]
 func.func @largest_of_row(%a: vector<4xf32>, %b: vector<4xf32>, %mask: vector<4xi1>) -> vector<1xf32> {
