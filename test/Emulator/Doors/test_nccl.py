@@ -294,7 +294,7 @@ def setting(**values):
 
 def test_what_can_not_be_made(mlp, tmp_path):
     group = hewn.LocalRanks(group_name(), 0, 1)
-    with setting(HEWN_EMULATOR_NCCL="old"), pytest.raises(RuntimeError, match="must be NCCL 2.14 or newer"):
+    with setting(HEWN_EMULATOR_NCCL="old"), pytest.raises(RuntimeError, match=r"must be NCCL 2\.14 or newer"):
         hewn.NcclRanks(group)
     with pytest.raises(ValueError, match="a timeout is a number of seconds above 0"):
         hewn.NcclRanks(group, timeout=0)
