@@ -104,11 +104,12 @@ def test_no_digit_is_lost(window, kind, target):
     np.testing.assert_array_equal(compiled(made.narrow, target).run({"x": made.x})["y"], want)
 
 
-@pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("window", [w for w in WINDOWS if w != "grouped"])
 def test_file(window, kind, target, tmp_path):
-    """A byte a weight, two where zero points take more than 8 bits; 16 float16s for 9 weights where windows are transformed."""
+    """A byte a weight, two where zero points take more than 8 bits; 16 float16s for 9 weights where windows are transformed. (Machines of shorter vectors keep
+    float32s.)"""
     made = Window(window, kind)
     module, size = file_of(made.narrow, tmp_path / "m.so", target=target)
     module.close()
