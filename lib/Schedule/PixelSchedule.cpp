@@ -49,4 +49,9 @@ double relayoutCost(Operation *op, int64_t elements) {
   return double(elements) * double(costsOf(op).getLaneLoadCost()) / 100;
 }
 
+double scatterCost(Operation *op, int64_t elements) {
+  constexpr double storesOfALane = 3; // an element out of its vector, its place, and the store
+  return storesOfALane * relayoutCost(op, elements);
+}
+
 } // namespace hewn::plan

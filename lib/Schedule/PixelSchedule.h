@@ -26,6 +26,8 @@ bool wantsChannelEach(graph::ContractOpInterface op);
 
 /// In the same cycles, what it takes to write a tensor of so many elements in another order.
 double relayoutCost(mlir::Operation *op, int64_t elements);
+/// The same where each element is stored by itself.
+double scatterCost(mlir::Operation *op, int64_t elements);
 
 } // namespace hewn::plan
 

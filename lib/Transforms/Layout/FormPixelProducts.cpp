@@ -12,12 +12,13 @@
 // Lanes are pixels then, and the matrix gives the scalars. A window larger than 1 x 1 wants its channels innermost, so in most models all pictures
 // lie so, and the first and the last one change their order. What shares an order, since elementwise ops, moves and reductions hand it on, is
 // a region; of each region what its products take either way is compared, and the changes of layout at its edges: of what comes in or leaves
-// row-major if channels are last, of what other contractions read and write if they are first.
+// row-major if channels are last, of what other contractions read and write, or is interleaved with others, if they are first.
 //
 // Left alone: machines that run a grid of threads, which read lines and columns alike; products that other units than vectors make, and of sizes
 // that are known only when run. Not done: regions of which a part is better off by itself.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/Move/Interleave.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Schedule/PixelSchedule.h"
 #include "lib/Transforms/Layout/Passes.h"
@@ -125,8 +126,20 @@ private:
     (wantsChannelsLast ? costs.channelsFirst : costs.channelsLast) += plan::relayoutCost(function, elements);
   }
 
+  /// Neighbours of a line that are several operands' are stored apart; with channels last whole pixels are.
+  void chargeInterleaved(Operation *op) {
+    std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
+    if (!assembly || !assembly->isInterleaved() || assembly->steps.back() == 1) // lines, or less, lie together
+      return;
+    for (Value operand : op->getOperands())
+      if (hasOrder(operand))
+        regionOf(operand).costs.channelsFirst +=
+            plan::scatterCost(function, graph::numElements(graph::getDims(operand)).constant().value_or(0));
+  }
+
   /// Other contractions read and write channels last, and what is of no such kind row-major.
   void chargeEdges(Operation *op) {
+    chargeInterleaved(op);
     for (mlir::Region &region : op->getRegions())
       for (Block &block : region)
         for (Value argument : block.getArguments())

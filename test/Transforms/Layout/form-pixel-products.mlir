@@ -2,6 +2,11 @@
 // RUN: hewn-opt %s --split-input-file --hewn-form-pixel-products | FileCheck %s
 
 #machine = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
+// Neighbours of a line that are two products' would be stored one by one; lines are not.
+// CHECK-LABEL: func.func @neighbours
+// CHECK-COUNT-2: graph.conv
+// CHECK-LABEL: func.func @lines_between
+// CHECK-COUNT-2: graph.matmul
 // Alone between what comes in and what is returned.
 // CHECK-LABEL: func.func @alone
 // CHECK-SAME: %[[X:.*]]: tensor<2x16x7x9xf32>, %[[W:.*]]: tensor<24x16x1x1xf32>)
@@ -35,6 +40,18 @@
 // CHECK-LABEL: func.func @integers
 // CHECK: graph.conv
 module attributes {plan.target = #machine} {
+  func.func @neighbours(%x: tensor<1x64x28x28xf32>, %w: tensor<64x64x1x1xf32>, %v: tensor<64x64x1x1xf32>) -> tensor<1x64x28x56xf32> {
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x28x28xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x28x28xf32>
+    %1 = graph.conv %x, %v {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x28x28xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x28x28xf32>
+    %2 = graph.interleave %0, %1 {shape = [1, 64, 28, 56], steps = array<i64: 1, 1, 1, 2>} : (tensor<1x64x28x28xf32>, tensor<1x64x28x28xf32>) -> tensor<1x64x28x56xf32>
+    return %2 : tensor<1x64x28x56xf32>
+  }
+  func.func @lines_between(%x: tensor<1x64x28x28xf32>, %w: tensor<64x64x1x1xf32>, %v: tensor<64x64x1x1xf32>) -> tensor<1x64x56x28xf32> {
+    %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x28x28xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x28x28xf32>
+    %1 = graph.conv %x, %v {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x28x28xf32>, tensor<64x64x1x1xf32>) -> tensor<1x64x28x28xf32>
+    %2 = graph.interleave %0, %1 {shape = [1, 64, 56, 28], steps = array<i64: 1, 1, 2, 1>} : (tensor<1x64x28x28xf32>, tensor<1x64x28x28xf32>) -> tensor<1x64x56x28xf32>
+    return %2 : tensor<1x64x56x28xf32>
+  }
   func.func @alone(%x: tensor<2x16x7x9xf32>, %w: tensor<24x16x1x1xf32>) -> tensor<2x24x7x9xf32> {
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<2x16x7x9xf32>, tensor<24x16x1x1xf32>) -> tensor<2x24x7x9xf32>
     return %0 : tensor<2x24x7x9xf32>
