@@ -42,7 +42,7 @@ bool wantsChannelEach(graph::ContractOpInterface op) {
   double apart = chooseContractTile(op, shape).cyclesPerDepth * share * double(groups);
   double together = double(rows) * double(llvm::divideCeil(groups * columns, lanes));
   std::optional<int64_t> elements = graph::numElements(graph::getDims(op->getOperand(0))).constant();
-  return elements && together * double(summed) + relayoutCost(op, *elements * columns) < apart * double(summed);
+  return elements && together * double(summed) + relayoutCost(op, *elements) * double(columns) < apart * double(summed);
 }
 
 double relayoutCost(Operation *op, int64_t elements) {

@@ -15,11 +15,13 @@ static int64_t roundHalfAway(double value) {
 
 static int64_t clampTo(int64_t value, int64_t high) { return value < 0 ? 0 : value > high ? high : value; }
 
-/// Cell `i` of `cells` in a box of `size` from `start`: [from, to) within [0, extent].
+/// Cell `i` of `cells` in a box of `size` from `start`: [from, to) within [0, extent], none of which goes back behind the one before. A size has up
+/// to 51 bits, and so would have no product with a number of a cell: what is left of whole steps has.
 static void cellRange(int64_t i, int64_t cells, int64_t size, int64_t start, int64_t extent, int64_t *from,
                       int64_t *to) {
-  *from = clampTo(i * size / cells + start, extent);
-  *to = clampTo(((i + 1) * size + cells - 1) / cells + start, extent);
+  int64_t step = size / cells, rest = size % cells;
+  *from = clampTo(i * step + i * rest / cells + start, extent);
+  *to = clampTo((i + 1) * step + ((i + 1) * rest + cells - 1) / cells + start, extent);
 }
 
 /// [from, to) of a cell.

@@ -66,7 +66,8 @@ graph::QuantizedOpInterface computedScaled(ContractOpInterface op) {
   while (passes(maker))
     maker = maker->getOperand(0).getDefiningOp();
   auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(maker);
-  bool isScaled = isa_and_nonnull<graph::ElementwiseOpInterface>(maker) && quantized && quantized.getQuantizedScale();
+  bool isScaled = isa_and_nonnull<graph::ElementwiseOpInterface>(maker) && quantized && quantized.getQuantizedScale() &&
+                  !graph::codebookOf(quantized);
   Value integers = isScaled ? maker->getOperand(0) : Value();
   bool isBytes = integers && graph::getElementType(integers).isInteger(8) &&
                  graph::getDims(integers) == graph::getDims(maker->getResult(0));
@@ -111,7 +112,7 @@ public:
       return Verdict::no("many rows read its integers, and floats are made of them once");
     if (!graph::plainSummedDim(op, *roles) || roles->summed.size() != 1 || !sumsOfRowsFit())
       return Verdict::no("it sums over windows alone, over several dims, or in another order than its result's");
-    Quantized right = *quantizedOf(c, op->getOperand(1), weights);
+    Quantized right = *quantizedOf(c, op->getOperand(1), weights); // computedScaled has seen to that
     if (right.zero && isKnownInteger(right.zero, 0, weights))
       right.zero = {};
     auto fits = [&](Value parameter) { return isBehindSum(parameter) || placedAs(parameter, 0); };

@@ -128,6 +128,37 @@ def test_largest_of_boxes(seed, target):
     check(narrow, [double.astype(np.float32)])
 
 
+def cells_of(first, last, cells, extent):
+    """The ranges of MaxRoiPool's cells, by integers of any size."""
+    size = max(int(last) - int(first) + 1, 1)
+    ends = ((i * size // cells + int(first), -(-(i + 1) * size // cells) + int(first)) for i in range(cells))
+    return [(min(max(a, 0), extent), min(max(b, 0), extent)) for a, b in ends]
+
+
+@pytest.mark.parametrize("shape", [(1, 20000), (1, 6000), (20000, 1), (3, 5000), (1, 1)])
+@pytest.mark.parametrize("far", [9e14, 2.0**40, 1e5])
+@pytest.mark.parametrize("near", [5, -3, None])
+def test_boxes_without_measure(shape, far, near):
+    """Corners a million pictures apart, in more cells than the products of both have bits for; nothing outside of the picture is read."""
+    x = floats(1, 9, 7, 19)
+    begin, end = np.float32(-far if near is None else near), np.float32(far)
+    boxes = np.array([[0, begin, begin, end, end]], np.float32)
+    want = np.zeros((1, 9, *shape), np.float32)
+    for i, (top, bottom) in enumerate(cells_of(begin, end, shape[0], 7)):
+        for j, (left, right) in enumerate(cells_of(begin, end, shape[1], 19)):
+            if top < bottom and left < right:
+                want[0, :, i, j] = x[0, :, top:bottom, left:right].max((1, 2))
+    model = one_node("MaxRoiPool", [x, boxes], opset=16, pooled_shape=list(shape))
+    check(run(model, feeds_of([x, boxes])), [want])
+
+
+@pytest.mark.parametrize("height, width", [(0, 3), (3, 0), (0, 0)])
+def test_boxes_of_nothing(height, width):
+    inputs = [floats(2, 9, height, width), np.array([[1, 0, 0, 4, 4]], np.float32)]
+    model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[2, 3])
+    check(run(model, feeds_of(inputs)), [np.zeros((1, 9, 2, 3), np.float32)])
+
+
 @pytest.mark.parametrize("mode", ["max", "avg"])
 @pytest.mark.parametrize("ratio", [0, 1, 3])
 def test_sampled_boxes(mode, ratio):
