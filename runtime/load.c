@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_BYTES 4096
@@ -112,12 +113,36 @@ static const char *whyNone(const char *path) {
                                                             : NULL;
 }
 
+/// Whether bytes that the loader would map are behind the file's end, which it reads all the same: a signal, and no error. What is no library is
+/// the loader's to tell.
+static int isCut(const char *path) {
+  Elf64_Ehdr header;
+  Elf64_Phdr segment;
+  struct stat file;
+  int from = open(path, O_RDONLY | O_CLOEXEC);
+  int isLibrary = from >= 0 && fstat(from, &file) == 0 &&
+                  pread(from, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+                  memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(segment);
+  int cut = 0;
+  for (int i = 0; isLibrary && !cut && i < header.e_phnum; ++i) {
+    off_t at = (off_t)header.e_phoff + i * (off_t)sizeof(segment);
+    cut = pread(from, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment) ||
+          (segment.p_type == PT_LOAD &&
+           (segment.p_filesz > (uint64_t)file.st_size || segment.p_offset > (uint64_t)file.st_size - segment.p_filesz));
+  }
+  if (from >= 0)
+    close(from);
+  return cut;
+}
+
 static hewn_status openLibrary(hewn_library *library, const char *path) {
   size_t length = strlen(path), folder = strchr(path, '/') ? 0 : 2;
   if (length + folder >= PATH_BYTES)
     return fail(library, HEWN_INVALID_ARGUMENT, "the library's path is too long", "");
   memcpy(library->path, "./", folder); // else the loader would look for it elsewhere
   memcpy(library->path + folder, path, length + 1);
+  if (isCut(library->path))
+    return fail(library, HEWN_IO, path, ": the file is truncated");
   const int flags = RTLD_NOW | RTLD_LOCAL;
   void *known = dlopen(library->path, flags | RTLD_NOLOAD);
   int tried = 1;

@@ -345,6 +345,26 @@ def test_python_says_the_same(folder):
     assert "error: " not in str(raised.value) and "first (Conjure" in str(raised.value)
 
 
+def test_parts_of_a_library(folder):
+    """A file that was not copied to its end: the system's loader would read behind that, and end the process by a signal."""
+    hewn.compile(models.scaled(), output="whole.so").close()
+    pathlib.Path("load.py").write_text("""
+import hewn
+whole = open("whole.so", "rb").read()
+for length in sorted({*range(0, len(whole), len(whole) // 97), *range(60, 700, 8), len(whole) - 1, len(whole)}):
+    open("part.so", "wb").write(whole[:length])
+    try:
+        hewn.load("part.so").close()
+        print(length, "loaded", flush=True)
+    except hewn.RunError as error:
+        print(length, error, flush=True)
+""")
+    done = subprocess.run([sys.executable, "load.py"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (done.stdout[-100:], done.stderr)
+    said = done.stdout.splitlines()
+    assert said[-1].endswith("loaded") and sum("truncated" in line for line in said) > 100
+
+
 def test_python_m_hewn_is_the_command(folder):
     done = subprocess.run([sys.executable, "-m", "hewn", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == tool("--version").stdout

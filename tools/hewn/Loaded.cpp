@@ -31,13 +31,11 @@ static cl::opt<std::string> deviceCacheFlag("device-cache", cl::value_desc("fold
                                             cl::desc("Keep what a GPU's driver makes of its code there"),
                                             cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
-static cl::opt<Transport> transportFlag(
-    "transport", cl::init(Transport::Host),
-    cl::desc("How ranks of a model for GPUs that is split hand each other what lies there"),
-    cl::values(clEnumValN(Transport::Host, "host", "By the host's memory"),
-               clEnumValN(Transport::Nccl, "nccl",
-                          "From device to device by NCCL, each rank on the GPU of --device's number and its own "
-                          "number on its machine")),
+static cl::opt<std::string> transportFlag(
+    "transport", cl::init("host"), cl::value_desc("host|nccl"),
+    cl::desc(
+        "How ranks of a model for GPUs that is split hand each other what lies there: by the host's memory, or from "
+        "device to device by NCCL, each rank on the GPU of --device's number and its own number on its machine"),
     cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
 static bool fail(const std::string &why, std::string *problem) {
@@ -51,6 +49,9 @@ static bool fail(const std::string &why, std::string *problem) {
 bool Loaded::load(const std::string &path, const std::string &variant, const hewn_context_options &options,
                   std::string *problem) {
   std::string why;
+  bool byNccl = transportFlag == "nccl";
+  if (!byNccl && transportFlag != "host")
+    return fail("unknown transport '" + printable(transportFlag) + "' for --transport; there are: host, nccl", problem);
   libraryPath = path;
   chosenVariant = variant;
   this->options = options;
@@ -59,11 +60,11 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
     ranks->stop();
   library.reset();
   ranks.reset();
-  library = LoadedLibrary::open(path, variant, options, why,
-                                [&](const hewn_model &model, hewn_context_options &options, std::string &problem) {
-                                  ranks = Ranks::join(model, transportFlag, options, problem);
-                                  return ranks != nullptr;
-                                });
+  library = LoadedLibrary::open(
+      path, variant, options, why, [&](const hewn_model &model, hewn_context_options &options, std::string &problem) {
+        ranks = Ranks::join(model, byNccl ? Transport::Nccl : Transport::Host, options, problem);
+        return ranks != nullptr;
+      });
   if (ranks && !ranks->isLeader()) {
     if (!library) {
       ranks->endIfForked(1);
