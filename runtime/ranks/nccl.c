@@ -303,15 +303,23 @@ static int32_t gatherOnDevice(void *user, int32_t first, int32_t ranks, const vo
   return settle(group, comm, group->library.ncclAllGather(mine, all, bytes, NCCL_INT8, comm, stream));
 }
 
+/// The same for a sum, with NCCL's number of the type; NULL: it has failed.
+static nccl_comm commOfSum(nccl_group *group, int32_t first, int32_t ranks, DLDataType type, int *number) {
+  nccl_comm comm = commOf(group, first, ranks);
+  *number = typeOf(type);
+  if (!comm || *number >= 0)
+    return comm;
+  fail(group, "NCCL adds no integers of 16 bits", "");
+  return NULL;
+}
+
 static int32_t reduceOnDevice(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                               DLDataType type, void *stream) {
   nccl_group *group = user;
-  nccl_comm comm = commOf(group, first, ranks);
-  int number = typeOf(type);
+  int number;
+  nccl_comm comm = commOfSum(group, first, ranks, type, &number);
   if (!comm)
     return failBefore(group);
-  if (number < 0)
-    return fail(group, "NCCL adds no integers of 16 bits", "");
   // As hewn explain counts it: a rank's share of the sum, of which it has all addends come and which it hands to all.
   int64_t lines = (count + 63) / 64, rank = group->table.rank - first;
   int64_t from = lines * rank / ranks * 64, to = lines * (rank + 1) / ranks * 64;
@@ -324,12 +332,10 @@ static int32_t reduceOnDevice(void *user, int32_t first, int32_t ranks, const vo
 static int32_t scatterOnDevice(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                                DLDataType type, void *stream) {
   nccl_group *group = user;
-  nccl_comm comm = commOf(group, first, ranks);
-  int number = typeOf(type);
+  int number;
+  nccl_comm comm = commOfSum(group, first, ranks, type, &number);
   if (!comm)
     return failBefore(group);
-  if (number < 0)
-    return fail(group, "NCCL adds no integers of 16 bits", "");
   group->table.moved += (uint64_t)(ranks - 1) * (uint64_t)count * (type.bits / 8u);
   return settle(group, comm,
                 group->library.ncclReduceScatter(mine, sum, (size_t)count, number, NCCL_SUM, comm, stream));
