@@ -224,7 +224,7 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
       return failure("lowered");
   }
   for (auto function : module->getOps<func::FuncOp>()) {
-    lowerMinMax(function);
+    lowerMinMax(function, /*selects=*/!job.variant->machine.device);
     useBarePointers(function);
   }
   if (failed(lowering.toLLVM.run(*module)))

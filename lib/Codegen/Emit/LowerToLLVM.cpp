@@ -78,16 +78,27 @@ void useBarePointers(func::FuncOp function) {
   function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
 }
 
-template <class To, class From> static void replaceMinMax(From op) {
+/// Of one that may lose NaN LLVM is not told `nnan`: a NaN would be poison to it then, and so what is made of it, which is to be NaN. `first`: the
+/// comparison by which the left operand is taken, whose selection is such an extremum.
+template <class To, class From> static void replaceMinMax(From op, arith::CmpFPredicate first, bool selects) {
   OpBuilder b(op);
-  auto flags = LLVM::FastmathFlagsAttr::get(b.getContext(), arith::convertArithFastMathFlagsToLLVM(op.getFastmath()));
-  op.replaceAllUsesWith(To::create(b, op.getLoc(), op.getType(), op.getLhs(), op.getRhs(), flags).getResult());
+  bool mayLose = bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::nnan);
+  Value result;
+  if (mayLose && selects) {
+    Value isFirst = arith::CmpFOp::create(b, op.getLoc(), first, op.getLhs(), op.getRhs());
+    result = arith::SelectOp::create(b, op.getLoc(), isFirst, op.getLhs(), op.getRhs());
+  } else {
+    auto flags = LLVM::FastmathFlagsAttr::get(
+        b.getContext(), arith::convertArithFastMathFlagsToLLVM(op.getFastmath() & ~arith::FastMathFlags::nnan));
+    result = To::create(b, op.getLoc(), op.getType(), op.getLhs(), op.getRhs(), flags);
+  }
+  op.replaceAllUsesWith(result);
   op.erase();
 }
 
-void lowerMinMax(func::FuncOp function) {
-  function.walk([](arith::MaximumFOp op) { replaceMinMax<LLVM::MaximumOp>(op); });
-  function.walk([](arith::MinimumFOp op) { replaceMinMax<LLVM::MinimumOp>(op); });
+void lowerMinMax(func::FuncOp function, bool selects) {
+  function.walk([&](arith::MaximumFOp op) { replaceMinMax<LLVM::MaximumOp>(op, arith::CmpFPredicate::OGT, selects); });
+  function.walk([&](arith::MinimumFOp op) { replaceMinMax<LLVM::MinimumOp>(op, arith::CmpFPredicate::OLT, selects); });
 }
 
 void buildLowerToLLVM(OpPassManager &pm, const Device *device) {

@@ -15,8 +15,9 @@ namespace hewn::codegen {
 /// Replaces 1-D memref arguments, of the function and of those that it calls, by bare pointers. They may be assumed not to overlap,
 /// except those that are `plan.shared`.
 void useBarePointers(mlir::func::FuncOp function);
-/// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice.
-void lowerMinMax(mlir::func::FuncOp function);
+/// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice. `selects`: those that may lose NaN
+/// (`nnan`) are a comparison and a selection, which is one instruction where NaN in them takes three; a device has one for either.
+void lowerMinMax(mlir::func::FuncOp function, bool selects);
 
 /// The passes from scf, vector, memref, arith and math to the LLVM dialect, and from a grid's ops to instructions of `device`, or, where it
 /// is null, to calls.
