@@ -28,13 +28,16 @@ struct RowPanel {
 /// Adds to the lower half of `sums`, [size, size], and to what lies beside it in a tile.
 using RankUpdate = void(const RowPanel &panel, float *sums);
 
-/// Sums i to i + 4 by j to j + two vectors'. Each is added to in the order of the rows, and by a product and a sum, so that vectors of any length give
+/// Sums in registers: rows of them, by vectors.
+inline constexpr size_t kUpdateRows = 4, kUpdateVectors = 2;
+
+/// Sums i to i + kUpdateRows by j to j + kUpdateVectors vectors'. Each is added to in the order of the rows, and by a product and a sum, so that vectors of any length give
 /// the same.
 template <size_t lanes>
 [[gnu::always_inline]] inline void updateTile(const RowPanel &panel, size_t i, size_t j, float *sums) {
 #pragma clang fp contract(off)
   using Lanes = float __attribute__((vector_size(lanes * sizeof(float))));
-  constexpr size_t tileRows = 4, tileVectors = 2, tileColumns = tileVectors * lanes;
+  constexpr size_t tileRows = kUpdateRows, tileVectors = kUpdateVectors, tileColumns = tileVectors * lanes;
   static_assert(RowPanel::kPadding % tileColumns == 0);
   Lanes tile[tileRows][tileVectors] = {};
   float lines[tileRows][tileColumns] = {};
@@ -57,8 +60,8 @@ template <size_t lanes>
 
 /// The whole of it by vectors of `lanes` floats, which the function that this is inlined in may have instructions for.
 template <size_t lanes> [[gnu::always_inline]] inline void updateByVectors(const RowPanel &panel, float *sums) {
-  for (size_t i = 0; i < panel.size; i += 4)
-    for (size_t j = 0; j < std::min(i + 4, panel.size); j += 2 * lanes)
+  for (size_t i = 0; i < panel.size; i += kUpdateRows)
+    for (size_t j = 0; j < std::min(i + kUpdateRows, panel.size); j += kUpdateVectors * lanes)
       updateTile<lanes>(panel, i, j, sums);
 }
 

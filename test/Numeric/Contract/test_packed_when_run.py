@@ -66,3 +66,25 @@ def test_integers(seed, target):
     module = compiled(model(nodes, feeds, np.int32, 3, open_dims), target)
     right = w.transpose(0, 2, 1) if turned else w
     np.testing.assert_array_equal(module.run(feeds)["y"], x.astype(np.int32) @ right.astype(np.int32))
+
+
+@pytest.mark.parametrize("open_dims", [set(), {("x", 0), ("w", 0)}])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "batch, depth, columns", [(0, 32, 40), (1, 32, 0), (2, 0, 16), (2, 2, 1), (1, 130, 17), (3, 32, 64)]
+)
+def test_nothing_one_and_two_threads(batch, depth, columns, turned, open_dims):
+    """Dims of 0 and 1, and packing that two threads share."""
+    rng = np.random.default_rng(batch + depth + columns)
+    x = rng.standard_normal((batch, 70, depth)).astype(ml_dtypes.bfloat16)
+    w = rng.standard_normal((batch, columns, depth) if turned else (batch, depth, columns)).astype(ml_dtypes.bfloat16)
+    nodes = [helper.make_node("Identity", ["w"], ["r"])]
+    if turned:
+        nodes = [helper.make_node("Transpose", ["w"], ["r"], perm=[0, 2, 1])]
+    nodes.append(helper.make_node("MatMul", ["x", "r"], ["y"]))
+    feeds = {"x": x, "w": w}
+    made = model(nodes, feeds, ml_dtypes.bfloat16, 3, open_dims)
+    got = [compiled(made, threads=threads).run(feeds)["y"].astype(np.float64) for threads in (1, 2)]
+    np.testing.assert_array_equal(*got)
+    want = x.astype(np.float64) @ (w.transpose(0, 2, 1) if turned else w).astype(np.float64)
+    np.testing.assert_allclose(got[0], want, rtol=2e-2, atol=2e-2 * max(1, np.abs(want).max(initial=0)))
