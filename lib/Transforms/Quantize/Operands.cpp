@@ -47,7 +47,7 @@ bool isSummedInPairs(graph::ContractOpInterface op) {
 bool paysPairs(graph::ContractOpInterface op) {
   constexpr int64_t enoughRows = 64;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  return isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()) ||
+  return graph::isMadeOfConstants(op->getOperand(1)) || // also what is folded only later
          (roles && plan::contractShape(op, *roles).rows.constant().value_or(0) >= enoughRows);
 }
 

@@ -35,7 +35,7 @@ std::optional<Border> borderOf(graph::ContractOpInterface op);
 /// engine needs to sum products of pairs.
 bool isSummedInPairs(graph::ContractOpInterface op);
 
-/// Whether the right operand is a constant, or read by so many rows that it pays to put pairs of neighbours beside each other when run.
+/// Whether the right operand is made of constants, or read by so many rows that it pays to put pairs of neighbours beside each other when run.
 bool paysPairs(graph::ContractOpInterface op);
 
 /// Whether the value stands for integers, as far as its own maker and views tell.

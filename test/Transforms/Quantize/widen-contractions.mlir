@@ -100,6 +100,28 @@ module attributes {plan.target = #dots} {
 
 // -----
 
+#dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+
+// Weights that are rounded by a cast are put in pairs when compiled, however few or open the rows are.
+// CHECK-LABEL: func.func @rounded_weights
+// CHECK: graph.matmul {{.*}} {to = f32} : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xf32>
+// CHECK: graph.matmul {{.*}} to = f32} : (tensor<?x64xbf16>, tensor<64x32xbf16>) -> tensor<?x32xf32>
+// CHECK: graph.conv {{.*}} to = f32} : (tensor<1x64x2x2xbf16>, tensor<32x64x1x1xbf16>) -> tensor<1x32x2x2xf32>
+module attributes {plan.target = #dots} {
+  func.func @rounded_weights(%x: tensor<6x64xbf16>, %y: tensor<?x64xbf16> {graph.dims = [#graph.dim<"n">, 64]}, %z: tensor<1x64x2x2xbf16>) -> (tensor<6x32xbf16>, tensor<?x32xbf16>, tensor<1x32x2x2xbf16>) {
+    %c = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
+    %w = graph.cast %c {to = bf16} : (tensor<64x32xf32>) -> tensor<64x32xbf16>
+    %d = graph.constant {value = dense<1.0> : tensor<32x64x1x1xf32>} : tensor<32x64x1x1xf32>
+    %v = graph.cast %d {to = bf16} : (tensor<32x64x1x1xf32>) -> tensor<32x64x1x1xbf16>
+    %0 = graph.matmul %x, %w : (tensor<6x64xbf16>, tensor<64x32xbf16>) -> tensor<6x32xbf16>
+    %1 = graph.matmul %y, %w {graph.dims = [[#graph.dim<"n">, 32]]} : (tensor<?x64xbf16>, tensor<64x32xbf16>) -> tensor<?x32xbf16>
+    %2 = graph.conv %z, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x64x2x2xbf16>, tensor<32x64x1x1xbf16>) -> tensor<1x32x2x2xbf16>
+    return %0, %1, %2 : tensor<6x32xbf16>, tensor<?x32xbf16>, tensor<1x32x2x2xbf16>
+  }
+}
+
+// -----
+
 #wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 
 // Constants stay as they are, and are widened as they are read; what is made when run is not.
