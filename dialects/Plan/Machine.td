@@ -151,14 +151,15 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
                         OptionalParameter<"::hewn::plan::VectorCostsAttr">:$costs,
                         OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
                         OptionalParameter<"::hewn::plan::GridAttr">:$grid, DefaultValuedParameter<"bool", "false">:$doubleRateHalfVectors,
-                        DefaultValuedParameter<"bool", "false">:$hasVectorLdexp, DefaultValuedParameter<"bool", "false">:$hasHalfConversions,
+                        OptionalParameter<"::mlir::StringAttr">:$scaleIntrinsic, DefaultValuedParameter<"bool", "false">:$hasHalfConversions,
                         OptionalParameter<"::mlir::StringAttr">:$permuteIntrinsic, OptionalParameter<"::mlir::StringAttr">:$permuteBytesIntrinsic,
                         DefaultValuedParameter<"bool", "false">:$hasFmaByLane, DefaultValuedParameter<"bool", "false">:$hasFma);
   let description = [{
     `costs`: of the machine's vectors; a grid has its own. Absent: models reckon with round ones that are no machine's. `dots` are the `#plan.dot`s that are not slower than products of the sums' type,
     `matrices` the `#plan.matrix`es, which are much faster. `grid`: kernels run on a grid of threads. `doubleRateHalfVectors`: vectors of half the
-    bytes are issued twice as often, so that columns which fill half a vector more cost half a vector more. `hasVectorLdexp`: an
-    instruction multiplies lanes by powers of two, also where the result overflows or is denormal. `hasHalfConversions`: one makes float32 of
+    bytes are issued twice as often, so that columns which fill half a vector more cost half a vector more. `scaleIntrinsic`: the
+    intrinsic that multiplies a vector of float32s by powers of two, rounded once, also where the result overflows or is denormal (operands: the floats, the
+    exponents as floats, which it rounds down, and of lanes that are masked off the floats, the mask and the rounding mode). `hasHalfConversions`: one makes float32 of
     float16. `permuteIntrinsic`: the intrinsic that gives a vector of float32s at places in another vector that only a run tells (operands: the
     floats, the places as 32-bit integers); `permuteBytesIntrinsic`: the same of bytes, by their places from 0 to 15 in each sixteen of them.
     `hasFmaByLane`: instructions multiply by one lane of a register, for all lanes, so that factors

@@ -178,7 +178,8 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warpS
 
 LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
                                  int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
-                                 ArrayAttr matrices, GridAttr, bool, bool, bool, StringAttr, StringAttr, bool, bool) {
+                                 ArrayAttr matrices, GridAttr, bool, StringAttr, bool, StringAttr, StringAttr, bool,
+                                 bool) {
   if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
     return emitError() << "vectorBytes must be a power of two of at most 1024";
   if (vectorRegisters < 1 || vectorRegisters > 1024)

@@ -60,8 +60,10 @@ public:
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     std::string text =
         "module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, "
-        "l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasVectorLdexp = " +
-        std::string(scales ? "true" : "false") +
+        "l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608" +
+        std::string(scales ? ", scaleIntrinsic = \"llvm.x86.avx512.mask.scalef.ps.512\", permuteIntrinsic = "
+                             "\"llvm.x86.avx512.permvar.sf.512\""
+                           : "") +
         ">} {\n"
         "func.func @f(%x: !llvm.ptr, %y: !llvm.ptr, %z: !llvm.ptr) {\n"
         "  %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr -> " +

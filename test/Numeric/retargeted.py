@@ -100,6 +100,14 @@ declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)"
 {permutation()}
   ret <16 x float> %r15
 }}""",
+    "avx512.mask.scalef.ps.512": """(<16 x float> %x, <16 x float> %e, <16 x float> %off, i16 %mask, i32 %mode) alwaysinline {
+  %floor = call <16 x float> @llvm.floor.v16f32(<16 x float> %e)
+  %whole = fptosi <16 x float> %floor to <16 x i32>
+  %y = call <16 x float> @llvm.ldexp.v16f32.v16i32(<16 x float> %x, <16 x i32> %whole)
+  ret <16 x float> %y
+}
+declare <16 x float> @llvm.floor.v16f32(<16 x float>)
+declare <16 x float> @llvm.ldexp.v16f32.v16i32(<16 x float>, <16 x i32>)""",
 }
 RESULTS = {name: "<16 x i32>" if "pm" in name or "busd" in name else "<16 x float>" for name in FUNCTIONS}
 

@@ -26,10 +26,20 @@ static Value isNegative(Builder &e, Value x) { return compare(e, kFloat, Order::
 /// e^-|x|, in (0, 1].
 static Value decay(Builder &e, Value x) { return math::ExpOp::create(e, neg(e, kFloat, abs(e, kFloat, x))); }
 
-Value sigmoid(Builder &e, Value x) {
-  // With t = e^-|x| nothing overflows: 1/(1+t) above zero, t/(1+t) below.
+/// With t = e^-|x| nothing overflows: 1/(1+t) above zero, t/(1+t) below.
+static Value sigmoidByDecay(Builder &e, Value x) {
   Value t = decay(e, x), one = constant(e, x, 1.0);
   return div(e, kFloat, select(e, isNegative(e, x), t, one), add(e, kFloat, one, t));
+}
+
+Value sigmoid(Builder &e, Value x) {
+  if (!getElementTypeOrSelf(x.getType()).isF32())
+    return sigmoidByDecay(e, x);
+  // 1/(1 + e^-x), four times both: where the quotient would be denormal the sum is infinite, so that it is 0 from there on. Between these bounds
+  // of x nothing else changes.
+  Value bounded = maximum(e, kFloat, minimum(e, kFloat, x, constant(e, x, 86)), constant(e, x, -88));
+  Value four = constant(e, x, 4), power = math::ExpOp::create(e, neg(e, kFloat, bounded));
+  return div(e, kFloat, four, add(e, kFloat, scaled(e, power, 4), four));
 }
 
 Value leakyRelu(Builder &e, Value x, double alpha) { return select(e, isNegative(e, x), scaled(e, x, alpha), x); }

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <functional>
 
 using namespace mlir;
 using hewn::codegen::vecmath::Formula;
@@ -35,34 +36,75 @@ namespace hewn::codegen {
 
 namespace {
 
-using Unary = Num (*)(Num);
+using Unary = std::function<Num(Num)>;
 using Binary = Num (*)(Num, Num);
 
-/// What an op becomes.
+/// What an op becomes, and one that reads it alone if it does so as well.
 struct Rule {
-  Unary unary = nullptr;
+  Unary unary;
   Binary binary = nullptr;
   llvm::StringRef libm;
   bool limitedAngle = false;
+  Operation *reader = nullptr;
 };
 
-/// Whether the value is 0 or less, or NaN.
-bool isUpToZero(Value value) {
-  auto negated = value.getDefiningOp<arith::NegFOp>();
-  return negated && negated.getOperand().getDefiningOp<math::AbsFOp>();
+/// The number that is in all lanes, where that is known.
+std::optional<double> constantOf(Value value) {
+  FloatAttr number;
+  DenseFPElementsAttr lanes;
+  std::optional<double> found;
+  if (matchPattern(value, m_Constant(&number)))
+    found = number.getValueAsDouble();
+  else if (matchPattern(value, m_Constant(&lanes)) && lanes.isSplat())
+    found = lanes.getSplatValue<FloatAttr>().getValueAsDouble();
+  return found;
+}
+
+/// Where the value is unless it is NaN, as far as the ops tell that keep it there.
+vecmath::Range rangeOf(Value value) {
+  vecmath::Range range;
+  if (auto negated = value.getDefiningOp<arith::NegFOp>()) {
+    range = rangeOf(negated.getOperand());
+    range = {-range.high, -range.low};
+  } else if (value.getDefiningOp<math::AbsFOp>()) {
+    range.low = 0;
+  } else if (auto clamp = value.getDefiningOp<arith::MinimumFOp>()) {
+    double bound = constantOf(clamp.getRhs()).value_or(vecmath::kInfinity);
+    range = rangeOf(clamp.getLhs());
+    range = {std::min(range.low, bound), std::min(range.high, bound)};
+  } else if (auto clamp = value.getDefiningOp<arith::MaximumFOp>()) {
+    double bound = constantOf(clamp.getRhs()).value_or(-vecmath::kInfinity);
+    range = rangeOf(clamp.getLhs());
+    range = {std::max(range.low, bound), std::max(range.high, bound)};
+  }
+  return range;
 }
 
 /// Whether the value is from 0 to 1, or NaN.
 bool isFraction(Value value) {
   auto power = value.getDefiningOp<math::ExpOp>();
-  return power && isUpToZero(power.getOperand());
+  return power && rangeOf(power.getOperand()).high <= 0;
+}
+
+/// A product by a small power of two costs an exponential nothing.
+Rule ruleForExp(math::ExpOp exp) {
+  vecmath::Range range = rangeOf(exp.getOperand());
+  auto product = exp->hasOneUse() ? dyn_cast<arith::MulFOp>(*exp->user_begin()) : arith::MulFOp();
+  double factor = product ? constantOf(product.getRhs()).value_or(1) : 1;
+  bool takes = product && product.getLhs() == exp.getResult() && getElementTypeOrSelf(exp.getType()).isF32() &&
+               llvm::is_contained({2.0, 4.0, 8.0, 16.0}, factor);
+  if (!takes)
+    factor = 1;
+  Rule rule{[=](Num x) { return vecmath::exp(x, range, factor); }, nullptr, "exp"};
+  rule.reader = takes ? product : nullptr;
+  return rule;
 }
 
 Rule ruleFor(Operation *op) {
   namespace vm = vecmath;
   using R = Rule;
   return llvm::TypeSwitch<Operation *, Rule>(op)
-      .Case([](math::ExpOp exp) { return R{isUpToZero(exp.getOperand()) ? vm::expUpToZero : vm::exp, nullptr, "exp"}; })
+      .Case([](math::ExpOp exp) { return ruleForExp(exp); })
       .Case([](math::Exp2Op) { return R{vm::exp2, nullptr, "exp2"}; })
       .Case([](math::ExpM1Op) { return R{vm::expm1, nullptr, "expm1"}; })
       .Case([](math::SinhOp) { return R{vm::sinh, nullptr, "sinh"}; })
@@ -95,7 +137,8 @@ class Expander {
 public:
   Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {
     plan::TargetAttr target = plan::targetOf(module);
-    scales = target && target.getHasVectorLdexp();
+    if (target)
+      machine = {target.getVectorBytes() / 4, target.getScaleIntrinsic(), target.getPermuteIntrinsic()};
   }
 
   void run() {
@@ -115,8 +158,11 @@ public:
     }
     for (auto &[op, rule] : found) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
-      op->replaceAllUsesWith(ValueRange{expand(b, op, rule)});
-      op->erase();
+      Operation *last = rule.reader && !libm ? rule.reader : op;
+      last->replaceAllUsesWith(ValueRange{expand(b, op, rule)});
+      last->erase();
+      if (last != op)
+        op->erase();
     }
     for (Operation *op : divided) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
@@ -254,7 +300,7 @@ private:
   }
 
   Value approximate(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
-    Formula f(b, b.getLoc(), scales);
+    Formula f(b, b.getLoc(), machine);
     return rule.unary ? rule.unary({&f, in[0]}).v : rule.binary({&f, in[0]}, {&f, in[1]}).v;
   }
 
@@ -299,7 +345,8 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  bool libm, scales;
+  bool libm;
+  vecmath::VectorIntrinsics machine;
 };
 
 struct ExpandMathPass : impl::ExpandMathPassBase<ExpandMathPass> {

@@ -7,9 +7,13 @@
 // conversion (which would be undefined for NaN).
 //
 // No power is denormal: what would be is 0, by the way 2^n is made (`scaleTwice`; docs/decisions/numbers/denormals.md).
+//
+// Where the machine looks numbers up in a vector and has an instruction for 2^n, n goes in sixteenths, and 2^(n mod 1) is looked up: |r| <= ln 2 / 32
+// needs half of the polynomial (P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE floating-point arithmetic", 1989).
 #include "lib/Codegen/Math/VectorMath.h"
 
-#include <limits>
+#include <array>
+#include <cmath>
 
 namespace hewn::codegen::vecmath {
 
@@ -33,8 +37,8 @@ static Num powerOfTwo(Whole n, int64_t bias = 0) { return fromBits(shiftLeft(n.b
 /// value * 2^(n + bias), right where the result overflows or is denormal: in two steps that do not, where no instruction does it.
 static Num scale(Num value, Whole n, int64_t bias = 0) {
   Num whole = n.bits - n.bits(int64_t(0x4B400000) - bias); // the bits of kRound
-  if (value.f->scales && llvm::isa<mlir::VectorType>(value.type()))
-    return ldexp(value, whole);
+  if (value.f->machine.scale && value.f->isOfVectors(value.type()))
+    return ldexp(value, intToFloat(whole));
   Num half = shiftRight(whole, 1);
   auto power = [](Num exponent) { return fromBits(shiftLeft(exponent + exponent(int64_t(127)), 23)); };
   return value * power(half) * power(whole - half);
@@ -49,7 +53,7 @@ static Whole roundBiased(Num sum) { return {sum - kRoundBiased, toBits(sum)}; }
 /// power has the exponent that zero has. So no product is denormal, and none takes two steps.
 static Num scaleTwice(Num twice, Whole n) { return twice * fromBits(shiftLeft(n.bits, 23)); }
 
-static Num reduce(Num x, Whole n) { return fma(n.value, -kLn2Low, fma(n.value, -kLn2High, x)); }
+static Num reduce(Num x, Num n) { return fma(n, -kLn2Low, fma(n, -kLn2High, x)); }
 
 /// exp(r) for |r| <= ln 2 / 2.
 static Num expNearZero(Num r) {
@@ -58,19 +62,58 @@ static Num expNearZero(Num r) {
   return fma(r * r, q, r) + 1.0;
 }
 
-/// exp(x) for x of which n is from -126 to 128. By twice the coefficients of expNearZero, and one sum of products: sums of two powers
-/// would be two more instructions.
-static Num expInRange(Num x) {
-  Whole n = roundBiased(fma(x, kLog2E, kRoundBiased));
-  Num r = reduce(x, n);
-  Num q = polynomial(r, {2, 2 * 0.4999999403953552, 2 * 0.1666652113199234, 2 * 0.04166826605796814,
-                         2 * 0.008368677459657192, 2 * 0.001382073387503624});
-  return scaleTwice(fma(r, q, 2.0), n);
+/// Powers of two by sixteenths, as float32s, and what their rounding took off, as a share.
+struct Sixteenths {
+  std::array<double, 16> powers, rests;
+};
+
+static Sixteenths sixteenths(double factor) {
+  Sixteenths table;
+  for (int i = 0; i < 16; ++i) {
+    double exact = std::exp2(i / 16.0), rounded = float(exact);
+    table.powers[i] = factor * rounded;
+    table.rests[i] = exact / rounded - 1;
+  }
+  return table;
 }
 
-Num exp(Num x) { return expInRange(atLeast(atMost(x, 89), -87.3)); }
+/// Rounds to sixteenths, of which it leaves the number in the low bits.
+static constexpr double kRoundSixteenths = 0x1.8p19;
 
-Num expUpToZero(Num x) { return expInRange(atLeast(x, -87.3)); }
+static bool hasSixteenths(Num x) {
+  return x.f->machine.scale && x.f->machine.permute && x.f->machine.lanes == 16 && x.f->isOfVectors(x.type());
+}
+
+/// factor * exp(x) for x from -87.3 to 89, by a table.
+static Num expBySixteenths(Num x, double factor) {
+  Sixteenths table = sixteenths(factor);
+  Num sum = fma(x, kLog2E, kRoundSixteenths), n = sum - kRoundSixteenths;
+  Num r = reduce(x, n), places = toBits(sum);
+  Num power = lookUp(places, table.powers), rest = lookUp(places, table.rests);
+  Num q = fma(polynomial(r, {1, 0.5, 0.16666667}), r, rest);
+  return ldexp(fma(q, power, power), n);
+}
+
+/// factor * exp(x) for x of which n is from -126 to 128. By twice the coefficients of expNearZero, and one sum of products: sums of two
+/// powers would be two more instructions.
+static Num expByPolynomial(Num x, double factor) {
+  double twice = 2 * factor;
+  Whole n = roundBiased(fma(x, kLog2E, kRoundBiased));
+  Num r = reduce(x, n.value);
+  Num q = polynomial(r, {twice, twice * 0.4999999403953552, twice * 0.1666652113199234, twice * 0.04166826605796814,
+                         twice * 0.008368677459657192, twice * 0.001382073387503624});
+  return scaleTwice(fma(r, q, twice), n);
+}
+
+Num exp(Num x, Range range, double factor) {
+  if (range.high > 89)
+    x = atMost(x, 89);
+  if (!hasSixteenths(x))
+    return expByPolynomial(range.low < -87.3 ? atLeast(x, -87.3) : x, factor);
+  constexpr double kLeast = -86.989967; // the logarithm of 2^-125.5, from where the other form has zeros
+  Num power = expBySixteenths(x, factor);
+  return range.low < kLeast ? select(x < kLeast, power(0.0), power) : power;
+}
 
 Num exp2(Num x) {
   x = atLeast(atMost(x, 128.25), -126);
@@ -84,7 +127,7 @@ Num exp2(Num x) {
 Num expm1(Num x) {
   Num clamped = atLeast(atMost(x, 89), -30);
   Whole n = roundSum(fma(clamped, kLog2E, kRound));
-  Num r = reduce(clamped, n);
+  Num r = reduce(clamped, n.value);
   Num q = polynomial(r, {0.5, 0.1666666716337204, 0.04166648909449577, 0.008333208039402962, 0.0013932674191892147,
                          0.0001994426711462438});
   Num p = fma(r * r, q, r);
@@ -98,14 +141,14 @@ Num sinh(Num x) {
   Num small = fma(a * s, polynomial(s, {0.166666672, 0.00833331048, 0.000198428956, 2.78221319e-06}), a);
   Num clamped = atMost(a, 90);
   Whole n = roundSum(fma(clamped, kLog2E, kRound));
-  Num half = scale(expNearZero(reduce(clamped, n)), n, -1);
+  Num half = scale(expNearZero(reduce(clamped, n.value)), n, -1);
   return copysign(select(a < 1.0, small, half - 0.25 / half), x);
 }
 
 Num cosh(Num x) {
   Num clamped = atMost(abs(x), 90);
   Whole n = roundSum(fma(clamped, kLog2E, kRound));
-  Num half = scale(expNearZero(reduce(clamped, n)), n, -1);
+  Num half = scale(expNearZero(reduce(clamped, n.value)), n, -1);
   return half + 0.25 / half;
 }
 
@@ -114,7 +157,7 @@ Num tanh(Num x) {
   Num q = polynomial(
       s, {-0.33333316445350647, 0.133325457572937, -0.05384785309433937, 0.02105250582098961, -0.006246075499802828});
   Num small = fma(a * s, q, a);
-  Num e = expInRange(atMost(a + a, 20));
+  Num e = exp(atMost(a + a, 20), {0, 20});
   Num large = 1.0 - 2.0 / (e + 1.0);
   return copysign(select(a <= 0.55, small, large), x);
 }
@@ -127,7 +170,7 @@ Num erf(Num x) {
   Num t = atMost(a, 4);
   Num p = polynomial(t, {-0.1285122036933899, -0.6357255578041077, -0.10525237023830414, 0.022883934900164604,
                          -0.00321308895945549, 0.00021376009681262076});
-  Num large = 1.0 - expInRange(fma(t, p, -t));
+  Num large = 1.0 - exp(fma(t, p, -t), {-20, 0});
   return copysign(select(a <= 475.0 / 512, small, large), x);
 }
 

@@ -3,7 +3,9 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -36,6 +38,22 @@ Value Formula::constant(Type type, int64_t value) {
   auto element = cast<IntegerType>(getElementTypeOrSelf(type));
   return constant(type, b.getIntegerAttr(element, APInt(element.getWidth(), uint64_t(value), /*isSigned=*/true,
                                                         /*implicitTrunc=*/true)));
+}
+
+Value Formula::constant(ArrayRef<double> lanes) {
+  auto type = VectorType::get({int64_t(lanes.size())}, b.getF32Type());
+  SmallVector<float> rounded(lanes);
+  DenseElementsAttr value = DenseElementsAttr::get(type, ArrayRef<float>(rounded));
+  Value &known = constants[{type, value}];
+  if (!known)
+    known = arith::ConstantOp::create(b, value);
+  return known;
+}
+
+bool Formula::isOfVectors(Type type) const {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && machine.lanes > 0 && vector.getElementType().isF32() &&
+         (vector.getNumElements() % machine.lanes == 0 || vector.getNumElements() < machine.lanes);
 }
 
 template <typename FloatOp, typename IntOp> static Num binary(Num a, Num b) {
@@ -108,11 +126,46 @@ Num polynomial(Num x, std::initializer_list<double> c) {
   return sum;
 }
 
+/// `whole` of each vector of the machine's width that `a` (and `b`) has; of a part of one beside lanes of which nothing is known.
+static Value byVectors(Formula &f, Value a, Value b, llvm::function_ref<Value(Value, Value)> whole) {
+  int64_t lanes = cast<VectorType>(a.getType()).getNumElements(), width = f.machine.lanes;
+  auto lanesOf = [&](Value v, int64_t from, int64_t count, int64_t known) -> Value {
+    if (known == count && from == 0 && count == cast<VectorType>(v.getType()).getNumElements())
+      return v;
+    SmallVector<int64_t> places(count, vector::ShuffleOp::kPoisonIndex);
+    std::iota(places.begin(), places.begin() + known, from);
+    return vector::ShuffleOp::create(f.b, v, v, places);
+  };
+  if (lanes <= width)
+    return lanesOf(whole(lanesOf(a, 0, width, lanes), lanesOf(b, 0, width, lanes)), 0, lanes, lanes);
+  Value result;
+  for (int64_t from = 0; from < lanes; from += width) {
+    Value part = whole(lanesOf(a, from, width, width), lanesOf(b, from, width, width));
+    if (!result)
+      result = f.constant(withElement(a.getType(), f.b.getF32Type()), 0.0);
+    result = vector::InsertStridedSliceOp::create(f.b, part, result, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{1});
+  }
+  return result;
+}
+
 Num ldexp(Num a, Num exponent) {
-  OpBuilder &b = a.f->b; // MLIR's own op takes no vector of exponents
-  auto call = LLVM::CallIntrinsicOp::create(b, a.f->b.getLoc(), a.type(), b.getStringAttr("llvm.ldexp"),
-                                            ValueRange{a.v, exponent.v});
-  return {a.f, call.getResult(0)};
+  Formula &f = *a.f;
+  return {a.f, byVectors(f, a.v, exponent.v, [&](Value part, Value exponents) -> Value {
+            Value all = arith::ConstantOp::create(f.b, f.b.getI16IntegerAttr(-1));
+            Value asEver = arith::ConstantOp::create(f.b, f.b.getI32IntegerAttr(4)); // the rounding mode that is set
+            return LLVM::CallIntrinsicOp::create(f.b, part.getType(), f.machine.scale,
+                                                 ValueRange{part, exponents, part, all, asEver})
+                .getResult(0);
+          })};
+}
+
+Num lookUp(Num places, ArrayRef<double> table) {
+  Formula &f = *places.f;
+  Value numbers = f.constant(table);
+  return {places.f, byVectors(f, places.v, places.v, [&](Value part, Value) -> Value {
+            return LLVM::CallIntrinsicOp::create(f.b, numbers.getType(), f.machine.permute, ValueRange{numbers, part})
+                .getResult(0);
+          })};
 }
 
 } // namespace hewn::codegen::vecmath

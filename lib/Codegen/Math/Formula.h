@@ -22,17 +22,26 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// A scalar or vector type as `like`, of these elements.
 mlir::Type withElement(mlir::Type like, mlir::Type element);
 
+/// The intrinsics for vectors of so many float32s that a machine has: those of #plan.target, null where it has none.
+struct VectorIntrinsics {
+  int64_t lanes = 0;
+  mlir::StringAttr scale, permute;
+};
+
 /// Builds the ops of one formula; each constant once.
 class Formula {
 public:
-  /// `scales`: the machine multiplies vectors by powers of two in one instruction.
-  Formula(mlir::OpBuilder &b, mlir::Location loc, bool scales = false) : b(loc, b), scales(scales) {}
+  Formula(mlir::OpBuilder &b, mlir::Location loc, VectorIntrinsics machine = {}) : b(loc, b), machine(machine) {}
   /// The number `value` in `type`, a scalar or vector of floats or integers.
   mlir::Value constant(mlir::Type type, double value);
   mlir::Value constant(mlir::Type type, int64_t value);
+  /// One for each lane of a vector of floats of the machine's width.
+  mlir::Value constant(llvm::ArrayRef<double> lanes);
+  /// Whether values of the type are as many vectors of the machine's width as it takes, or a part of one.
+  bool isOfVectors(mlir::Type type) const;
 
   mlir::ImplicitLocOpBuilder b;
-  const bool scales;
+  const VectorIntrinsics machine;
 
 private:
   mlir::Value constant(mlir::Type type, mlir::TypedAttr element);
@@ -98,8 +107,10 @@ Num copysign(Num magnitude, Num sign);
 Num atMost(Num a, double bound);
 Num atLeast(Num a, double bound);
 
-/// a * 2^exponent (i32), rounded once. Where the machine has no instruction for it this is a function call: ask `scales`.
+/// a * 2^floor(exponent), rounded once, of values `isOfVectors` of a machine that has the instruction.
 Num ldexp(Num a, Num exponent);
+/// Of a table with a number for each of the machine's lanes that whose place is in the low bits of `places` (i32): the same.
+Num lookUp(Num places, llvm::ArrayRef<double> table);
 
 /// The bits of a float as a signless integer of the same width, and back.
 Num toBits(Num a);

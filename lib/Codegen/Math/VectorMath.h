@@ -12,9 +12,13 @@
 
 namespace hewn::codegen::vecmath {
 
-Num exp(Num x);
-/// exp(x) of x that is 0 or less, or NaN.
-Num expUpToZero(Num x);
+/// From where to where a number is, unless it is NaN.
+struct Range {
+  double low = -kInfinity, high = kInfinity;
+};
+
+/// factor * exp(x), the factor a power of two from 1 to 16, of x within the range.
+Num exp(Num x, Range range = {}, double factor = 1);
 Num exp2(Num x);
 Num expm1(Num x);
 Num sinh(Num x);

@@ -139,12 +139,12 @@ codegen::MachineSpec baseMachine() { return makeMachine("aarch64", "generic", 0)
 
 plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &machine) {
   const Row &row = rowOf(machine.cpu);
-  return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3,
-                               costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
-                               plan::GridAttr(),
-                               /*doubleRateHalfVectors=*/false, /*hasVectorLdexp=*/false, machine.hasHalfConversions,
-                               /*permuteIntrinsic=*/StringAttr(), /*permuteBytesIntrinsic=*/StringAttr(),
-                               /*hasFmaByLane=*/true, /*hasFma=*/true);
+  return plan::TargetAttr::get(
+      context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3, costsOf(context, row),
+      dotsOf(context, machine), /*matrices=*/ArrayAttr(), plan::GridAttr(),
+      /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(), machine.hasHalfConversions,
+      /*permuteIntrinsic=*/StringAttr(), /*permuteBytesIntrinsic=*/StringAttr(),
+      /*hasFmaByLane=*/true, /*hasFma=*/true);
 }
 
 } // namespace hewn::aarch64

@@ -125,7 +125,8 @@ plan::TargetAttr targetAttr(MLIRContext *context, const codegen::MachineSpec &ma
   return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
                                /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
                                /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), grid, /*doubleRateHalfVectors=*/false,
-                               /*hasVectorLdexp=*/false, /*hasHalfConversions=*/true, /*permuteIntrinsic=*/StringAttr(),
+                               /*scaleIntrinsic=*/StringAttr(), /*hasHalfConversions=*/true,
+                               /*permuteIntrinsic=*/StringAttr(),
                                /*permuteBytesIntrinsic=*/StringAttr(),
                                /*hasFmaByLane=*/false, /*hasFma=*/true);
 }

@@ -43,14 +43,14 @@ constexpr Row kRows[] = {
 
 // Registers: Intel's manual, volume 1, chapters 14 and 15. The widest first.
 constexpr Vectors kVectors[] = {
-    {HEWN_CPU_X86_64_V4, 64, 32, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/true, /*chainRows=*/6,
-     "llvm.x86.avx512.permvar.sf.512", "llvm.x86.avx512.pmaddw.d.512", "llvm.x86.avx512.pmaddubs.w.512",
-     "llvm.x86.avx512.pshuf.b.512"},
-    {HEWN_CPU_X86_64_V3, 32, 16, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scales=*/false, /*chainRows=*/6,
+    {HEWN_CPU_X86_64_V4, 64, 32, /*fusedProducts=*/true, /*hasHalfConversions=*/true,
+     "llvm.x86.avx512.mask.scalef.ps.512", /*chainRows=*/6, "llvm.x86.avx512.permvar.sf.512",
+     "llvm.x86.avx512.pmaddw.d.512", "llvm.x86.avx512.pmaddubs.w.512", "llvm.x86.avx512.pshuf.b.512"},
+    {HEWN_CPU_X86_64_V3, 32, 16, /*fusedProducts=*/true, /*hasHalfConversions=*/true, /*scaling=*/"", /*chainRows=*/6,
      "llvm.x86.avx2.permps", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pshuf.b"},
-    {HEWN_CPU_X86_64_V2, 16, 16, /*fusedProducts=*/false, /*hasHalfConversions=*/false, /*scales=*/false,
+    {HEWN_CPU_X86_64_V2, 16, 16, /*fusedProducts=*/false, /*hasHalfConversions=*/false, /*scaling=*/"",
      /*chainRows=*/4, "", "llvm.x86.sse2.pmadd.wd", "llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.ssse3.pshuf.b.128"},
-    {0, 16, 16, /*fusedProducts=*/false, /*hasHalfConversions=*/false, /*scales=*/false, /*chainRows=*/4, "",
+    {0, 16, 16, /*fusedProducts=*/false, /*hasHalfConversions=*/false, /*scaling=*/"", /*chainRows=*/4, "",
      "llvm.x86.sse2.pmadd.wd", "", ""},
 };
 
@@ -154,8 +154,9 @@ plan::TargetAttr targetOf(MLIRContext *context, const Row &row, uint64_t bits) {
   auto named = [&](StringRef name) { return name.empty() ? StringAttr() : StringAttr::get(context, name); };
   return plan::TargetAttr::get(context, vectors.bytes, vectors.registers, caches.l1Bytes, caches.l1Ways, caches.l2Bytes,
                                caches.l3Bytes, costsOf(context, vectors), dotsOf(context, vectors, bits),
-                               matricesOf(context, bits), plan::GridAttr(), row.doubleRateHalfVectors, vectors.scales,
-                               vectors.hasHalfConversions, named(vectors.permutation), named(vectors.bytePermutation),
+                               matricesOf(context, bits), plan::GridAttr(), row.doubleRateHalfVectors,
+                               named(vectors.scaling), vectors.hasHalfConversions, named(vectors.permutation),
+                               named(vectors.bytePermutation),
                                /*hasFmaByLane=*/false, vectors.fusedProducts);
 }
 

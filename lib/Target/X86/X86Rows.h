@@ -35,7 +35,9 @@ struct Vectors {
   /// HEWN_CPU_*.
   uint64_t needs;
   int64_t bytes, registers;
-  bool fusedProducts, hasHalfConversions, scales;
+  bool fusedProducts, hasHalfConversions;
+  /// LLVM's intrinsic: floats by powers of two.
+  llvm::StringRef scaling;
   /// Rows of a tile that two contractions share.
   int64_t chainRows;
   /// LLVM's intrinsics: a vector of floats by places, sums of two products of 16 bits and of bytes, and bytes by places.
