@@ -62,6 +62,10 @@ static StringRef verifyMayOverwrite(Operation *op, Attribute attr) {
   return fits ? "" : "numbers inputs of a launch";
 }
 
+static StringRef verifyTurns(Operation *op, Attribute attr) {
+  return isa<LaunchOp>(op) && isa<UnitAttr>(attr) ? "" : "is a unit, of a launch";
+}
+
 /// Whether the expression is over these symbols alone, which a launch gives.
 static bool isOver(ArrayAttr symbols, const DimExpr &expr) {
   bool isOver = true;
@@ -126,6 +130,7 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                                                 {kPlacesAttr, verifyPlaces},
                                                 {kStagingAttr, verifyStaging},
                                                 {kMayOverwriteAttr, verifyMayOverwrite},
+                                                {kTurnsAttr, verifyTurns},
                                                 {kLaunchInfoAttr, verifyLaunchInfo},
                                                 {kKeepsAttr, verifyKeeps},
                                                 {kJointAttr, verifyJoint},

@@ -45,6 +45,8 @@ inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
 inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
 /// On a launch of one result: the inputs in whose memory the result may be made.
 inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
+/// On a launch in a loop's body, a unit: every second step does its tasks from the last one on.
+inline constexpr llvm::StringLiteral kTurnsAttr = "plan.turns";
 /// On a kernel's function that is launched in tasks, or on a grid: a TasksAttr or GridLaunchAttr.
 inline constexpr llvm::StringLiteral kLaunchInfoAttr = "plan.launch_info";
 /// On an argument of a kernel's function: memory that blocks write for each other, or that other arguments may be, too.

@@ -141,6 +141,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // How each kernel is computed, and the memory that it needs for that.
     pm.addPass(codegen::createDecideKernelsPass(options.tuning, options.machine));
   }
+  // Which launches find in the cache what the step before them read last.
+  if (options.optimize)
+    pm.addPass(createTurnStepsPass());
   // Which launches may write over an input.
   pm.addPass(createMarkInPlacePass());
   pm.addPass(createVerifyKernelsPass());

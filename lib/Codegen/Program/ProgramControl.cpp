@@ -317,6 +317,7 @@ LogicalResult ProgramEmitter::emitLoop(graph::ControlOpInterface op) {
     enterCarried(value);
   if (numSteps)
     enterSlices(op, loop.index, trips);
+  llvm::Value *outerStep = std::exchange(currentStep, loop.index);
   LogicalResult done = emitStep(op.getLoopBody(), [&] {
     for (auto [i, output] : llvm::enumerate(stacked)) {
       if (numSteps)
@@ -328,6 +329,7 @@ LogicalResult ProgramEmitter::emitLoop(graph::ControlOpInterface op) {
       b.CreateStore(b.CreateLoad(i8, hostPointer(control.nextCondition->get())), condition);
     handOver(op, carried);
   });
+  currentStep = outerStep;
   symbols = std::move(outside);
   endLoop(loop);
   for (Carried &value : carried)

@@ -273,7 +273,37 @@ llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<
   return service(known == kernels.end() ? op.getKernel() : StringRef(known->second), b.getVoidTy(), types);
 }
 
+/// Into how many parts a thread's tasks are taken that go backwards: the last one is what the next step finds.
+static constexpr int64_t kTurnedParts = 16;
+
+void ProgramEmitter::callByTurns(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments, const Turn &turn,
+                                 llvm::Value *begin, llvm::Value *end) {
+  llvm::Function *function = b.GetInsertBlock()->getParent();
+  auto block = [&](StringRef name) { return llvm::BasicBlock::Create(context, name, function); };
+  llvm::BasicBlock *entry = b.GetInsertBlock(), *part = block("part"), *done = block("done");
+  llvm::Value *isOdd = b.CreateTrunc(turn.step, b.getInt1Ty()), *count = b.CreateSub(end, begin);
+  llvm::Value *first = b.CreateSelect(isOdd, b.CreateSub(turn.tasks, end), begin), *last = b.CreateAdd(first, count);
+  // Forwards all of it is one part.
+  llvm::Value *share = b.CreateUDiv(b.CreateAdd(count, b.getInt64(kTurnedParts - 1)), b.getInt64(kTurnedParts));
+  llvm::Value *length = b.CreateSelect(isOdd, share, count);
+  b.CreateCondBr(b.CreateICmpSGT(count, b.getInt64(0)), part, done);
+  b.SetInsertPoint(part);
+  llvm::PHINode *until = b.CreatePHI(i64, 2);
+  llvm::Value *left = b.CreateSub(until, first);
+  llvm::Value *from = b.CreateSub(until, b.CreateSelect(b.CreateICmpSLT(left, length), left, length));
+  SmallVector<llvm::Value *> all(arguments);
+  all.append({from, until});
+  b.CreateCall(kernelFunction(op, all), all);
+  until->addIncoming(last, entry);
+  until->addIncoming(from, part);
+  b.CreateCondBr(b.CreateICmpSGT(from, first), part, done);
+  b.SetInsertPoint(done);
+}
+
 void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arguments, const DimExpr &tasks) {
+  bool turns = op->hasAttr(plan::kTurnsAttr) && currentStep;
+  if (turns)
+    arguments.append({currentStep, value(tasks)});
   SmallVector<llvm::Type *> fields = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
   auto *record = llvm::StructType::get(context, fields);
   Slot packed = variable(record);
@@ -281,7 +311,7 @@ void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arg
     b.CreateStore(argument, b.CreateStructGEP(record, packed, i));
 
   // What a thread calls: unpacks the arguments, and does some of the tasks. One a kernel.
-  std::string name = "tasks." + op.getKernel().str();
+  std::string name = (turns ? "turns." : "tasks.") + op.getKernel().str();
   llvm::Function *task = module.getFunction(name);
   if (!task) {
     auto *type = llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false);
@@ -291,9 +321,15 @@ void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arg
     SmallVector<llvm::Value *> unpacked;
     for (auto [i, field] : llvm::enumerate(fields))
       unpacked.push_back(b.CreateLoad(field, b.CreateStructGEP(record, task->getArg(0), i)));
-    unpacked.push_back(task->getArg(1));
-    unpacked.push_back(task->getArg(2));
-    b.CreateCall(kernelFunction(op, unpacked), unpacked);
+    llvm::Value *begin = task->getArg(1), *end = task->getArg(2);
+    if (turns) {
+      Turn turn{unpacked[unpacked.size() - 2], unpacked.back()};
+      unpacked.pop_back_n(2);
+      callByTurns(op, unpacked, turn, begin, end);
+    } else {
+      unpacked.append({begin, end});
+      b.CreateCall(kernelFunction(op, unpacked), unpacked);
+    }
     b.CreateRetVoid();
   }
   llvm::FunctionCallee share = service("hewn_rt_parallel_for", i32, {ptr, i64, ptr, ptr});

@@ -33,6 +33,14 @@ private:
   mlir::FailureOr<graph::DimExpr> ofLaunch(plan::LaunchOp op, const graph::DimExpr &expr, mlir::ArrayAttr symbols);
   /// Runs a kernel's tasks on the context's threads.
   void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
+  /// The step of a loop, and how many tasks a kernel has there.
+  struct Turn {
+    llvm::Value *step, *tasks;
+  };
+  /// In a function that a thread calls: does tasks from `begin` to `end`, where the step is odd those from the end that are as many, the
+  /// last one first, some at a time.
+  void callByTurns(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments, const Turn &turn, llvm::Value *begin,
+                   llvm::Value *end);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
   llvm::Value *partParams(graph::PartOpInterface part);
   void fillPartTensor(llvm::Value *record, llvm::Value *data, mlir::RankedTensorType type,
@@ -159,6 +167,8 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<llvm::Value *>> slices;
   /// For each loop around, the variables with memory that its step must give back.
   std::vector<llvm::SmallVector<Slot>> stepMemory;
+  /// The number of the step of the innermost loop that is being written; null outside of loops.
+  llvm::Value *currentStep = nullptr;
   /// Those among them that hold the host's memory though kernels run on a device.
   llvm::DenseSet<Slot> hostMemory;
 };

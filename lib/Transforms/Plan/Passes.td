@@ -15,6 +15,10 @@ def MarkInPlacePass : Pass<"hewn-mark-in-place", "::mlir::ModuleOp"> {
   let summary = "Says of each launch which inputs' memory its result may take, by what the kernel does.";
 }
 
+def TurnStepsPass : Pass<"hewn-turn-steps", "::mlir::ModuleOp"> {
+  let summary = "Says which launches of a loop's body go over their tasks forwards and backwards by turns.";
+}
+
 def OrderLaunchesPass : Pass<"hewn-order-launches", "::mlir::ModuleOp"> {
   let summary = "Puts launches into an order in which less memory is live at once, where there is one.";
 }
