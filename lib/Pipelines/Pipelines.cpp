@@ -87,6 +87,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
+    // Rows that are multiplied one after another by the same weights are multiplied at once.
+    pm.addNestedPass<func::FuncOp>(createJoinRowsPass());
     // What is done with a contraction's result is done in its shape.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     // One item of a batch after another, where all of them would not fit the caches.

@@ -3,6 +3,7 @@
 // Meaning of the moves: shapes and the index map of each.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
+#include "dialects/Graph/Move/MemoryRun.h"
 #include "dialects/Graph/Move/MoveOps.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -208,6 +209,39 @@ void SliceOp::requireDims(Requirements &requirements) {
   for (auto [dim, offset, size, step] : llvm::zip(dims, offsets, sizes, getSteps()))
     if (step == 1)
       requirements.atMost(offset + size, dim);
+}
+
+/// The number of the slice's first element in x, where no element of x lies between two of its own: dims in front of the one that is cut have one
+/// element in the result, and those behind it are whole.
+static std::optional<DimExpr> firstOfRun(SliceOp op) {
+  Dims dims = getDims(op.getX()), offsets = *parseDims(op.getOffsets()), sizes = *parseDims(op.getSizes());
+  size_t cut = 0;
+  while (cut + 1 < dims.size() && sizes[cut].is(1))
+    ++cut;
+  DimExpr first(0), stride(1);
+  for (size_t d = dims.size(); d-- > 0;) {
+    bool isWhole = offsets[d].is(0) && sizes[d] == dims[d];
+    if (d > cut ? !isWhole : op.getSteps()[d] != 1 && !sizes[d].is(1))
+      return std::nullopt; // others lie between
+    first = first + offsets[d] * stride;
+    stride = stride * dims[d];
+  }
+  return first;
+}
+
+MemoryRun memoryRunOf(Value value) {
+  MemoryRun run{value, DimExpr(0)};
+  while (Operation *maker = run.whole.getDefiningOp()) {
+    auto slice = dyn_cast<SliceOp>(maker);
+    auto move = dyn_cast<MoveOpInterface>(maker);
+    std::optional<DimExpr> first = slice                                             ? firstOfRun(slice)
+                                   : move && move.getViewKind() == ViewKind::Reshape ? std::optional(DimExpr(0))
+                                                                                     : std::nullopt;
+    if (!first)
+      break;
+    run = {maker->getOperand(0), run.first + *first};
+  }
+  return run;
 }
 
 LogicalResult ConcatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {

@@ -9,4 +9,8 @@ def LoopBatchesPass : Pass<"hewn-loop-batches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::hewn::plan::PlanDialect"];
 }
 
+def JoinRowsPass : Pass<"hewn-join-rows", "::mlir::func::FuncOp"> {
+  let summary = "Makes one product of all rows of those of one row after another by the same matrix";
+}
+
 #endif
