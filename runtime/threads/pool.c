@@ -2,8 +2,11 @@
 // The thread pool.
 //
 // A job is a range cut into chunks. One 64-bit word, `claim`, holds the job's
-// number and how many chunks nobody has taken yet; a thread takes one by
-// compare-and-swap. The join waits for chunks, not for threads: a thread that
+// number and the chunks that nobody has taken yet, from one to before another;
+// a thread takes one by compare-and-swap. The calling thread and every second
+// one take the first of them, the others the last: a thread has much the same
+// part of each job, and finds there in its own cache what it wrote in the job
+// before, or the weights that it read. The join waits for chunks, not for threads: a thread that
 // the system has put to sleep delays the one chunk it holds, and a thread that
 // never woke up delays nothing. That makes late threads a hazard: one may wake
 // when the next job is being written. It is harmless because
@@ -45,6 +48,8 @@
 #define ROUNDS_PER_LOOK 64
 /// Enough chunks a thread to even out, few enough to make claims cheap.
 #define CHUNKS_PER_THREAD 8
+/// What half of a claim counts.
+#define MOST_CHUNKS 0xffffu
 
 struct hewn_pool {
   /// Grows by one a job; also bumped to stop.
@@ -52,7 +57,7 @@ struct hewn_pool {
   uint32_t sleepers;
   uint32_t stop;
 
-  /// Job number << 32 | chunks left.
+  /// Job number << 32 | the chunk behind the last one left << 16 | the first one left.
   uint64_t claim __attribute__((aligned(CACHE_LINE)));
   hewn_task task;
   void *arg;
@@ -65,8 +70,9 @@ struct hewn_pool {
 
   int64_t idleSpin __attribute__((aligned(CACHE_LINE)));
   int64_t joinSpin;
-  int32_t threads; ///< with the calling one
-  int32_t started; ///< those that there are, without it
+  int32_t threads;  ///< with the calling one
+  int32_t started;  ///< those that there are, without it
+  uint32_t entered; ///< those that have begun
   /// 1 in the process that started the threads, 0 in its children; NULL where the kernel has no such pages.
   uint32_t *home;
   pid_t process; ///< the same, for a system call each time
@@ -113,21 +119,22 @@ static int spin(const uint32_t *word, uint32_t value, int until, int64_t nanosec
   }
 }
 
-/// Takes chunks of the current job until there are none.
-static void work(hewn_pool *pool) {
+/// Takes chunks of the current job until there are none, from the end or from the beginning.
+static void work(hewn_pool *pool, int fromEnd) {
   for (;;) {
     uint64_t claim = __atomic_load_n(&pool->claim, __ATOMIC_ACQUIRE);
-    uint32_t left = (uint32_t)claim;
-    if (left == 0)
+    uint32_t first = claim & MOST_CHUNKS, last = (claim >> 16) & MOST_CHUNKS;
+    if (first == last)
       return;
     hewn_task task = __atomic_load_n(&pool->task, __ATOMIC_RELAXED);
     void *arg = __atomic_load_n(&pool->arg, __ATOMIC_RELAXED);
     int64_t n = __atomic_load_n(&pool->n, __ATOMIC_RELAXED);
     int64_t chunk = __atomic_load_n(&pool->chunk, __ATOMIC_RELAXED);
     uint32_t chunks = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
-    if (!__atomic_compare_exchange_n(&pool->claim, &claim, claim - 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    uint64_t rest = fromEnd ? claim - (1u << 16) : claim + 1;
+    if (!__atomic_compare_exchange_n(&pool->claim, &claim, rest, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       continue;
-    int64_t begin = (int64_t)(chunks - left) * chunk;
+    int64_t begin = (int64_t)(fromEnd ? last - 1 : first) * chunk;
     int64_t end = n - begin < chunk ? n : begin + chunk;
     task(arg, begin, end);
     uint32_t done = __atomic_add_fetch(&pool->done, 1, __ATOMIC_SEQ_CST);
@@ -138,6 +145,8 @@ static void work(hewn_pool *pool) {
 
 static void *threadMain(void *arg) {
   hewn_pool *pool = arg;
+  // Threads that start take turns.
+  int fromEnd = !(__atomic_fetch_add(&pool->entered, 1, __ATOMIC_RELAXED) & 1);
   uint32_t seen = 0;
   for (;;) {
     if (!spin(&pool->sequence, seen, 0, pool->idleSpin)) {
@@ -149,7 +158,7 @@ static void *threadMain(void *arg) {
     seen = __atomic_load_n(&pool->sequence, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&pool->stop, __ATOMIC_RELAXED))
       return NULL;
-    work(pool);
+    work(pool, fromEnd);
   }
 }
 
@@ -175,6 +184,8 @@ static void join(hewn_pool *pool, uint32_t chunks) {
 
 static void runJob(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
   int64_t wanted = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+  if (wanted > MOST_CHUNKS)
+    wanted = MOST_CHUNKS;
   int64_t chunk = n / wanted + (n % wanted != 0);
   uint32_t chunks = (uint32_t)(n / chunk + (n % chunk != 0));
   uint32_t job = (uint32_t)(__atomic_load_n(&pool->claim, __ATOMIC_RELAXED) >> 32) + 1;
@@ -184,9 +195,9 @@ static void runJob(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
   __atomic_store_n(&pool->chunk, chunk, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->chunks, chunks, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->done, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&pool->claim, (uint64_t)job << 32 | chunks, __ATOMIC_RELEASE);
+  __atomic_store_n(&pool->claim, (uint64_t)job << 32 | (uint64_t)chunks << 16, __ATOMIC_RELEASE);
   bumpSequence(pool, chunks - 1);
-  work(pool);
+  work(pool, 0);
   join(pool, chunks);
 }
 
@@ -242,6 +253,7 @@ static void restart(hewn_pool *pool) {
   pool->sequence = 0;
   pool->sleepers = 0;
   pool->stop = 0;
+  pool->entered = 0;
   pool->claim = 0;
   pool->done = 0;
   pool->joinerSleeps = 0;

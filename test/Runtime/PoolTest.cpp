@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -60,6 +61,38 @@ TEST(PoolRange, HugeRangesAreCoveredWithoutGaps) {
         },
         &covered);
     EXPECT_EQ(covered, static_cast<uint64_t>(INT64_MAX));
+    return HEWN_OK;
+  });
+  EXPECT_EQ(model.run(&options), HEWN_OK);
+}
+
+/// The calling thread takes what is left from the beginning on, and the second one from the end: each has much the same part of every job.
+TEST(PoolOrder, TwoThreadsMeet) {
+  hewn_context_options options = threadOptions(2);
+  BodyModel model([](hewn_context *context, const hewn_frame *) -> int32_t {
+    struct Taken {
+      std::thread::id caller = std::this_thread::get_id();
+      std::vector<int64_t> byCaller, byOther;
+    };
+    bool shared = false;
+    for (int round = 0; round < 50; ++round) {
+      Taken taken;
+      hewn_rt_parallel_for(
+          context, 64,
+          [](void *arg, int64_t begin, int64_t) {
+            auto &all = *static_cast<Taken *>(arg);
+            (std::this_thread::get_id() == all.caller ? all.byCaller : all.byOther).push_back(begin);
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+          },
+          &taken);
+      EXPECT_TRUE(std::is_sorted(taken.byCaller.begin(), taken.byCaller.end()));
+      EXPECT_TRUE(std::is_sorted(taken.byOther.rbegin(), taken.byOther.rend()));
+      if (!taken.byCaller.empty() && !taken.byOther.empty()) {
+        shared = true;
+        EXPECT_LT(taken.byCaller.back(), taken.byOther.back());
+      }
+    }
+    EXPECT_TRUE(shared);
     return HEWN_OK;
   });
   EXPECT_EQ(model.run(&options), HEWN_OK);

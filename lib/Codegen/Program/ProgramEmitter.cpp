@@ -276,27 +276,41 @@ llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<
 /// Into how many parts a thread's tasks are taken that go backwards: the last one is what the next step finds.
 static constexpr int64_t kTurnedParts = 16;
 
+/// In an odd step what a thread does of `begin` to `end` is as much of the same half, from its other end; all of it if all are the thread's. So of two threads
+/// each reads its own half there and back, whatever parts it takes of it in which order.
 void ProgramEmitter::callByTurns(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments, const Turn &turn,
                                  llvm::Value *begin, llvm::Value *end) {
   llvm::Function *function = b.GetInsertBlock()->getParent();
   auto block = [&](StringRef name) { return llvm::BasicBlock::Create(context, name, function); };
-  llvm::BasicBlock *entry = b.GetInsertBlock(), *part = block("part"), *done = block("done");
-  llvm::Value *isOdd = b.CreateTrunc(turn.step, b.getInt1Ty()), *count = b.CreateSub(end, begin);
-  llvm::Value *first = b.CreateSelect(isOdd, b.CreateSub(turn.tasks, end), begin), *last = b.CreateAdd(first, count);
-  // Forwards all of it is one part.
-  llvm::Value *share = b.CreateUDiv(b.CreateAdd(count, b.getInt64(kTurnedParts - 1)), b.getInt64(kTurnedParts));
-  llvm::Value *length = b.CreateSelect(isOdd, share, count);
-  b.CreateCondBr(b.CreateICmpSGT(count, b.getInt64(0)), part, done);
+  auto call = [&](llvm::Value *from, llvm::Value *until) {
+    SmallVector<llvm::Value *> all(arguments);
+    all.append({from, until});
+    b.CreateCall(kernelFunction(op, all), all);
+  };
+  auto least = [&](llvm::Value *x, llvm::Value *y) { return b.CreateSelect(b.CreateICmpSLT(x, y), x, y); };
+  llvm::BasicBlock *forwards = block("forwards"), *backwards = block("backwards"), *done = block("done");
+  b.CreateCondBr(b.CreateTrunc(turn.step, b.getInt1Ty()), backwards, forwards);
+  b.SetInsertPoint(forwards);
+  call(begin, end);
+  b.CreateBr(done);
+
+  b.SetInsertPoint(backwards);
+  llvm::Value *isAll = b.CreateAnd(b.CreateICmpEQ(begin, b.getInt64(0)), b.CreateICmpEQ(end, turn.tasks));
+  llvm::Value *half = b.CreateSelect(isAll, turn.tasks, b.CreateLShr(turn.tasks, 1));
+  llvm::Value *share =
+      b.CreateUDiv(b.CreateAdd(b.CreateSub(end, begin), b.getInt64(kTurnedParts - 1)), b.getInt64(kTurnedParts));
+  llvm::BasicBlock *part = block("part");
+  b.CreateCondBr(b.CreateICmpSLT(begin, end), part, done);
   b.SetInsertPoint(part);
-  llvm::PHINode *until = b.CreatePHI(i64, 2);
-  llvm::Value *left = b.CreateSub(until, first);
-  llvm::Value *from = b.CreateSub(until, b.CreateSelect(b.CreateICmpSLT(left, length), left, length));
-  SmallVector<llvm::Value *> all(arguments);
-  all.append({from, until});
-  b.CreateCall(kernelFunction(op, all), all);
-  until->addIncoming(last, entry);
-  until->addIncoming(from, part);
-  b.CreateCondBr(b.CreateICmpSGT(from, first), part, done);
+  llvm::PHINode *from = b.CreatePHI(i64, 2);
+  // No part is in both halves.
+  llvm::Value *isFirst = b.CreateICmpSLT(from, half);
+  llvm::Value *limit = b.CreateSelect(isFirst, least(half, end), end), *until = least(b.CreateAdd(from, share), limit);
+  llvm::Value *mirror = b.CreateSelect(isFirst, half, b.CreateAdd(turn.tasks, half));
+  call(b.CreateSub(mirror, until), b.CreateSub(mirror, from));
+  from->addIncoming(begin, backwards);
+  from->addIncoming(until, part);
+  b.CreateCondBr(b.CreateICmpSLT(until, end), part, done);
   b.SetInsertPoint(done);
 }
 

@@ -37,8 +37,7 @@ private:
   struct Turn {
     llvm::Value *step, *tasks;
   };
-  /// In a function that a thread calls: does tasks from `begin` to `end`, where the step is odd those from the end that are as many, the
-  /// last one first, some at a time.
+  /// In a function that a thread calls: does the tasks that stand for `begin` to `end` in this step, some at a time where it is odd.
   void callByTurns(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments, const Turn &turn, llvm::Value *begin,
                    llvm::Value *end);
   mlir::LogicalResult emitPart(graph::PartOpInterface op);
