@@ -166,3 +166,18 @@ def test_longest_sums(depth, kinds, target):
         case.node("MatMulInteger", ["x", "w", "xz", "wz"], "y")
         want = np.full((9, 16), depth * 255 * 255, np.int64).astype(np.int32)
         np.testing.assert_array_equal(compiled(case.model(np.int32), target).run(case.feeds)["y"], want)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("sizes", [(0, 5, 40), (6, 0, 40), (6, 5, 0), (1, 1, 1), (70, 3, 9), (70, 4, 200)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_sizes_that_a_run_gives(turned, sizes, target):
+    """Dims of 0 and 1 where all are open, and two threads."""
+    rows, depth, columns = sizes
+    case = Case(sum(sizes))
+    left, x = case.operand("x", np.uint8, (2,), (rows, depth), turned, range(9))
+    right, w = case.operand("w", np.int8, (2,), (depth, columns), not turned, range(9))
+    case.initializers = {"xz": np.array(77, np.uint8), "wz": np.array(-5, np.int8)}
+    case.node("MatMulInteger", [left, right, "xz", "wz"], "y")
+    got = compiled(case.model(np.int32), target, threads=2).run(case.feeds)["y"]
+    np.testing.assert_array_equal(got, (x.astype(np.int64) - 77) @ (w.astype(np.int64) + 5))
