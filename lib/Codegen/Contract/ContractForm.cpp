@@ -74,7 +74,7 @@ bool columnsAreLanes(const ContractForm &form) {
 std::optional<unsigned> groupedDim(const ContractForm &form) {
   std::optional<unsigned> k = graph::plainSummedDim(form.op, form.roles);
   int64_t group = form.group();
-  if (group == 1 || !k || form.roles.columnInLeft || form.extents[*k].constant().value_or(1) % group != 0)
+  if (group == 1 || !k || form.roles.columnInLeft || !form.extents[*k].mod(group).is(0))
     return std::nullopt;
   std::optional<unsigned> right = graph::resultWith(form.maps[1], *k);
   bool grouped = right && form.rhs.group == group && form.rhs.groupDim == int64_t(*right);

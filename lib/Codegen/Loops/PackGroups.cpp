@@ -36,12 +36,12 @@ std::optional<GroupPacking> planGroups(KernelFunction &k, int64_t lanes) {
   if (k.results.size() != 1 || output.groupDim < 0 || output.blockDim < 0)
     return packing;
   int64_t bits = storageType(output.elementType).getIntOrFloatBitWidth(), group = output.group;
-  int64_t depth = graph::getDims(k.results[0])[size_t(output.groupDim)].constant().value_or(1); // 1: no whole group
+  DimExpr depth = graph::getDims(k.results[0])[size_t(output.groupDim)];
   int64_t ops = llvm::range_size(k.kernel.getBody().front());
   for (bool alongGroups : {false, true}) {
     auto column = unsigned(output.blockDim), grouped = unsigned(output.groupDim);
     int64_t rows = alongGroups ? lanes : group;
-    if (output.block % lanes == 0 && bits * group == kWordBits && lanes / group >= 2 && depth % rows == 0 &&
+    if (output.block % lanes == 0 && bits * group == kWordBits && lanes / group >= 2 && depth.mod(rows).is(0) &&
         rows * ops <= mostOps && lieAlong(k, column, grouped, alongGroups ? grouped : column))
       packing = GroupPacking{column, grouped, group, alongGroups};
   }

@@ -62,6 +62,16 @@ constexpr unsigned kMaxFusedMoveOperands = 2;
 constexpr llvm::StringLiteral kMovesInPlace = "a move reads its operand in place";
 constexpr llvm::StringLiteral kPass = "hewn-decide-groups";
 
+constexpr llvm::StringLiteral kPacksAlone =
+    "groups of neighbours are put together from whole vectors, by a kernel that makes nothing else";
+
+/// Whether the op puts neighbours of its result in groups, as instructions multiply them (Codegen/Loops/PackGroups.h).
+bool packsGroups(Operation *op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  auto layout = type ? dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()) : graph::LayoutAttr();
+  return layout && layout.getGroup() > 1;
+}
+
 bool isKind(Operation *op) {
   return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
              graph::ContractOpInterface, graph::MoveOpInterface>(op);
@@ -498,6 +508,8 @@ private:
       return Verdict::no("the producer's kernel has as many moves as a kernel may have");
     if (!mayRunAt(group, op))
       return Verdict::no("another op reads the producer's kernel before this one");
+    if (llvm::any_of(group.ops, packsGroups) || (packsGroups(op) && !feedsAlone(group, op)))
+      return Verdict::no(kPacksAlone);
     Dims result = graph::getDims(op->getResult(0)), from = graph::getDims(operand);
     bool elementwise = isa<graph::ElementwiseOpInterface>(op);
     // A map's own nest is turned, unless others read what it makes as it is.
@@ -526,6 +538,11 @@ private:
       break;
     }
     return Verdict::no("the producer is a kernel of its own");
+  }
+
+  /// Whether nobody else reads what the group, a map, makes for the op.
+  bool feedsAlone(const Group &group, Operation *op) {
+    return group.kind == GroupKind::Map && resultsFit(group, op, [](Value) { return false; });
   }
 
   Verdict acceptsIntoMap(Group &group, Value operand, Operation *op) {
@@ -665,6 +682,8 @@ private:
 
   /// `op` is in `group` and reads `operand` of `other`: whether one nest computes both.
   Verdict mayMerge(Group &group, Group &other, Value operand, Operation *op) {
+    if (llvm::any_of(llvm::concat<Operation *>(group.ops, other.ops), packsGroups))
+      return Verdict::no(kPacksAlone);
     if (other.kind == GroupKind::Rows && group.kind == GroupKind::Rows)
       return mayMergeRows(group, other, op);
     if (other.kind != GroupKind::Map || group.kind == GroupKind::Alone)

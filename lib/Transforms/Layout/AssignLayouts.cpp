@@ -214,8 +214,7 @@ private:
   //===----------------------------------------------------------------------------------------------------------------===//
 
   /// The same for a left operand; of one inside of a border that is left out it is what is inside.
-  void requireLeft(graph::ContractOpInterface op, OpOperand &operand, const Order &order) {
-    constexpr StringRef why = "a contraction with windows reads channels that lie together";
+  void requireLeft(graph::ContractOpInterface op, OpOperand &operand, const Order &order, StringRef why) {
     auto border = operand.get().getDefiningOp<graph::MoveOpInterface>();
     if (!border || !operand.get().hasOneUse() || !plan::leavesOutBorder(op, border))
       return require(operand, order, why);
@@ -230,7 +229,8 @@ private:
     if (graph::hasWindows(op)) {
       std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());
       for (unsigned i = 0; channel && i < op->getNumOperands(); i += 2)
-        requireLeft(op, op->getOpOperand(i), moveLast(rowMajor(maps[0].getNumResults()), *channel));
+        requireLeft(op, op->getOpOperand(i), moveLast(rowMajor(maps[0].getNumResults()), *channel),
+                    "a contraction with windows reads channels that lie together");
       std::optional<unsigned> lanes = roles ? graph::resultWith(maps[2], roles->column) : featureDim(maps);
       if (lanes)
         resultOrder = moveLast(resultOrder, *lanes);
@@ -238,9 +238,22 @@ private:
       if (roles && graph::resultWith(maps[2], roles->column) == wanted->back())
         resultOrder = *wanted;
     }
+    if (!graph::hasWindows(op))
+      requireDepth(op, maps, roles);
     for (unsigned i = 1; i < op->getNumOperands(); i += 2)
       assignRight(op, op->getOpOperand(i), maps, roles);
     setOrder(op->getResult(0), resultOrder);
+  }
+
+  /// What a lane takes at once lies together in the left operand, too.
+  void requireDepth(graph::ContractOpInterface op, ArrayRef<AffineMap> maps,
+                    const std::optional<graph::ContractRoles> &roles) {
+    bool inGroups = roles && !roles->columnInLeft && plan::groupSize(op) > 1;
+    std::optional<unsigned> k = inGroups ? graph::plainSummedDim(op, *roles) : std::nullopt;
+    std::optional<unsigned> depth = k ? graph::resultWith(maps[0], *k) : std::nullopt;
+    for (unsigned i = 0; depth && i < op->getNumOperands(); i += 2)
+      requireLeft(op, op->getOpOperand(i), moveLast(orderOf(op->getOperand(i)), *depth),
+                  "neighbours along the sum are multiplied at once: they must lie together");
   }
 
   /// Where there are no columns: the result's dim that runs along both operands.
@@ -296,7 +309,7 @@ private:
           lanes = graph::resultWith(maps[1], d);
     if (!lanes)
       return;
-    bool inGroups = roles && plan::groupSize(op) > 1 && graph::getDims(right.get())[*lanes].constant();
+    bool inGroups = roles && !roles->columnInLeft && plan::groupSize(op) > 1;
     // Where a grid multiplies what lies along the sum, all of it does.
     if (constant && plan::multipliesMatrices(op) && plan::wantsAlongSum(op))
       return require(right, constantOrder(op, maps, *lanes), "");

@@ -13,8 +13,13 @@
 // Efficient Integer-Arithmetic-Only Inference", 2018.)
 //
 // Left alone, since the machine's model expects floats to take less time (ProductCost.h): what has minimal filtering as floats, and integers that
-// are multiplied at no more than twice their rate. Else: right operands that are computed, scales and zero points along k or along rows, zero points of weights under
-// windows, depthwise windows and groups, few columns, sums that could leave i32.
+// are multiplied at no more than twice their rate. Else: scales and zero points along k, those of the left operand along rows, zero points of weights under
+// windows, depthwise windows and groups, few columns, sums of floats that could leave i32.
+//
+// Right operands that are computed (attention's keys and values) are multiplied so, too, in batches of products with one each; a later pass has them packed when run.
+// Both zero points take sums then that are made when run, unless the machine has products of pairs of 16 bits alone: those are of integers less
+// their zero points. Scales and zero points may be any that broadcast to the result. Sums of MatMulInteger wrap either way, so these may be as long as they like, or of a
+// length that only a run tells; others of such a length where the user gave it a range. Left alone are those that few rows read, and windows; and all on a grid of threads.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/CodedWeights.h"
@@ -38,7 +43,7 @@ namespace hewn {
 namespace {
 
 /// Elements that instructions sum in a lane.
-constexpr int64_t kGroup = 4;
+constexpr int64_t kGroup = 4, kPair = 2;
 
 class IntegerContractionFormer {
 public:
@@ -62,13 +67,15 @@ private:
     if (!found)
       return Verdict::no(found.why());
     at = *found;
-    std::optional<Border> border = borderOf(op);
+    std::optional<Border> border = at.isComputed ? std::nullopt : borderOf(op);
     std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0), weights);
     std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1), weights) : std::nullopt;
     if (!r || !l->data || !r->data)
       return Verdict::no("an operand is no 8-bit integers with a scale and a zero point");
-    if (!graph::isMadeOfConstants(r->data))
-      return Verdict::no("the right operand is not constant");
+    left = *l;
+    right = *r;
+    if (at.isComputed)
+      return formComputed();
     if (!isScalar(l->scale) || !isScalar(l->zero))
       return Verdict::no("the left operand has more than one scale or zero point");
     if (!alongColumns(r->scale) || !alongColumns(r->zero))
@@ -79,8 +86,6 @@ private:
       if (costs && costs->integersLose())
         return Verdict::no("floats take less time on this machine");
     }
-    left = *l;
-    right = *r;
     plan::OperandTypes types = chooseTypes();
     shiftTo(left, types.left);
     shiftTo(right, types.right);
@@ -94,9 +99,86 @@ private:
     Value result = scaled(withZeros(product()));
     if (!result)
       return Verdict::no("the product has no form of integers");
+    replace(result);
+    return Verdict::yes();
+  }
+
+  void replace(Value result) {
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
+  }
+
+  /// Of operands that a run makes both. Pairs of 16 bits are the integers less their zero points; bytes stay as they are, and a run sums what zero points
+  /// add.
+  Verdict formComputed() {
+    if (plan::gridOf(op))
+      return Verdict::no("the right operand is computed, and a grid of threads multiplies such as they are");
+    for (auto [side, q] : {std::pair(0u, &left), std::pair(1u, &right)})
+      if (!placedAs(op, q->scale, side, 2) || !placedAs(op, q->zero, side, 2) || !placedAs(op, sumDims(side), side, 2))
+        return Verdict::no("an operand's scales or zero points differ along the sum, or its dims lie in another order "
+                           "than the result's");
+    Type sum = b.getI32Type(), half = b.getI16Type();
+    plan::OperandTypes types = chooseTypes();
+    bool hasBytes =
+        plan::findDot(op, types.left, types.right, sum) || plan::findMatrix(op, types.left, types.right, sum);
+    if (!hasBytes && !plan::findDot(op, half, half, sum))
+      return Verdict::no("the right operand is computed, and the machine has no products of integers to pack it for");
+    std::optional<ProductCosts> costs = productCosts(op, at, /*comesQuantized=*/true, /*readers=*/1);
+    if (costs && costs->integersLose())
+      return Verdict::no("so few rows read the right operand, which is computed, that to pack it when run takes longer "
+                         "than is gained");
+    Value columns, rows;
+    if (hasBytes) {
+      shiftTo(left, types.left);
+      shiftTo(right, types.right);
+      if (left.zero) {
+        columns = sumOf(1);
+        if (right.zero)
+          columns = c.sub({columns, c.mul({inResult(right.zero, 1), length()})});
+        columns = c.mul({columns, inResult(left.zero, 0)});
+      }
+      if (right.zero)
+        rows = c.mul({sumOf(0), inResult(right.zero, 1)});
+    } else {
+      left.data = distances(left, half);
+      right.data = distances(right, half);
+    }
+    padSums(hasBytes ? kGroup : kPair);
+    Value sums = product();
+    for (Value off : {columns, rows})
+      if (off)
+        sums = c.sub({sums, off});
+    Value result = scaled(sums);
+    if (!result)
+      return Verdict::no("the product has no form of integers");
+    replace(result);
     return Verdict::yes();
+  }
+
+  /// The dims of an operand's sums along the depth.
+  Dims sumDims(unsigned side) {
+    Dims dims = graph::getDims(op->getOperand(side));
+    dims[side ? at.depthInRight : at.depthInLeft] = DimExpr(1);
+    return dims;
+  }
+
+  /// What belongs to an operand, as it broadcasts to the result.
+  Value inResult(Value value, unsigned side) { return value ? c.reshape(value, *placedAs(op, value, side, 2)) : value; }
+
+  /// The sums of an operand's integers along the depth.
+  Value sumOf(unsigned side) {
+    Value data = side ? right.data : left.data;
+    return inResult(c.sum(asInt(data), int64_t(side ? at.depthInRight : at.depthInLeft), true), side);
+  }
+
+  Value length() {
+    std::optional<int64_t> known = at.sumLength.constant();
+    return known ? number(double(*known)) : asInt(c.number(at.sumLength));
+  }
+
+  /// The integers less their zero points.
+  Value distances(const Quantized &q, Type type) {
+    return q.zero ? c.cast(c.sub({asInt(q.data), asInt(q.zero)}), type) : c.cast(q.data, type);
   }
 
   /// Whether a parameter of the right operand is one, or one a column.
@@ -130,10 +212,14 @@ private:
   /// Whether the zero point is known to be 0 when moved.
   bool losesZero(const Quantized &q, int64_t by) { return q.zero ? isKnownInteger(q.zero, -by, weights) : by == 0; }
 
-  /// The operands' types that cost least: a zero point of weights takes the sums of rows, a move of data one addition for each of them.
+  /// The operands' types that cost least: a zero point of weights takes the sums of rows, one of data those of columns, which only of weights cost nothing,
+  /// a move one addition for each of what a run makes.
   plan::OperandTypes chooseTypes() {
     auto cost = [&](const plan::OperandTypes &types) {
-      return 2 * !losesZero(right, distance(right, types.right)) + (distance(left, types.left) != 0);
+      bool movesLeft = distance(left, types.left) != 0, movesRight = distance(right, types.right) != 0;
+      int zeros = !losesZero(right, distance(right, types.right)) +
+                  (at.isComputed && !losesZero(left, distance(left, types.left)));
+      return 2 * zeros + movesLeft + (at.isComputed && movesRight);
     };
     SmallVector<plan::OperandTypes, 2> all = plan::byteProducts(op);
     return *llvm::min_element(all, [&](const auto &a, const auto &b) { return cost(a) < cost(b); });
@@ -163,13 +249,13 @@ private:
   }
 
   /// Makes the summed dim a multiple of what instructions take: zeros of the right operand make any left one count nothing.
-  void padSums() {
-    int64_t k = *at.extents[at.depth].constant(), more = (kGroup - k % kGroup) % kGroup;
-    if (more == 0)
+  void padSums(int64_t group = kGroup) {
+    DimExpr k = at.extents[at.depth], more = k.ceilDiv(group) * DimExpr(group) - k;
+    if (more.is(0))
       return;
     auto padded = [&](Value x, unsigned dim) {
       Dims low(graph::getRank(x), DimExpr(0)), high = low;
-      high[dim] = DimExpr(more);
+      high[dim] = more;
       return c.pad(x, low, high);
     };
     left.data = padded(left.data, at.depthInLeft);
@@ -192,7 +278,7 @@ private:
           others.push_back(d);
       Value columnSums = alongResult(c.sum(asInt(right.data), others, false));
       if (right.zero)
-        columnSums = c.sub({columnSums, c.mul({alongResult(right.zero), number(at.sumLength)})});
+        columnSums = c.sub({columnSums, c.mul({alongResult(right.zero), length()})});
       sum = c.sub({sum, c.mul({columnSums, left.zero})});
     }
     if (right.zero) {
@@ -206,9 +292,9 @@ private:
     Type type = graph::getElementType(op->getResult(0));
     if (!left.scale && !right.scale)
       return c.cast(sum, type);
-    Value scale = left.scale ? left.scale : alongResult(right.scale);
-    if (left.scale && right.scale)
-      scale = c.mul({left.scale, alongResult(right.scale)});
+    Value ofLeft = at.isComputed ? inResult(left.scale, 0) : left.scale,
+          ofRight = at.isComputed ? inResult(right.scale, 1) : alongResult(right.scale);
+    Value scale = !ofLeft ? ofRight : !ofRight ? ofLeft : c.mul({ofLeft, ofRight});
     return c.mul({c.cast(sum, type), scale});
   }
 

@@ -17,11 +17,13 @@ struct IntegerForm {
   unsigned depth = 0;
   /// Which dim of an operand or of the result these are.
   unsigned depthInLeft = 0, depthInRight = 0, columnInRight = 0, columnInResult = 0;
-  /// Products in a sum.
-  int64_t sumLength = 0;
+  /// Products in a sum. It may be known only when run, of integers alone, whose sums are counted modulo 2^32 either way, or where a range bounds it.
+  graph::DimExpr sumLength;
+  /// Whether a run makes the integers of the right operand.
+  bool isComputed = false;
 };
 
-/// What sizes and types alone say; what the operands stand for is not looked at.
+/// What sizes and types say; of what the operands stand for no more than whether a run makes the right one.
 Found<IntegerForm> integerForm(graph::ContractOpInterface op);
 
 } // namespace hewn

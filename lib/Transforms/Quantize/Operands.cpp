@@ -74,6 +74,28 @@ bool isKnownInteger(Value integers, int64_t value, const WeightTable &weights) {
 
 bool isScalar(Value value) { return !value || graph::numElements(graph::getDims(value)).is(1); }
 
+std::optional<Dims> placedAs(graph::ContractOpInterface op, const Dims &dims, unsigned from, unsigned to) {
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  Dims placed(maps[to].getNumResults(), DimExpr(1));
+  std::optional<unsigned> last;
+  for (auto [d, dim] : llvm::enumerate(dims)) {
+    if (dim.is(1))
+      continue;
+    auto position = dyn_cast<AffineDimExpr>(maps[from].getResult(unsigned(d)));
+    std::optional<unsigned> place =
+        position ? graph::resultWith(maps[to], position.getPosition()) : std::optional<unsigned>();
+    if (!place || (last && *place < *last))
+      return std::nullopt;
+    placed[*place] = dim;
+    last = place;
+  }
+  return placed;
+}
+
+std::optional<Dims> placedAs(graph::ContractOpInterface op, Value parameter, unsigned from, unsigned to) {
+  return isScalar(parameter) ? Dims() : placedAs(op, graph::getDims(parameter), from, to);
+}
+
 /// A broadcast parameter with as many dims as the data; one of one element has none.
 static Value aligned(graph::Composer &c, Value parameter, int64_t rank) {
   if (isScalar(parameter))

@@ -52,6 +52,11 @@ struct Quantized {
 /// Whether a parameter is one number for all; null is.
 bool isScalar(mlir::Value parameter);
 
+/// The dims of what belongs to an operand (0 or 1), with as many dims as that or one element, as it broadcasts to side `to` of the contraction: the other
+/// operand or the result (2). Nullopt where it differs along what that has not, or in another order.
+std::optional<graph::Dims> placedAs(graph::ContractOpInterface op, const graph::Dims &dims, unsigned from, unsigned to);
+std::optional<graph::Dims> placedAs(graph::ContractOpInterface op, mlir::Value parameter, unsigned from, unsigned to);
+
 /// What `value` stands for, through transpositions, reshapes and broadcasts, which are done to the integers; nullopt where it is not quantized.
 std::optional<Quantized> quantizedOf(graph::Composer &c, mlir::Value value, const WeightTable &weights);
 

@@ -15,6 +15,10 @@ namespace {
 /// narrowing), what makes a float of an integer again, and what is done with a sum that floats are not (a zero point, a conversion, a scale). Fitted
 /// with kSeparateSum to the times of eighteen contractions on an AMD Zen 4, as code with and without its dots (docs/decisions/quantization.md).
 constexpr double kRoundSteps = 4, kWidenSteps = 3, kScaleSteps = 2;
+/// The same of an element that a run makes of a right operand: what puts it in groups for the products, what sums it where they have zero points, and what
+/// writes it as 32 bits, to be read again. Fitted to where integers begin to gain, with dots of four and with pairs: at some 8 rows instead
+/// of float32's products, at any number instead of i32's (docs/decisions/quantization.md).
+constexpr double kPackSteps = 5, kSumSteps = 3, kWriteSteps = 5;
 /// What an instruction costs that leaves the sum to another, beside one that adds to it.
 constexpr double kSeparateSum = 1.35;
 /// Sums of a group of neighbours that do not fill one read a padded copy.
@@ -26,12 +30,14 @@ public:
       : op(op), form(form), shape(plan::contractShape(op, form.roles)), costs(plan::costsOf(op)),
         lanes(double(plan::vectorLanes(op))) {
     for (const graph::DimExpr &extent : form.extents)
-      known &= extent.constant().has_value();
+      known &= form.isComputed || extent.constant();
   }
 
   std::optional<ProductCosts> run(bool comesQuantized, int64_t readers) {
     if (!known)
       return std::nullopt;
+    if (form.isComputed)
+      return ofComputed();
     double operand = elementsOf(op->getOperand(0)), sums = elementsOf(op->getResult(0));
     ProductCosts found;
     found.floats = std::max(floatProducts(), weightBytes(sizeof(float)));
@@ -46,13 +52,41 @@ public:
   }
 
 private:
+  /// Both operands come quantized. The right one is made floats, or integers of 32 bits where the sums are such, or packed.
+  ProductCosts ofComputed() {
+    double items = lengthOf(form.roles.batch), depth = lengthOf(form.roles.summed);
+    double left = items * lengthOf(form.roles.rows) * depth,
+           right = items * depth * double(lengthOf(form.roles.column)),
+           sums = items * lengthOf(form.roles.rows) * double(lengthOf(form.roles.column));
+    Type sum = IntegerType::get(op->getContext(), 32);
+    bool hasBytes = llvm::any_of(plan::byteProducts(op), [&](const plan::OperandTypes &types) {
+      return plan::findDot(op, types.left, types.right, sum) || plan::findMatrix(op, types.left, types.right, sum);
+    });
+    // Elements of vectors that hold no two groups are packed one by one.
+    double pack = lanes >= 2 * double(hasBytes ? kNeighbours : kNeighbours / 2) ? kPackSteps : kPackSteps * lanes;
+    bool scales = graph::getElementType(op->getResult(0)).isF32();
+    ProductCosts found;
+    found.floats = (left + right) * kWidenSteps / lanes;
+    found.floats += scales ? floatProducts() : tiles(shape, 1) * kSeparateSum + right * kWriteSteps / lanes;
+    found.integers = integerProducts() + right * pack / lanes;
+    if (scales)
+      found.integers += sums * kScaleSteps / lanes;
+    if (hasBytes)
+      found.integers += (left + right) * kSumSteps / lanes;
+    return found;
+  }
+
   double lengthOf(ArrayRef<unsigned> dims) {
     double length = 1;
     for (unsigned d : dims)
-      length *= double(*form.extents[d].constant());
+      length *= double(lengthOf(d));
     return length;
   }
-  int64_t lengthOf(unsigned d) { return *form.extents[d].constant(); }
+  /// What only a run knows, of operands that it makes, is long.
+  int64_t lengthOf(unsigned d) {
+    constexpr int64_t whenRun = 512;
+    return form.extents[d].constant().value_or(whenRun);
+  }
 
   static double elementsOf(Value value) {
     return double(graph::numElements(graph::getDims(value)).constant().value_or(0));
@@ -70,7 +104,9 @@ private:
 
   /// Products of vectors by register tiles, `group` of them summed by one instruction.
   double tiles(plan::ContractShape of, int64_t group) {
-    double rows = double(*of.rows.constant()), all = lengthOf(form.roles.rows);
+    if (!of.rows.constant())
+      of.rows = int64_t(lengthOf(form.roles.rows));
+    double rows = double(*of.rows.constant()), all = lengthOf(form.roles.rows) * lengthOf(form.roles.batch);
     double depth = lengthOf(form.roles.summed) / double(lengthOf(form.depth)) *
                    std::ceil(double(lengthOf(form.depth)) / double(group));
     return plan::chooseContractTile(op, of).cyclesPerDepth * (rows > 0 ? all / rows : 0) * depth;
@@ -98,7 +134,7 @@ private:
     of.rowBytes /= int64_t(sizeof(float));
     for (const plan::OperandTypes &types : plan::byteProducts(op)) {
       if (plan::MatrixAttr matrix = plan::findMatrix(op, types.left, types.right, sum))
-        if (*shape.rows.constant() >= matrix.getMinRows())
+        if (shape.rows.constant().value_or(matrix.getMinRows()) >= matrix.getMinRows())
           return tiles(shape, 1) / double(matrix.getRelativeRate());
       if (plan::DotAttr dot = plan::findDot(op, types.left, types.right, sum))
         return tiles(of, dot.getGroup()) * stepsOf(dot);

@@ -15,9 +15,9 @@ struct ProductCosts {
   bool integersLose() const { return integers > floats; }
 };
 
-/// Of a contraction of float32 by constants: with the machine's own choice for it (register tiles, minimal filtering), and on integers of 8 bits,
-/// whose operand is rounded, shared by `readers` contractions, unless it `comesQuantized`, and whose sums are scaled. nullopt where sizes
-/// are known only when run, the module names no machine, or the machine is a grid.
+/// Of a contraction of float32, by constants: with the machine's own choice for it (register tiles, minimal filtering), and on integers of 8 bits,
+/// whose operand is rounded, shared by `readers` contractions, unless it `comesQuantized`, and whose sums are scaled; or by what a run makes, quantized as
+/// the left operand is. nullopt where sizes of constants' products are known only when run, the module names no machine, or the machine is a grid.
 std::optional<ProductCosts> productCosts(graph::ContractOpInterface op, const IntegerForm &form, bool comesQuantized,
                                          int64_t readers);
 

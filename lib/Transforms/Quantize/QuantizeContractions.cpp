@@ -433,7 +433,7 @@ private:
     bool isPlain = how.bits == 8 && how.group == 0 && how.storage != quantize::Storage::Codebook;
     if (!isMatrix && !isPlain)
       return Verdict::no("its weights are no matrix that is decoded in the product");
-    if (how.group && site.form->sumLength % how.group != 0)
+    if (how.group && !site.form->sumLength.mod(how.group).is(0))
       return Verdict::no("the groups of its weights do not divide the sum");
     Rounded rounded;
     if (Verdict verdict = round(site, how, chosen, rounded, told); !verdict)

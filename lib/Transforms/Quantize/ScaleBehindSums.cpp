@@ -115,7 +115,7 @@ public:
     Quantized right = *quantizedOf(c, op->getOperand(1), weights); // computedScaled has seen to that
     if (right.zero && isKnownInteger(right.zero, 0, weights))
       right.zero = {};
-    auto fits = [&](Value parameter) { return isBehindSum(parameter) || placedAs(parameter, 0); };
+    auto fits = [&](Value parameter) { return isBehindSum(parameter) || placedAs(op, parameter, 1, 0); };
     if (!fits(right.scale) || !fits(right.zero))
       return Verdict::no("its scales or zero points differ along the sum and along columns");
     op->setAttr(kKeepsWeightsAttr, b.getUnitAttr());
@@ -141,29 +141,10 @@ private:
   /// The integer that stands for 0 of those that have a sign, or the same of those that have none.
   static int64_t middleOf(Value integers) { return graph::isUnsigned(graph::getElementType(integers)) ? 128 : 0; }
 
-  /// The dims of a parameter of the right operand as it broadcasts to the left one (0) or to the result (2); nullopt where it differs along what that
-  /// has not, or in another order.
-  std::optional<Dims> placedAs(Value parameter, unsigned side) {
-    SmallVector<AffineMap> maps = op.getIndexingMaps();
-    Dims dims(isScalar(parameter) ? 0 : maps[side].getNumResults(), graph::DimExpr(1));
-    std::optional<unsigned> last;
-    for (auto [d, dim] : llvm::enumerate(dims.empty() ? Dims() : graph::getDims(parameter))) {
-      if (dim.is(1))
-        continue;
-      auto position = dyn_cast<AffineDimExpr>(maps[1].getResult(unsigned(d)));
-      std::optional<unsigned> place =
-          position ? graph::resultWith(maps[side], position.getPosition()) : std::optional<unsigned>();
-      if (!place || (last && *place < *last))
-        return std::nullopt;
-      dims[*place] = dim;
-      last = place;
-    }
-    return dims;
-  }
-  bool isBehindSum(Value parameter) { return placedAs(parameter, 2).has_value(); }
+  bool isBehindSum(Value parameter) { return placedAs(op, parameter, 1, 2).has_value(); }
 
   Value multiplied(Value value, Value parameter, unsigned side) {
-    return c.mul({value, c.cast(c.reshape(parameter, *placedAs(parameter, side)), b.getF32Type())});
+    return c.mul({value, c.cast(c.reshape(parameter, *placedAs(op, parameter, 1, side)), b.getF32Type())});
   }
 
   /// Whether sums of the left operand's rows, with one element along the summed dim, broadcast to the result.

@@ -7,6 +7,7 @@
 // REMARK-DAG: Reason="the producer's kernel transposes what it reads, which passes over rows would do again"
 // REMARK-DAG: Reason="another op reads one of the two kernels before this one"
 // REMARK-DAG: Reason="the contraction reads the producer, many times an element"
+// REMARK-DAG: Reason="groups of neighbours are put together from whole vectors, by a kernel that makes nothing else"
 
 // Elementwise ops over one space.
 // CHECK-LABEL: func.func @chain
@@ -262,4 +263,24 @@ func.func @border(%x: tensor<1x8x8x8xf32>, %w: tensor<16x8x3x3xf32>) -> tensor<1
   // CHECK: graph.conv {{.*}}graph.in_group = 1
   %2 = graph.conv %1, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x8x10x10xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x8x3x3xf32>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
   return %2 : tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
+}
+
+// -----
+
+// What puts neighbours in groups joins elementwise ops that make nothing else, and no passes over rows.
+// CHECK-LABEL: func.func @packed
+func.func @packed(%x: tensor<64x32xf32>, %y: tensor<64x32xf32>) -> (tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>, tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>, tensor<1x32xi32>) {
+  // CHECK: graph.cast %arg0 {graph.in_group = 0
+  // CHECK: graph.relayout {{.*}}graph.in_group = 0
+  %0 = graph.cast %x {to = i8} : (tensor<64x32xf32>) -> tensor<64x32xi8>
+  %1 = graph.relayout %0 : (tensor<64x32xi8>) -> tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>
+  // CHECK: graph.cast %arg1 {graph.in_group = 1
+  // CHECK: graph.cast {{.*}}graph.in_group = 1
+  // CHECK: graph.reduce_sum {{.*}}graph.in_group = 1
+  // CHECK: graph.relayout {{.*}}graph.in_group = 2
+  %2 = graph.cast %y {to = i8} : (tensor<64x32xf32>) -> tensor<64x32xi8>
+  %3 = graph.cast %2 {to = i32} : (tensor<64x32xi8>) -> tensor<64x32xi32>
+  %4 = graph.reduce_sum %3 {dims = array<i64: 0>} : (tensor<64x32xi32>) -> tensor<1x32xi32>
+  %5 = graph.relayout %2 : (tensor<64x32xi8>) -> tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>
+  return %1, %5, %4 : tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>, tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>, tensor<1x32xi32>
 }

@@ -2,6 +2,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-assign-layouts --mlir-print-local-scope | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-assign-layouts --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: Reason="a contraction with windows reads channels that lie together"
+// REMARK-DAG: Reason="neighbours along the sum are multiplied at once: they must lie together"
 // REMARK-DAG: Reason="a reshape in this order would move elements"
 // REMARK-DAG: Reason="columns are lanes: they must lie together"
 // REMARK-DAG: Reason="interleaved operands lie alike"
@@ -168,6 +169,20 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
   func.func @pairs(%q: tensor<4x128x64xbf16>, %k: tensor<4x64x96xbf16>) -> tensor<4x128x96xf32> {
     %0 = graph.matmul %q, %k {to = f32} : (tensor<4x128x64xbf16>, tensor<4x64x96xbf16>) -> tensor<4x128x96xf32>
     return %0 : tensor<4x128x96xf32>
+  }
+}
+
+// -----
+
+// So is one of as many columns as a run tells; the left one lies along the sum, whose neighbours are multiplied at once.
+// CHECK-LABEL: func.func @open_columns
+// CHECK: graph.relayout %{{.*}} -> tensor<4x128x64xui8>
+// CHECK: graph.relayout %{{.*}} -> tensor<4x64x?xi8, #graph.layout<[0, 2, 1], blockDim = 2, block = {{[0-9]+}}, groupDim = 1, group = 4>>
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
+  func.func @open_columns(%q: tensor<4x64x128xui8>, %k: tensor<4x64x?xi8> {graph.dims = [4, 64, #graph.dim<"n">]}) -> tensor<4x128x?xi32> {
+    %t = graph.transpose %q {order = array<i64: 0, 2, 1>} : (tensor<4x64x128xui8>) -> tensor<4x128x64xui8>
+    %0 = graph.matmul %t, %k {graph.dims = [[4, 128, #graph.dim<"n">]], to = i32} : (tensor<4x128x64xui8>, tensor<4x64x?xi8>) -> tensor<4x128x?xi32>
+    return %0 : tensor<4x128x?xi32>
   }
 }
 

@@ -1,7 +1,11 @@
 // RUN: hewn-opt %s --split-input-file --hewn-form-integer-contractions | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-form-integer-contractions --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK-DAG: Reason="it has too few columns for a vector, or their number is known only when run"
-// REMARK-DAG: Reason="the right operand is not constant"
+// REMARK-DAG: Reason="the right operand is computed, and the machine has no products of integers to pack it for"
+// REMARK-DAG: Reason="the right operand is computed, and the left one's rows are windows"
+// REMARK-DAG: Reason="so few rows read the right operand, which is computed, that to pack it when run takes longer than is gained"
+// REMARK-DAG: Reason="the right operand is computed, and a grid of threads multiplies such as they are"
+// REMARK-DAG: Reason="an operand's scales or zero points differ along the sum, or its dims lie in another order than the result's"
 // REMARK-DAG: Reason="the right operand's scales or zero points are not one a column"
 // REMARK-DAG: Reason="an operand is no 8-bit integers with a scale and a zero point"
 // REMARK-DAG: Reason="it is a batch of products, each with a right operand of its own"
@@ -308,5 +312,131 @@ func.func @decided(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
   %w = graph.dequantize %q, %s {to = f32} : (tensor<64x64x3x3xi8>, tensor<f32>) -> tensor<64x64x3x3xf32>
   %0 = graph.conv %a, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>, graph.decided} : (tensor<1x64x16x16xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x14x14xf32>
   return %0 : tensor<1x64x14x14xf32>
+}
+}
+
+// -----
+
+#fours = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">], hasFma = true>
+
+module attributes {plan.target = #fours} {
+// Keys that a run makes: signed integers, a zero point each, whose sums a run makes, too. A batch of products.
+// CHECK-LABEL: func.func @computed
+// CHECK: %[[K:.*]] = graph.cast {{.*}} {to = i8} : (tensor<12x64x128xi32>) -> tensor<12x64x128xi8>
+// CHECK: %[[C:.*]] = graph.reduce_sum {{.*}} {dims = array<i64: 1>} : (tensor<12x64x128xi32>) -> tensor<12x1x128xi32>
+// CHECK: %[[A:.*]] = graph.sub %[[C]]
+// CHECK: %[[B:.*]] = graph.mul %[[A]]
+// CHECK: %[[R:.*]] = graph.reduce_sum {{.*}} {dims = array<i64: 2>} : (tensor<12x128x64xi32>) -> tensor<12x128x1xi32>
+// CHECK: %[[D:.*]] = graph.mul %[[R]]
+// CHECK: %[[S:.*]] = graph.matmul %arg0, %[[K]] {to = i32} : (tensor<12x128x64xui8>, tensor<12x64x128xi8>) -> tensor<12x128x128xi32>
+// CHECK: %[[T:.*]] = graph.sub %[[S]], %[[B]]
+// CHECK: %[[U:.*]] = graph.sub %[[T]], %[[D]]
+// CHECK: %[[F:.*]] = graph.cast %[[U]] {to = f32}
+// CHECK: graph.mul %[[F]]
+func.func @computed(%q: tensor<12x128x64xui8>, %k: tensor<12x128x64xui8>) -> tensor<12x128x128xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<7> : tensor<ui8>} : tensor<ui8>
+  %a = graph.dequantize %q, %s, %z {to = f32} : (tensor<12x128x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<12x128x64xf32>
+  %b = graph.dequantize %k, %s, %z {to = f32} : (tensor<12x128x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<12x128x64xf32>
+  %t = graph.transpose %b {order = array<i64: 0, 2, 1>} : (tensor<12x128x64xf32>) -> tensor<12x64x128xf32>
+  %0 = graph.matmul %a, %t : (tensor<12x128x64xf32>, tensor<12x64x128xf32>) -> tensor<12x128x128xf32>
+  return %0 : tensor<12x128x128xf32>
+}
+
+// A zero point that is 0 when the sign is another takes no sums; nor does one of 0.
+// CHECK-LABEL: func.func @middle
+// CHECK-NOT: graph.reduce_sum
+// CHECK: graph.matmul %arg0, %{{.*}} {to = i32} : (tensor<128x64xui8>, tensor<64x32xi8>) -> tensor<128x32xi32>
+// CHECK-NOT: graph.sub
+// CHECK: return
+func.func @middle(%p: tensor<128x64xui8>, %v: tensor<64x32xui8>) -> tensor<128x32xf32> {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = graph.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %a = graph.dequantize %p, %s {to = f32} : (tensor<128x64xui8>, tensor<f32>) -> tensor<128x64xf32>
+  %b = graph.dequantize %v, %s, %z {to = f32} : (tensor<64x32xui8>, tensor<f32>, tensor<ui8>) -> tensor<64x32xf32>
+  %0 = graph.matmul %a, %b : (tensor<128x64xf32>, tensor<64x32xf32>) -> tensor<128x32xf32>
+  return %0 : tensor<128x32xf32>
+}
+
+// Zero points one a row and one a column, and sums of a length that a run tells, which are padded to whole groups.
+// CHECK-LABEL: func.func @open
+// CHECK: graph.pad %arg0 {{.*}}4*floordiv(s + 3, 4) - s{{.*}} : (tensor<?x?xui8>) -> tensor<?x?xui8>
+// CHECK: graph.matmul {{.*}}to = i32} : (tensor<?x?xui8>, tensor<?x?xi8>) -> tensor<?x?xi32>
+func.func @open(%x: tensor<?x?xui8> {graph.dims = [#graph.dim<"r">, #graph.dim<"s">]}, %w: tensor<?x?xi8> {graph.dims = [#graph.dim<"s">, #graph.dim<"c">]}, %zx: tensor<?x1xui8> {graph.dims = [#graph.dim<"r">, 1]}, %zw: tensor<1x?xi8> {graph.dims = [1, #graph.dim<"c">]}) -> tensor<?x?xi32> {
+  %a = graph.center %x, %zx {graph.dims = [[#graph.dim<"r">, #graph.dim<"s">]]} : (tensor<?x?xui8>, tensor<?x1xui8>) -> tensor<?x?xi32>
+  %b = graph.center %w, %zw {graph.dims = [[#graph.dim<"s">, #graph.dim<"c">]]} : (tensor<?x?xi8>, tensor<1x?xi8>) -> tensor<?x?xi32>
+  %0 = graph.matmul %a, %b {graph.dims = [[#graph.dim<"r">, #graph.dim<"c">]]} : (tensor<?x?xi32>, tensor<?x?xi32>) -> tensor<?x?xi32>
+  return %0 : tensor<?x?xi32>
+}
+
+// A range that the user gave bounds a sum.
+// CHECK-LABEL: func.func @bounded
+// CHECK: graph.matmul {{.*}}to = i32}
+// CHECK: graph.matmul {{.*}} : (tensor<64x?xf32>, tensor<?x32xf32>) -> tensor<64x32xf32>
+func.func @bounded(%p: tensor<64x?xui8> {graph.dims = [64, #graph.dim<"s">]}, %v: tensor<?x32xi8> {graph.dims = [#graph.dim<"s">, 32]}, %o: tensor<64x?xui8> {graph.dims = [64, #graph.dim<"t">]}, %u: tensor<?x32xi8> {graph.dims = [#graph.dim<"t">, 32]}) -> (tensor<64x32xf32>, tensor<64x32xf32>) attributes {graph.dim_ranges = {s = array<i64: 1, 512>, t = array<i64: 1, 40000>}} {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %a = graph.dequantize %p, %s {graph.dims = [[64, #graph.dim<"s">]], to = f32} : (tensor<64x?xui8>, tensor<f32>) -> tensor<64x?xf32>
+  %b = graph.dequantize %v, %s {graph.dims = [[#graph.dim<"s">, 32]], to = f32} : (tensor<?x32xi8>, tensor<f32>) -> tensor<?x32xf32>
+  %c = graph.dequantize %o, %s {graph.dims = [[64, #graph.dim<"t">]], to = f32} : (tensor<64x?xui8>, tensor<f32>) -> tensor<64x?xf32>
+  %d = graph.dequantize %u, %s {graph.dims = [[#graph.dim<"t">, 32]], to = f32} : (tensor<?x32xi8>, tensor<f32>) -> tensor<?x32xf32>
+  %0 = graph.matmul %a, %b : (tensor<64x?xf32>, tensor<?x32xf32>) -> tensor<64x32xf32>
+  %1 = graph.matmul %c, %d : (tensor<64x?xf32>, tensor<?x32xf32>) -> tensor<64x32xf32>
+  return %0, %1 : tensor<64x32xf32>, tensor<64x32xf32>
+}
+
+// Left alone: few rows of float32, windows, scales along the sum, and floats whose sums may be long.
+// CHECK-LABEL: func.func @stay
+// CHECK-NOT: to = i32
+func.func @stay(%x: tensor<2x64xui8>, %y: tensor<64x32xi8>, %i: tensor<1x32x6x6xui8>, %w: tensor<32x32x3x3xi8>, %u: tensor<64x64xui8>, %sk: tensor<64x1xf32>, %p: tensor<64x?xui8> {graph.dims = [64, #graph.dim<"s">]}, %v: tensor<?x32xi8> {graph.dims = [#graph.dim<"s">, 32]}) -> (tensor<2x32xf32>, tensor<1x32x4x4xf32>, tensor<64x32xf32>, tensor<64x32xf32>) {
+  %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %a = graph.dequantize %x, %s {to = f32} : (tensor<2x64xui8>, tensor<f32>) -> tensor<2x64xf32>
+  %b = graph.dequantize %y, %s {to = f32} : (tensor<64x32xi8>, tensor<f32>) -> tensor<64x32xf32>
+  %c = graph.dequantize %i, %s {to = f32} : (tensor<1x32x6x6xui8>, tensor<f32>) -> tensor<1x32x6x6xf32>
+  %d = graph.dequantize %w, %s {to = f32} : (tensor<32x32x3x3xi8>, tensor<f32>) -> tensor<32x32x3x3xf32>
+  %e = graph.dequantize %u, %s {to = f32} : (tensor<64x64xui8>, tensor<f32>) -> tensor<64x64xf32>
+  %f = graph.dequantize %y, %sk {to = f32} : (tensor<64x32xi8>, tensor<64x1xf32>) -> tensor<64x32xf32>
+  %g = graph.dequantize %p, %s {graph.dims = [[64, #graph.dim<"s">]], to = f32} : (tensor<64x?xui8>, tensor<f32>) -> tensor<64x?xf32>
+  %h = graph.dequantize %v, %s {graph.dims = [[#graph.dim<"s">, 32]], to = f32} : (tensor<?x32xi8>, tensor<f32>) -> tensor<?x32xf32>
+  %0 = graph.matmul %a, %b : (tensor<2x64xf32>, tensor<64x32xf32>) -> tensor<2x32xf32>
+  %1 = graph.conv %c, %d {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x32x6x6xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x4x4xf32>
+  %2 = graph.matmul %e, %f : (tensor<64x64xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %3 = graph.matmul %g, %h : (tensor<64x?xf32>, tensor<?x32xf32>) -> tensor<64x32xf32>
+  return %0, %1, %2, %3 : tensor<2x32xf32>, tensor<1x32x4x4xf32>, tensor<64x32xf32>, tensor<64x32xf32>
+}
+}
+
+// -----
+
+#pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>
+
+// Pairs of 16 bits: integers less their zero points, and no sums.
+// CHECK-LABEL: func.func @in_pairs
+// CHECK: %[[A:.*]] = graph.cast {{.*}} {to = i16} : (tensor<64x63xi32>) -> tensor<64x63xi16>
+// CHECK: %[[B:.*]] = graph.cast {{.*}} {to = i16} : (tensor<63x32xi32>) -> tensor<63x32xi16>
+// CHECK: graph.matmul {{.*}} {to = i32} : (tensor<64x64xi16>, tensor<64x32xi16>) -> tensor<64x32xi32>
+// CHECK-NOT: graph.reduce_sum
+// CHECK: return
+module attributes {plan.target = #pairs} {
+func.func @in_pairs(%x: tensor<64x63xui8>, %w: tensor<63x32xi8>, %zx: tensor<ui8>, %zw: tensor<i8>) -> tensor<64x32xi32> {
+  %a = graph.center %x, %zx : (tensor<64x63xui8>, tensor<ui8>) -> tensor<64x63xi32>
+  %b = graph.center %w, %zw : (tensor<63x32xi8>, tensor<i8>) -> tensor<63x32xi32>
+  %0 = graph.matmul %a, %b : (tensor<64x63xi32>, tensor<63x32xi32>) -> tensor<64x32xi32>
+  return %0 : tensor<64x32xi32>
+}
+}
+
+// -----
+
+// On a grid of threads they are multiplied as they come.
+// CHECK-LABEL: func.func @on_grid
+// CHECK-NOT: to = i32
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
+func.func @on_grid(%x: tensor<64x64xui8>, %w: tensor<64x32xi8>) -> tensor<64x32xi32> {
+  %a = graph.center %x : (tensor<64x64xui8>) -> tensor<64x64xi32>
+  %b = graph.center %w : (tensor<64x32xi8>) -> tensor<64x32xi32>
+  %0 = graph.matmul %a, %b : (tensor<64x64xi32>, tensor<64x32xi32>) -> tensor<64x32xi32>
+  return %0 : tensor<64x32xi32>
 }
 }

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times products of integers of 8 bits that a run makes both of, as attention has them: MatMulInteger, and MatMul between QDQ.
+
+    .venv/bin/python tools/quantization/computed.py [--target TARGET ...] [--seconds S] [--rows N ...] [--onnxruntime]
+
+One thread; the least CPU time of a run counts. Columns: microseconds of MatMulInteger without zero points, of it with one for each operand, which a run is given, and
+of QuantizeLinear - DequantizeLinear around a MatMul, before and behind it, of operands that are made of float32s. `--onnxruntime`: by that instead of hewn, where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+node = helper.make_node
+
+
+class Case:
+    """A product of a batch, rows, depth and columns; `turned`: the right operand lies along the depth, as keys do."""
+
+    def __init__(self, batch: tuple[int, ...], rows: int, depth: int, columns: int, turned: bool) -> None:
+        self.name = f"{'x'.join(map(str, (*batch, rows, depth)))} by {depth}x{columns}{', turned' if turned else ''}"
+        self.shapes = {
+            "x": (*batch, rows, depth),
+            "w": (*batch, columns, depth) if turned else (*batch, depth, columns),
+        }
+        self.turned, self.rank = turned, len(batch) + 2
+        self.rng = np.random.default_rng(0)
+
+    def turn(self, name: str, nodes: list[onnx.NodeProto]) -> str:
+        if self.turned:
+            order = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
+            nodes.append(node("Transpose", [name], ["turned"], perm=order))
+        return "turned" if self.turned else name
+
+    def model(self, nodes, feeds, result, constants=()):
+        to = helper.np_dtype_to_tensor_dtype
+        graph = helper.make_graph(
+            nodes,
+            "computed",
+            [helper.make_tensor_value_info(name, to(v.dtype), v.shape) for name, v in feeds.items()],
+            [helper.make_tensor_value_info("y", result, None)],
+            [numpy_helper.from_array(np.asarray(v), name) for name, v in dict(constants).items()],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), feeds
+
+    def integers(self, zeros: bool):
+        nodes: list[onnx.NodeProto] = []
+        kinds = {"x": np.uint8, "w": np.uint8 if zeros else np.int8}
+        feeds = {n: self.rng.integers(-128, 256, shape).astype(kinds[n]) for n, shape in self.shapes.items()}
+        inputs = ["x", self.turn("w", nodes)]
+        if zeros:
+            feeds |= {"xz": np.array(120, np.uint8), "wz": np.array(131, np.uint8)}
+            inputs += ["xz", "wz"]
+        nodes.append(node("MatMulInteger", inputs, ["y"]))
+        return self.model(nodes, feeds, TensorProto.INT32)
+
+    def quantized(self):
+        nodes = [node("Relu", ["x"], ["xr"]), node("Relu", ["w"], ["wr"])]
+        feeds = {n: self.rng.standard_normal(shape).astype(np.float32) for n, shape in self.shapes.items()}
+        for name, value in (("x", "xr"), ("w", self.turn("wr", nodes))):
+            nodes.append(node("QuantizeLinear", [value, "s", f"{name}z"], [f"{name}q"]))
+            nodes.append(node("DequantizeLinear", [f"{name}q", "s", f"{name}z"], [f"{name}d"]))
+        nodes += [node("MatMul", ["xd", "wd"], ["p"]), node("QuantizeLinear", ["p", "ys", "xz"], ["y"])]
+        constants = {"s": np.float32(0.02), "ys": np.float32(0.2), "xz": np.uint8(120), "wz": np.uint8(131)}
+        return self.model(nodes, feeds, TensorProto.UINT8, constants)
+
+
+def runner(model: onnx.ModelProto, target: str | None):
+    if target is None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        return lambda feeds: session.run(None, feeds)
+    import hewn
+
+    return hewn.compile(model, target=target).run
+
+
+def microseconds(run, feeds, seconds: float) -> float:
+    least, begin, rounds = float("inf"), time.monotonic(), 0
+    while rounds < 10 or time.monotonic() - begin < seconds:
+        start = time.thread_time()
+        run(feeds)
+        least = min(least, time.thread_time() - start)
+        rounds += 1
+    return least * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", action="append", help="host unless told; may be given several times")
+    parser.add_argument("--seconds", type=float, default=0.5, help="for each figure")
+    parser.add_argument("--rows", type=int, action="append", help="instead of those of the cases")
+    parser.add_argument("--onnxruntime", action="store_true")
+    options = parser.parse_args()
+    for target in [None] if options.onnxruntime else options.target or ["host"]:
+        print(f"| {target or 'onnxruntime'} | MatMulInteger | with zero points | QDQ |\n| --- | --- | --- | --- |")
+        for batch, rows, depth, columns, turned in (
+            ((12,), 128, 64, 128, True),
+            ((12,), 128, 128, 64, False),
+            ((), 512, 64, 512, True),
+            ((), 512, 512, 64, False),
+        ):
+            for count in options.rows or [rows]:
+                case = Case(batch, count, depth, columns, turned)
+                models = case.integers(zeros=False), case.integers(zeros=True), case.quantized()
+                figures = [microseconds(runner(model, target), feeds, options.seconds) for model, feeds in models]
+                print(f"| {case.name} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
