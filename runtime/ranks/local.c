@@ -35,6 +35,9 @@
 
 #define DEFAULT_MILLISECONDS 30000
 #define BLOCK_BYTES 16384
+/// How long a rank spins before it sleeps, and the rounds between two looks at the clock.
+#define SPIN_NANOSECONDS 200000
+#define ROUNDS_PER_LOOK 64
 #define ALIGNMENT 64
 
 typedef struct mapping {
@@ -117,15 +120,34 @@ static local_group *begun(void *user) {
   return group;
 }
 
-/// Waits while `*word` is `value`; `whom` is who changes it.
-static int32_t sleepWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
-  for (int i = 0; i < group->spins; ++i) {
+/// Whether `*word` is another one than `value` before it is worthwhile to sleep. Now and then this yields, ever more rarely: the rank that
+/// we wait for may be ready to run on this very processor, where its wake-up has put it behind us, and would be there only when we sleep.
+static int comesSoon(const local_group *group, const uint32_t *word, uint32_t value) {
+  int64_t until = 0;
+  for (uint32_t round = 1;; ++round) {
     if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
-      return HEWN_OK;
+      return 1;
+    if (!group->spins)
+      return 0;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
+    if (round % ROUNDS_PER_LOOK != 0)
+      continue;
+    uint32_t looks = round / ROUNDS_PER_LOOK;
+    if (looks > 1 && (looks & (looks - 1)) == 0)
+      sched_yield();
+    int64_t time = hewn_local_nanoseconds();
+    until = until ? until : time + SPIN_NANOSECONDS;
+    if (time >= until)
+      return 0;
   }
+}
+
+/// Waits while `*word` is `value`; `whom` is who changes it.
+static int32_t sleepWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
+  if (comesSoon(group, word, value))
+    return HEWN_OK;
   int64_t begin = hewn_local_milliseconds(), looked = begin;
   struct timespec slice = {0, SLICE_NANOSECONDS};
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
@@ -601,7 +623,7 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
   group->milliseconds = wait;
   group->files[WINDOW] = group->files[STAGING] = -1;
   // Where each rank has a processor, the others come soon.
-  group->spins = sysconf(_SC_NPROCESSORS_ONLN) >= num_ranks ? 4000 : 0;
+  group->spins = sysconf(_SC_NPROCESSORS_ONLN) >= num_ranks;
   *communicator = &group->table;
   return status;
 }
