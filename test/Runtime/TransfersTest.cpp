@@ -113,8 +113,9 @@ TEST(Transfers, AReceiverDoesNotWaitForBytesThatCome) {
 struct Heard {
   std::vector<hewn_transfer> transfers;
   hewn_transfer_hook hook() {
-    return {[](void *user, const hewn_transfer *transfer) { static_cast<Heard *>(user)->transfers.push_back(*transfer); },
-            this};
+    return {
+        [](void *user, const hewn_transfer *transfer) { static_cast<Heard *>(user)->transfers.push_back(*transfer); },
+        this};
   }
 };
 
@@ -136,8 +137,8 @@ TEST(Transfers, HooksHearOfEach) {
     int64_t many[] = {64}, half[] = {32}, none[] = {0};
     SplitModel model([&](hewn_context *context, const hewn_frame *frame) -> int32_t {
       auto tensor = [&](int64_t place, int64_t *dims) { return hewn_part_tensor{frame->arena + place, 1, 1, dims}; };
-      hewn_part_tensor mine = tensor(0, many), sum = tensor(256, many), part = tensor(512, half), all = tensor(1024, many),
-                       empty = tensor(0, none), message = tensor(2048, half);
+      hewn_part_tensor mine = tensor(0, many), sum = tensor(256, many), part = tensor(512, half),
+                       all = tensor(1024, many), empty = tensor(0, none), message = tensor(2048, half);
       const int64_t both[] = {0, kRanks}, other[] = {1 - group.rank};
       int32_t code = hewn_part_allreduce(context, "sum", 1, &mine, 1, &sum, both);
       if (code == HEWN_OK)

@@ -8,6 +8,7 @@
 #include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Measure/Suggestions.h"
 #include "tools/hewn/Measure/Trace.h"
+#include "tools/hewn/Measure/Transfers.h"
 
 namespace hewn::tool {
 
@@ -27,6 +28,9 @@ struct Profile {
 
 /// docs/reference/json.md.
 llvm::json::Object profileRecord(const Profile &profile, const SuggestionContext &context);
+
+/// Adds to the record of a model that is split what each rank's run took, and whose run is the record's.
+void addRanks(llvm::json::Object &record, const std::vector<RankRun> &ranks, int shown);
 
 /// The nodes of a launch of the record's kernel, the `number`th of it in the run: where a run does each launch of the program's text once, those
 /// of that launch, else all of the kernel's.
