@@ -11,6 +11,7 @@
 // meet; rank r adds up the r-th piece of all addends, in the order of the ranks, and
 // writes it to where each one wants it (or keeps it, where each wants its own); all
 // meet. Two meetings, and no byte is copied that is not read or written for the sum itself.
+// A gather of few bytes has them in the block, and one meeting.
 //
 // Whoever waits sleeps on a word (a futex), wakes now and then to see whether the
 // group has failed, whether somebody is gone, and whether it has waited too long.
@@ -183,11 +184,20 @@ typedef struct ranks {
   int32_t first, count;
 } ranks;
 
+static int whichOf(const local_group *group, ranks with) { return with.count != group->table.num_ranks; }
+
+/// What `rank`, one of these, says at this rank's last meeting with them, or, `next`, at the next one.
+static call *callOf(local_group *group, ranks with, int32_t rank, int next) {
+  int which = whichOf(group, with);
+  uint32_t step = mine(group)->at[which] + (uint32_t)next;
+  return &group->shared->slots[rank].calls[which][step & 1];
+}
+
 /// All of them have come to it when it returns for one.
 static int32_t meet(local_group *group, ranks with) {
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
     return failToo(group);
-  int which = with.count != group->table.num_ranks;
+  int which = whichOf(group, with);
   uint32_t *own = &mine(group)->at[which];
   uint32_t step = __atomic_add_fetch(own, 1, __ATOMIC_ACQ_REL);
   hewn_local_wake(own);
@@ -318,14 +328,17 @@ static void release(void *user, void *memory) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+/// This rank's own at the next meeting, for it to say what it does.
+static call *nextCall(local_group *group, ranks with) { return callOf(group, with, group->table.rank, /*next=*/1); }
+
 /// Says what this rank does, and sees whether all do the same.
 static int32_t begin(local_group *group, ranks with, uint32_t operation, uint64_t bytes) {
-  slot *own = mine(group);
+  call *own = nextCall(group, with);
   own->operation = operation;
   own->bytes = bytes;
   int32_t code = meet(group, with);
   for (int32_t r = with.first; code == HEWN_OK && r < with.first + with.count; ++r) {
-    const slot *other = &group->shared->slots[r];
+    const call *other = callOf(group, with, r, /*next=*/0);
     if (other->operation != operation || other->bytes != bytes)
       code = failAll(group, "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
                      group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
@@ -341,14 +354,23 @@ static int areMine(local_group *group, ranks with) {
 }
 
 /// What lies elsewhere goes to the second region, for others to read it there.
-static int32_t put(local_group *group, const void *data, uint64_t bytes) {
+static int32_t put(local_group *group, const void *data, uint64_t bytes, place *from) {
   int32_t code = stage(group, bytes);
   if (code != HEWN_OK)
     return code;
   memcpy(group->peers[group->table.rank][STAGING].base, data, bytes);
-  mine(group)->from.region = STAGING;
-  mine(group)->from.offset = 0;
+  from->region = STAGING;
+  from->offset = 0;
   return HEWN_OK;
+}
+
+/// A gather that is over for a rank when it has what others have said, wherever these are by then.
+static int32_t gatherFew(local_group *group, ranks with, const void *data, unsigned char *all, size_t bytes) {
+  memcpy(nextCall(group, with)->few, data, bytes);
+  int32_t code = begin(group, with, GATHERS, bytes);
+  for (int32_t r = 0; code == HEWN_OK && r < with.count; ++r)
+    memcpy(all + (size_t)r * bytes, callOf(group, with, with.first + r, /*next=*/0)->few, bytes);
+  return code;
 }
 
 static int32_t allGather(void *user, int32_t first, int32_t count, const void *data, void *all, size_t bytes) {
@@ -356,17 +378,19 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *d
   ranks with = {first, count};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", first, count);
-  slot *own = mine(group);
-  int32_t code = inWindow(group, data, bytes, &own->from) ? HEWN_OK : put(group, data, bytes);
+  group->table.moved += (uint64_t)(count - 1) * bytes;
+  if (bytes <= FEW_BYTES)
+    return gatherFew(group, with, data, all, bytes);
+  place *own = &nextCall(group, with)->from;
+  int32_t code = inWindow(group, data, bytes, own) ? HEWN_OK : put(group, data, bytes, own);
   if (code == HEWN_OK)
     code = begin(group, with, GATHERS, bytes);
   for (int32_t r = 0; code == HEWN_OK && r < count; ++r) {
-    const unsigned char *from = reach(group, first + r, &group->shared->slots[first + r].from, bytes);
+    const unsigned char *from = reach(group, first + r, &callOf(group, with, first + r, /*next=*/0)->from, bytes);
     if (!from)
       return HEWN_PEER_FAILED;
     memcpy((unsigned char *)all + (size_t)r * bytes, from, bytes);
   }
-  group->table.moved += (uint64_t)(count - 1) * bytes;
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
@@ -380,7 +404,7 @@ static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t l
   unsigned char *from[MAX_RANKS], *to[MAX_RANKS];
   int32_t ranks = with.count;
   for (int32_t r = 0; r < ranks; ++r) {
-    const slot *other = &group->shared->slots[with.first + r];
+    const call *other = callOf(group, with, with.first + r, /*next=*/0);
     if (!(from[r] = reach(group, with.first + r, &other->from, bytes)) ||
         (!keep && !(to[r] = reach(group, with.first + r, &other->to, bytes))))
       return HEWN_PEER_FAILED;
@@ -408,7 +432,7 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
   ranks with = {firstRank, numRanks};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
-  slot *own = mine(group);
+  call *own = nextCall(group, with);
   uint64_t bytes = (uint64_t)count * (type.bits / 8u);
   int fromHere = inWindow(group, data, bytes, &own->from), toHere = inWindow(group, result, bytes, &own->to);
   if (!fromHere || !toHere) {
@@ -449,9 +473,9 @@ static int32_t reduceScatter(void *user, int32_t firstRank, int32_t numRanks, co
   ranks with = {firstRank, numRanks};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
-  slot *own = mine(group);
+  place *own = &nextCall(group, with)->from;
   uint64_t part = (uint64_t)count * (type.bits / 8u), bytes = part * (uint64_t)numRanks;
-  int32_t code = inWindow(group, data, bytes, &own->from) ? HEWN_OK : put(group, data, bytes);
+  int32_t code = inWindow(group, data, bytes, own) ? HEWN_OK : put(group, data, bytes, own);
   if (code == HEWN_OK)
     code = begin(group, with, SCATTERS, bytes);
   int64_t first = count * (group->table.rank - firstRank);

@@ -11,6 +11,7 @@
 #define MAX_RANKS 64
 #define MAX_NAME 128
 #define WHY_BYTES 200
+#define FEW_BYTES 2048
 #define SLICE_NANOSECONDS 20000000
 #define LOOK_MILLISECONDS 100 // between two looks whether ranks are gone, which ask the system of each
 
@@ -32,6 +33,15 @@ typedef struct place {
 
 enum operation { ADDS = 1, GATHERS = 2, SCATTERS = 3 };
 
+/// What a rank does from one of its meetings on.
+typedef struct call {
+  uint32_t operation;
+  uint32_t reserved;
+  uint64_t bytes;
+  place from, to;
+  unsigned char few[FEW_BYTES]; ///< of a gather of no more: what the rank has, itself
+} call;
+
 typedef struct slot {
   uint32_t joined;
   int32_t process;
@@ -39,11 +49,9 @@ typedef struct slot {
   uint32_t left;
   uint32_t at[2]; ///< how many meetings it has come to: of all ranks, and of those that it is with
   region regions[REGIONS];
-  /// Of the call that it is in.
-  uint32_t operation;
-  uint32_t reserved;
-  uint64_t bytes;
-  place from, to;
+  /// For each of these, by the meeting's number: who comes to one has seen all that others said at the one before, and says what it does in the other
+  /// place, which nobody looks at any more.
+  call calls[2][2];
 } slot;
 
 /// From one rank to another: 0, then 1 where the receiver has said where to, then 2 where all is there.
