@@ -151,6 +151,23 @@ def test_the_table_the_trace_and_the_page(tmp_path):
         assert all(end <= begin + 1e-3 for (_, end), (begin, _) in itertools.pairwise(lane))
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_what_the_compiler_says_of_a_ranks_kernels(rank, tmp_path):
+    """Of a model that is compiled for its profile, also where sizes choose between programs."""
+    model, feeds = MODELS["mlp"]()
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    for dim in ("n=1..9", "n=1,5,1..9"):
+        options = ["--partition", "pipeline=2", "--dim", dim, "--seconds=0", f"--rank={rank}", "--json"]
+        np.savez(tmp_path / "given.npz", **feeds)
+        record = json.loads(said("profile", tmp_path / "m.onnx", "--input", tmp_path / "given.npz", *options))
+        kernels = record["fastest_run"]["kernels"]
+        assert record["fastest_run"]["rank"] == rank and kernels
+        products = sum(kernel["flop"] for kernel in kernels)
+        assert all(kernel["nodes"] is not None for kernel in kernels) and products > 0
+        # Each rank has some of the products alone.
+        assert products < sum(2 * 5 * rows * columns for rows, columns in ((64, 96), (96, 64), (64, 10)))
+
+
 def test_ranks_that_there_are_not(tmp_path):
     library, inputs = prepared("mlp", "tensor=2", tmp_path)
     for rank in ("2", "-1"):

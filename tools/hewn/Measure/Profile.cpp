@@ -141,6 +141,13 @@ static bool hasRank(const ProfileArguments &said, const Loaded &loaded) {
                             " ranks, counted from 0: there is no " + "--rank=" + std::to_string(said.rank));
 }
 
+/// When the rank's program runs, as the compiler says it: "rank = 1". Empty where the model is not split.
+static std::string rankCondition(const Loaded &loaded, int rank) {
+  const hewn_model &model = loaded.model(); // whose last symbol is the rank
+  return loaded.ranks() == 0 ? ""
+                             : std::string(model.symbols[model.num_symbols - 1].name) + " = " + std::to_string(rank);
+}
+
 /// What was measured to everyone who is to hear it. `run` is one of `all`.
 static bool tell(const ProfileArguments &said, const Loaded &loaded, const TracedRun &run,
                  const std::vector<RankRun> &all, json::Object record) {
@@ -212,8 +219,9 @@ int profileMain() {
   context.naive = said.flags.naive;
   context.quantized = !said.flags.quantize.empty();
   context.rounds = rounds;
-  json::Object record = profileRecord(
-      {measurement, shown.run, std::move(*explanation), roofline, recorder.counts(), *counted, uncounted}, context);
+  json::Object record = profileRecord({measurement, shown.run, std::move(*explanation), roofline, recorder.counts(),
+                                       *counted, uncounted, rankCondition(*loaded, said.rank)},
+                                      context);
   if (loaded->ranks() > 0)
     addRanks(record, all, said.rank);
   if (!tell(said, *loaded, shown.run, all, std::move(record)))

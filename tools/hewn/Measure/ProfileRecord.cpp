@@ -19,7 +19,8 @@ static json::Object recordOf(const KernelShare &share, const Profile &profile, c
                       {"share", jsonNumber(share.microseconds / profile.run.total)},
                       {"launches", share.launches}};
   const json::Object *explanation = profile.explanation.getAsObject();
-  const json::Object *explained = explanation ? explainedKernel(*explanation, target, share.name) : nullptr;
+  const json::Object *explained =
+      explanation ? explainedKernel(*explanation, target, share.name, profile.rank) : nullptr;
   for (StringRef key : {"nodes", "launch_nodes", "why", "schedule", "flop", "bytes", "flop_formula", "bytes_formula",
                         "constant_bytes", "multiplies"}) {
     const json::Value *value = explained ? explained->get(key) : nullptr;

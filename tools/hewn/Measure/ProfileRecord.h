@@ -24,6 +24,8 @@ struct Profile {
   const std::map<std::string, Counts> &counts;
   int64_t countedRuns = 0;
   std::string uncounted;
+  /// Of a model that is split: of which rank the run is, as the compiler says it ("rank = 1"); else empty.
+  std::string rank;
 };
 
 /// docs/reference/json.md.

@@ -57,7 +57,8 @@ bool readRun(StringRef text, RankRun &of) {
   for (const json::Value &value : *launches)
     if (const json::Array *launch = value.getAsArray(); launch && launch->size() == 3) {
       StringRef name = of.names.insert((*launch)[0].getAsString().value_or("")).first->getKey();
-      run.launches.push_back({name.data(), (*launch)[1].getAsNumber().value_or(0), (*launch)[2].getAsNumber().value_or(0)});
+      run.launches.push_back(
+          {name.data(), (*launch)[1].getAsNumber().value_or(0), (*launch)[2].getAsNumber().value_or(0)});
     }
   eachObject(*record, "transfers", [&](const json::Object &one) {
     Transfer transfer;
@@ -96,8 +97,8 @@ struct TransferShare {
 static std::vector<TransferShare> sharesOf(const std::vector<Transfer> &transfers) {
   llvm::MapVector<std::string, TransferShare, std::map<std::string, unsigned>> shares;
   for (const Transfer &transfer : transfers) {
-    std::string kind = transfer.what + " " + std::to_string(transfer.first) + " " + std::to_string(transfer.ranks) + " " +
-                       std::to_string(transfer.bytes);
+    std::string kind = transfer.what + " " + std::to_string(transfer.first) + " " + std::to_string(transfer.ranks) +
+                       " " + std::to_string(transfer.bytes);
     TransferShare &share = shares[kind];
     share.one = &transfer;
     ++share.times;
