@@ -41,7 +41,8 @@ public:
              0,
              reduceScatter,
              nullptr,
-             nullptr};
+             nullptr,
+             0};
   }
   hewn_communicator table;
 

@@ -38,6 +38,8 @@ struct hewn_context {
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
   hewn_device_hook device_hook;
+  hewn_transfer_hook transfer_hook;
+  hewn_transfer transfer;          ///< of the part that is being called; its `what` is NULL: it does none
   hewn_communicator *communicator; ///< NULL: the model is not split
   /// Of the part that is being called; NULL: its operands are the host's.
   const struct hewn_device_transport *transport;

@@ -97,6 +97,10 @@ struct hewn_communicator {
   /// Whether another rank is known to be gone, or to have failed: asked where a rank
   /// waits for something else, and does not wait itself. NULL: it can't tell.
   int32_t (*check)(void *user);
+  /// -1 before a call of which the context wants to know how long this rank waited for
+  /// others to come: a transport that can tell that from moving bytes makes it so many
+  /// nanoseconds, another one leaves it as it is.
+  int64_t waited;
 };
 
 /// Ends it. NULL is allowed.

@@ -334,6 +334,32 @@ typedef struct hewn_device_hook {
   void *user;
 } hewn_device_hook;
 
+/// What ranks of a model that is split did together, or handed on.
+typedef struct hewn_transfer {
+  size_t size;      ///< sizeof(hewn_transfer)
+  const char *what; ///< "all-reduce", "reduce-scatter", "all-gather", "send" or "receive"
+  const char *node; ///< the ONNX node that it belongs to, where there is one; never NULL
+  /// So many ranks from the first one on, of which this is one. Of "send" and "receive": the other one.
+  int32_t first;
+  int32_t ranks;
+  uint64_t bytes; ///< of this rank's operand; of "receive", of what has come
+  uint64_t moved; ///< by this rank, as hewn_communicator.moved counts
+  /// Microseconds: of CLOCK_MONOTONIC, or, `on_device`, as hewn_device_hook has them.
+  double begin;
+  double end;
+  /// Microseconds of these in which it did nothing but wait for other ranks; negative: the transport can't tell.
+  double waited;
+  int32_t on_device;
+  uint32_t reserved;
+} hewn_transfer;
+
+/// Of models that are split over ranks: told of each transfer of this rank that did not fail, by the thread that runs the model. What is on
+/// devices is told after the run; its run is then no recorded graph (see hewn_device_hook).
+typedef struct hewn_transfer_hook {
+  void (*transfer)(void *user, const hewn_transfer *transfer);
+  void *user;
+} hewn_transfer_hook;
+
 /// Bits of `hewn_context_options.flags`.
 enum hewn_context_flags {
   /// Compares the weights with their file's checksum, which reads all of them:
@@ -394,6 +420,8 @@ typedef struct hewn_context_options {
   hewn_communicator *communicator;
   /// Ignored where the model has no code for a device.
   hewn_device_hook device_hook;
+  /// Ignored where the model is not split.
+  hewn_transfer_hook transfer_hook;
 } hewn_context_options;
 
 /// The variant that runs on this machine; NULL where it has the instructions of

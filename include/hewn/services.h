@@ -280,6 +280,10 @@ HEWN_RT hewn_part_fn hewn_part_allgather;
 HEWN_RT hewn_part_fn hewn_part_reducescatter;
 HEWN_RT hewn_part_fn hewn_part_send;
 HEWN_RT hewn_part_fn hewn_part_receive;
+/// Around what they do with other ranks: what it is, as hewn_transfer has it, and that it is done. The second one tells the context's hook, and
+/// returns `code`, of whose failure the communicator is asked.
+HEWN_RT void hewn_rt_transfer(hewn_context *context, const char *what, int32_t first, int32_t ranks, int64_t bytes);
+HEWN_RT int32_t hewn_rt_transferred(hewn_context *context, const char *node, int32_t code);
 /// For them: the context's communicator, and a failure that it tells of.
 HEWN_RT const hewn_communicator *hewn_rt_communicator(const hewn_context *context);
 /// Where the operands of the part that is being called lie on the device: by what, and in which stream's order. NULL: they are the host's.

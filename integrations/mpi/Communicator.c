@@ -47,6 +47,7 @@ typedef struct mpi_group {
   size_t bytes;
   int64_t milliseconds;
   int twoSided, finalizes, failed;
+  int counts; ///< of the call that it is in: how long it waits is to be told
   /// What is told and heard, and for pieces of others' addends. Here and not on the stack: where a wait has ended without an end, MPI may still
   /// write to it; after a failure it is never given back.
   place *places; ///< one a rank, this one's own, and a receiver's
@@ -78,6 +79,12 @@ static int32_t check(mpi_group *group, int error) {
   return HEWN_PEER_FAILED;
 }
 
+static int64_t nanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 /// Waits for what was started; what does not end in time is left to MPI, and the group with it.
 static int32_t finish(mpi_group *group, int error, MPI_Request *request) {
   int32_t code = check(group, error);
@@ -96,6 +103,25 @@ static int32_t finish(mpi_group *group, int error, MPI_Request *request) {
       nanosleep(&pause, NULL);
     }
   }
+}
+
+/// The same of what moves no bytes of the model's: it ends when others have come.
+static int32_t await(mpi_group *group, int error, MPI_Request *request) {
+  if (!group->counts)
+    return finish(group, error, request);
+  int64_t from = nanoseconds();
+  int32_t code = finish(group, error, request);
+  group->table.waited += nanoseconds() - from;
+  return code;
+}
+
+/// A call begins. `tells`: whether what it waits for comes by itself, and not with the bytes that are moved.
+static mpi_group *begun(void *user, int tells) {
+  mpi_group *group = user;
+  group->counts = tells && group->table.waited < 0;
+  if (group->counts)
+    group->table.waited = 0;
+  return group;
 }
 
 /// So many ranks from the first one on.
@@ -185,7 +211,7 @@ static int32_t tell(mpi_group *group, const ranks *with, place told) {
   MPI_Request request;
   place *all = group->places, *own = &group->places[group->table.num_ranks];
   *own = told;
-  int32_t code = finish(
+  int32_t code = await(
       group, MPI_Iallgather(own, (int)sizeof(*own), MPI_BYTE, all, (int)sizeof(*own), MPI_BYTE, with->comm, &request),
       &request);
   for (int32_t r = 0; code == HEWN_OK && r < with->count; ++r)
@@ -211,7 +237,7 @@ static int32_t meet(mpi_group *group, const ranks *with) {
   if (code == HEWN_OK)
     code = check(group, MPI_Win_sync(group->window));
   if (code == HEWN_OK)
-    code = finish(group, MPI_Ibarrier(with->comm, &request), &request);
+    code = await(group, MPI_Ibarrier(with->comm, &request), &request);
   return code == HEWN_OK ? check(group, MPI_Win_sync(group->window)) : code;
 }
 
@@ -261,7 +287,7 @@ static int32_t begin(mpi_group *group, int32_t first, int32_t count, place own, 
 }
 
 static int32_t allGather(void *user, int32_t first, int32_t count, const void *mine, void *all, size_t bytes) {
-  mpi_group *group = user;
+  mpi_group *group = begun(user, /*tells=*/1);
   ranks with;
   place own = {bytes, 1, -1, -1};
   int32_t code = begin(group, first, count, own, &with);
@@ -334,7 +360,7 @@ static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine
 
 static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
                          DLDataType type) {
-  mpi_group *group = user;
+  mpi_group *group = begun(user, /*tells=*/1);
   size_t bytes = (size_t)count * (type.bits / 8u);
   place own = {bytes, 2, offsetOf(group, mine, bytes), offsetOf(group, sum, bytes)};
   const place *all = group->places;
@@ -397,7 +423,7 @@ static int32_t scatterTwoSided(mpi_group *group, const ranks *with, const unsign
 
 static int32_t reduceScatter(void *user, int32_t first, int32_t numRanks, const void *mine, void *sum, int64_t count,
                              DLDataType type) {
-  mpi_group *group = user;
+  mpi_group *group = begun(user, /*tells=*/1);
   size_t bytes = (size_t)count * (type.bits / 8u) * (size_t)numRanks;
   place own = {bytes, 3, offsetOf(group, mine, bytes), -1};
   const place *all = group->places;
@@ -417,14 +443,14 @@ static int32_t reduceScatter(void *user, int32_t first, int32_t numRanks, const 
 //===----------------------------------------------------------------------===//
 
 static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
-  mpi_group *group = user;
+  mpi_group *group = begun(user, /*tells=*/1);
   if (group->failed)
     return HEWN_PEER_FAILED;
   // Where the receiver wants it, and how much it waits for.
   place *heard = &group->places[group->table.num_ranks + 1];
   MPI_Request request;
   int32_t code =
-      finish(group, MPI_Irecv(heard, (int)sizeof(*heard), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
+      await(group, MPI_Irecv(heard, (int)sizeof(*heard), MPI_BYTE, to, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
     return code;
   place theirs = *heard;
@@ -450,8 +476,9 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   return finish(group, MPI_Isend(NULL, 0, MPI_BYTE, to, TAG_DATA, group->comm, &request), &request);
 }
 
+/// The sender moves the bytes while this rank waits, by another clock: what of it is waiting can't be told.
 static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
-  mpi_group *group = user;
+  mpi_group *group = begun(user, /*tells=*/0);
   if (group->failed)
     return HEWN_PEER_FAILED;
   place own = {bytes, 0, -1, group->twoSided ? -1 : offsetOf(group, data, bytes)};
@@ -553,7 +580,8 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
                              0,
                              reduceScatter,
                              NULL,
-                             NULL};
+                             NULL,
+                             0};
   group->table = table;
   group->window = MPI_WIN_NULL;
   group->fewer = MPI_COMM_NULL;

@@ -63,7 +63,15 @@ std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, cons
     return nullptr;
   if (!options.allocator.allocate)
     options.allocator = {allocate, release, nullptr};
-  status = loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
+  auto create = [&] {
+    return loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
+  };
+  status = create();
+  // Before ranks have met: the runtime of an older library knows no such hook, and then nobody is told.
+  if (status.code == HEWN_INVALID_ARGUMENT && !loaded->context && options.transfer_hook.transfer) {
+    options.transfer_hook = {};
+    status = create();
+  }
   if (status.code == HEWN_OK)
     return loaded;
   problem = status.message;

@@ -30,7 +30,7 @@ int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   int32_t code = hewn_cuda_done(context, state->driver.cuCtxPushCurrent(state->context), "using the device");
   if (code != HEWN_OK)
     return code;
-  state->waits = state->stream == state->own || context->device_hook.kernel;
+  state->waits = state->stream == state->own || hewn_cuda_times(context);
   code = checkRecording(context);
   if (code == HEWN_OK)
     code = hewn_cuda_check_places(context);

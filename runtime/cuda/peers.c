@@ -145,8 +145,15 @@ int32_t hewn_device_part(hewn_context *context, hewn_part_fn *part, const char *
     return callOnHost(context, part, node, num_inputs, inputs, num_outputs, outputs, params);
   context->transport = transport;
   context->transport_stream = state->recording ? state->own : state->stream;
+  context->transfer.what = NULL;
   state->met = 1;
-  int32_t code = part(context, node, num_inputs, inputs, num_outputs, outputs, params);
+  int32_t code = HEWN_OK;
+  if (context->transfer_hook.transfer)
+    code = hewn_cuda_time_launch(context, NULL, context->transport_stream);
+  if (code == HEWN_OK)
+    code = part(context, node, num_inputs, inputs, num_outputs, outputs, params);
+  if (code == HEWN_OK && context->transfer_hook.transfer)
+    code = hewn_cuda_time_transferred(context, context->transport_stream);
   context->transport = NULL;
   return code;
 }

@@ -118,7 +118,7 @@ static int32_t copyOutput(hewn_context *context, int32_t index, given_output giv
 
 int32_t hewn_device_replay(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
-  if (context->trace_hook.event || context->device_hook.kernel) // which want to hear of each launch
+  if (context->trace_hook.event || hewn_cuda_times(context)) // which want to hear of each launch
     return HEWN_DEVICE_GO_ON;
   if (state->has_transfers && !hewn_ranks_transport(context)) // by the host
     return HEWN_DEVICE_GO_ON;

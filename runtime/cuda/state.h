@@ -58,7 +58,8 @@ typedef struct stage {
 /// A launch whose time on the device the hook is told. The first one is no launch: its `end` is where the run's work begins.
 typedef struct timed_launch {
   cuda_event begin, end; ///< NULL: not made
-  const char *kernel;
+  const char *kernel;    ///< NULL: what ranks do together, which another hook is told
+  hewn_transfer transfer;
 } timed_launch;
 
 /// Chunks in turn: while one is on its way, the host fills or empties the others.
@@ -163,12 +164,16 @@ void hewn_cuda_free_stages(cuda_state *state);
 
 //===-- timing.c ----------------------------------------------------------===//
 
+/// Whether a run's launches are timed, for hooks that want to hear of each.
+int hewn_cuda_times(const hewn_context *context);
 /// Begins a run's times, where the hook wants them.
 int32_t hewn_cuda_time_run(hewn_context *context);
 /// Before, and behind, a launch on `stream`.
 int32_t hewn_cuda_time_launch(hewn_context *context, const char *kernel, cuda_stream stream);
 int32_t hewn_cuda_time_landed(hewn_context *context, cuda_stream stream);
-/// Tells the hook of the run's launches, which have ended.
+/// The same behind what ranks do together, which the context's `transfer` is about.
+int32_t hewn_cuda_time_transferred(hewn_context *context, cuda_stream stream);
+/// Tells the hooks of the run's launches, which have ended.
 int32_t hewn_cuda_tell_times(hewn_context *context);
 void hewn_cuda_free_times(hewn_context *context);
 

@@ -42,10 +42,16 @@ static int32_t mark(hewn_context *context, cuda_event *event, cuda_stream stream
   return hewn_cuda_ran(context, state->driver.cuEventRecord(*event, stream), "timing a kernel");
 }
 
+int hewn_cuda_times(const hewn_context *context) {
+  // Without a transport of the device's, transfers are the host's to time.
+  int timesTransfers = context->transfer_hook.transfer && hewn_ranks_transport(context);
+  return context->device_hook.kernel || timesTransfers;
+}
+
 int32_t hewn_cuda_time_run(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   state->num_launches = 0;
-  if (!context->device_hook.kernel)
+  if (!hewn_cuda_times(context))
     return HEWN_OK;
   int32_t code = grow(context);
   if (code == HEWN_OK)
@@ -77,6 +83,14 @@ int32_t hewn_cuda_time_landed(hewn_context *context, cuda_stream stream) {
   return code;
 }
 
+int32_t hewn_cuda_time_transferred(hewn_context *context, cuda_stream stream) {
+  cuda_state *state = hewn_cuda_state(context);
+  if (state->num_launches == 0 || !context->transfer.what) // or it has handed on nothing
+    return HEWN_OK;
+  state->launches[state->num_launches].transfer = context->transfer;
+  return hewn_cuda_time_landed(context, stream);
+}
+
 int32_t hewn_cuda_tell_times(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   const hewn_device_hook *hook = &context->device_hook;
@@ -90,7 +104,15 @@ int32_t hewn_cuda_tell_times(hewn_context *context) {
                            "timing a kernel");
     if (code != HEWN_OK)
       return code;
-    hook->kernel(hook->user, launch->kernel, 1e3 * (double)begin, 1e3 * (double)end);
+    if (launch->kernel && hook->kernel)
+      hook->kernel(hook->user, launch->kernel, 1e3 * (double)begin, 1e3 * (double)end);
+    if (launch->kernel)
+      continue;
+    hewn_transfer transfer = launch->transfer;
+    transfer.begin = 1e3 * (double)begin;
+    transfer.end = 1e3 * (double)end;
+    transfer.on_device = 1;
+    context->transfer_hook.transfer(context->transfer_hook.user, &transfer);
   }
   return HEWN_OK;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A context of one rank: which of the model's programs it runs, and what it asks
-// of the other ranks before the first run.
+// of the other ranks before the first run; and what hooks are told of its transfers.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 
 #include "context.h"
 #include "hewn/communicator.h"
 
 #include <string.h>
+#include <time.h>
 
 /// What ranks tell each other when they meet.
 typedef struct introduction {
@@ -151,6 +155,47 @@ int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests) {
                           "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
                           group->rank < r ? group->rank : r, group->rank < r ? r : group->rank);
   return HEWN_OK;
+}
+
+static double microseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+/// Whether the transport may say how long a rank waits: older tables have no place for that.
+static int tellsWaits(const hewn_communicator *group) { return group->size > offsetof(hewn_communicator, waited); }
+
+void hewn_rt_transfer(hewn_context *context, const char *what, int32_t first, int32_t ranks, int64_t bytes) {
+  hewn_communicator *group = context->communicator;
+  if (!context->transfer_hook.transfer)
+    return;
+  hewn_transfer transfer = {sizeof(hewn_transfer), what, "", first, ranks, (uint64_t)bytes,
+                            group->moved,          0,    0,  -1,    0,     0};
+  context->transfer = transfer;
+  if (tellsWaits(group))
+    group->waited = -1;
+  context->transfer.begin = microseconds();
+}
+
+int32_t hewn_rt_transferred(hewn_context *context, const char *node, int32_t code) {
+  hewn_communicator *group = context->communicator;
+  hewn_transfer *transfer = &context->transfer;
+  if (code != HEWN_OK)
+    return hewn_ranks_fail(context, node, code);
+  if (!context->transfer_hook.transfer)
+    return code;
+  transfer->end = microseconds();
+  transfer->node = node ? node : "";
+  transfer->moved = group->moved - transfer->moved;
+  if (context->transport) // the device has only been asked: its times are told with those of its kernels
+    return code;
+  if (tellsWaits(group)) {
+    transfer->waited = group->waited < 0 ? -1 : (double)group->waited / 1e3;
+    group->waited = 0;
+  }
+  context->transfer_hook.transfer(context->transfer_hook.user, transfer);
+  return code;
 }
 
 void hewn_ranks_bind(hewn_context *context) {

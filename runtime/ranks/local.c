@@ -11,6 +11,7 @@
 // meet; rank r adds up the r-th piece of all addends, in the order of the ranks, and
 // writes it to where each one wants it (or keeps it, where each wants its own); all
 // meet. Two meetings, and no byte is copied that is not read or written for the sum itself.
+// A gather of few bytes has them in the block, and one meeting.
 //
 // Whoever waits sleeps on a word (a futex), wakes now and then to see whether the
 // group has failed, whether somebody is gone, and whether it has waited too long.
@@ -18,9 +19,9 @@
 #define _GNU_SOURCE
 #endif
 
+#include "ranks/local.h"
 #include "context.h"
 #include "hewn/communicator.h"
-#include "ranks/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,65 +34,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_RANKS 64
-#define MAX_NAME 128
-#define MAGIC 0x48524e4bu
-#define WHY_BYTES 200
-#define SLICE_NANOSECONDS 20000000
-#define LOOK_MILLISECONDS 100 // between two looks whether ranks are gone, which ask the system of each
 #define DEFAULT_MILLISECONDS 30000
 #define BLOCK_BYTES 16384
+/// How long a rank spins before it sleeps, and the rounds between two looks at the clock.
+#define SPIN_NANOSECONDS 200000
+#define ROUNDS_PER_LOOK 64
 #define ALIGNMENT 64
-
-/// Memory of a rank that others map. `generation` changes with each new file.
-typedef struct region {
-  uint32_t generation;
-  int32_t file;
-  uint64_t bytes;
-} region;
-
-enum { WINDOW, STAGING, REGIONS };
-
-/// A place in a rank's memory.
-typedef struct place {
-  uint32_t region;
-  uint32_t reserved;
-  uint64_t offset;
-} place;
-
-enum operation { ADDS = 1, GATHERS = 2, SCATTERS = 3 };
-
-typedef struct slot {
-  uint32_t joined;
-  int32_t process;
-  uint64_t started; ///< when the process was: another may have its number later
-  uint32_t left;
-  uint32_t at[2]; ///< how many meetings it has come to: of all ranks, and of those that it is with
-  region regions[REGIONS];
-  /// Of the call that it is in.
-  uint32_t operation;
-  uint32_t reserved;
-  uint64_t bytes;
-  place from, to;
-} slot;
-
-/// From one rank to another: 0, then 1 where the receiver has said where to, then 2 where all is there.
-typedef struct channel {
-  uint32_t state;
-  uint32_t reserved;
-  uint64_t bytes;
-  place to;
-} channel;
-
-typedef struct control {
-  uint32_t magic;
-  int32_t num_ranks;
-  uint32_t attached;
-  uint32_t failed; ///< 1: somebody writes why; 2: `why` is there
-  char why[WHY_BYTES];
-  slot slots[MAX_RANKS];
-  channel channels[MAX_RANKS * MAX_RANKS];
-} control;
 
 typedef struct mapping {
   uint32_t generation;
@@ -103,7 +51,8 @@ typedef struct local_group {
   hewn_communicator table;
   control *shared;
   int64_t milliseconds, looked;
-  int spins;
+  int spins;                         ///< before it sleeps
+  int counts;                        ///< of the call that it is in: how long it waits is to be told
   mapping peers[MAX_RANKS][REGIONS]; ///< a rank's own among them
   int files[REGIONS];
   char text[WHY_BYTES + 64];
@@ -112,12 +61,6 @@ typedef struct local_group {
 //===----------------------------------------------------------------------===//
 // Failing and waiting
 //===----------------------------------------------------------------------===//
-
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
 
 /// Text with the numbers in place of two marks "{a}" and "{b}"; what does not fit is cut off.
 static void say(char *to, size_t bytes, const char *format, int64_t a, int64_t b) {
@@ -169,43 +112,51 @@ static int32_t failHere(local_group *group, int32_t code, const char *what, int 
   return code;
 }
 
-/// Whether a rank that has come is gone.
-static int isGone(const slot *other) {
-  if (__atomic_load_n(&other->left, __ATOMIC_ACQUIRE))
-    return 1;
-  if (__atomic_load_n(&other->joined, __ATOMIC_ACQUIRE) != 2)
-    return 0;
-  uint64_t start = hewn_process_start(other->process);
-  return start != HEWN_PROCESS_UNKNOWN && other->started != HEWN_PROCESS_UNKNOWN && start != other->started;
+/// A call begins.
+static local_group *begun(void *user) {
+  local_group *group = user;
+  group->counts = group->table.waited < 0;
+  if (group->counts)
+    group->table.waited = 0;
+  return group;
 }
 
-/// A rank that is gone; -1: none is.
-static int32_t findGone(const control *shared, int32_t ranks, int32_t but) {
-  for (int32_t r = 0; r < ranks; ++r)
-    if (r != but && isGone(&shared->slots[r]))
-      return r;
-  return -1;
-}
-
-static void wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, MAX_RANKS, NULL, NULL, 0); }
-
-/// Waits while `*word` is `value`; `whom` is who changes it.
-static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
-  for (int i = 0; i < group->spins; ++i) {
+/// Whether `*word` is another one than `value` before it is worthwhile to sleep. Now and then this yields, ever more rarely: the rank that
+/// we wait for may be ready to run on this very processor, where its wake-up has put it behind us, and would be there only when we sleep.
+static int comesSoon(const local_group *group, const uint32_t *word, uint32_t value) {
+  int64_t until = 0;
+  for (uint32_t round = 1;; ++round) {
     if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
-      return HEWN_OK;
+      return 1;
+    if (!group->spins)
+      return 0;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
+    if (round % ROUNDS_PER_LOOK != 0)
+      continue;
+    uint32_t looks = round / ROUNDS_PER_LOOK;
+    if (looks > 1 && (looks & (looks - 1)) == 0)
+      sched_yield();
+    int64_t time = hewn_local_nanoseconds();
+    until = until ? until : time + SPIN_NANOSECONDS;
+    if (time >= until)
+      return 0;
   }
-  int64_t begin = now(), looked = begin;
+}
+
+/// Waits while `*word` is `value`; `whom` is who changes it.
+static int32_t sleepWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
+  if (comesSoon(group, word, value))
+    return HEWN_OK;
+  int64_t begin = hewn_local_milliseconds(), looked = begin;
   struct timespec slice = {0, SLICE_NANOSECONDS};
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
     if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
       return failToo(group);
-    int64_t time = now();
+    int64_t time = hewn_local_milliseconds();
     if (time - looked >= LOOK_MILLISECONDS) {
-      int32_t gone = findGone(group->shared, group->table.num_ranks, group->table.rank);
+      int32_t gone = hewn_local_find_gone(group->shared, group->table.num_ranks, group->table.rank);
       // It may have done its part before.
       if (gone >= 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
         return failAll(group, "rank {a} is gone", gone, 0);
@@ -218,19 +169,38 @@ static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int
   return HEWN_OK;
 }
 
+/// The same; how long it takes is counted where somebody wants to know it.
+static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
+  if (!group->counts)
+    return sleepWhile(group, word, value, whom);
+  int64_t from = hewn_local_nanoseconds();
+  int32_t code = sleepWhile(group, word, value, whom);
+  group->table.waited += hewn_local_nanoseconds() - from;
+  return code;
+}
+
 /// So many ranks from the first one on. A rank meets all, and, where they are fewer, always the same others.
 typedef struct ranks {
   int32_t first, count;
 } ranks;
 
+static int whichOf(const local_group *group, ranks with) { return with.count != group->table.num_ranks; }
+
+/// What `rank`, one of these, says at this rank's last meeting with them, or, `next`, at the next one.
+static call *callOf(local_group *group, ranks with, int32_t rank, int next) {
+  int which = whichOf(group, with);
+  uint32_t step = mine(group)->at[which] + (uint32_t)next;
+  return &group->shared->slots[rank].calls[which][step & 1];
+}
+
 /// All of them have come to it when it returns for one.
 static int32_t meet(local_group *group, ranks with) {
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
     return failToo(group);
-  int which = with.count != group->table.num_ranks;
+  int which = whichOf(group, with);
   uint32_t *own = &mine(group)->at[which];
   uint32_t step = __atomic_add_fetch(own, 1, __ATOMIC_ACQ_REL);
-  wake(own);
+  hewn_local_wake(own);
   for (int32_t r = with.first; r < with.first + with.count; ++r) {
     uint32_t *at = &group->shared->slots[r].at[which], seen;
     // One that is ahead by one has left this meeting already.
@@ -358,14 +328,17 @@ static void release(void *user, void *memory) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+/// This rank's own at the next meeting, for it to say what it does.
+static call *nextCall(local_group *group, ranks with) { return callOf(group, with, group->table.rank, /*next=*/1); }
+
 /// Says what this rank does, and sees whether all do the same.
 static int32_t begin(local_group *group, ranks with, uint32_t operation, uint64_t bytes) {
-  slot *own = mine(group);
+  call *own = nextCall(group, with);
   own->operation = operation;
   own->bytes = bytes;
   int32_t code = meet(group, with);
   for (int32_t r = with.first; code == HEWN_OK && r < with.first + with.count; ++r) {
-    const slot *other = &group->shared->slots[r];
+    const call *other = callOf(group, with, r, /*next=*/0);
     if (other->operation != operation || other->bytes != bytes)
       code = failAll(group, "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
                      group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
@@ -381,32 +354,43 @@ static int areMine(local_group *group, ranks with) {
 }
 
 /// What lies elsewhere goes to the second region, for others to read it there.
-static int32_t put(local_group *group, const void *data, uint64_t bytes) {
+static int32_t put(local_group *group, const void *data, uint64_t bytes, place *from) {
   int32_t code = stage(group, bytes);
   if (code != HEWN_OK)
     return code;
   memcpy(group->peers[group->table.rank][STAGING].base, data, bytes);
-  mine(group)->from.region = STAGING;
-  mine(group)->from.offset = 0;
+  from->region = STAGING;
+  from->offset = 0;
   return HEWN_OK;
 }
 
+/// A gather that is over for a rank when it has what others have said, wherever these are by then.
+static int32_t gatherFew(local_group *group, ranks with, const void *data, unsigned char *all, size_t bytes) {
+  memcpy(nextCall(group, with)->few, data, bytes);
+  int32_t code = begin(group, with, GATHERS, bytes);
+  for (int32_t r = 0; code == HEWN_OK && r < with.count; ++r)
+    memcpy(all + (size_t)r * bytes, callOf(group, with, with.first + r, /*next=*/0)->few, bytes);
+  return code;
+}
+
 static int32_t allGather(void *user, int32_t first, int32_t count, const void *data, void *all, size_t bytes) {
-  local_group *group = user;
+  local_group *group = begun(user);
   ranks with = {first, count};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", first, count);
-  slot *own = mine(group);
-  int32_t code = inWindow(group, data, bytes, &own->from) ? HEWN_OK : put(group, data, bytes);
+  group->table.moved += (uint64_t)(count - 1) * bytes;
+  if (bytes <= FEW_BYTES)
+    return gatherFew(group, with, data, all, bytes);
+  place *own = &nextCall(group, with)->from;
+  int32_t code = inWindow(group, data, bytes, own) ? HEWN_OK : put(group, data, bytes, own);
   if (code == HEWN_OK)
     code = begin(group, with, GATHERS, bytes);
   for (int32_t r = 0; code == HEWN_OK && r < count; ++r) {
-    const unsigned char *from = reach(group, first + r, &group->shared->slots[first + r].from, bytes);
+    const unsigned char *from = reach(group, first + r, &callOf(group, with, first + r, /*next=*/0)->from, bytes);
     if (!from)
       return HEWN_PEER_FAILED;
     memcpy((unsigned char *)all + (size_t)r * bytes, from, bytes);
   }
-  group->table.moved += (uint64_t)(count - 1) * bytes;
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
@@ -420,7 +404,7 @@ static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t l
   unsigned char *from[MAX_RANKS], *to[MAX_RANKS];
   int32_t ranks = with.count;
   for (int32_t r = 0; r < ranks; ++r) {
-    const slot *other = &group->shared->slots[with.first + r];
+    const call *other = callOf(group, with, with.first + r, /*next=*/0);
     if (!(from[r] = reach(group, with.first + r, &other->from, bytes)) ||
         (!keep && !(to[r] = reach(group, with.first + r, &other->to, bytes))))
       return HEWN_PEER_FAILED;
@@ -444,11 +428,11 @@ static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t l
 
 static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const void *data, void *result, int64_t count,
                          DLDataType type) {
-  local_group *group = user;
+  local_group *group = begun(user);
   ranks with = {firstRank, numRanks};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
-  slot *own = mine(group);
+  call *own = nextCall(group, with);
   uint64_t bytes = (uint64_t)count * (type.bits / 8u);
   int fromHere = inWindow(group, data, bytes, &own->from), toHere = inWindow(group, result, bytes, &own->to);
   if (!fromHere || !toHere) {
@@ -485,13 +469,13 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
 
 static int32_t reduceScatter(void *user, int32_t firstRank, int32_t numRanks, const void *data, void *result,
                              int64_t count, DLDataType type) {
-  local_group *group = user;
+  local_group *group = begun(user);
   ranks with = {firstRank, numRanks};
   if (!areMine(group, with))
     return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
-  slot *own = mine(group);
+  place *own = &nextCall(group, with)->from;
   uint64_t part = (uint64_t)count * (type.bits / 8u), bytes = part * (uint64_t)numRanks;
-  int32_t code = inWindow(group, data, bytes, &own->from) ? HEWN_OK : put(group, data, bytes);
+  int32_t code = inWindow(group, data, bytes, own) ? HEWN_OK : put(group, data, bytes, own);
   if (code == HEWN_OK)
     code = begin(group, with, SCATTERS, bytes);
   int64_t first = count * (group->table.rank - firstRank);
@@ -508,7 +492,7 @@ static channel *channelOf(local_group *group, int32_t from, int32_t to) {
 static int isPeer(local_group *group, int32_t rank) { return rank >= 0 && rank < group->table.num_ranks; }
 
 static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
-  local_group *group = user;
+  local_group *group = begun(user);
   if (!isPeer(group, to))
     return failAll(group, "there is no rank {a} to send to", to, 0);
   channel *line = channelOf(group, group->table.rank, to);
@@ -525,14 +509,15 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   unsigned char *into = reach(group, to, &line->to, bytes);
   if (!into)
     return HEWN_PEER_FAILED;
+  line->copied = hewn_local_nanoseconds();
   memcpy(into, data, bytes);
   __atomic_store_n(&line->state, 2, __ATOMIC_RELEASE);
-  wake(&line->state);
+  hewn_local_wake(&line->state);
   return HEWN_OK;
 }
 
 static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
-  local_group *group = user;
+  local_group *group = begun(user);
   if (!isPeer(group, from))
     return failAll(group, "there is no rank {a} to receive from", from, 0);
   channel *line = channelOf(group, from, group->table.rank);
@@ -546,15 +531,18 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   }
   line->bytes = bytes;
   __atomic_store_n(&line->state, 1, __ATOMIC_RELEASE);
-  wake(&line->state);
-  int32_t code = waitWhile(group, &line->state, 1, from);
+  hewn_local_wake(&line->state);
+  int64_t begin = group->counts ? hewn_local_nanoseconds() : 0;
+  int32_t code = sleepWhile(group, &line->state, 1, from);
   if (code != HEWN_OK)
     return code;
+  if (group->counts && line->copied > begin) // the sender moves the bytes meanwhile
+    group->table.waited += line->copied - begin;
   if (!here)
     memcpy(data, group->peers[group->table.rank][STAGING].base, bytes);
   group->table.moved += bytes;
   __atomic_store_n(&line->state, 0, __ATOMIC_RELEASE);
-  wake(&line->state);
+  hewn_local_wake(&line->state);
   return HEWN_OK;
 }
 
@@ -570,11 +558,11 @@ static int32_t check(void *user) {
   local_group *group = user;
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
     return failToo(group);
-  int64_t time = now();
+  int64_t time = hewn_local_milliseconds();
   if (time - group->looked < LOOK_MILLISECONDS)
     return HEWN_OK;
   group->looked = time;
-  int32_t gone = findGone(group->shared, group->table.num_ranks, group->table.rank);
+  int32_t gone = hewn_local_find_gone(group->shared, group->table.num_ranks, group->table.rank);
   return gone >= 0 ? failAll(group, "rank {a} is gone", gone, 0) : HEWN_OK;
 }
 
@@ -600,114 +588,6 @@ static hewn_status failCreate(int32_t code, const char *why) {
   return status;
 }
 
-/// Maps the block of control words that is at `path` now; NULL: there is none, or none that this rank may take for its group's.
-static control *mapControl(const char *path) {
-  int file = shm_open(path, O_RDWR | O_CLOEXEC, 0600);
-  struct stat info;
-  void *base = MAP_FAILED;
-  if (file < 0)
-    return NULL;
-  // One of another user's is none of ours, whatever its name.
-  if (fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0 &&
-      (size_t)info.st_size == sizeof(control))
-    base = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  return base == MAP_FAILED ? NULL : base;
-}
-
-/// Whether rank 0 has made it and is there.
-static int isAlive(const control *shared) {
-  return __atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) == MAGIC && !isGone(&shared->slots[0]);
-}
-
-static void present(control *shared, int32_t rank) {
-  slot *own = &shared->slots[rank];
-  own->process = (int32_t)getpid();
-  own->started = hewn_process_start(own->process);
-  __atomic_store_n(&own->joined, 2, __ATOMIC_RELEASE);
-}
-
-/// Rank 0 makes the block. One that a rank 0 left behind which was killed before all had come is taken away. NULL: `*status` says why.
-static control *makeControl(const char *path, int32_t count, hewn_status *status) {
-  int file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0 && errno == EEXIST) {
-    control *before = mapControl(path);
-    int isStale = before && __atomic_load_n(&before->magic, __ATOMIC_ACQUIRE) == MAGIC && isGone(&before->slots[0]);
-    if (before)
-      munmap(before, sizeof(control));
-    if (isStale && shm_unlink(path) == 0)
-      file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    else
-      errno = EEXIST;
-  }
-  if (file < 0) {
-    *status = errno == EEXIST ? failCreate(HEWN_INVALID_ARGUMENT, "there is a group of ranks by that name already")
-                              : failCreate(HEWN_IO, "memory that ranks share can't be made (shm_open)");
-    return NULL;
-  }
-  void *base = MAP_FAILED;
-  if (posix_fallocate(file, 0, (off_t)sizeof(control)) == 0)
-    base = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (base == MAP_FAILED) {
-    shm_unlink(path);
-    *status = failCreate(HEWN_OUT_OF_MEMORY, "there is no memory that ranks share (/dev/shm)");
-    return NULL;
-  }
-  control *shared = base;
-  shared->num_ranks = count;
-  present(shared, 0);
-  __atomic_store_n(&shared->magic, MAGIC, __ATOMIC_RELEASE);
-  return shared;
-}
-
-/// The other ranks wait for it.
-static control *awaitControl(const char *path, int64_t deadline, hewn_status *status) {
-  struct timespec pause = {0, 2000000};
-  for (;;) {
-    control *shared = mapControl(path);
-    if (shared && isAlive(shared))
-      return shared;
-    if (shared)
-      munmap(shared, sizeof(control));
-    if (now() >= deadline) {
-      *status = failCreate(HEWN_PEER_FAILED, "rank 0 of the group has not come in time");
-      return NULL;
-    }
-    nanosleep(&pause, NULL);
-  }
-}
-
-/// Takes this rank's place and waits for all others.
-static hewn_status join(control *shared, int32_t rank, int32_t count, int64_t deadline) {
-  if (shared->num_ranks != count)
-    return failCreate(HEWN_INVALID_ARGUMENT, "ranks of the group do not agree in how many they are");
-  slot *own = &shared->slots[rank];
-  uint32_t expected = 0;
-  if (rank > 0) {
-    if (!__atomic_compare_exchange_n(&own->joined, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-      return failCreate(HEWN_INVALID_ARGUMENT, "two processes say that they are the same rank of the group");
-    present(shared, rank);
-  }
-  __atomic_add_fetch(&shared->attached, 1, __ATOMIC_ACQ_REL);
-  wake(&shared->attached);
-  struct timespec slice = {0, SLICE_NANOSECONDS};
-  uint32_t seen;
-  int64_t looked = now();
-  while ((seen = __atomic_load_n(&shared->attached, __ATOMIC_ACQUIRE)) < (uint32_t)count) {
-    int64_t time = now();
-    int isLate = time >= deadline, looks = time - looked >= LOOK_MILLISECONDS;
-    looked = looks ? time : looked;
-    if (isLate || (looks && findGone(shared, count, rank) >= 0)) {
-      __atomic_store_n(&own->left, 1, __ATOMIC_RELEASE);
-      return isLate ? failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time")
-                    : failCreate(HEWN_PEER_FAILED, "a rank of the group was gone before all had come");
-    }
-    syscall(SYS_futex, &shared->attached, FUTEX_WAIT, seen, &slice, NULL, 0);
-  }
-  return failCreate(HEWN_OK, "");
-}
-
 static int isName(const char *name) {
   size_t length = name ? strlen(name) : 0;
   if (length == 0 || length > MAX_NAME)
@@ -730,26 +610,17 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
   char path[MAX_NAME + 8];
   memcpy(path, "/hewn-", 6);
   memcpy(path + 6, name, strlen(name) + 1);
-  int64_t wait = milliseconds ? milliseconds : DEFAULT_MILLISECONDS, start = now();
+  int64_t wait = milliseconds ? milliseconds : DEFAULT_MILLISECONDS, start = hewn_local_milliseconds();
   int64_t deadline = wait > INT64_MAX - start ? INT64_MAX : start + wait;
   hewn_status status = failCreate(HEWN_OK, "");
   void *memory = mmap(NULL, sizeof(local_group), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   local_group *group = memory == MAP_FAILED ? NULL : memory;
-  control *shared = !group      ? NULL
-                    : rank == 0 ? makeControl(path, num_ranks, &status)
-                                : awaitControl(path, deadline, &status);
-  if (!group)
-    status = failCreate(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
-  if (shared)
-    status = join(shared, rank, num_ranks, deadline);
-  if (shared && rank == 0)
-    shm_unlink(path); // all have it, or nobody will
+  control *shared = group ? hewn_local_enter(path, rank, num_ranks, deadline, &status) : NULL;
   errno = saved;
-  if (status.code != HEWN_OK) {
-    if (shared)
-      munmap(shared, sizeof(control));
-    if (group)
-      munmap(group, sizeof(local_group));
+  if (!group)
+    return failCreate(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
+  if (!shared) {
+    munmap(group, sizeof(local_group));
     return status;
   }
   hewn_communicator table = {sizeof(hewn_communicator),
@@ -769,13 +640,14 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
                              0,
                              reduceScatter,
                              NULL,
-                             check};
+                             check,
+                             0};
   group->table = table;
   group->shared = shared;
   group->milliseconds = wait;
   group->files[WINDOW] = group->files[STAGING] = -1;
   // Where each rank has a processor, the others come soon.
-  group->spins = sysconf(_SC_NPROCESSORS_ONLN) >= num_ranks ? 4000 : 0;
+  group->spins = sysconf(_SC_NPROCESSORS_ONLN) >= num_ranks;
   *communicator = &group->table;
   return status;
 }

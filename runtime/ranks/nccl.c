@@ -140,9 +140,18 @@ static int32_t settle(nccl_group *group, nccl_comm comm, nccl_result result) {
 // Memory of the host
 //===----------------------------------------------------------------------===//
 
-/// Counts what `over` has moved, too.
+/// Before a call of `over`: what it had moved by then. It is asked how long it waits where this is.
+static uint64_t ask(nccl_group *group) {
+  if (group->over->size > offsetof(hewn_communicator, waited))
+    group->over->waited = group->table.waited;
+  return group->over->moved;
+}
+
+/// Counts what `over` has moved, and how long it has waited, too.
 static int32_t heard(nccl_group *group, uint64_t before, int32_t code) {
   group->table.moved += group->over->moved - before;
+  if (group->over->size > offsetof(hewn_communicator, waited))
+    group->table.waited = group->over->waited;
   if (code != HEWN_OK) {
     const char *why = group->over->message(group->over->user);
     hewn_text text = {group->text, group->text + sizeof(group->text) - 1};
@@ -154,7 +163,7 @@ static int32_t heard(nccl_group *group, uint64_t before, int32_t code) {
 
 static void *allocate(void *user, size_t bytes) {
   nccl_group *group = user;
-  uint64_t before = group->over->moved;
+  uint64_t before = ask(group);
   void *memory = group->over->allocate(group->over->user, bytes);
   heard(group, before, memory ? HEWN_OK : HEWN_OUT_OF_MEMORY);
   return memory;
@@ -167,33 +176,33 @@ static void release(void *user, void *memory) {
 
 static int32_t allGather(void *user, int32_t first, int32_t ranks, const void *mine, void *all, size_t bytes) {
   nccl_group *group = user;
-  uint64_t before = group->over->moved;
+  uint64_t before = ask(group);
   return heard(group, before, group->over->all_gather(group->over->user, first, ranks, mine, all, bytes));
 }
 
 static int32_t allReduce(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                          DLDataType type) {
   nccl_group *group = user;
-  uint64_t before = group->over->moved;
+  uint64_t before = ask(group);
   return heard(group, before, group->over->all_reduce(group->over->user, first, ranks, mine, sum, count, type));
 }
 
 static int32_t reduceScatter(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                              DLDataType type) {
   nccl_group *group = user;
-  uint64_t before = group->over->moved;
+  uint64_t before = ask(group);
   return heard(group, before, group->over->reduce_scatter(group->over->user, first, ranks, mine, sum, count, type));
 }
 
 static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   nccl_group *group = user;
-  uint64_t before = group->over->moved;
+  uint64_t before = ask(group);
   return heard(group, before, group->over->send(group->over->user, to, data, bytes));
 }
 
 static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   nccl_group *group = user;
-  uint64_t before = group->over->moved;
+  uint64_t before = ask(group);
   return heard(group, before, group->over->receive(group->over->user, from, data, bytes));
 }
 
@@ -491,7 +500,8 @@ hewn_status hewn_nccl_communicator_create(hewn_communicator *over, int64_t milli
                              0,
                              reduceScatter,
                              &transport,
-                             check};
+                             check,
+                             0};
   group->table = table;
   group->over = over;
   group->library = library;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sum over ranks, and a message to the next rank and back, take by size: a table for docs/decisions/partition.md, and the latency and
+// What a sum over ranks, a message to the next rank and back, and a gather take by size: a table for docs/decisions/partition.md, and the latency and
 // bandwidth that a cluster's file wants (docs/reference/cluster.md).
 //
 //     build/dev/bin/Transports 2                                                                shared memory, of two processes
@@ -50,7 +50,7 @@ int measure(hewn_communicator *group) {
   const int32_t next = (group->rank + 1) % group->num_ranks,
                 before = (group->rank + group->num_ranks - 1) % group->num_ranks;
   if (group->rank == 0)
-    std::printf("%10s %12s %14s\n", "bytes", "sum, us", "there and back");
+    std::printf("%10s %12s %14s %12s\n", "bytes", "sum, us", "there and back", "gather");
   for (size_t bytes = 64; bytes <= kMostBytes; bytes *= 4) {
     double sum = medianOf(
         [&] {
@@ -71,10 +71,17 @@ int measure(hewn_communicator *group) {
           return code;
         },
         bytes);
-    if (sum < 0 || around < 0)
+    // Of so many bytes in all.
+    double gather = medianOf(
+        [&] {
+          return group->all_gather(group->user, 0, group->num_ranks, memory, memory + kMostBytes,
+                                   bytes / size_t(group->num_ranks));
+        },
+        bytes);
+    if (sum < 0 || around < 0 || gather < 0)
       return fail(group->message(group->user));
     if (group->rank == 0)
-      std::printf("%10zu %12.1f %14.1f\n", bytes, sum, around);
+      std::printf("%10zu %12.1f %14.1f %12.1f\n", bytes, sum, around, gather);
   }
   group->release(group->user, memory);
   return 0;

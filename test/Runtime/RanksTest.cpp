@@ -5,10 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -160,6 +163,69 @@ TEST(Ranks, SomeAndAllMeetInTurn) {
       ASSERT_EQ(group.all_reduce(group.user, 0, 4, &mine, &all, 1, kFloat), HEWN_OK) << group.message(group.user);
       ASSERT_EQ(all, 6.0f);
     }
+  });
+}
+
+/// Whatever follows whatever, and whoever is ahead: gathers of few bytes and of many, sums and their parts, of all ranks and of some, in an order that
+/// is drawn. A rank goes on at once where it may, and writes over what it has handed on.
+TEST(Ranks, DrawnOrdersOfCalls) {
+  constexpr int32_t ranks = 4;
+  onRanks(ranks, [&](hewn_communicator &group) {
+    constexpr size_t most = 3000;
+    Memory memory(group, most * sizeof(int32_t) * (ranks + 1), /*inWindow=*/true);
+    std::vector<int32_t> elsewhere(most * (ranks + 1));
+    std::mt19937 alike(7), own(unsigned(group.rank));
+    for (int32_t turn = 0; turn < 2000; ++turn) {
+      bool isAll = alike() % 2;
+      int32_t first = isAll ? 0 : group.rank / 2 * 2, count = isAll ? ranks : 2, at = group.rank - first;
+      int what = int(alike() % 4); // half of them gathers
+      size_t size = std::array<size_t, 6>{1, 7, 511, 512, 513, most}[alike() % 6];
+      size -= what == 3 ? size % size_t(count) : 0;
+      if (size == 0)
+        continue;
+      int32_t *mine = alike() % 2 ? memory.at<int32_t>(0) : elsewhere.data(), *all = mine + most;
+      auto valueOf = [&](int32_t rank, size_t i) { return turn * 16 + rank + int32_t(i); };
+      for (size_t i = 0; i < size; ++i)
+        mine[i] = valueOf(group.rank, i);
+      if (own() % 64 == 0)
+        std::this_thread::yield();
+      auto sumAt = [&](size_t i) {
+        int32_t sum = 0;
+        for (int32_t r = first; r < first + count; ++r)
+          sum += valueOf(r, i);
+        return sum;
+      };
+      constexpr DLDataType type{kDLInt, 32, 1};
+      if (what < 2) {
+        ASSERT_EQ(group.all_gather(group.user, first, count, mine, all, size * sizeof(int32_t)), HEWN_OK)
+            << group.message(group.user);
+        for (int32_t r = 0; r < count; ++r)
+          for (size_t i = 0; i < size; ++i)
+            ASSERT_EQ(all[size_t(r) * size + i], valueOf(first + r, i)) << turn;
+      } else if (what == 2) {
+        ASSERT_EQ(group.all_reduce(group.user, first, count, mine, all, int64_t(size), type), HEWN_OK)
+            << group.message(group.user);
+        for (size_t i = 0; i < size; ++i)
+          ASSERT_EQ(all[i], sumAt(i)) << turn;
+      } else {
+        size_t part = size / size_t(count);
+        ASSERT_EQ(group.reduce_scatter(group.user, first, count, mine, all, int64_t(part), type), HEWN_OK)
+            << group.message(group.user);
+        for (size_t i = 0; i < part; ++i)
+          ASSERT_EQ(all[i], sumAt(size_t(at) * part + i)) << turn;
+      }
+      std::fill(mine, mine + size, -1);
+    }
+  });
+}
+
+/// A gather of few bytes is over for a rank that others still have not read: what it does next, or that it goes, changes nothing for them.
+TEST(Ranks, WhatFewBytesWereStaysForThoseWhoComeLate) {
+  onRanks(2, [&](hewn_communicator &group) {
+    int64_t mine = 10 + group.rank, both[2] = {};
+    ASSERT_EQ(group.all_gather(group.user, 0, 2, &mine, both, sizeof(mine)), HEWN_OK) << group.message(group.user);
+    EXPECT_EQ(both[0], 10);
+    EXPECT_EQ(both[1], 11);
   });
 }
 

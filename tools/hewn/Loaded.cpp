@@ -56,32 +56,43 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
   chosenVariant = variant;
   this->options = options;
   numThreads = options.threads;
-  if (ranks)
-    ranks->stop();
+  if (group)
+    group->stop();
   library.reset();
-  ranks.reset();
+  group.reset();
   library = LoadedLibrary::open(
       path, variant, options, why, [&](const hewn_model &model, hewn_context_options &options, std::string &problem) {
-        ranks = Ranks::join(model, byNccl ? Transport::Nccl : Transport::Host, options, problem);
-        return ranks != nullptr;
+        group = Ranks::join(model, byNccl ? Transport::Nccl : Transport::Host, options, problem);
+        options.transfer_hook = transferHook;
+        return group != nullptr;
       });
-  if (ranks && !ranks->isLeader()) {
+  if (group && !group->isLeader()) {
     if (!library) {
-      ranks->endIfForked(1);
-      ranks.reset();
+      group->endIfForked(1);
+      group.reset();
       std::exit(1); // rank 0 is told by the group
     }
-    ranks->follow(std::move(library));
+    group->follow(std::move(library), witness);
   }
   return library || fail(why, problem);
 }
 
+void Loaded::keepRun() {
+  if (group)
+    group->keepRun();
+}
+
+bool Loaded::askRanks(std::vector<std::string> &told) {
+  hewn_status status = group ? group->ask(told) : hewn_status{HEWN_OK, ""};
+  return status.code == HEWN_OK || fail(status.message, nullptr);
+}
+
 std::optional<uint64_t> Loaded::movedBytes() const {
-  return ranks ? std::optional(ranks->communicator()->moved) : std::nullopt;
+  return group ? std::optional(group->communicator()->moved) : std::nullopt;
 }
 
 hewn_status Loaded::tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
-  hewn_status status = ranks ? ranks->announce(inputs) : hewn_status{HEWN_OK, ""};
+  hewn_status status = group ? group->announce(inputs) : hewn_status{HEWN_OK, ""};
   return status.code == HEWN_OK ? library->run(inputs, outputs) : status;
 }
 
@@ -132,6 +143,8 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
   const std::string variant = variantFlag;
   std::unique_ptr<Loaded> loaded(new Loaded);
   loaded->deviceCache = deviceCacheFlag;
+  loaded->transferHook = opening.transfers;
+  loaded->witness = opening.witness;
   hewn_context_options options = plainOptions(flags.threads);
   options.flags = (verifyFlag ? HEWN_VERIFY_WEIGHTS : 0) | (copyFlag ? HEWN_COPY_WEIGHTS : 0);
   options.trace_hook = opening.trace;
@@ -174,8 +187,8 @@ std::unique_ptr<Loaded> Loaded::openLibrary(const std::string &path, int threads
 }
 
 Loaded::~Loaded() {
-  if (ranks)
-    ranks->stop();
+  if (group)
+    group->stop();
   library.reset();
   if (!folder.empty())
     removeScratchFolder(folder);

@@ -19,6 +19,9 @@ public:
     hewn_trace_hook trace = {};
     /// Hears of a device's times.
     hewn_device_hook device = {};
+    /// Of a model that is split: hears of what this rank does with others, and is, on all but the first rank, around their runs.
+    hewn_transfer_hook transfers = {};
+    RunWitness *witness = nullptr;
     bool tracesTasks = false;
     /// Null, or: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
     std::vector<std::string> *sizes = nullptr;
@@ -40,6 +43,12 @@ public:
   int threads() const { return numThreads; }
   /// Of a model that is split: bytes that this rank has moved in all runs; nullopt: it is not split.
   std::optional<uint64_t> movedBytes() const;
+  /// Over how many ranks the model is split; 0: it is not.
+  int ranks() const { return model().num_ranks; }
+  /// The other ranks keep what they have written down of the last run, and, in their order from the first one on, tell it. Nothing happens where
+  /// the model is not split. False after an error was printed.
+  void keepRun();
+  bool askRanks(std::vector<std::string> &told);
   /// What --dim said of the model that was compiled for this.
   llvm::ArrayRef<std::string> bindings() const { return bound; }
   /// The input of this name; -1 where there is none.
@@ -70,7 +79,9 @@ private:
   hewn_context_options options = {};
   int numThreads = 1;
   /// Of a model that is split; null: it is not. Before the library, whose context ends first.
-  std::unique_ptr<Ranks> ranks;
+  std::unique_ptr<Ranks> group;
+  hewn_transfer_hook transferHook = {};
+  RunWitness *witness = nullptr;
   std::vector<std::string> bound;
   std::unique_ptr<LoadedLibrary> library;
 };

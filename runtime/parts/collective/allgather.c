@@ -13,9 +13,10 @@ int32_t hewn_part_allgather(hewn_context *context, const char *node, int32_t num
     return HEWN_OK;
   void *stream = NULL;
   const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  hewn_rt_transfer(context, "all-gather", (int32_t)params[0], (int32_t)params[1], bytes);
   int32_t code = device ? device->all_gather(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
                                              outputs[0].data, (size_t)bytes, stream)
                         : group->all_gather(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
                                             outputs[0].data, (size_t)bytes);
-  return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
+  return hewn_rt_transferred(context, node, code);
 }

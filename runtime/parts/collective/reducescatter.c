@@ -14,10 +14,12 @@ int32_t hewn_part_reducescatter(hewn_context *context, const char *node, int32_t
     return HEWN_OK;
   void *stream = NULL;
   const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  hewn_rt_transfer(context, "reduce-scatter", (int32_t)params[0], (int32_t)params[1],
+                   count * params[1] * hewn_part_bytes(inputs[0].dtype));
   int32_t code =
       device ? device->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
                                       outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0), stream)
              : group->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
                                      outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
-  return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
+  return hewn_rt_transferred(context, node, code);
 }

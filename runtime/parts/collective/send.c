@@ -14,7 +14,8 @@ int32_t hewn_part_send(hewn_context *context, const char *node, int32_t num_inpu
     return HEWN_OK;
   void *stream = NULL;
   const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  hewn_rt_transfer(context, "send", (int32_t)params[0], 1, bytes);
   int32_t code = device ? device->send(group->user, (int32_t)params[0], inputs[0].data, (size_t)bytes, stream)
                         : group->send(group->user, (int32_t)params[0], inputs[0].data, (size_t)bytes);
-  return code == HEWN_OK ? code : hewn_ranks_fail(context, node, code);
+  return hewn_rt_transferred(context, node, code);
 }

@@ -20,6 +20,7 @@ import pytest
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "Numeric" / "Partition"))
 from split import MODELS, group_name, hewn_command, launchers, run_split, whole
 from test_partition import check
+from test_profile import check as check_profile
 
 FOLDER = pathlib.Path(emulated.DRIVER._name).parent
 NCCL = ctypes.CDLL(str(FOLDER / "libnccl.so.2"), mode=ctypes.RTLD_GLOBAL)  # found by its name from now on
@@ -78,12 +79,14 @@ def test_ranks_by_mpi(launcher, name, partition, ranks, tmp_path):
     check(got, whole(model, feeds))
 
 
-def test_bytes_and_profiles(tmp_path):
-    """As many bytes are moved as by the host, and kernels are timed one by one."""
-    compiled("attention-fused", "tensor=2", tmp_path)
+@pytest.mark.parametrize("name, partition", [("attention-fused", "tensor=2"), ("mlp", "tensor=2,pipeline=2")])
+def test_bytes_and_profiles(name, partition, tmp_path):
+    """As many bytes are moved as by the host; kernels are timed one by one, and so is what ranks do together: by the host's clock, with what of it
+    is waiting, or by the device's, without."""
+    compiled(name, partition, tmp_path)
     there = {**os.environ, **environment(tmp_path)}
-    np.savez(tmp_path / "given.npz", **MODELS["attention-fused"]()[1])
-    moved = []
+    np.savez(tmp_path / "given.npz", **MODELS[name]()[1])
+    moved, rows = [], []
     for transport in ("host", "nccl"):
         run = hewn_command(
             "run", tmp_path / "model.so", "--input", tmp_path / "given.npz", "--json", f"--transport={transport}"
@@ -92,8 +95,24 @@ def test_bytes_and_profiles(tmp_path):
         done = subprocess.run(run, check=True, timeout=4 * SECONDS, env=there, capture_output=True, text=True)
         moved.append(json.loads(done.stdout)["moved_bytes"])
         profile = [*run[:1], "profile", *run[2:5], "--json", "--seconds=0.1", f"--transport={transport}"]
-        subprocess.run(profile, check=True, timeout=4 * SECONDS, env=there, capture_output=True)
+        done = subprocess.run(profile, check=True, timeout=4 * SECONDS, env=there, capture_output=True, text=True)
+        record = json.loads(done.stdout)
+        assert record["fastest_run"]["on_device"]
+        check_profile(
+            record, 4 if "," in partition else 2, waits_are_known=transport == "host", on_device=transport == "nccl"
+        )
+        assert record["ranks"][0]["moved_bytes"] == moved[-1]
+        rows.append(
+            [
+                sorted(
+                    (row["transfer"], row["first_rank"], row["ranks"], row["bytes"], row["times"], row["moved_bytes"])
+                    for row in rank["transfers"]
+                )
+                for rank in record["ranks"]
+            ]
+        )
     assert moved[0] == moved[1] > 0
+    assert rows[0] == rows[1]
 
 
 # What ranks of other processes do, and say.

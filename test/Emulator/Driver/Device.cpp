@@ -26,8 +26,12 @@ std::map<char *, size_t> pinned;
 
 } // namespace
 
-/// Between two looks whether another process has done its part.
-static void pause() { usleep(50); }
+/// Between two looks whether another process has done its part; or another thread of this one, which may call the driver meanwhile.
+static void pause() {
+  mutex.unlock();
+  usleep(50);
+  mutex.lock();
+}
 
 int Stream::flush(uint64_t upTo, bool waits) {
   while (done < upTo && !work.empty()) {

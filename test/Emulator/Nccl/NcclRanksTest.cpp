@@ -212,20 +212,27 @@ TEST(Nccl, FewerRanksMeetToo) {
 }
 
 TEST(Nccl, WhatCanNotBeDoneIsAFailureForAll) {
-  onRanks(2, [](const Rank &rank) {
+  std::atomic<bool> isAsked{false}, isTold{false};
+  onRanks(2, [&](const Rank &rank) {
     constexpr DLDataType type = {kDLInt, 16, 1};
     void *user = rank.table->user;
     if (rank.table->rank == 1) { // rank 0 waits for it on its device
+      while (!isAsked)
+        std::this_thread::yield();
       EXPECT_EQ(rank->reduce_scatter(user, 0, 2, rank.at(0), rank.at(4096), 8, type, rank.stream), HEWN_PEER_FAILED);
       EXPECT_EQ(rank.message(), "NCCL adds no integers of 16 bits");
       EXPECT_EQ(rank->all_gather(user, 0, 2, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_PEER_FAILED);
       EXPECT_EQ(rank.message(), "NCCL adds no integers of 16 bits");
       EXPECT_EQ(rank->open(user, 0, 1), HEWN_PEER_FAILED);
       EXPECT_EQ(rank.table->check(user), HEWN_PEER_FAILED);
+      while (!isTold) // else it may be gone first
+        std::this_thread::yield();
     } else {
       EXPECT_EQ(rank->all_gather(user, 0, 2, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_OK);
+      isAsked = true;
       EXPECT_EQ(rank.wait(), HEWN_PEER_FAILED);
       EXPECT_EQ(rank.message(), "a run of rank 1 has failed");
+      isTold = true;
     }
     rank->stop(user);
     EXPECT_EQ(driver("cuStreamSynchronize", rank.stream), 0); // it has nothing to wait for

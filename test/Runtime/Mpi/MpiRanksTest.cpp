@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -123,6 +124,54 @@ TEST_P(MpiRanks, HandOnInARing) {
     for (int32_t i = 0; i < 1000; ++i)
       data[i] += 1;
     ASSERT_EQ(group->send(group->user, next, data, 4000), HEWN_OK) << group.message();
+  }
+}
+
+/// How long it waits a rank is told where it asks, and where that is not the time in which bytes come.
+TEST_P(MpiRanks, SayHowLongTheyWait) {
+  auto [flags, inWindow] = GetParam();
+  Group group(flags);
+  constexpr std::chrono::milliseconds late{20};
+  constexpr double least = 15e6;
+  constexpr int rounds =
+      4; // in one of them at least the rank that waits is there itself by then, however busy the machine is
+  const int32_t ranks = group->num_ranks;
+  Memory memory(group, 64 * 4 * size_t(ranks + 1), inWindow);
+  float *mine = memory.at<float>(0), *all = memory.at<float>(256);
+  std::fill(mine, mine + 64, 1.0f);
+  auto call = [&](int which) {
+    hewn_communicator &table = *group.table;
+    switch (which) {
+    case 0:
+      return table.all_reduce(table.user, 0, ranks, mine, mine, 64, kFloat);
+    case 1:
+      return table.reduce_scatter(table.user, 0, ranks, all, mine, 8, kFloat);
+    case 2:
+      return table.all_gather(table.user, 0, ranks, mine, all, 256);
+    default:
+      return table.rank == 0   ? table.send(table.user, 1, mine, 256)
+             : table.rank == 1 ? table.receive(table.user, 0, mine, 256)
+                               : int32_t(HEWN_OK);
+    }
+  };
+  for (int which = 0; which < 4; ++which) {
+    ASSERT_EQ(call(which), HEWN_OK) << group.message();
+    EXPECT_EQ(group->waited, 0); // nobody has asked
+    for (int32_t slow : {0, 1}) {
+      const bool isTold = which < 3 || group->rank == 0;
+      int64_t longest = 0;
+      for (int round = 0; round < rounds; ++round) {
+        if (group->rank == slow)
+          std::this_thread::sleep_for(late);
+        group.table->waited = -1;
+        ASSERT_EQ(call(which), HEWN_OK) << group.message();
+        EXPECT_EQ(group->waited >= 0, isTold) << which;
+        longest = std::max(longest, group->waited);
+        group.table->waited = 0;
+      }
+      if (isTold && group->rank != slow)
+        EXPECT_GE(double(longest), least) << which;
+    }
   }
 }
 

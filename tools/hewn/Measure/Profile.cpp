@@ -8,6 +8,7 @@
 #include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Measure/Measure.h"
 #include "tools/hewn/Measure/ProfileRecord.h"
+#include "tools/hewn/Measure/Transfers.h"
 #include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
@@ -32,6 +33,9 @@ static cl::opt<std::string>
 static cl::opt<std::string> page("html", cl::value_desc("file.html"),
                                  cl::desc("Write a page of it: kernels beside the roofline, the arena, what to try"),
                                  cl::sub(profileCommand()));
+static cl::opt<int> profiledRank("rank", cl::init(0), cl::value_desc("number"),
+                                 cl::desc("Of a model that is split: whose kernels to tell of; 0 unless told"),
+                                 cl::sub(profileCommand()));
 static cl::opt<double, false, SecondsParser> profiledSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
                                                              cl::desc("How long to measure; 2 unless told"),
                                                              cl::sub(profileCommand()));
@@ -43,6 +47,7 @@ struct ProfileArguments {
   std::string path = profiledModel, traceFile = trace, pageFile = page;
   std::vector<std::string> inputs = profiledInputs;
   double seconds = profiledSeconds;
+  int rank = profiledRank;
   bool isJson = wantsJson();
   CompileFlags flags = compileFlags();
 
@@ -70,8 +75,10 @@ public:
     return run(traced) /* maps weights */ && measure(seconds, 3, measurement, [&] {
              if (!run(traced))
                return false;
-             if (fastest.total == 0 || traced.total < fastest.total)
+             if (fastest.total == 0 || traced.total < fastest.total) {
                fastest = std::move(traced);
+               loaded.keepRun();
+             }
              return true;
            });
   }
@@ -109,14 +116,52 @@ static bool canWrite(const ProfileArguments &said) {
   return canWrite(said.traceFile, {said.path}) && canWrite(said.pageFile, {said.path, said.traceFile});
 }
 
-/// What was measured to everyone who is to hear it.
-static bool tell(const ProfileArguments &said, const Loaded &loaded, const TracedRun &run, json::Object record) {
+/// The fastest run as each rank has it; of a model that is not split there is the first one alone. False after an error was printed.
+static bool gatherRuns(Loaded &loaded, TracedRun fastest, std::vector<RankRun> &runs) {
+  runs.resize(size_t(std::max(1, loaded.ranks())));
+  runs.front().run = std::move(fastest);
+  std::vector<std::string> told;
+  if (!loaded.askRanks(told))
+    return false;
+  for (size_t r = 1; r < runs.size(); ++r) {
+    runs[r].rank = int(r);
+    if (!readRun(told[r - 1], runs[r]))
+      return complain("rank " + std::to_string(r) + " told nothing of its runs: does it run another version of hewn?");
+  }
+  return true;
+}
+
+/// Whether the model has the rank that is to be told of.
+static bool hasRank(const ProfileArguments &said, const Loaded &loaded) {
+  if (said.rank >= 0 && said.rank < std::max(1, loaded.ranks()))
+    return true;
+  return complain(loaded.ranks() == 0
+                      ? "--rank is for a model that is split over ranks, and this one is not"
+                      : "the model is split over " + std::to_string(loaded.ranks()) +
+                            " ranks, counted from 0: there is no " + "--rank=" + std::to_string(said.rank));
+}
+
+/// When the rank's program runs, as the compiler says it: "rank = 1". Empty where the model is not split.
+static std::string rankCondition(const Loaded &loaded, int rank) {
+  const hewn_model &model = loaded.model(); // whose last symbol is the rank
+  return loaded.ranks() == 0 ? ""
+                             : std::string(model.symbols[model.num_symbols - 1].name) + " = " + std::to_string(rank);
+}
+
+/// What was measured to everyone who is to hear it. `run` is one of `all`.
+static bool tell(const ProfileArguments &said, const Loaded &loaded, const TracedRun &run,
+                 const std::vector<RankRun> &all, json::Object record) {
   llvm::SmallVector<std::pair<std::string, std::string>> files;
+  llvm::SmallVector<std::pair<int, const TracedRun *>> others;
+  for (const RankRun &of : all)
+    if (&of.run != &run)
+      others.push_back({of.rank, &of.run});
   if (!said.traceFile.empty())
     files.push_back(
-        {said.traceFile, traceText(run, said.path, loaded.threads(), [&](llvm::StringRef kernel, size_t number) {
-           return traceArguments(record, kernel, number);
-         })});
+        {said.traceFile,
+         traceText(
+             run, said.path, loaded.threads(),
+             [&](llvm::StringRef kernel, size_t number) { return traceArguments(record, kernel, number); }, others)});
   if (!said.pageFile.empty())
     files.push_back({said.pageFile, profilePage(record, run, said.path)});
   for (const auto &[path, text] : files)
@@ -135,22 +180,34 @@ int profileMain() {
     return 1;
   HardwareCounters counters; // counts threads that are made from here on
   Recorder recorder;
+  RunRecords records(recorder); // of the other ranks
   std::vector<std::string> sizes;
   std::string explained;
-  Loaded::Opening opening{recorder.hook(), recorder.deviceHook(), said.wantsAll() && said.flags.threads > 1, &sizes};
+  Loaded::Opening opening;
+  opening.trace = recorder.hook();
+  opening.device = recorder.deviceHook();
+  opening.transfers = recorder.transferHook();
+  opening.witness = &records;
+  opening.tracesTasks = said.wantsAll() && said.flags.threads > 1;
+  opening.sizes = &sizes;
   if (said.wantsAll())
     opening.explanation = &explained;
   std::unique_ptr<Loaded> loaded = Loaded::open(said.path, opening);
   MeasuredInputs inputs;
-  if (!loaded || !measuredInputs(*loaded, said.inputs, sizes, inputs))
+  if (!loaded || !hasRank(said, *loaded) || !measuredInputs(*loaded, said.inputs, sizes, inputs))
     return 1;
   Profiler profiler(*loaded, recorder, inputs);
   Measurement measurement(*loaded, inputs);
   TracedRun fastest;
-  if (!profiler.measureFastest(said.seconds, measurement, fastest))
+  std::vector<RankRun> all;
+  if (!profiler.measureFastest(said.seconds, measurement, fastest) || !gatherRuns(*loaded, std::move(fastest), all))
     return 1;
+  const RankRun &shown = all[size_t(said.rank)];
   std::optional<int64_t> counted = 0;
-  if (counters.unavailable().empty() && !(counted = profiler.count(counters, said.seconds)))
+  std::string uncounted = counters.unavailable();
+  if (loaded->ranks() > 0) // which count the processes that are forked, too
+    uncounted = "the model is split over processes";
+  if (uncounted.empty() && !(counted = profiler.count(counters, said.seconds)))
     return 1;
   bool rounds = said.flags.precision != nameOf(Precision::Highest);
   Roofline roofline = said.isJson || !said.pageFile.empty() ? Roofline(measurement.target, loaded->threads(), rounds)
@@ -162,10 +219,12 @@ int profileMain() {
   context.naive = said.flags.naive;
   context.quantized = !said.flags.quantize.empty();
   context.rounds = rounds;
-  json::Object record = profileRecord(
-      {measurement, fastest, std::move(*explanation), roofline, recorder.counts(), *counted, counters.unavailable()},
-      context);
-  if (!tell(said, *loaded, fastest, std::move(record)))
+  json::Object record = profileRecord({measurement, shown.run, std::move(*explanation), roofline, recorder.counts(),
+                                       *counted, uncounted, rankCondition(*loaded, said.rank)},
+                                      context);
+  if (loaded->ranks() > 0)
+    addRanks(record, all, said.rank);
+  if (!tell(said, *loaded, shown.run, all, std::move(record)))
     return 1;
   if (!said.isJson)
     llvm::outs() << "code for " << measurement.text();

@@ -19,7 +19,8 @@ static json::Object recordOf(const KernelShare &share, const Profile &profile, c
                       {"share", jsonNumber(share.microseconds / profile.run.total)},
                       {"launches", share.launches}};
   const json::Object *explanation = profile.explanation.getAsObject();
-  const json::Object *explained = explanation ? explainedKernel(*explanation, target, share.name) : nullptr;
+  const json::Object *explained =
+      explanation ? explainedKernel(*explanation, target, share.name, profile.rank) : nullptr;
   for (StringRef key : {"nodes", "launch_nodes", "why", "schedule", "flop", "bytes", "flop_formula", "bytes_formula",
                         "constant_bytes", "multiplies"}) {
     const json::Value *value = explained ? explained->get(key) : nullptr;
@@ -81,6 +82,17 @@ json::Object profileRecord(const Profile &profile, const SuggestionContext &cont
   return record;
 }
 
+void addRanks(json::Object &record, const std::vector<RankRun> &ranks, int shown) {
+  json::Array all;
+  for (const RankRun &of : ranks)
+    all.push_back(rankRecord(of));
+  json::Object &run = *record.getObject("fastest_run");
+  run["rank"] = shown;
+  for (StringRef key : {"transfer_milliseconds", "waited_milliseconds", "moved_bytes", "transfers"})
+    run[key] = *all[size_t(shown)].getAsObject()->get(key);
+  record["ranks"] = std::move(all);
+}
+
 static const json::Object *kernelNamed(const json::Object &record, StringRef name) {
   const json::Object *found = nullptr;
   if (const json::Object *run = record.getObject("fastest_run"))
@@ -137,10 +149,21 @@ std::string profileText(const json::Object &record) {
     line(kernel.getNumber("milliseconds").value_or(0), std::to_string(kernel.getInteger("launches").value_or(0)),
          kernel.getObject("counters"), printable(kernel.getString("kernel").value_or("")));
   });
+  const json::Array *ranks = record.getArray("ranks");
+  if (ranks) {
+    int64_t times = 0;
+    eachObject(run, "transfers",
+               [&](const json::Object &transfer) { times += transfer.getInteger("times").value_or(0); });
+    line(numberOf(run, "transfer_milliseconds"), std::to_string(times), nullptr, "with other ranks");
+  }
   line(run.getNumber("between_kernels_milliseconds").value_or(0), "", nullptr,
        run.getBoolean("on_device").value_or(false) ? "between kernels: copies, launches, what the host does, tracing"
                                                    : "between kernels: control flow, parts of the runtime, tracing");
-  line(total, std::to_string(run.getInteger("launches").value_or(0)), nullptr, "the fastest run");
+  line(total, std::to_string(run.getInteger("launches").value_or(0)), nullptr,
+       ranks ? "the fastest run, as rank " + std::to_string(run.getInteger("rank").value_or(0)) + " has it"
+             : "the fastest run");
+  if (ranks)
+    os << "\n" << transfersText(*ranks);
   if (std::optional<StringRef> why = record.getString("counters_unavailable"))
     os << "no hardware counters: " << *why << "\n";
   return text;

@@ -8,6 +8,7 @@
 #include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Measure/Suggestions.h"
 #include "tools/hewn/Measure/Trace.h"
+#include "tools/hewn/Measure/Transfers.h"
 
 namespace hewn::tool {
 
@@ -23,10 +24,15 @@ struct Profile {
   const std::map<std::string, Counts> &counts;
   int64_t countedRuns = 0;
   std::string uncounted;
+  /// Of a model that is split: of which rank the run is, as the compiler says it ("rank = 1"); else empty.
+  std::string rank;
 };
 
 /// docs/reference/json.md.
 llvm::json::Object profileRecord(const Profile &profile, const SuggestionContext &context);
+
+/// Adds to the record of a model that is split what each rank's run took, and whose run is the record's.
+void addRanks(llvm::json::Object &record, const std::vector<RankRun> &ranks, int shown);
 
 /// The nodes of a launch of the record's kernel, the `number`th of it in the run: where a run does each launch of the program's text once, those
 /// of that launch, else all of the kernel's.

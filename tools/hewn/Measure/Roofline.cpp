@@ -104,9 +104,12 @@ StringRef conditionOf(const json::Object &variant) {
   return at == StringRef::npos ? "" : title.substr(at + where.size());
 }
 
-const json::Object *explainedKernel(const json::Object &explanation, StringRef target, StringRef traced) {
+const json::Object *explainedKernel(const json::Object &explanation, StringRef target, StringRef traced,
+                                    StringRef rank) {
   auto [name, behind] = traced.split(" [");
-  StringRef condition = behind.ends_with("]") ? behind.drop_back() : "";
+  std::string condition = behind.ends_with("]") ? behind.drop_back().str() : "";
+  if (!rank.empty())
+    condition += (condition.empty() ? "" : ", ") + rank.str();
   const json::Object *found = nullptr;
   for (const json::Object *variant : explainedVariants(explanation, target)) {
     if (conditionOf(*variant) == condition)

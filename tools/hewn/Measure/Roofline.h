@@ -36,9 +36,9 @@ std::vector<std::pair<std::string, int64_t>> picturedDims(const llvm::json::Obje
 void bindWork(llvm::json::Object &kernel, llvm::ArrayRef<std::pair<std::string, int64_t>> dims);
 
 /// The kernel that a trace calls `traced` ("conv", "conv [n = 1]") in the record of `hewn explain`, of the variant for `target`; null where there
-/// is none.
+/// is none. `rank`: of a model that is split, which one of its variants is the traced rank's ("rank = 1"), which traces do not say.
 const llvm::json::Object *explainedKernel(const llvm::json::Object &explanation, llvm::StringRef target,
-                                          llvm::StringRef traced);
+                                          llvm::StringRef traced, llvm::StringRef rank = "");
 /// When a variant of the record runs: "n = 1"; empty: always.
 llvm::StringRef conditionOf(const llvm::json::Object &variant);
 /// The variants of the record that a run for `target` may have used.

@@ -76,6 +76,24 @@ void Recorder::hearDevice(void *user, const char *kernel, double begin, double e
   static_cast<Recorder *>(user)->onDevice.push_back({kernel, begin, end - begin});
 }
 
+void Recorder::hearTransfer(void *user, const hewn_transfer *heard) {
+  auto *self = static_cast<Recorder *>(user);
+  Transfer transfer;
+  transfer.what = heard->what;
+  transfer.node = heard->node;
+  transfer.first = heard->first;
+  transfer.ranks = heard->ranks;
+  transfer.bytes = heard->bytes;
+  transfer.moved = heard->moved;
+  transfer.duration = heard->end - heard->begin;
+  transfer.onDevice = heard->on_device;
+  // The host's are told when they have ended.
+  transfer.begin = heard->on_device ? heard->begin : microseconds(Clock::now() - self->start) - transfer.duration;
+  if (heard->waited >= 0)
+    transfer.waited = heard->waited;
+  self->run.transfers.push_back(std::move(transfer));
+}
+
 void Recorder::begin() {
   laneOfThread(); // the first one
   run = {};
@@ -124,12 +142,21 @@ std::vector<KernelShare> sharesOf(const TracedRun &run) {
   return rows;
 }
 
-double outsideOf(const TracedRun &run) {
-  double outside = run.total;
+double inKernels(const TracedRun &run) {
+  double inside = 0;
   for (const Slice &launch : run.launches)
-    outside -= launch.duration;
-  return outside;
+    inside += launch.duration;
+  return inside;
 }
+
+double inTransfers(const TracedRun &run) {
+  double inside = 0;
+  for (const Transfer &transfer : run.transfers)
+    inside += transfer.duration;
+  return inside;
+}
+
+double outsideOf(const TracedRun &run) { return run.total - inKernels(run) - inTransfers(run); }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Trace Event Format
@@ -137,12 +164,17 @@ double outsideOf(const TracedRun &run) {
 
 namespace {
 
-/// Complete events ("X") of one process.
+/// Complete events ("X") of processes, one at a time.
 class EventList {
 public:
+  /// What follows is of another process.
+  void process(int number, std::string text) {
+    of = number;
+    name("process_name", 1, std::move(text));
+  }
   void name(const char *what, int lane, std::string text) {
     all.push_back(json::Object{
-        {"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", lane}, {"args", json::Object{{"name", jsonText(text)}}}});
+        {"name", what}, {"ph", "M"}, {"pid", of}, {"tid", lane}, {"args", json::Object{{"name", jsonText(text)}}}});
   }
   void add(int lane, const char *category, json::Value name, const Slice &slice, json::Object args = {}) {
     all.push_back(json::Object{{"name", std::move(name)},
@@ -150,30 +182,49 @@ public:
                                {"ph", "X"},
                                {"ts", slice.begin},
                                {"dur", slice.duration},
-                               {"pid", 1},
+                               {"pid", of},
                                {"tid", lane},
                                {"args", std::move(args)}});
   }
+  /// Kernels in their lane, transfers there or, where the host does them, in the first one, and the gaps between.
+  void addRun(int lane, const TracedRun &run,
+              llvm::function_ref<json::Object(llvm::StringRef kernel, size_t number)> describe) {
+    std::map<std::string, size_t> launched;
+    std::vector<Slice> busy = run.launches;
+    for (const Slice &launch : run.launches)
+      add(lane, "kernel", jsonText(launch.kernel), launch, describe(launch.kernel, launched[launch.kernel]++));
+    for (const Transfer &transfer : run.transfers) {
+      Slice slice{"", transfer.begin, transfer.duration};
+      json::Object args{{"bytes", int64_t(transfer.bytes)}, {"moved_bytes", int64_t(transfer.moved)}};
+      if (transfer.waited)
+        args["waited_microseconds"] = *transfer.waited;
+      add(transfer.onDevice == run.onDevice ? lane : 1, "transfer", jsonText(transfer.what), slice, std::move(args));
+      busy.push_back(slice);
+    }
+    llvm::sort(busy, [](const Slice &a, const Slice &b) { return a.begin < b.begin; });
+    for (const Slice &gap : gapsOf(busy, run.total))
+      add(lane, "idle", "between kernels", gap);
+  }
   json::Array all;
+
+private:
+  int of = 1;
 };
 
 } // namespace
 
 std::string traceText(const TracedRun &run, const std::string &process, int threads,
-                      llvm::function_ref<json::Object(llvm::StringRef kernel, size_t number)> describe) {
+                      llvm::function_ref<json::Object(llvm::StringRef kernel, size_t number)> describe,
+                      llvm::ArrayRef<std::pair<int, const TracedRun *>> others) {
   EventList events;
-  events.name("process_name", 1, process);
+  events.process(1, process);
   int lanes = std::max(threads, int(run.tasks.size()));
   for (int lane = 1; lane <= lanes; ++lane)
     events.name("thread_name", lane, "thread " + std::to_string(lane) + (lane == 1 ? ", which runs the model" : ""));
   const int kernels = run.onDevice ? lanes + 1 : 1;
   if (run.onDevice)
     events.name("thread_name", kernels, "device");
-  std::map<std::string, size_t> launched;
-  for (const Slice &launch : run.launches)
-    events.add(kernels, "kernel", jsonText(launch.kernel), launch, describe(launch.kernel, launched[launch.kernel]++));
-  for (const Slice &gap : gapsOf(run.launches, run.total))
-    events.add(kernels, "idle", "between kernels", gap);
+  events.addRun(kernels, run, describe);
   for (int lane = 1; lane <= lanes; ++lane) {
     const std::vector<Slice> none, &tasks = size_t(lane) <= run.tasks.size() ? run.tasks[size_t(lane - 1)] : none;
     for (const Slice &task : tasks)
@@ -181,6 +232,13 @@ std::string traceText(const TracedRun &run, const std::string &process, int thre
     if (lane > 1)
       for (const Slice &gap : gapsOf(tasks, run.total))
         events.add(lane, "idle", "idle", gap);
+  }
+  for (auto [rank, other] : others) {
+    events.process(2 + rank, process + ", rank " + std::to_string(rank));
+    events.name("thread_name", 1, "what runs the model");
+    if (other->onDevice)
+      events.name("thread_name", 2, "device");
+    events.addRun(other->onDevice ? 2 : 1, *other, [](llvm::StringRef, size_t) { return json::Object(); });
   }
   std::string text;
   llvm::raw_string_ostream(text) << json::Value(

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +26,18 @@ struct Slice {
   double end() const { return begin + duration; }
 };
 
+/// What a rank of a model that is split did with others (hewn_transfer), in microseconds from the run's start.
+struct Transfer {
+  std::string what, node;
+  int32_t first = 0, ranks = 1;
+  uint64_t bytes = 0, moved = 0;
+  double begin = 0, duration = 0;
+  /// Of the duration; absent: the transport can't tell.
+  std::optional<double> waited;
+  /// By the device's clock, as kernels there.
+  bool onDevice = false;
+};
+
 struct TracedRun {
   /// In microseconds.
   double total = 0;
@@ -33,6 +46,7 @@ struct TracedRun {
   bool onDevice = false;
   /// Ranges of work in parallel, of each thread that did some: first that one.
   std::vector<std::vector<Slice>> tasks;
+  std::vector<Transfer> transfers;
 };
 
 /// The times of `busy`, in order, at which nothing of it goes on.
@@ -46,7 +60,9 @@ struct KernelShare {
 };
 /// The kernels of a run, the one that takes the most time first.
 std::vector<KernelShare> sharesOf(const TracedRun &run);
-/// The time of a run in none of its kernels, in microseconds.
+/// The time of a run in its kernels, in its transfers, and in neither, in microseconds.
+double inKernels(const TracedRun &run);
+double inTransfers(const TracedRun &run);
 double outsideOf(const TracedRun &run);
 
 /// Writes down what the hook hears. It must outlive the context that has it.
@@ -55,6 +71,8 @@ public:
   hewn_trace_hook hook() { return {hear, this}; }
   /// For models with code for a device, whose times are the device's then.
   hewn_device_hook deviceHook() { return {hearDevice, this}; }
+  /// For models that are split.
+  hewn_transfer_hook transferHook() { return {hearTransfer, this}; }
   void begin();
   /// After the run. The names are the library's, and go with it.
   TracedRun end();
@@ -73,6 +91,7 @@ private:
   static uint64_t nextNumber();
   static void hear(void *user, int32_t phase, const char *kernel);
   static void hearDevice(void *user, const char *kernel, double begin, double end);
+  static void hearTransfer(void *user, const hewn_transfer *transfer);
   /// One for each thread, however many recorders it has beside this one.
   Lane &laneOfThread();
 
@@ -90,9 +109,11 @@ private:
 };
 
 /// The run in the Trace Event Format, which Perfetto and Chrome open: a lane for each of `threads`, with what it did and the gaps between;
-/// `describe` gives the arguments of the slice of a kernel's launch: the number of it among those of the kernel, from 0 on.
+/// `describe` gives the arguments of the slice of a kernel's launch: the number of it among those of the kernel, from 0 on. `others`: the runs of
+/// other ranks and their numbers, each from its own start.
 std::string traceText(const TracedRun &run, const std::string &process, int threads,
-                      llvm::function_ref<llvm::json::Object(llvm::StringRef kernel, size_t number)> describe);
+                      llvm::function_ref<llvm::json::Object(llvm::StringRef kernel, size_t number)> describe,
+                      llvm::ArrayRef<std::pair<int, const TracedRun *>> others = {});
 
 } // namespace hewn::tool
 

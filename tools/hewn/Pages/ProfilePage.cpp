@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Measure/ProfileRecord.h"
 #include "tools/hewn/Measure/Roofline.h"
+#include "tools/hewn/Measure/Transfers.h"
 #include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Pages/Pictures.h"
 #include "tools/hewn/Pages/Sections.h"
@@ -45,6 +46,11 @@ static void tellOverview(Page &page, const json::Object &record) {
         {"Arithmetic", shownRate(flop / total * 1e3, "FLOP/s"), shownRate(flop, "FLOP") + " in contractions"});
   if (least > 0)
     tiles.push_back({"Of the roofline", shownShare(least / known), shownTime(least) + " would be the least"});
+  if (record.getArray("ranks"))
+    tiles.push_back({"With other ranks", shownShare(numberOf(run, "transfer_milliseconds") / total),
+                     run.getNumber("waited_milliseconds")
+                         ? shownTime(numberOf(run, "waited_milliseconds")) + " of it waiting"
+                         : shownTime(numberOf(run, "transfer_milliseconds"))});
   tiles.push_back({"Between kernels", shownShare(numberOf(run, "between_kernels_milliseconds") / total),
                    shownTime(numberOf(run, "between_kernels_milliseconds"))});
   if (std::optional<double> busy = run.getNumber("busy_share"))
@@ -132,6 +138,35 @@ static void tellRoofline(Page &page, const json::Object &record) {
     drawRoofline(page, *machine, dots);
 }
 
+/// What ranks did together, of a model that is split.
+static void tellRanks(Page &page, const json::Object &record) {
+  if (!record.getArray("ranks"))
+    return;
+  page.section("ranks", "Between ranks",
+               "Of the fastest run, as each rank has it. Waiting is for another rank to come; what is left of the time "
+               "moves bytes, at the rate beside it. The kernels on this page are those of rank " +
+                   std::to_string(record.getObject("fastest_run")->getInteger("rank").value_or(0)) + ".");
+  std::vector<Column> columns = {{"Transfer", false, true}, {"Rank", true},   {"Times", true}, {"Time", true},
+                                 {"Of its run", true},      {"Waited", true}, {"Moved", true}, {"Rate", true}};
+  std::vector<std::vector<Cell>> rows;
+  eachObject(record, "ranks", [&](const json::Object &rank) {
+    eachObject(rank, "transfers", [&](const json::Object &transfer) {
+      double share = numberOf(transfer, "share");
+      rows.push_back(
+          {textCell(transferName(transfer)), numberCell(numberOf(rank, "rank"), shownCount),
+           numberCell(numberOf(transfer, "times"), shownCount),
+           numberCell(numberOf(transfer, "milliseconds"), shownTime), barCell(share, shownShare(share), "memory"),
+           numberCell(transfer.getNumber("waited_milliseconds"), shownTime),
+           numberCell(numberOf(transfer, "moved_bytes"), shownBytes),
+           numberCell(transfer.getNumber("bytes_per_second"), [](double rate) { return shownRate(rate, "B/s"); })});
+    });
+  });
+  if (rows.empty())
+    page.empty("Ranks hand each other nothing.");
+  else
+    page.table("Transfers", columns, rows, 30);
+}
+
 std::string profilePage(const json::Object &record, const TracedRun &run, StringRef file) {
   std::string dims = dimsText(record);
   std::string about = file.str() + ", code for " + textOf(record, "target").str() + ", " +
@@ -160,6 +195,7 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
     return nodesText(&nodes, 4);
   });
   tellKernels(page, record);
+  tellRanks(page, record);
   if (const json::Object *explanation = record.getObject("explanation")) {
     tellArenas(page, explainedVariants(*explanation, textOf(record, "target")));
     tellRemarks(page, *explanation);

@@ -17,8 +17,8 @@ namespace hewn::tool {
 
 /// How long a rank waits for another one: between two runs rank 0 may draw inputs, or wait for its user.
 static constexpr int64_t kMilliseconds = 600000;
-/// What rank 0 tells the others before each run.
-enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2 };
+/// What rank 0 tells the others before each run; `KeepRun` beside another one is about the run before.
+enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2, Tell = 3, KeepRun = 4 };
 
 /// The library of the MPI that has started this process, by what its launchers leave in the environment; null: none has.
 static const char *mpiLibrary() {
@@ -175,15 +175,17 @@ static bool areEqual(const std::vector<Array> &a, const std::vector<Array> &b) {
 }
 
 hewn_status Ranks::announce(const std::vector<Array> &inputs) {
-  int64_t order = hasAnnounced && areEqual(inputs, announced) ? RunAgain : RunOnOthers;
+  const bool areOthers = !hasAnnounced || !areEqual(inputs, announced);
+  int64_t order = (areOthers ? RunOnOthers : RunAgain) | (keeps ? KeepRun : 0);
   for (int32_t r = 1; r < group->num_ranks; ++r) {
     hewn_status status = statusOf(group->send(group->user, r, &order, sizeof(order)));
-    if (status.code == HEWN_OK && order == RunOnOthers)
+    if (status.code == HEWN_OK && areOthers)
       status = sendInputs(r, inputs);
     if (status.code != HEWN_OK)
       return status;
   }
-  if (order == RunOnOthers)
+  keeps = false;
+  if (areOthers)
     announced = inputs;
   hasAnnounced = true;
   return {HEWN_OK, ""};
@@ -224,7 +226,33 @@ hewn_status Ranks::receiveInputs(const hewn_model &model, std::vector<Array> &in
   return statusOf(code);
 }
 
-void Ranks::follow(std::unique_ptr<LoadedLibrary> library) {
+hewn_status Ranks::ask(std::vector<std::string> &told) {
+  told.assign(size_t(group->num_ranks - 1), "");
+  int64_t order = Tell | (keeps ? KeepRun : 0);
+  keeps = false;
+  for (int32_t r = 1; r < group->num_ranks; ++r) {
+    std::string &text = told[size_t(r - 1)];
+    int64_t bytes = 0;
+    hewn_status status = statusOf(group->send(group->user, r, &order, sizeof(order)));
+    if (status.code == HEWN_OK)
+      status = statusOf(group->receive(group->user, r, &bytes, sizeof(bytes)));
+    if (status.code == HEWN_OK && bytes > 0) {
+      text.resize(size_t(bytes));
+      status = statusOf(group->receive(group->user, r, text.data(), text.size()));
+    }
+    if (status.code != HEWN_OK)
+      return status;
+  }
+  return {HEWN_OK, ""};
+}
+
+hewn_status Ranks::tell(const std::string &text) {
+  int64_t bytes = int64_t(text.size());
+  hewn_status status = statusOf(group->send(group->user, 0, &bytes, sizeof(bytes)));
+  return status.code == HEWN_OK && bytes > 0 ? statusOf(group->send(group->user, 0, text.data(), text.size())) : status;
+}
+
+void Ranks::follow(std::unique_ptr<LoadedLibrary> library, RunWitness *witness) {
   std::vector<Array> inputs, outputs;
   int ended = 0;
   for (;;) {
@@ -232,9 +260,22 @@ void Ranks::follow(std::unique_ptr<LoadedLibrary> library) {
     // Where rank 0 is gone it has said why.
     if (group->receive(group->user, 0, &order, sizeof(order)) != HEWN_OK || order == Stop)
       break;
-    hewn_status status = order == RunOnOthers ? receiveInputs(library->model(), inputs) : hewn_status{HEWN_OK, ""};
-    if (status.code == HEWN_OK)
-      status = library->run(inputs, outputs);
+    if (witness && order & KeepRun)
+      witness->keep();
+    order &= ~int64_t(KeepRun);
+    hewn_status status = {HEWN_OK, ""};
+    if (order == Tell) {
+      status = tell(witness ? witness->tell() : "");
+    } else {
+      if (order == RunOnOthers)
+        status = receiveInputs(library->model(), inputs);
+      if (witness)
+        witness->begin();
+      if (status.code == HEWN_OK)
+        status = library->run(inputs, outputs);
+      if (witness)
+        witness->end();
+    }
     // What is wrong with inputs is wrong on all ranks, and what happened to a peer is that one's to tell.
     if (status.code != HEWN_OK && status.code != HEWN_INVALID_ARGUMENT) {
       if (status.code != HEWN_PEER_FAILED)

@@ -17,6 +17,17 @@ namespace hewn::tool {
 /// What devices have for each other goes by the host, or by NCCL.
 enum class Transport { Host, Nccl };
 
+/// What a rank other than the first writes down of its runs, for rank 0 to ask for.
+struct RunWitness {
+  virtual ~RunWitness() = default;
+  /// Around each run.
+  virtual void begin() = 0;
+  virtual void end() = 0;
+  /// The last run is the one that will be asked for.
+  virtual void keep() = 0;
+  virtual std::string tell() = 0;
+};
+
 class Ranks {
 public:
   /// Makes the group for a model of so many ranks; where nobody has started the others, forks, and returns in each of the processes.
@@ -34,8 +45,12 @@ public:
   bool isLeader() const { return group->rank == 0; }
   /// Rank 0, before each run: what the others run, too.
   hewn_status announce(const std::vector<Array> &inputs);
-  /// The other ranks: run what rank 0 runs until it is over, and end the process.
-  [[noreturn]] void follow(std::unique_ptr<LoadedLibrary> library);
+  /// Rank 0: the others' witnesses keep the last run.
+  void keepRun() { keeps = true; }
+  /// Rank 0: what the others' witnesses tell, by rank from 1 on.
+  hewn_status ask(std::vector<std::string> &told);
+  /// The other ranks: run what rank 0 runs until it is over, and end the process. `witness` may be null, on all ranks alike.
+  [[noreturn]] void follow(std::unique_ptr<LoadedLibrary> library, RunWitness *witness);
   /// A process that was forked ends here, whatever happened, without what the one it was forked from does at its end; another one goes on.
   void endIfForked(int code);
 
@@ -49,6 +64,7 @@ private:
   hewn_status sendInputs(int32_t to, const std::vector<Array> &inputs);
   hewn_status receiveInputs(const hewn_model &model, std::vector<Array> &inputs);
   hewn_status statusOf(int32_t code);
+  hewn_status tell(const std::string &text);
 
   hewn_communicator *group = nullptr;
   /// By NCCL, over `group`; null: what devices have goes by the host.
@@ -57,7 +73,7 @@ private:
   bool isForked = false, isOver = false;
   /// What the others have.
   std::vector<Array> announced;
-  bool hasAnnounced = false;
+  bool hasAnnounced = false, keeps = false;
 };
 
 } // namespace hewn::tool
