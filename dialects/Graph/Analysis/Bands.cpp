@@ -89,8 +89,8 @@ static std::optional<BandForm> contractForm(ContractOpInterface op, const Band &
       Walk walk = walkOf(expr, place.getPosition(), extents);
       if (!walk.isKnown || walk.stride < 1 || band)
         return std::nullopt; // not lines one behind the other, or along two dims at once
-      band = Band{int64_t(dim),
-                  {wanted.lines.begin * walk.stride, (wanted.lines.end - 1) * walk.stride + walk.reach + 1}};
+      band =
+          Band{int64_t(dim), {wanted.lines.begin * walk.stride, (wanted.lines.end - 1) * walk.stride + walk.reach + 1}};
     }
     form.operands.push_back(band);
   }

@@ -60,9 +60,8 @@ std::optional<BandForm> SliceOp::getBandForm(const Band &wanted) {
   int64_t step = getSteps()[wanted.dim];
   int64_t first = *offset + wanted.lines.begin * step, last = *offset + (wanted.lines.end - 1) * step;
   Lines read{std::min(first, last), std::max(first, last) + 1};
-  BandForm form{{Band{wanted.dim, read}},
-                withDim(*this, "sizes", wanted.dim, DimExpr(wanted.lines.size())),
-                wanted.lines};
+  BandForm form{
+      {Band{wanted.dim, read}}, withDim(*this, "sizes", wanted.dim, DimExpr(wanted.lines.size())), wanted.lines};
   setDim(getContext(), form.attributes, "offsets", wanted.dim, DimExpr(first - read.begin));
   return form;
 }
@@ -109,8 +108,7 @@ std::optional<BandForm> PadOp::getBandForm(const Band &wanted) {
     if (behind)
       read = read.join({size - 1 - behind, size});
   }
-  BandForm form{
-      {Band{wanted.dim, read}}, ownAttributes(*this), {read.begin + *low - before, read.end + *low + behind}};
+  BandForm form{{Band{wanted.dim, read}}, ownAttributes(*this), {read.begin + *low - before, read.end + *low + behind}};
   form.operands.resize((*this)->getNumOperands());
   setDim(getContext(), form.attributes, "low", wanted.dim, DimExpr(before));
   setDim(getContext(), form.attributes, "high", wanted.dim, DimExpr(behind));

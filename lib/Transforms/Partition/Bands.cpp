@@ -71,9 +71,9 @@ private:
 
   /// A contraction has its constants whole; else it would be a cut of them.
   bool keepsConstants(Operation *op, const BandForm &form) const {
-    return !isa<graph::ContractOpInterface>(op) || llvm::none_of(llvm::zip(op->getOperands(), form.operands), [&](auto one) {
-      return isConstant(std::get<0>(one)) && std::get<1>(one);
-    });
+    return !isa<graph::ContractOpInterface>(op) ||
+           llvm::none_of(llvm::zip(op->getOperands(), form.operands),
+                         [&](auto one) { return isConstant(std::get<0>(one)) && std::get<1>(one); });
   }
 
   void add(Operation *op, int64_t dim, int64_t unit, bool isHanded) {
@@ -121,9 +121,8 @@ private:
           continue;
         // What several values are put together to is handed on as one.
         bool isMove = isa<graph::MoveOpInterface>(op);
-        add(op, dim, unit, /*isHanded=*/!isMove || llvm::count_if(form->operands, [](const auto &band) {
-                                                     return band.has_value();
-                                                   }) > 1);
+        add(op, dim, unit, /*isHanded=*/!isMove ||
+                               llvm::count_if(form->operands, [](const auto &band) { return band.has_value(); }) > 1);
         return true;
       }
     }
@@ -318,7 +317,6 @@ SmallVector<double> smallConstants(Block &block, int64_t percent) {
   found.truncate(many);
   return found;
 }
-
 
 } // namespace
 
