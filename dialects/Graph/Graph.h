@@ -5,6 +5,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
+#include "dialects/Graph/Analysis/Bands.h"
 #include "dialects/Graph/Analysis/Cuts.h"
 #include "dialects/Graph/Analysis/Items.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"

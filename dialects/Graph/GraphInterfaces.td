@@ -120,6 +120,9 @@ def MoveOpInterface : OpInterface<"MoveOpInterface"> {
       (Analysis/Cuts.h); nullopt where elements along it depend on each other.}],
       "std::optional<::hewn::graph::CutForm>", "getCutForm",
       (ins "const ::hewn::graph::Cut &":$cut, "const ::hewn::graph::Parts &":$parts), "", "return std::nullopt;">,
+    InterfaceMethod<[{How some lines of the result are made of lines of operands and of others as a whole (Analysis/Bands.h); nullopt where they are not
+      made of lines one behind the other.}],
+      "std::optional<::hewn::graph::BandForm>", "getBandForm", (ins "const ::hewn::graph::Band &":$wanted), "", "return std::nullopt;">,
     InterfaceMethod<"Whether the result is the operand repeated along dims of which it has none, or one element.", "bool", "getIsBroadcast", (ins), "",
       "return false;">,
     InterfaceMethod<[{Where each element is one of operand 0's whose place along one dim is an integer of operand 1, and along others its own:

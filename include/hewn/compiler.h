@@ -115,8 +115,8 @@ typedef struct hewn_compile_options {
   const char *const *tunings;
   size_t num_tunings;
   /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "pipeline=2,microbatches=4",
-  /// "tensor=2,sums=ordered", "auto": over how many ranks the model is split, and how
-  /// (docs/tutorials/partition.md). NULL: it is not.
+  /// "tensor=2,sums=ordered", "tensor=2,lines=10", "auto": over how many ranks the
+  /// model is split, and how (docs/tutorials/partition.md). NULL: it is not.
   const char *partition;
   /// With the partition "auto": the machines that it is the best for, a file or its
   /// text, which begins with a brace (docs/reference/cluster.md).

@@ -95,7 +95,8 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
   for (const std::string &dim : o.dims)
     hash << dim;
   hash << c.limits.folding;
-  hash << c.partition.tensor << c.partition.stages << c.partition.microBatches << int64_t(c.partition.orderedSums);
+  hash << c.partition.tensor << c.partition.stages << c.partition.microBatches << int64_t(c.partition.orderedSums)
+       << c.partition.lines;
   if (c.partition.isAuto) { // which machines' best it is stands in their file
     std::unique_ptr<llvm::MemoryBuffer> cluster = open(o.cluster);
     hash << (cluster ? cluster->getBuffer() : o.cluster);

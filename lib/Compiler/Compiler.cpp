@@ -316,6 +316,7 @@ bool runStages(Compilation &c, Explanation *explanation) {
   options.stages = c.partition.stages;
   options.microBatches = c.partition.microBatches;
   options.orderedSums = c.partition.orderedSums;
+  options.lines = c.partition.lines;
   options.rowCosts = c.rowCosts;
   unsigned s = c.cases.list.size() > 1 ? unsigned(Graph) : unsigned(firstStage(*c.cases.list.front().module));
   if (s == Graph) {

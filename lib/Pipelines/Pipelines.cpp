@@ -60,8 +60,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // One rank's share of a model that several run, and its parts of the constants.
   if (options.tensorRanks > 1 || options.stages > 1) {
     pm.addNestedPass<func::FuncOp>(createPartitionPass(
-        {options.tensorRanks, options.stages, options.microBatches, options.orderedSums, options.rank}, options.weights,
-        options.rowCosts));
+        {options.tensorRanks, options.stages, options.microBatches, options.orderedSums, options.lines, options.rank},
+        options.weights, options.rowCosts));
     // Parts of a batch are of sizes that nobody has looked at.
     if (options.microBatches > 1)
       pm.addNestedPass<func::FuncOp>(createRequireDimsPass());

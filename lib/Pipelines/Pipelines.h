@@ -48,6 +48,8 @@ struct PipelineOptions {
   /// which rank the program is.
   int64_t tensorRanks = 1, stages = 1, microBatches = 1, rank = 0;
   bool orderedSums = false;
+  /// Percent of the constants' bytes that such ranks have whole, to share by lines what reads them; below 0: as is best.
+  int64_t lines = -1;
   /// What it takes to hand bytes among the former; null: nothing is known of their links.
   std::shared_ptr<const partition::RowCosts> rowCosts;
   /// How many operations on elements folding may take, beside some for each element of the constants.

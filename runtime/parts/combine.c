@@ -61,13 +61,13 @@ static void combineElement(void *to, int64_t to_index, const void *from, int64_t
   case HEWN_PART_MAX:                                                                                                  \
     for (int64_t i = 0; i < count; ++i) {                                                                              \
       float a = places[AT], b = terms[i];                                                                              \
-      places[AT] = (a > b) | (a != a) ? a : b;                                                                         \
+      places[AT] = ((a > b) | (a != a)) ? a : b;                                                                       \
     }                                                                                                                  \
     return;                                                                                                            \
   default:                                                                                                             \
     for (int64_t i = 0; i < count; ++i) {                                                                              \
       float a = places[AT], b = terms[i];                                                                              \
-      places[AT] = (a < b) | (a != a) ? a : b;                                                                         \
+      places[AT] = ((a < b) | (a != a)) ? a : b;                                                                       \
     }                                                                                                                  \
   }
 

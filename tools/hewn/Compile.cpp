@@ -62,7 +62,9 @@ static cl::opt<std::string> partition(
     "partition", cl::value_desc("tensor=N|pipeline=N|auto"),
     cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
              "between; pipeline=N,microbatches=M: a batch in M parts, so that stages work at the same time; "
-             "tensor=N,sums=ordered: the same bits over every transport; auto: as is best for --cluster "
+             "tensor=N,sums=ordered: the same bits over every transport; tensor=N,lines=PERCENT: so much of "
+             "the weights is whole on each rank, and what reads it is done by lines of pictures; auto: as is best for "
+             "--cluster "
              "(docs/tutorials/partition.md)"),
     cl::sub(compiling));
 static cl::opt<std::string>

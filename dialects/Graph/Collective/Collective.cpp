@@ -255,6 +255,78 @@ Value makeReceive(OpBuilder &b, Location loc, const Dims &dims, Type elementType
                           b.getNamedAttr("from", b.getI64IntegerAttr(from))});
 }
 
+SmallVector<std::pair<int64_t, int64_t>> messagesOf(ArrayRef<Lines> own, ArrayRef<Lines> wanted) {
+  SmallVector<std::pair<int64_t, int64_t>> messages;
+  for (int64_t from = 0; from < int64_t(own.size()); ++from)
+    for (int64_t to = 0; to < int64_t(own.size()); ++to)
+      if (from != to && !own[from].meet(wanted[to]).empty())
+        messages.push_back({from, to});
+  // All ranks come to theirs in this order, so that the first message that is left has both. Neighbours 0 and 1 do not wait for 1 and 2: first
+  // every other pair, then the rest.
+  auto keyOf = [](const std::pair<int64_t, int64_t> &message) {
+    auto [from, to] = message;
+    int64_t least = std::min(from, to), away = std::max(from, to) - least;
+    return std::tuple(away, least / away % 2, least, from);
+  };
+  llvm::sort(messages, [&](const auto &a, const auto &b) { return keyOf(a) < keyOf(b); });
+  return messages;
+}
+
+SmallVector<Strip> makeExchange(OpBuilder &b, Location loc, Value value, int64_t dim, ArrayRef<Lines> own,
+                                ArrayRef<Lines> wanted, RankRange ranks, int64_t number) {
+  SmallVector<Strip> strips = {{own[number], value}};
+  for (auto [from, to] : messagesOf(own, wanted)) {
+    Lines lines = own[from].meet(wanted[to]);
+    if (from == number) {
+      makeSend(b, loc, makeLines(b, loc, strips.front(), dim, lines), ranks.first + to);
+    } else if (to == number) {
+      Dims dims = getDims(value);
+      dims[dim] = DimExpr(lines.size());
+      strips.push_back({lines, makeReceive(b, loc, dims, getElementType(value), ranks.first + from)});
+    }
+  }
+  llvm::sort(strips, [](const Strip &a, const Strip &b) { return a.lines.begin < b.lines.begin; });
+  return strips;
+}
+
+Value makeLines(OpBuilder &b, Location loc, ArrayRef<Strip> strips, int64_t dim, Lines lines) {
+  Composer c(b, loc);
+  SmallVector<Value> values;
+  int64_t end = lines.begin;
+  for (const Strip &strip : strips) {
+    Lines some = strip.lines.meet(lines);
+    if (some.empty())
+      continue;
+    if (some.begin != end)
+      return {}; // a strip is missing
+    end = some.end;
+    values.push_back(some == strip.lines
+                         ? strip.value
+                         : c.slice(strip.value, dim, DimExpr(some.begin - strip.lines.begin), DimExpr(some.size())));
+  }
+  if (end != lines.end)
+    return {}; // as above
+  return values.size() == 1 ? values.front() : c.concat(values, dim);
+}
+
+Value makeGatherOfLines(OpBuilder &b, Location loc, Value value, int64_t dim, ArrayRef<Lines> own, RankRange ranks) {
+  Composer c(b, loc);
+  int64_t most = 0, mine = *getDims(value)[dim].constant();
+  for (const Lines &lines : own)
+    most = std::max(most, lines.size());
+  // Gathers are of as many bytes of each.
+  Dims none(getDims(value).size(), DimExpr(0)), behind = none;
+  behind[dim] = DimExpr(most - mine);
+  Value even = mine < most ? c.pad(value, none, behind) : value;
+  Value all = makeAllGather(b, loc, even, Cut{dim, 1}, ranks);
+  if (all && llvm::all_of(own, [&](const Lines &lines) { return lines.size() == most; }))
+    return all;
+  SmallVector<Value> values;
+  for (auto [rank, lines] : llvm::enumerate(own))
+    values.push_back(c.slice(all, dim, DimExpr(int64_t(rank) * most), DimExpr(lines.size())));
+  return c.concat(values, dim);
+}
+
 std::optional<Transfer> transferOf(Operation *op) {
   auto made = [&](Transfer::Kind kind, RankRange ranks, Value value) {
     int64_t bytes = elementBytes(value);

@@ -4,6 +4,7 @@
 #ifndef HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
 #define HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
 
+#include "dialects/Graph/Analysis/Bands.h"
 #include "dialects/Graph/Analysis/Cuts.h"
 #include "mlir/IR/Builders.h"
 
@@ -45,6 +46,24 @@ bool canBeAdded(mlir::Type elementType);
 /// Gives `value` to another rank, and takes what another one gives, of these dims.
 void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
 mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
+
+/// Lines of a value that a rank has, in one value.
+struct Strip {
+  Lines lines;
+  mlir::Value value;
+};
+/// The messages by which each rank gets what it wants of a value of which each has its own lines: from whom and to whom, none waiting for more than
+/// a few before it, however many ranks there are.
+llvm::SmallVector<std::pair<int64_t, int64_t>> messagesOf(llvm::ArrayRef<Lines> own, llvm::ArrayRef<Lines> wanted);
+/// Hands lines of `value`, this rank's own along `dim`, to those that want them, and takes the others' that it wants; what it then has, in order.
+llvm::SmallVector<Strip> makeExchange(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t dim,
+                                      llvm::ArrayRef<Lines> own, llvm::ArrayRef<Lines> wanted, RankRange ranks,
+                                      int64_t number);
+/// Lines of what is there in strips along `dim`; null where some are missing.
+mlir::Value makeLines(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<Strip> strips, int64_t dim, Lines lines);
+/// The whole of which each of the ranks has its own lines along `dim`, as many as others or not.
+mlir::Value makeGatherOfLines(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t dim,
+                              llvm::ArrayRef<Lines> own, RankRange ranks);
 
 /// What an op hands between ranks; `bytes` are the sum's, of which ranks then have the whole or each a part, what each rank brings to a gather, a message's.
 struct Transfer {

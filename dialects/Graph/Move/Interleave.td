@@ -15,7 +15,7 @@ def InterleaveOpInterface : OpInterface<"InterleaveOpInterface"> {
   let methods = [InterfaceMethod<"A step for each dim; there are as many operands as their product.", "::llvm::SmallVector<int64_t>", "getInterleaveSteps">];
 }
 
-def Graph_InterleaveOp : Move<"interleave", ["getCutForm"], [DeclareOpInterfaceMethods<InterleaveOpInterface>]> {
+def Graph_InterleaveOp : Move<"interleave", ["getCutForm", "getBandForm"], [DeclareOpInterfaceMethods<InterleaveOpInterface>]> {
   let summary = "Interleaved operands: element i of `shape` is element i / steps of the operand that i mod steps counts.";
   let description = [{
     Each operand is as long along a dim as the elements are that are its own; what it has behind them is not read.

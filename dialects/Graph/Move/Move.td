@@ -9,39 +9,39 @@ include "dialects/Graph/GraphKinds.td"
 
 
 // Families that add moves: Move/*.td, Window.td.
-def Graph_TransposeOp : Move<"transpose", ["getViewKind", "getViewOrder", "getCutForm"]> {
+def Graph_TransposeOp : Move<"transpose", ["getViewKind", "getViewOrder", "getCutForm", "getBandForm"]> {
   let summary = "Result dim i is operand dim order[i].";
   let arguments = (ins Tensor:$x, DenseI64ArrayAttr:$order);
   let hasFolder = 1;
   let onnx = [Onnx<"Transpose", 1, 0, "buildTranspose">];
 }
 
-def Graph_ReshapeOp : Move<"reshape", ["getViewKind", "getCutForm"]> {
+def Graph_ReshapeOp : Move<"reshape", ["getViewKind", "getCutForm", "getBandForm"]> {
   let summary = "The same elements in row-major order under another shape.";
   let arguments = (ins Tensor:$x, ArrayAttr:$shape);
   let onnx = [Onnx<"Reshape", 5, 0, "buildReshape">, Onnx<"Flatten", 1, 0, "buildFlatten">, Onnx<"Squeeze", 1, 0, "buildSqueeze">,
               Onnx<"Unsqueeze", 1, 0, "buildUnsqueeze">];
 }
 
-def Graph_SliceOp : Move<"slice", ["getCutForm"], [Requires]> {
+def Graph_SliceOp : Move<"slice", ["getCutForm", "getBandForm"], [Requires]> {
   let summary = "result[i] = x[offsets + i * steps]; steps may be negative.";
   let arguments = (ins Tensor:$x, ArrayAttr:$offsets, ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
   let onnx = [Onnx<"Slice", 1, 0, "buildSlice">, Onnx<"Split", 1, 0, "buildSplit">];
 }
 
-def Graph_ConcatOp : Move<"concat", ["getCutForm"], [DeclareOpInterfaceMethods<ConcatOpInterface>]> {
+def Graph_ConcatOp : Move<"concat", ["getCutForm", "getBandForm"], [DeclareOpInterfaceMethods<ConcatOpInterface>]> {
   let summary = "Operands one after another along `axis`.";
   let arguments = (ins Variadic<Tensor>:$inputs, I64Attr:$axis);
   let onnx = [Onnx<"Concat", 1, 0, "buildConcat">];
 }
 
-def Graph_ExpandOp : Move<"expand", ["getCutForm", "getIsBroadcast"], [Requires]> {
+def Graph_ExpandOp : Move<"expand", ["getCutForm", "getBandForm", "getIsBroadcast"], [Requires]> {
   let summary = "Broadcasts to `shape` as ONNX's Expand does.";
   let arguments = (ins Tensor:$x, ArrayAttr:$shape);
   let onnx = [Onnx<"Expand", 8, 0, "buildExpand">];
 }
 
-def Graph_PadOp : Move<"pad", ["getCutForm"], [DeclareOpInterfaceMethods<PaddingOpInterface>]> {
+def Graph_PadOp : Move<"pad", ["getCutForm", "getBandForm"], [DeclareOpInterfaceMethods<PaddingOpInterface>]> {
   let summary = "Adds `low` and `high` elements (negative: removes) around each dim, filled with `value`'s element or by `mode`.";
   let arguments = (ins Tensor:$x, Optional<Tensor>:$value, ArrayAttr:$low, ArrayAttr:$high, DefaultValuedAttr<StrAttr, "\"constant\"">:$mode);
   let onnx = [Onnx<"Pad", 1, 0, "buildPad">];
@@ -61,7 +61,7 @@ def Graph_SpreadOp : Move<"spread", [], [DeclareOpInterfaceMethods<SplitKOpInter
   let arguments = (ins Tensor:$x, I64Attr:$parts);
 }
 
-def Graph_WindowOp : Move<"window", ["getCutForm"]> {
+def Graph_WindowOp : Move<"window", ["getCutForm", "getBandForm"]> {
   let summary = "Sliding windows over trailing dims: result[.., o, k] = x[.., o*strides + k*dilations - low], `fill` outside.";
   let description = [{
     x has dims [l.., d1..dn], the result [l.., o1..on, k1..kn] with n = size of `kernel`. Pooling is a reduction of it; it is

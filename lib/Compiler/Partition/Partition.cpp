@@ -19,6 +19,8 @@ std::string PartitionShape::text() const {
   std::string text = "tensor=" + std::to_string(tensor) + ",pipeline=" + std::to_string(stages);
   if (microBatches > 1)
     text += ",microbatches=" + std::to_string(microBatches);
+  if (lines >= 0)
+    text += ",lines=" + std::to_string(lines);
   return orderedSums ? text + ",sums=ordered" : text;
 }
 
@@ -33,13 +35,14 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
   }
   struct Number {
     StringRef name, of;
-    int64_t most;
+    int64_t least, most;
     int64_t *value;
     bool isSeen = false;
   };
-  Number numbers[] = {{"tensor", "ranks", kMostRanks, &shape.tensor},
-                      {"pipeline", "ranks", kMostRanks, &shape.stages},
-                      {"microbatches", "micro-batches", kMostMicroBatches, &shape.microBatches}};
+  Number numbers[] = {{"tensor", "ranks", 1, kMostRanks, &shape.tensor},
+                      {"pipeline", "ranks", 1, kMostRanks, &shape.stages},
+                      {"microbatches", "micro-batches", 1, kMostMicroBatches, &shape.microBatches},
+                      {"lines", "percent", 0, 100, &shape.lines}};
   SmallVector<StringRef> words;
   text.split(words, ',');
   for (StringRef word : words) {
@@ -52,17 +55,20 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
     auto *number = llvm::find_if(numbers, [&, name = name](const Number &one) { return one.name == name; });
     if (number == std::end(numbers))
       return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, microbatches=N "
-                    "behind a pipeline, sums=ordered, and auto, not '" +
+                    "behind a pipeline, sums=ordered, lines=PERCENT, and auto, not '" +
                     word + "'");
     if (std::exchange(number->isSeen, true))
       return refuse("'" + name + "' is there twice");
-    if (value.getAsInteger(10, *number->value) || *number->value < 1 || *number->value > number->most)
-      return refuse("'" + word + "' is no number of " + number->of + " from 1 to " + Twine(number->most));
+    if (value.getAsInteger(10, *number->value) || *number->value < number->least || *number->value > number->most)
+      return refuse("'" + word + "' is no number of " + number->of + " from " + Twine(number->least) + " to " +
+                    Twine(number->most));
   }
   if (shape.microBatches > 1 && shape.stages == 1)
     return refuse("micro-batches go through a pipeline: '" + text + "' has no pipeline=N of 2 or more");
   if (shape.orderedSums && shape.tensor == 1)
     return refuse("sums are those of ranks that share layers: '" + text + "' has no tensor=N of 2 or more");
+  if (shape.lines >= 0 && shape.tensor == 1)
+    return refuse("lines are those of ranks that share layers: '" + text + "' has no tensor=N of 2 or more");
   if (shape.ranks() > kMostRanks)
     return refuse("'" + text + "' makes " + Twine(shape.ranks()) + " ranks; there are at most " + Twine(kMostRanks));
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each number of ranks that share layers is compiled up to its plan, once, for the first of them: the others' programs differ in their
-// constants alone. Stages are runs of that program's steps, taken apart by the rule that the pass has.
+// constants, and where they share lines, in what they have of padding and of neighbours: the first one has one, all but the last have two. Stages are runs of that program's steps, taken apart by the rule that the pass has.
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/InProcess.h"
@@ -101,6 +101,7 @@ private:
     PipelineOptions options = pipelineOptions(c, weights);
     options.sharesWeights = true;
     options.tensorRanks = tensor;
+    options.lines = c.partition.lines;
     if (c.partition.isAuto) // who says how many ranks there are compiles for any machines
       options.rowCosts = rowCosts(cluster, tensor);
     options.machine = target::identity(c.machines.front());
@@ -192,6 +193,13 @@ private:
     stage.computing += computing(step, stage.weights);
     if (!step.transfer)
       return;
+    if (*step.transfer == graph::Transfer::Send || *step.transfer == graph::Transfer::Receive) {
+      stage.meeting += cluster.link(0, 1).messageSeconds(step.sent);
+      stage.moved += step.moved;
+      // The first rank takes from one neighbour, and the others but the last from two.
+      stage.movedOfAll += step.movedOfAll * 2 * double(split.tensor - 1);
+      return;
+    }
     bool scatters = *step.transfer == graph::Transfer::Scatter,
          adds = scatters || *step.transfer == graph::Transfer::Sum;
     LinkCost cost = scatters ? scatterCost(group, step.sent)

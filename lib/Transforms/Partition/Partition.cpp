@@ -7,12 +7,14 @@
 //     %y = graph.matmul %r, %w2 : 8x2048, 2048x512          %p = graph.matmul %r, %w2[a rank's half, :] : 8x1024, 1024x512
 //                                                            %y = graph.all_reduce %p
 //
-// What is shared and how is decided first, on the whole program and alike for all ranks (Sharding.h); this pass writes it. A value is there in parts,
-// as a whole, or both: the whole of parts is gathered once, before its first reader, and a part of a whole is a slice, of constants
-// one that is folded. Programs of all ranks are the same but for what their constants hold, where no value that only a run knows
-// is sliced.
+// What is shared and how is decided first, on the whole program and alike for all ranks (Bands.h, Sharding.h); this pass writes it. A value is
+// there in parts, as a whole, or both: the whole of parts is gathered once, before its first reader, and a part of a whole is a slice, of
+// constants one that is folded. Programs of all ranks are the same but for what their constants hold, where no value that only a run knows
+// is sliced. Lines that a rank hands to others are handed on as soon as they are made; those of ranks at the ends, where there is padding,
+// are made by programs of their own.
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
+#include "lib/Transforms/Partition/Bands.h"
 #include "lib/Transforms/Partition/Passes.h"
 #include "lib/Transforms/Partition/Rows.h"
 #include "lib/Transforms/Partition/Sharding.h"
@@ -40,18 +42,23 @@ using namespace partition;
 /// Writes a rank's share of what was chosen.
 class Writer {
 public:
-  Writer(Block &block, const Shardings &shardings, graph::RankRange group, int64_t rank, bool orderedSums)
-      : block(block), shardings(shardings), group(group), ranks(group.count), rank(rank - group.first),
-        orderedSums(orderedSums), constant(findConstantOps(block)) {}
+  Writer(Block &block, const Plan &plan, graph::RankRange group, int64_t rank, bool orderedSums)
+      : block(block), plan(plan), group(group), ranks(group.count), rank(rank - group.first), orderedSums(orderedSums),
+        constant(findConstantOps(block)) {}
 
   LogicalResult run() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       OpBuilder b(&op);
-      auto found = shardings.find(&op);
-      if (found == shardings.end())
+      auto found = plan.shardings.find(&op);
+      auto banded = plan.bands.find(&op);
+      if (banded != plan.bands.end()) {
+        if (failed(shareLines(&op, banded->second, b)))
+          return failure();
+      } else if (found == plan.shardings.end()) {
         takeWhole(&op, b);
-      else if (failed(share(&op, found->second, b)))
+      } else if (failed(share(&op, found->second, b))) {
         return failure();
+      }
     }
     for (Operation *op : llvm::reverse(replaced))
       op->erase();
@@ -68,7 +75,7 @@ private:
   void takeWhole(Operation *op, OpBuilder &b) {
     op->walk([&](Operation *inner) {
       for (OpOperand &operand : inner->getOpOperands())
-        if (parts.contains(operand.get()))
+        if (parts.contains(operand.get()) || strips.contains(operand.get()))
           operand.set(wholeOf(operand.get(), b));
     });
   }
@@ -105,7 +112,54 @@ private:
     return success();
   }
 
+  LogicalResult shareLines(Operation *op, const Banded &banded, OpBuilder &b) {
+    graph::Lines lines = banded.made()[rank];
+    graph::BandForm form = *graph::bandForm(op, {banded.dim, lines});
+    SmallVector<Value> operands;
+    for (auto [operand, band] : llvm::zip(op->getOperands(), form.operands))
+      operands.push_back(band ? linesOf(operand, *band, b) : wholeOf(operand, b));
+    Value made = graph::makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, form.attributes);
+    made = made ? withoutNoPadding(made) : Value();
+    made = made ? graph::makeLines(b, op->getLoc(), graph::Strip{form.made, made}, banded.dim, lines) : Value();
+    if (!made)
+      return failure();
+    strips[op->getResult(0)] =
+        banded.isHanded ? graph::makeExchange(b, op->getLoc(), made, banded.dim, banded.own, banded.wanted, group, rank)
+                        : SmallVector<graph::Strip>{{lines, made}};
+    replaced.push_back(op);
+    return success();
+  }
+
+  /// Inside of a tensor there is none; then it is the operand.
+  static Value withoutNoPadding(Value made) {
+    auto padding = made.getDefiningOp<graph::PaddingOpInterface>();
+    if (!padding || !padding.getZeroPadding() || graph::getDims(made) != graph::getDims(padding->getOperand(0)))
+      return made;
+    Value operand = padding->getOperand(0);
+    padding.getOperation()->erase();
+    return operand;
+  }
+
+  /// Lines of what ranks have in bands, or of the whole.
+  Value linesOf(Value value, const graph::Band &band, OpBuilder &b) {
+    auto found = strips.find(value);
+    if (found != strips.end() && plan.bands.find(value.getDefiningOp())->second.dim == band.dim)
+      return graph::makeLines(b, value.getLoc(), found->second, band.dim, band.lines);
+    Value whole = wholeOf(value, b);
+    return graph::makeLines(b, value.getLoc(), graph::Strip{*graph::linesOf(value, band.dim), whole}, band.dim,
+                            band.lines);
+  }
+
   Value wholeOf(Value value, OpBuilder &b) {
+    if (auto found = strips.find(value); found != strips.end()) {
+      const Banded &banded = plan.bands.find(value.getDefiningOp())->second;
+      Value &whole = wholes[value];
+      if (!whole)
+        whole = graph::makeGatherOfLines(
+            b, value.getLoc(), graph::makeLines(b, value.getLoc(), found->second, banded.dim, banded.own[rank]),
+            banded.dim, banded.own, group);
+      return whole;
+    }
     auto part = parts.find(value);
     if (part == parts.end() ||
         constant.contains(value.getDefiningOp())) // constants stay as a whole until nobody reads it
@@ -124,7 +178,7 @@ private:
   }
 
   Block &block;
-  const Shardings &shardings;
+  const Plan &plan;
   graph::RankRange group;
   /// How many, and which of them.
   int64_t ranks, rank;
@@ -132,6 +186,7 @@ private:
   DenseSet<Operation *> constant;
   /// By the values of the program without ranks.
   DenseMap<Value, Part> parts;
+  DenseMap<Value, SmallVector<graph::Strip>> strips;
   DenseMap<Value, Value> wholes;
   SmallVector<Operation *> replaced;
 };
@@ -164,10 +219,10 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
     if (weights)
       tieTables(block, *weights);
     padTables(block, tensor);
-    Shardings shardings = chooseShardings(block, tensor);
+    Plan plan = choosePlan(block, tensor, lines);
     if (!orderedSums) // whose addends all have as a whole
-      shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), shardings);
-    return Writer(block, shardings, {rank / tensor * tensor, tensor}, rank, orderedSums).run();
+      shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), plan.byLines(), plan.shardings);
+    return Writer(block, plan, {rank / tensor * tensor, tensor}, rank, orderedSums).run();
   }
 };
 

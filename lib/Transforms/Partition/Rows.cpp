@@ -25,8 +25,10 @@ constexpr double kOwnByte = 0.125;
 
 class RowChooser {
 public:
-  RowChooser(Block &block, int64_t ranks, const RowCosts &costs, Shardings &shardings)
-      : block(block), ranks(ranks), costs(costs), shardings(shardings), constant(findConstantOps(block)) {}
+  RowChooser(Block &block, int64_t ranks, const RowCosts &costs, const DenseSet<Operation *> &others,
+             Shardings &shardings)
+      : block(block), ranks(ranks), costs(costs), others(others), shardings(shardings),
+        constant(findConstantOps(block)) {}
 
   void run() {
     findCandidates();
@@ -78,8 +80,9 @@ private:
             candidates.insert({&op, {*rows, /*isSum=*/true, /*isCut=*/true, {}}});
         continue;
       }
-      if (constant.contains(&op) || op.getNumResults() != 1 || op.getNumRegions() || !isMemoryEffectFree(&op) ||
-          isa<graph::ContractOpInterface>(op) || !graph::canTravel(graph::getElementType(op.getResult(0))))
+      if (constant.contains(&op) || others.contains(&op) || op.getNumResults() != 1 || op.getNumRegions() ||
+          !isMemoryEffectFree(&op) || isa<graph::ContractOpInterface>(op) ||
+          !graph::canTravel(graph::getElementType(op.getResult(0))))
         continue;
       if (std::optional<Candidate> candidate = goOn(&op))
         candidates.insert({&op, *candidate});
@@ -204,6 +207,7 @@ private:
   Block &block;
   int64_t ranks;
   const RowCosts &costs;
+  const DenseSet<Operation *> &others;
   Shardings &shardings;
   DenseSet<Operation *> constant;
   /// In the order of the program.
@@ -217,8 +221,9 @@ RowCosts plainRowCosts(int64_t ranks) {
   return {times(2), times(1), times(1), kOwnByte};
 }
 
-void shareRows(Block &block, int64_t ranks, const RowCosts &costs, Shardings &shardings) {
-  RowChooser(block, ranks, costs, shardings).run();
+void shareRows(Block &block, int64_t ranks, const RowCosts &costs, const DenseSet<Operation *> &others,
+               Shardings &shardings) {
+  RowChooser(block, ranks, costs, others, shardings).run();
 }
 
 } // namespace hewn::partition

@@ -28,7 +28,10 @@ RowCosts plainRowCosts(int64_t ranks);
 ///     %y = graph.add %s, %x : 8x512          →    %r = graph.add %s, %x[a rank's half] : 4x512
 ///     %z = graph.matmul %y, ...                   %y = graph.all_gather %r
 ///                                                 %z = graph.matmul %y, ...
-void shareRows(mlir::Block &block, int64_t ranks, const RowCosts &costs, Shardings &shardings);
+///
+/// Ops of `others` want their operands whole, and make their results so.
+void shareRows(mlir::Block &block, int64_t ranks, const RowCosts &costs,
+               const llvm::DenseSet<mlir::Operation *> &others, Shardings &shardings);
 
 } // namespace hewn::partition
 

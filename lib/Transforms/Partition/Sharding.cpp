@@ -61,7 +61,8 @@ struct Waiting {
 
 class Chooser {
 public:
-  Chooser(Block &block, int64_t ranks) : block(block), ranks(ranks) {}
+  Chooser(Block &block, int64_t ranks, const DenseSet<Operation *> &others)
+      : block(block), ranks(ranks), others(others) {}
 
   Shardings run() {
     constant = findConstantOps(block);
@@ -76,11 +77,13 @@ public:
       waiting.push({order, op, trial.saved, trial.moved, choices});
     };
     for (auto [order, op] : llvm::enumerate(block))
-      if (!constant.contains(&op) && !twins.contains(&op) && constantBytes(&op) >= smallBytes)
+      if (!constant.contains(&op) && !twins.contains(&op) && !others.contains(&op) &&
+          constantBytes(&op) >= smallBytes) {
         if (std::optional<Trial> best = bestFor(&op))
           wait(order, &op, *best);
         else if (isa<graph::ContractOpInterface>(op))
           missed(&op, kPass, "NotShared", "no dim of its constants is a multiple of the ranks that can be cut");
+      }
     // What was chosen since may have made a choice better or worse; those that have become worse wait again.
     while (!waiting.empty()) {
       Waiting next = waiting.top();
@@ -230,14 +233,14 @@ private:
   /// Adds what others of those who read a trial's constants will move and save when they choose next: the same parts, or parts of
   /// their own. Where one can do neither, a rank has the whole beside its part.
   void lookAhead(Trial &trial) {
-    llvm::SetVector<Operation *> others;
+    llvm::SetVector<Operation *> readers;
     for (auto &[share, operand] : sharesOf(trial))
       if (auto found = sharing.find(rootOf(operand)); found != sharing.end() && found->second.size() <= kMostSharing)
         for (Operation *other : found->second)
           if (!find(other, trial))
-            others.insert(other);
+            readers.insert(other);
     Trial ahead = trial;
-    for (Operation *other : others) {
+    for (Operation *other : readers) {
       std::optional<Trial> best;
       forEachTrial(other, ahead, [&](Trial &&next) {
         if (next.saved > 0 && cutsConstant(other, next) && (!best || next.isBetterThan(best->saved, best->moved)))
@@ -277,7 +280,7 @@ private:
     Type type = op->getNumResults() == 1 ? graph::getElementType(op->getResult(0)) : Type();
     bool travels =
         type && (std::holds_alternative<Shared>(sharding) ? graph::canTravel(type) : graph::canBeAdded(type));
-    if (op->getBlock() != &block || !travels)
+    if (op->getBlock() != &block || others.contains(op) || !travels)
       return false;
     std::optional<CutForm> form;
     if (auto *shared = std::get_if<Shared>(&sharding)) {
@@ -306,7 +309,7 @@ private:
   std::optional<Sharding> goOn(OpOperand &use, const Cut &cut, const Trial &trial) {
     Operation *reader = use.getOwner();
     unsigned operand = use.getOperandNumber();
-    if (reader->getBlock() != &block || reader->getNumResults() != 1)
+    if (reader->getBlock() != &block || others.contains(reader) || reader->getNumResults() != 1)
       return std::nullopt;
     if (const Sharding *known = find(reader, trial)) {
       CutForm form = formOf(reader, *known, ranks);
@@ -385,6 +388,7 @@ private:
 
   Block &block;
   int64_t ranks;
+  const DenseSet<Operation *> &others;
   DenseSet<Operation *> constant;
   /// Constants from so many bytes on are looked at.
   double smallBytes = 0;
@@ -453,6 +457,8 @@ CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {
   return *graph::sumForm(op, summed.operand, summed.cut);
 }
 
-Shardings chooseShardings(Block &block, int64_t ranks) { return Chooser(block, ranks).run(); }
+Shardings chooseShardings(Block &block, int64_t ranks, const DenseSet<Operation *> &others) {
+  return Chooser(block, ranks, others).run();
+}
 
 } // namespace hewn::partition

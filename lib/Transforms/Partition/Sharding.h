@@ -50,7 +50,8 @@ graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ran
 /// well, and one sum over the ranks makes the whole again. Of all the ways to begin, that is taken which moves the fewest bytes between ranks
 /// for the constants that it divides. A constant that several read is divided once where they take the same part of it: what the others
 /// would move for that is looked at with each one's choice.
-Shardings chooseShardings(mlir::Block &block, int64_t ranks);
+/// Ops of `others` are no choice's: they want their operands whole, and make their results so.
+Shardings chooseShardings(mlir::Block &block, int64_t ranks, const llvm::DenseSet<mlir::Operation *> &others);
 
 /// What it takes to hand `bytes` from rank to rank once or twice, all ranks together, in the bytes by which ranks choose: `bytes` times the other
 /// ranks, and for each rank what a message costs at least.

@@ -55,6 +55,7 @@ def environment(folder, **more):
         ("attention-fused", "tensor=2", "sm_80"),
         ("attention-words", "tensor=2", "sm_90a"),
         ("convolutions", "tensor=2", "sm_80"),
+        ("pictures", "tensor=4,lines=100", "sm_80"),
         ("rows", "tensor=2", "sm_80"),
         ("control", "tensor=2", "sm_80"),
         ("recurrent", "pipeline=2", "sm_80"),

@@ -179,6 +179,14 @@ def convolutions():
     return b.model(b("MatMul", b("Flatten", b("GlobalAveragePool", x)), b.weight(32, 10)))
 
 
+def pictures():
+    """Two windows, one behind the other, the second one over every other line."""
+    b = Build()
+    x = b.input("x", [1, 3, 16, 12], draw(b, 1, 3, 16, 12))
+    x = b("Relu", b("Conv", x, b.weight(8, 3, 3, 3), b.weight(8), pads=[1] * 4))
+    return b.model(b("Conv", x, b.weight(8, 8, 3, 3), pads=[1] * 4, strides=[2, 1]))
+
+
 def positions():
     """What the first layers alone read is made of sizes by many ops (rotary embeddings), for each item too; the other stage has none of it."""
     b = Build()
@@ -234,6 +242,7 @@ MODELS = {
     "rows-and-wholes": lambda: rows(middle=True),
     "rows-too-few": lambda: rows(words=6),
     "convolutions": convolutions,
+    "pictures": pictures,
     "positions": positions,
     "recurrent": recurrent,
     "control": control,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resampling along one dim: where a result index lies in the operand, and the weights of the elements around it.
+#include "dialects/Graph/Analysis/Bands.h"
 #include "dialects/Graph/Move/Resample/ResizeOps.h"
 #include "dialects/Graph/Move/Resample/Scaling.h"
 #include "dialects/Handle/Handle.h"
@@ -184,6 +185,56 @@ std::optional<CutForm> ResizeOp::getCutForm(const Cut &cut, const Parts &) {
     return std::nullopt;
   CutForm form{{cut}, ownAttributes(*this)};
   form.operands.resize((*this)->getNumOperands());
+  return form;
+}
+
+/// The lines that are weighed, or taken, for those wanted. Positions of a band are those of the whole moved by whole lines, bit by bit, where one
+/// extent is the other's times a power of 2; nullopt where they are not.
+static std::optional<Lines> tapsOf(ResizeOp op, const Lines &wanted, int64_t in, int64_t out) {
+  StringRef coordinates = op.getCoordinates(), nearest = op.getNearest();
+  double scale = op.getScale().convertToDouble(), step = double(in) / double(out);
+  if (op.getGiven() || op.getAntialias() || coordinates == "align_corners" || coordinates == "tf_crop_and_resize" ||
+      (scale != 0 && scale != double(out) / double(in)))
+    return std::nullopt; // the ends' places are in all positions, or only a run knows them
+  int64_t times = std::max(in, out) / std::min(in, out);
+  if (std::min(in, out) < 2 || std::min(in, out) * times != std::max(in, out) || !llvm::isPowerOf2_64(uint64_t(times)))
+    return std::nullopt; // by another factor positions are rounded, and those of one line are another formula's
+  auto positionOf = [&](int64_t line) {
+    if (coordinates == "asymmetric")
+      return double(line) * step;
+    return (double(line) + 0.5) * step - (coordinates == "tf_half_pixel_for_nn" ? 0 : 0.5);
+  };
+  double first = positionOf(wanted.begin), last = positionOf(wanted.end - 1);
+  Lines read;
+  if (op.getMode() != "nearest") {
+    TapRange range = tapRangeOf(op);
+    read = {int64_t(std::floor(first)) + range.first, int64_t(std::floor(last)) + range.last + 1};
+  } else if (nearest == "floor" || nearest == "ceil") {
+    auto round = [&](double position) { return nearest == "floor" ? std::floor(position) : std::ceil(position); };
+    read = {int64_t(round(first)), int64_t(round(last)) + 1};
+  } else {
+    read = {int64_t(std::ceil(first - 0.5)), int64_t(std::floor(last + 0.5)) + 1};
+  }
+  return Lines{std::clamp<int64_t>(read.begin, 0, in - 1), std::clamp<int64_t>(read.end, 1, in)};
+}
+
+/// Beyond the lines that are read nothing is known, which lines at the band's ends show that are made for that alone.
+std::optional<BandForm> ResizeOp::getBandForm(const Band &wanted) {
+  BandForm form{{wanted}, ownAttributes(*this), wanted.lines};
+  form.operands.resize((*this)->getNumOperands());
+  if (int64_t(getDim()) != wanted.dim)
+    return form;
+  std::optional<Lines> all = linesOf(getX(), wanted.dim), made = linesOf(getResult(), wanted.dim);
+  std::optional<Lines> taps = all && made ? tapsOf(*this, wanted.lines, all->size(), made->size()) : std::nullopt;
+  if (!taps)
+    return std::nullopt;
+  // So many lines become so many.
+  int64_t least = std::min(all->size(), made->size()), in = all->size() / least, out = made->size() / least;
+  Lines units = Lines{taps->begin / in, int64_t(llvm::divideCeil(taps->end, in))}.join(
+      {wanted.lines.begin / out, int64_t(llvm::divideCeil(wanted.lines.end, out))});
+  form.made = {units.begin * out, units.end * out};
+  form.operands[0]->lines = {units.begin * in, units.end * in};
+  form.attributes = withDim(*this, "size", 0, DimExpr(form.made.size()));
   return form;
 }
 

@@ -7,7 +7,7 @@
 include "dialects/Graph/GraphKinds.td"
 
 
-def Graph_ResizeOp : Move<"resize", ["getCutForm"]> {
+def Graph_ResizeOp : Move<"resize", ["getCutForm", "getBandForm"]> {
   let summary = "Resamples x along `dim` to `size[0]` elements.";
   let description = [{
     Interpolation is separable, so an image is resized by one op a dim. `scale` 0 stands for size / extent. What is known only when
