@@ -32,6 +32,9 @@ namespace {
 /// Rows of a product that take no longer than its matrix needs to be read; of more there is little to gain.
 constexpr int64_t kMostRows = 8;
 
+/// So many rows at once read the matrix seldom enough, whatever its size.
+constexpr int64_t kEnoughRows = 64;
+
 /// A product, and from which element on its rows lie in a tensor.
 struct Rows {
   int64_t first;
@@ -57,6 +60,17 @@ bool hasFewRows(graph::ContractOpInterface op) {
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
   return roles && !roles->columnInLeft &&
          plan::contractShape(op, *roles).rows.constant().value_or(kMostRows + 1) <= kMostRows;
+}
+
+/// How many products become one at most: as many rows as the matrix has, so that all results take no more memory than it does.
+size_t mostAtOnce(graph::ContractOpInterface op) {
+  graph::ContractRoles roles = *graph::contractRoles(op);
+  graph::Dims extents = op.getIterationDims(graph::getDims);
+  DimExpr depth(1);
+  for (unsigned d : roles.summed)
+    depth = depth * extents[d];
+  int64_t rows = std::max<int64_t>(plan::contractShape(op, roles).rows.constant().value_or(1), 1);
+  return size_t(std::max(kEnoughRows, depth.constant().value_or(0)) / rows);
 }
 
 /// One product in place of those whose rows lie one behind the other.
@@ -107,9 +121,10 @@ struct JoinRowsPass : impl::JoinRowsPassBase<JoinRowsPass> {
     for (auto &[kind, list] : found) {
       llvm::stable_sort(list, [](const Rows &a, const Rows &b) { return a.first < b.first; });
       int64_t length = *countOf(list.front().op->getOperand(0));
+      size_t most = mostAtOnce(list.front().op);
       for (ArrayRef<Rows> rest = list; !rest.empty();) {
         size_t count = 1;
-        while (count < rest.size() && rest[count].first == rest[count - 1].first + length)
+        while (count < std::min(rest.size(), most) && rest[count].first == rest[count - 1].first + length)
           ++count;
         if (count > 1)
           join(rest.take_front(count), std::get<0>(kind));

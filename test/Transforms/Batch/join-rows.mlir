@@ -54,6 +54,37 @@ func.func @body(%x: tensor<5x4x16xf32>, %w: tensor<16x32xf32>) -> (tensor<5x2x32
 
 // -----
 
+// No more rows at once than the matrix has, or 64.
+// CHECK-LABEL: func.func @many(
+// CHECK: graph.matmul {{.*}} -> tensor<64x8xf32>
+// CHECK: graph.matmul {{.*}} -> tensor<16x8xf32>
+// CHECK-NOT: graph.matmul
+func.func @many(%x: tensor<80x16xf32>, %w: tensor<16x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
+  %s0 = graph.slice %x {offsets = [0, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p0 = graph.matmul %s0, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s1 = graph.slice %x {offsets = [8, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p1 = graph.matmul %s1, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s2 = graph.slice %x {offsets = [16, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p2 = graph.matmul %s2, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s3 = graph.slice %x {offsets = [24, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p3 = graph.matmul %s3, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s4 = graph.slice %x {offsets = [32, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p4 = graph.matmul %s4, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s5 = graph.slice %x {offsets = [40, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p5 = graph.matmul %s5, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s6 = graph.slice %x {offsets = [48, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p6 = graph.matmul %s6, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s7 = graph.slice %x {offsets = [56, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p7 = graph.matmul %s7, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s8 = graph.slice %x {offsets = [64, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p8 = graph.matmul %s8, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %s9 = graph.slice %x {offsets = [72, 0], sizes = [8, 16], steps = array<i64: 1, 1>} : (tensor<80x16xf32>) -> tensor<8x16xf32>
+  %p9 = graph.matmul %s9, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  return %p0, %p1, %p2, %p3, %p4, %p5, %p6, %p7, %p8, %p9 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+}
+
+// -----
+
 // Left alone: columns, every second element, other weights, many rows, and rows that the matrix has too.
 // CHECK-LABEL: func.func @others(
 // CHECK-COUNT-10: graph.matmul
