@@ -21,7 +21,7 @@ from test_plan import run_rank
 pytestmark = pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="ranks are processes of their own, not emulated")
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", range(15))
 def test_ranks_give_what_one_gives(seed, tmp_path):
     model, feeds = network(seed)
     partition = f"tensor={2 + seed % 3},lines=100"
@@ -30,7 +30,7 @@ def test_ranks_give_what_one_gives(seed, tmp_path):
     check(run_split(split(model, partition, tmp_path), feeds, tmp_path), want)
 
 
-@pytest.mark.parametrize("seed", range(36, 42))
+@pytest.mark.parametrize("seed", range(36, 39))
 def test_shared_by_lines_and_by_channels(seed, tmp_path):
     """Of the layers' constants a part stays whole, and the others are divided."""
     model, feeds = network(seed)
@@ -92,7 +92,7 @@ def test_bytes_moved_are_those_of_the_plan(seed, tmp_path):
 
 @pytest.mark.parametrize("launcher", list(launchers()))
 @pytest.mark.parametrize("two_sided", ["0", "1"])
-@pytest.mark.parametrize("seed, ranks", [(0, 2), (3, 2), (1, 3), (2, 4)])
+@pytest.mark.parametrize("seed, ranks", [(0, 2), (1, 3)])
 def test_by_mpi(launcher, two_sided, seed, ranks, tmp_path):
     model, feeds = network(seed)
     library = split(model, f"tensor={ranks},lines=100", tmp_path)
