@@ -3,7 +3,8 @@
 //
 // A job is a range cut into chunks. One 64-bit word, `claim`, holds the job's
 // number and the chunks that nobody has taken yet, from one to before another;
-// a thread takes one by compare-and-swap. The calling thread and every second
+// a thread takes some by compare-and-swap: of many left many, of few one, so
+// that claims are few and threads end together. The calling thread and every second
 // one take the first of them, the others the last: a thread has much the same
 // part of each job, and finds there in its own cache what it wrote in the job
 // before, or the weights that it read. The join waits for chunks, not for threads: a thread that
@@ -46,8 +47,8 @@
 #define JOIN_SPIN_NANOSECONDS 200000
 /// Spinning rounds (some 30 ns each) between two looks at the clock.
 #define ROUNDS_PER_LOOK 64
-/// Enough chunks a thread to even out, few enough to make claims cheap.
-#define CHUNKS_PER_THREAD 8
+/// Enough chunks a thread to even out.
+#define CHUNKS_PER_THREAD 64
 /// What half of a claim counts.
 #define MOST_CHUNKS 0xffffu
 
@@ -131,13 +132,15 @@ static void work(hewn_pool *pool, int fromEnd) {
     int64_t n = __atomic_load_n(&pool->n, __ATOMIC_RELAXED);
     int64_t chunk = __atomic_load_n(&pool->chunk, __ATOMIC_RELAXED);
     uint32_t chunks = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
-    uint64_t rest = fromEnd ? claim - (1u << 16) : claim + 1;
+    // Of each thread's share half (C. Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987).
+    uint32_t share = (last - first) / (2 * (uint32_t)pool->threads), taken = share > 0 ? share : 1;
+    uint64_t rest = fromEnd ? claim - ((uint64_t)taken << 16) : claim + taken;
     if (!__atomic_compare_exchange_n(&pool->claim, &claim, rest, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       continue;
-    int64_t begin = (int64_t)(fromEnd ? last - 1 : first) * chunk;
-    int64_t end = n - begin < chunk ? n : begin + chunk;
+    int64_t begin = (int64_t)(fromEnd ? last - taken : first) * chunk, length = (int64_t)taken * chunk;
+    int64_t end = n - begin < length ? n : begin + length;
     task(arg, begin, end);
-    uint32_t done = __atomic_add_fetch(&pool->done, 1, __ATOMIC_SEQ_CST);
+    uint32_t done = __atomic_add_fetch(&pool->done, taken, __ATOMIC_SEQ_CST);
     if (done == chunks && __atomic_load_n(&pool->joinerSleeps, __ATOMIC_SEQ_CST) != 0)
       hewn_futex_wake(&pool->done, 1);
   }
