@@ -10,6 +10,7 @@
 // Recurrences that a tracer has unrolled do so for the input of each step. A product of a few rows takes as long as its matrix needs to be read; one
 // of all rows reads it once. Slices of a run of memory, and reshapes of these, are followed to what they are taken of.
 #include "dialects/Graph/Analysis/Cuts.h"
+#include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Graph.h"
@@ -62,6 +63,14 @@ bool hasFewRows(graph::ContractOpInterface op) {
          plan::contractShape(op, *roles).rows.constant().value_or(kMostRows + 1) <= kMostRows;
 }
 
+/// Whether the result is only put beside others, as it is or reshaped: a product is made in its place there, and a slice would be one more operand of the kernel
+/// that puts all of them together.
+bool isPutTogether(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<graph::ConcatOpInterface>(user) || (graph::isViewKind(user) && isPutTogether(user->getResult(0)));
+  });
+}
+
 /// How many products become one at most: as many rows as the matrix has, so that all results take no more memory than it does.
 size_t mostAtOnce(graph::ContractOpInterface op) {
   graph::ContractRoles roles = *graph::contractRoles(op);
@@ -111,7 +120,7 @@ struct JoinRowsPass : impl::JoinRowsPassBase<JoinRowsPass> {
       graph::MemoryRun run = graph::memoryRunOf(op->getOperand(0));
       std::optional<int64_t> first = run.first.constant();
       if (run.whole == op->getOperand(0) || !first || countOf(op->getOperand(0)).value_or(0) == 0 || !hasFewRows(op) ||
-          !isByRows(op))
+          !isByRows(op) || isPutTogether(op->getResult(0)))
         continue;
       Attribute does = DictionaryAttr::get(op.getContext(), graph::ownAttributes(op));
       found[{run.whole, op->getOperand(0).getType(), op->getResult(0).getType(), op->getOperand(1),

@@ -85,6 +85,22 @@ func.func @many(%x: tensor<80x16xf32>, %w: tensor<16x8xf32>) -> (tensor<8x8xf32>
 
 // -----
 
+// Left alone: what is put together is made in its place.
+// CHECK-LABEL: func.func @together(
+// CHECK-COUNT-2: graph.matmul {{.*}} -> tensor<1x8xf32>
+func.func @together(%x: tensor<2x16xf32>, %w: tensor<16x8xf32>) -> tensor<2x1x8xf32> {
+  %0 = graph.slice %x {offsets = [0, 0], sizes = [1, 16], steps = array<i64: 1, 1>} : (tensor<2x16xf32>) -> tensor<1x16xf32>
+  %1 = graph.slice %x {offsets = [1, 0], sizes = [1, 16], steps = array<i64: 1, 1>} : (tensor<2x16xf32>) -> tensor<1x16xf32>
+  %2 = graph.matmul %0, %w : (tensor<1x16xf32>, tensor<16x8xf32>) -> tensor<1x8xf32>
+  %3 = graph.matmul %1, %w : (tensor<1x16xf32>, tensor<16x8xf32>) -> tensor<1x8xf32>
+  %4 = graph.reshape %2 {shape = [1, 1, 8]} : (tensor<1x8xf32>) -> tensor<1x1x8xf32>
+  %5 = graph.reshape %3 {shape = [1, 1, 8]} : (tensor<1x8xf32>) -> tensor<1x1x8xf32>
+  %6 = graph.concat %4, %5 {axis = 0 : i64} : (tensor<1x1x8xf32>, tensor<1x1x8xf32>) -> tensor<2x1x8xf32>
+  return %6 : tensor<2x1x8xf32>
+}
+
+// -----
+
 // Left alone: columns, every second element, other weights, many rows, and rows that the matrix has too.
 // CHECK-LABEL: func.func @others(
 // CHECK-COUNT-10: graph.matmul
