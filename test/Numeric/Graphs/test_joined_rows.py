@@ -57,3 +57,26 @@ def test_steps_share_a_product(dims, reshapes):
     model, feeds = unrolled(np.random.default_rng(0), 8, dims, 16, axis=0, reshapes=reshapes)
     assert hewn._compile(model, target="x86-64-v3", emit="kernels").count("graph.matmul") == 1
     check(list(compiled(model).run(feeds).values()), oracle(model, feeds), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dims, depth", [((0, 4), 4), ((3, 0, 4), 4), ((3, 0), 0), ((3, 4), 4), (("n", 4), 4)])
+def test_sizes_that_have_no_rows(dims, depth):
+    """Slices with no row, beyond the end, and of a dim that only a run tells."""
+    constants = [
+        numpy_helper.from_array(np.ones((depth, 8), np.float32), "w"),
+        numpy_helper.from_array(np.int64([0]), "axis"),
+    ]
+    nodes = []
+    for i, (begin, end) in enumerate([(0, 1), (1, 2), (2, 9), (5, 6)]):
+        constants += [
+            numpy_helper.from_array(np.int64([at]), f"{name}{i}") for name, at in (("begin", begin), ("end", end))
+        ]
+        nodes.append(helper.make_node("Slice", ["x", f"begin{i}", f"end{i}", "axis"], [f"part{i}"]))
+        nodes.append(helper.make_node("MatMul", [f"part{i}", "w"], [f"y{i}"]))
+    results = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, None) for i in range(4)]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)]
+    graph = helper.make_graph(nodes, "sizes", inputs, results, constants)
+    module = compiled(model := helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    for rows in (0, 1, 2, 6) if dims[0] == "n" else (dims[0],):
+        feeds = {"x": np.random.default_rng(rows).standard_normal((rows, *dims[1:])).astype(np.float32)}
+        check(list(module.run(feeds).values()), oracle(model, feeds), rtol=1e-5, atol=1e-5)

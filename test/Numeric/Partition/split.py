@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import uuid
 
 import hewn
@@ -298,3 +299,23 @@ def launchers():
         if program and not os.path.exists(library):
             why = f"hewn was built without {name}"
         yield pytest.param((program, *extra), id=name, marks=[pytest.mark.skip(reason=why)] if why else [])
+
+
+def run_by_mpi4py(library, feeds, tmp_path):
+    """What each of four ranks gets whose communicator is mpi4py's."""
+    np.savez(tmp_path / "given.npz", **feeds)
+    program = tmp_path / "rank.py"
+    program.write_text(
+        "import sys\n"
+        "import hewn\n"
+        "import numpy as np\n"
+        "from mpi4py import MPI\n"
+        "module = hewn.load(sys.argv[1], communicator=MPI.COMM_WORLD)\n"
+        "got = module.run(dict(np.load(sys.argv[2])))\n"
+        "np.savez(f'{sys.argv[3]}/got{MPI.COMM_WORLD.Get_rank()}.npz', **got)\n"
+    )
+    launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "4"]
+    subprocess.run(
+        [*launcher, sys.executable, program, library, tmp_path / "given.npz", tmp_path], check=True, timeout=120
+    )
+    return [dict(np.load(tmp_path / f"got{rank}.npz")) for rank in range(4)]

@@ -7,14 +7,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import hewn
 import numpy as np
 import pytest
 from pictures import Net, network
-from split import Build, draw, group_name, hewn_command, launchers, run_split, split, whole
+from split import Build, draw, group_name, hewn_command, launchers, run_by_mpi4py, run_split, split, whole
 from test_partition import check, graph_of
 from test_plan import run_rank
 
@@ -105,23 +104,8 @@ def test_by_mpi4py(tmp_path):
     pytest.importorskip("mpi4py")
     model, feeds = network(2)
     library = split(model, "tensor=4,lines=100", tmp_path)
-    np.savez(tmp_path / "given.npz", **feeds)
-    program = tmp_path / "rank.py"
-    program.write_text(
-        "import sys\n"
-        "import hewn\n"
-        "import numpy as np\n"
-        "from mpi4py import MPI\n"
-        "module = hewn.load(sys.argv[1], communicator=MPI.COMM_WORLD)\n"
-        "got = module.run(dict(np.load(sys.argv[2])))\n"
-        "np.savez(f'{sys.argv[3]}/got{MPI.COMM_WORLD.Get_rank()}.npz', **got)\n"
-    )
-    launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "4"]
-    subprocess.run(
-        [*launcher, sys.executable, program, library, tmp_path / "given.npz", tmp_path], check=True, timeout=120
-    )
-    for rank in range(4):
-        check(dict(np.load(tmp_path / f"got{rank}.npz")), whole(model, feeds))
+    for got in run_by_mpi4py(library, feeds, tmp_path):
+        check(got, whole(model, feeds))
 
 
 def detector(small=16, large=256):
