@@ -53,13 +53,7 @@ private:
            isMemoryEffectFree(op) && graph::canTravel(graph::getElementType(op->getResult(0)));
   }
 
-  double constantBytes(Operation *op) const {
-    double most = 0;
-    for (Value operand : op->getOperands())
-      if (isConstant(operand))
-        most = std::max(most, bytesOf(operand));
-    return most;
-  }
+  double constantBytes(Operation *op) const { return partition::constantBytes(op, constant); }
 
   bool isConstant(Value value) const { return value.getDefiningOp() && constant.contains(value.getDefiningOp()); }
 
@@ -299,11 +293,7 @@ SmallVector<double> smallConstants(Block &block, int64_t percent) {
   SmallVector<double> found;
   for (Operation &op : block)
     if (isa<graph::ContractOpInterface>(op) && !constant.contains(&op)) {
-      double most = 0;
-      for (Value operand : op.getOperands())
-        if (operand.getDefiningOp() && constant.contains(operand.getDefiningOp()))
-          most = std::max(most, bytesOf(operand));
-      if (most > 0)
+      if (double most = constantBytes(&op, constant); most > 0)
         found.push_back(most);
     }
   llvm::sort(found);

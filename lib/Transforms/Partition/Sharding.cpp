@@ -177,13 +177,7 @@ private:
 
   bool isConstant(Value value) { return value.getDefiningOp() && constant.contains(value.getDefiningOp()); }
 
-  double constantBytes(Operation *op) {
-    double most = 0;
-    for (Value operand : op->getOperands())
-      if (isConstant(operand))
-        most = std::max(most, bytesOf(operand));
-    return most;
-  }
+  double constantBytes(Operation *op) const { return partition::constantBytes(op, constant); }
 
   /// Of all ways to begin with the op the best one.
   std::optional<Trial> bestFor(Operation *op) {
@@ -448,6 +442,14 @@ double workOf(Operation *op) {
 
 double handing(double bytes, int64_t ranks, double times) {
   return times * bytes * double(ranks - 1) + kMessageBytes * double(ranks);
+}
+
+double constantBytes(Operation *op, const DenseSet<Operation *> &constant) {
+  double most = 0;
+  for (Value operand : op->getOperands())
+    if (operand.getDefiningOp() && constant.contains(operand.getDefiningOp()))
+      most = std::max(most, bytesOf(operand));
+  return most;
 }
 
 CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {

@@ -42,6 +42,9 @@ double workOf(mlir::Operation *op);
 /// The ops of the block that compute and of constants alone, and constants; `andSizes`: of constants and sizes, which all ranks know.
 llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block, bool andSizes = false);
 
+/// The bytes of the largest constant that the op reads, of those that findConstantOps has found.
+double constantBytes(mlir::Operation *op, const llvm::DenseSet<mlir::Operation *> &constant);
+
 /// How the op makes a rank's share.
 graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);
 
