@@ -49,30 +49,36 @@ std::string opsOn(const std::string &op, int operands, const std::string &type) 
   return text;
 }
 
+/// What #plan.target says of a machine's vectors.
+struct Vectors {
+  int bytes;
+  const char *intrinsics;
+};
+constexpr Vectors kPlain = {64, ""}, kAvx2 = {32, ", permuteIntrinsic = \"llvm.x86.avx2.permps\""},
+                  kAvx512 = {64, ", scaleIntrinsic = \"llvm.x86.avx512.mask.scalef.ps.512\", permuteIntrinsic = "
+                                 "\"llvm.x86.avx512.permvar.sf.512\""};
+
 /// A function on sixteen floats at a time (`type` vector<16xf32>) or on one (f32), compiled.
 class Compiled {
 public:
-  Compiled(const std::string &op, int operands, const std::string &type, bool scales = false) {
+  Compiled(const std::string &op, int operands, const std::string &type, Vectors vectors = kPlain) {
     DialectRegistry registry;
     registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
                     vector::VectorDialect, hewn::plan::PlanDialect>();
     registerAllToLLVMIRTranslations(registry);
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-    std::string text =
-        "module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, "
-        "l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608" +
-        std::string(scales ? ", scaleIntrinsic = \"llvm.x86.avx512.mask.scalef.ps.512\", permuteIntrinsic = "
-                             "\"llvm.x86.avx512.permvar.sf.512\""
-                           : "") +
-        ">} {\n"
-        "func.func @f(%x: !llvm.ptr, %y: !llvm.ptr, %z: !llvm.ptr) {\n"
-        "  %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr -> " +
-        type +
-        "\n"
-        "  %b = llvm.load %y {alignment = 4 : i64} : !llvm.ptr -> " +
-        type + "\n" + opsOn(op, operands, type) + "  llvm.store %r, %z {alignment = 4 : i64} : " + type +
-        ", !llvm.ptr\n"
-        "  return\n}\n}\n";
+    std::string text = "module attributes {plan.target = #plan.target<vectorBytes = " + std::to_string(vectors.bytes) +
+                       ", vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608" +
+                       vectors.intrinsics +
+                       ">} {\n"
+                       "func.func @f(%x: !llvm.ptr, %y: !llvm.ptr, %z: !llvm.ptr) {\n"
+                       "  %a = llvm.load %x {alignment = 4 : i64} : !llvm.ptr -> " +
+                       type +
+                       "\n"
+                       "  %b = llvm.load %y {alignment = 4 : i64} : !llvm.ptr -> " +
+                       type + "\n" + opsOn(op, operands, type) + "  llvm.store %r, %z {alignment = 4 : i64} : " + type +
+                       ", !llvm.ptr\n"
+                       "  return\n}\n}\n";
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     PassManager pm(&context);
     pm.addPass(hewn::codegen::createExpandMathPass());
@@ -164,12 +170,14 @@ void sweepAll(const Function &f, const Compiled &compiled) {
 
 TEST_P(VectorMath, DenseSample) { sweepAll(GetParam(), Compiled(GetParam().op, 1, "vector<16xf32>")); }
 
-/// As on machines that multiply by powers of two in one instruction.
-TEST_P(VectorMath, DenseSampleWithScaling) {
-  if (!llvm::sys::getHostCPUFeatures().lookup("avx512f"))
-    GTEST_SKIP() << "this machine has no such instruction";
-  sweepAll(GetParam(), Compiled(GetParam().op, 1, "vector<16xf32>", /*scales=*/true));
+/// As on machines that look numbers up in a vector, of which some multiply by powers of two in one instruction.
+void sweepOn(const Function &f, const char *feature, Vectors vectors) {
+  if (!llvm::sys::getHostCPUFeatures().lookup(feature))
+    GTEST_SKIP() << "this machine has no " << feature;
+  sweepAll(f, Compiled(f.op, 1, "vector<16xf32>", vectors));
 }
+TEST_P(VectorMath, DenseSampleByAvx2) { sweepOn(GetParam(), "avx2", kAvx2); }
+TEST_P(VectorMath, DenseSampleByAvx512) { sweepOn(GetParam(), "avx512f", kAvx512); }
 
 TEST_P(VectorMath, ScalarsAndEdges) {
   const Function &f = GetParam();

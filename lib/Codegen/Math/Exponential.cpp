@@ -80,9 +80,7 @@ static Sixteenths sixteenths(double factor) {
 /// Rounds to sixteenths, of which it leaves the number in the low bits.
 static constexpr double kRoundSixteenths = 0x1.8p19;
 
-static bool hasSixteenths(Num x) {
-  return x.f->machine.scale && x.f->machine.permute && x.f->machine.lanes == 16 && x.f->isOfVectors(x.type());
-}
+static bool hasSixteenths(Num x) { return x.f->machine.scale && looksUp(x, 16); }
 
 /// factor * exp(x) for x from -87.3 to 89, by a table.
 static Num expBySixteenths(Num x, double factor) {
@@ -160,18 +158,6 @@ Num tanh(Num x) {
   Num e = exp(atMost(a + a, 20), {0, 20});
   Num large = 1.0 - 2.0 / (e + 1.0);
   return copysign(select(a <= 0.55, small, large), x);
-}
-
-Num erf(Num x) {
-  Num a = abs(x), s = x * x;
-  Num q = polynomial(s, {0.12837915122509003, -0.37612491846084595, 0.1128176674246788, -0.026764316484332085,
-                         0.0049893660470843315, -0.0005969914491288364});
-  Num small = fma(a, q, a);
-  Num t = atMost(a, 4);
-  Num p = polynomial(t, {-0.1285122036933899, -0.6357255578041077, -0.10525237023830414, 0.022883934900164604,
-                         -0.00321308895945549, 0.00021376009681262076});
-  Num large = 1.0 - exp(fma(t, p, -t), {-20, 0});
-  return copysign(select(a <= 475.0 / 512, small, large), x);
 }
 
 } // namespace hewn::codegen::vecmath

@@ -159,6 +159,10 @@ Num ldexp(Num a, Num exponent) {
           })};
 }
 
+bool looksUp(Num x, int64_t places) {
+  return x.f->machine.permute && x.f->machine.lanes == places && x.f->isOfVectors(x.type());
+}
+
 Num lookUp(Num places, ArrayRef<double> table) {
   Formula &f = *places.f;
   Value numbers = f.constant(table);

@@ -111,6 +111,8 @@ Num atLeast(Num a, double bound);
 Num ldexp(Num a, Num exponent);
 /// Of a table with a number for each of the machine's lanes that whose place is in the low bits of `places` (i32): the same.
 Num lookUp(Num places, llvm::ArrayRef<double> table);
+/// Whether values like `x` are of a machine that has the instruction for tables of so many numbers.
+bool looksUp(Num x, int64_t places);
 
 /// The bits of a float as a signless integer of the same width, and back.
 Num toBits(Num a);
