@@ -110,6 +110,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
     // A matrix that is read once, along its sum, is no product of tiles.
     pm.addNestedPass<func::FuncOp>(createReduceDotsPass());
+    // Nothing is laid out for ops that nobody reads: those before an unread one that CSE, which walks forward, has taken away.
+    pm.addNestedPass<func::FuncOp>(createEraseUnreadPass());
     // Orders of dims in memory, and constants packed to them.
     AssignLayoutsPassOptions layouts;
     layouts.largestTile = plan::largestWinogradTile(options.precision);
