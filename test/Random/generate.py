@@ -11,7 +11,7 @@ from graph import Graph, Reject
 from onnx import helper
 from oracle import Oracle
 from records import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
-from Rules import ROOMS, elementwise, load, others, views
+from Rules import IDIOMS, ROOMS, elementwise, load, others, views
 
 RULES = load()
 # Types of numbers that a graph is mostly of; the first ones are drawn most.
@@ -39,6 +39,7 @@ THEMES = {
     "quantized": {"elementwise": 2, "views": 2, "quantized": 5, "windows": 1, "contractions": 1, "reductions": 1},
     "control": {"elementwise": 3, "views": 2, "control": 3, "reductions": 2, "indices": 1, "moves": 1},
     "all": dict.fromkeys(ROOMS, 1),
+    "networks": dict.fromkeys(IDIOMS, 2) | {"elementwise": 3, "views": 1, "moves": 1},
 }
 COMPOSITES = [name for name in RULES if "-" in name]
 # In these rooms a few names are what graphs are made of.
@@ -80,10 +81,11 @@ def add(g, name):
         return False
 
 
-def drawn(seed, oracle):
+def drawn(seed, oracle, theme=None):
     choice = random.Random(seed)
     opset = choice.choice(OPSETS)
-    theme = THEMES[choice.choice(list(THEMES))]
+    theme = theme or choice.choice(list(THEMES))
+    network, theme = theme == "networks", THEMES[theme]
     pool = choice.choice(
         [
             (1, 2, 3),
@@ -102,12 +104,14 @@ def drawn(seed, oracle):
     symbols = {}
     if choice.random() < 0.4:
         symbols = {name: choice.choice(sizes) for name in ("N", "S", "batch")[: choice.randint(1, 3)]}
-    g = Graph(choice, opset, oracle, sizes, symbols, most=choice.choice((256, 1024, 4096, 16384)))
+    most = choice.choice((4096, 16384, 65536) if network else (256, 1024, 4096, 16384))
+    g = Graph(choice, opset, oracle, sizes, symbols, most=most)
     g.palette, g.any_view = choice.choice(PALETTES), views.any_view
+    g.rounding = choice.choice((0, 0, 0, 0, 0.1, 0.9))
     by_room = rooms(g.ops)
-    everything = sorted(name for names in by_room.values() for name in names)
+    everything = sorted(name for room in (IDIOMS if network else by_room) for name in by_room[room])
     names = [everything[seed % len(everything)]]
-    wanted = choice.choice((2, 3, 4, 5, 6, 8, 10, 14, 20))
+    wanted = choice.choice((4, 8, 16, 24, 40, 60) if network else (2, 3, 4, 5, 6, 8, 10, 14, 20))
     for _ in range(3 * wanted + 4):
         if len(g.nodes) >= wanted:
             break
@@ -167,9 +171,17 @@ def one_node(name, seed):
     return model_of(g, outputs, name) if any(node.op_type == name.split(".")[-1] for node in g.nodes) else None
 
 
-def generate(seed, oracle=None, bindings=3):
-    """The case of a seed, or None where nothing could be drawn."""
-    g = drawn(seed, oracle or Oracle())
+def one_idiom(name, seed):
+    """Whether the rule of an idiom draws it to its end, in a graph of no more."""
+    choice = random.Random(seed)
+    g = Graph(choice, choice.choice((12, 17, 21)), Oracle(), [2, 4, 8], most=16384)
+    g.palette, g.any_view = PALETTES[0], views.any_view
+    return add(g, name)
+
+
+def generate(seed, oracle=None, bindings=3, theme=None):
+    """The case of a seed, of a theme if one is named, or None where nothing could be drawn."""
+    g = drawn(seed, oracle or Oracle(), theme)
     outputs = outputs_of(g)
     if not outputs:
         return None

@@ -72,7 +72,7 @@ class Graph:
         self.ops = records.ops_of(opset)
         self.counts, self.whole, self.used, self.domains = {}, choice.random() < 0.5, set(), set()
         self.arrays = np.random.default_rng(choice.getrandbits(32))
-        self.palette, self.any_view = (records.F32,), None
+        self.palette, self.any_view, self.rounding = (records.F32,), None, 0.0
 
     # Names and dims
 
