@@ -100,11 +100,15 @@ def drawn(seed, oracle, theme=None):
             (33, 3),
         ]
     )
+    if network and choice.random() < 0.4:
+        pool = choice.choice(
+            [(8, 16, 64), (1, 24, 128), (7, 49, 14, 2), (196, 1, 2), (32, 128, 1), (56, 4, 1), (257, 2)]
+        )
     sizes = sorted(choice.sample(pool, choice.randint(min(2, len(pool)), len(pool))))
     symbols = {}
     if choice.random() < 0.4:
         symbols = {name: choice.choice(sizes) for name in ("N", "S", "batch")[: choice.randint(1, 3)]}
-    most = choice.choice((4096, 16384, 65536) if network else (256, 1024, 4096, 16384))
+    most = choice.choice((4096, 16384, 65536, 65536) if network else (256, 1024, 4096, 16384))
     g = Graph(choice, opset, oracle, sizes, symbols, most=most)
     g.palette, g.any_view = choice.choice(PALETTES), views.any_view
     g.rounding = choice.choice((0, 0, 0, 0, 0.1, 0.9))
@@ -151,6 +155,28 @@ def pruned(g, outputs):
     g.initializers = [t for t in g.initializers if t.name in needed]
 
 
+def crossed(g):
+    """Some operands are read through another node, or with any value of their dims that is there by then."""
+    for _ in range(g.choice.choice((0, 0, 0, 1, 2, 4))):
+        made = {name: i for i, node in enumerate(g.nodes) for name in node.output}
+        values = {v.name: v for v in g.values if not isinstance(v.array, list) and v.dtype in (F32, F16) and v.size}
+        i = g.choice.randrange(len(g.nodes))
+        node = g.nodes[i]
+        spots = [k for k, name in enumerate(node.input) if name in values]
+        if not spots or g.opset < 7:
+            continue
+        spot = g.choice.choice(spots)
+        value, result = values[node.input[spot]], g.name("v")
+        others = [v for v in values.values() if (v.dims, v.dtype) == (value.dims, value.dtype) and v is not value]
+        others = [v for v in others if made.get(v.name, -1) < i]
+        if others and g.choice.random() < 0.7:
+            operands = g.choice.sample([value.name, g.choice.choice(others).name], 2)
+            g.nodes.insert(i, helper.make_node(g.choice.choice(("Add", "Add", "Sub", "Mul")), operands, [result]))
+        else:
+            g.nodes.insert(i, helper.make_node(g.choice.choice(("Abs", "Neg", "Relu")), [value.name], [result]))
+        node.input[spot] = result
+
+
 def model_of(g, outputs, name):
     # Dims of outputs are for the compiler to find.
     graph = g.proto(outputs, [v for v, _ in g.inputs], name)
@@ -185,6 +211,7 @@ def generate(seed, oracle=None, bindings=3, theme=None):
     outputs = outputs_of(g)
     if not outputs:
         return None
+    crossed(g)
     pruned(g, outputs)
     model = model_of(g, outputs, f"seed{seed}")
     feeds = [{v.name: v.array for v, _ in g.inputs}]

@@ -28,6 +28,7 @@ from Rules.parts import (
     softmax,
     split,
     squeezed,
+    stored,
     transposed,
     unsqueezed,
     weights,
@@ -79,6 +80,18 @@ def projections(g, x, source, heads, shared, depth):
     return [in_heads(g, v, n) for v, n in zip(parts, (heads, shared, shared))]
 
 
+def lower(g, scores):
+    """Where a position comes no later than a row's own: by Trilu, or a constant."""
+    rows = scores.dims[-2:]
+    if any(label for _, label in rows):
+        ones = g.node("Expand", [number(g, 1, F32), g.node("Shape", [scores])])
+    else:
+        ones = g.constant(np.ones([n for n, _ in rows], np.float32))
+        if "Trilu" not in g.ops or chance(g, 0.3):
+            return g.constant(np.tri(*ones.shape, dtype=bool))
+    return g.node("Cast", [g.node("Trilu", [ones], upper=0)], to=helper.np_dtype_to_tensor_dtype(BOOL))
+
+
 def masked(g, scores):
     """Scores with what may not be seen far below the others."""
     low, rows = -1e3 if scores.dtype == F16 else -1e4, scores.dims[-2:]
@@ -97,23 +110,7 @@ def masked(g, scores):
         operands = [scores, number(g, low, scores.dtype)]
         return like_of(g, g.node("Where", [seen, *(operands if chance(g, 0.5) else operands[::-1])]), scores)
     if way == "causal":
-        if any(label for _, label in rows):
-            ones = g.node("Expand", [number(g, 1, F32), g.node("Shape", [scores])])
-        else:
-            ones = g.constant(np.ones([n for n, _ in rows], np.float32))
-        lower = g.node("Trilu", [ones], upper=0)
-        return like_of(
-            g,
-            g.node(
-                "Where",
-                [
-                    g.node("Cast", [lower], to=helper.np_dtype_to_tensor_dtype(BOOL)),
-                    scores,
-                    number(g, low, scores.dtype),
-                ],
-            ),
-            scores,
-        )
+        return like_of(g, g.node("Where", [lower(g, scores), scores, number(g, low, scores.dtype)]), scores)
     if way == "positions" and not any(label for _, label in (*rows, scores.dims[1])):
         count, heads = g.choice.randint(1, 8), scores.shape[1]
         table = weights(g, (count, heads), scores.dtype)
@@ -139,7 +136,7 @@ def attended(g, q, k, v, scale=True):
         if way == "both":
             k = like_of(g, either(g, "Mul", k, number(g, factor, dtype)), k)
     turned = transposed(g, k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
-    scores = labelled(g, g.node("MatMul", [q, turned]), (*q.labels[:-1], k.labels[-2]))
+    scores = labelled(g, g.node("MatMul", [stored(g, q), stored(g, turned)]), (*q.labels[:-1], k.labels[-2]))
     if way in ("after", "Div"):
         name, factor = ("Mul", depth**-0.5) if way == "after" else ("Div", depth**0.5)
         scores = like_of(g, g.node(name, [scores, number(g, factor, dtype)]), scores)
@@ -149,7 +146,7 @@ def attended(g, q, k, v, scale=True):
     shares = between(g, softmax(g, scores))
     if shares.dtype != dtype:
         shares = like_of(g, g.node("Cast", [shares], to=helper.np_dtype_to_tensor_dtype(dtype)), shares)
-    return labelled(g, g.node("MatMul", [shares, v]), (*q.labels[:-1], v.labels[-1]))
+    return labelled(g, g.node("MatMul", [stored(g, shares), stored(g, v)]), (*q.labels[:-1], v.labels[-1]))
 
 
 @rule("Attention-by-parts")

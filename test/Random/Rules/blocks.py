@@ -9,6 +9,7 @@ from Rules import rule
 from Rules.normalized import affine
 from Rules.parts import (
     activation,
+    amount,
     between,
     chance,
     clipped,
@@ -86,7 +87,7 @@ def unit(g, x, count, kernel=None, group=1, strides=(1, 1)):
 
 
 def channels(g):
-    return g.choice.choice((1, 2, 3, 4, 6, 8, 16))
+    return amount(g, (1, 2, 3, 4, 6, 8, 16))
 
 
 def strides_of(g):

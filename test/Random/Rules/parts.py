@@ -53,13 +53,18 @@ def like_of(g, value, other):
 # Operands
 
 
+def amount(g, few, many=(16, 24, 32, 48, 64, 96)):
+    """How many channels or features: few, or, in graphs of large values, as many as are worth a layout or a tile of their own."""
+    return g.choice.choice(many if g.root.most >= 65536 and chance(g, 0.5) else few)
+
+
 def sequence(g, widths=(2, 4, 6, 8, 12, 16, 24)):
     """Batches, positions, and features of a known number."""
     types = (F32, F16, BF16)
-    found = g.find(lambda v: v.dtype in types and v.rank == 3 and v.size and not v.labels[2] and 2 <= v.shape[2] <= 48)
+    found = g.find(lambda v: v.dtype in types and v.rank == 3 and v.size and not v.labels[2] and 2 <= v.shape[2] <= 128)
     if found is not None and chance(g, 0.7):
         return found
-    return g.like([g.dim(), g.dim(), (g.choice.choice(widths), None)], real(g), -1, 1)
+    return g.like([g.dim(), g.dim(), (amount(g, widths), None)], real(g), -1, 1)
 
 
 def image(g, channels=(1, 2, 3, 4, 6, 8, 12, 16), multiple=1, symbols=True):
@@ -84,7 +89,7 @@ def image(g, channels=(1, 2, 3, 4, 6, 8, 12, 16), multiple=1, symbols=True):
     while np.prod([d for d, _ in spatial]) > 1024:
         spatial[g.choice.randrange(2)] = (4, None)
     batch = g.dim() if chance(g, 0.5) else (1, None)
-    return g.like([batch, (g.choice.choice(channels), None), *spatial], real(g), -1, 1)
+    return g.like([batch, (amount(g, channels), None), *spatial], real(g), -1, 1)
 
 
 # Shapes
