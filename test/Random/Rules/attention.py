@@ -9,6 +9,7 @@ from records import BOOL, F16, F32, I64
 from Rules import rule
 from Rules.normalized import norm
 from Rules.parts import (
+    amount,
     between,
     chance,
     concat,
@@ -208,7 +209,8 @@ def channel_attention(g, op):
     if picture is None:
         x = sequence(g, (2, 4, 8, 12))
     else:
-        flat = reshaped(g, picture, [*picture.dims[:2], product(g, *picture.dims[2:])])
+        seen = cascaded(g, picture) if chance(g, 0.5) else picture
+        flat = reshaped(g, seen, [*picture.dims[:2], product(g, *picture.dims[2:])])
         x = transposed(g, flat, [0, 2, 1])
         if chance(g, 0.6):
             x = either(g, "Add", x, transposed(g, positions_of(g, picture, flat.dims), [0, 2, 1]))
@@ -231,26 +233,51 @@ def channel_attention(g, op):
     return made
 
 
+def convolved(g, x, count):
+    """A convolution that keeps heights and widths."""
+    k, group = g.choice.choice((1, 1, 3)), g.choice.choice((1, 1, x.shape[1]))
+    group = group if count % group == 0 else 1
+    packed = stored(g, weights(g, (count, x.shape[1] // group, k, k), x.dtype))
+    bias = [weights(g, (count,), x.dtype)] if chance(g, 0.5) else []
+    made = g.node("Conv", [stored(g, x), packed, *bias], pads=[k // 2] * 4, group=group)
+    return labelled(g, made, (x.labels[0], None, *x.labels[2:]))
+
+
+def cascaded(g, x):
+    """EdgeNeXt's: channels in parts, each convolved with the sum of the part before and it, and put together."""
+    count = g.choice.choice([n for n in (2, 3, 4, 1) if x.shape[1] % n == 0])
+    parts, made = split(g, x, 1, [x.shape[1] // count] * count), []
+    for i, part in enumerate(parts):
+        if made and chance(g, 0.6):
+            part = like_of(g, either(g, "Add", made[-1], part), part)
+        made.append(part if i == count - 1 and chance(g, 0.6) else between(g, convolved(g, part, part.shape[1])))
+    return concat(g, made, 1)
+
+
 def positions_of(g, picture, dims):
-    """EdgeNeXt's: numbers of rows and columns, put together as channels, by a convolution of 1 x 1 made as many as the picture has."""
+    """EdgeNeXt's: numbers of rows and columns, put together as channels, by a convolution made as many as the picture has; or one number."""
     count = picture.shape[1]
     if any(picture.labels[2:]):
         raise Reject("positions are of a known number")
-    sides = [weights(g, (1, g.choice.choice((2, 3, 4)), *picture.shape[2:]), picture.dtype, -1, 1) for _ in range(2)]
-    if chance(g, 0.5):
-        sides = [g.node("Sin" if i else "Cos", [side]) for i, side in enumerate(sides)]
-    both = concat(g, sides, 1)
-    made = g.node("Conv", [both, weights(g, (count, both.shape[1], 1, 1), picture.dtype)])
-    return reshaped(g, made, [(1, None), (count, None), dims[2]])
+    batch = picture.dims[0] if chance(g, 0.5) else (1, None)
+    sides = [
+        g.leaf(picture.dtype, [batch, *known(g.choice.choice((1, 2, 3, 4)), *picture.shape[2:])], -1, 1)
+        for _ in range(g.choice.choice((1, 2)))
+    ]
+    if chance(g, 0.4):
+        sides = [like_of(g, g.node("Sin" if i else "Cos", [side]), side) for i, side in enumerate(sides)]
+    made = convolved(g, concat(g, sides, 1), count)
+    return reshaped(g, made, [made.dims[0], (count, None), dims[2]])
 
 
 @rule("Positions-of-picture")
 def picture_positions(g, op):
-    """A picture as tokens, by a convolution, and positions by another, added before or behind either's Reshape and Transpose."""
+    """A picture as tokens, and positions of its places, added before or behind either's Reshape and Transpose."""
     x = image(g, symbols=False)
-    count = g.choice.choice((2, 4, 8))
-    tokens = g.node("Conv", [x, weights(g, (count, x.shape[1], 1, 1), x.dtype)])
-    flat = [tokens.dims[0], (count, None), product(g, *x.dims[2:])]
+    tokens = x
+    for _ in range(g.choice.randint(1, 2)):
+        tokens = cascaded(g, tokens) if chance(g, 0.5) else convolved(g, tokens, amount(g, (2, 4, 8)))
+    flat = [tokens.dims[0], tokens.dims[1], product(g, *x.dims[2:])]
     rows, places = reshaped(g, tokens, flat), positions_of(g, tokens, flat)
     if chance(g, 0.3):
         return transposed(g, labelled(g, either(g, "Add", rows, places), rows.labels), [0, 2, 1])
