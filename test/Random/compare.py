@@ -8,6 +8,7 @@ result goes then is how far rounding may take it, and an integer, a comparison o
 import dataclasses
 import os
 import pathlib
+import re
 import sys
 
 import hewn
@@ -28,7 +29,7 @@ MOVES, MOVED_STEPS = (
     4,
 )  # a tie that rounding decides goes the other way in half of the moves, also where there are 100,000 of them
 # Verdicts that are findings; 'refused' and 'status' are too, where the table of ops says nothing of a limit.
-WRONG = ("wrong", "wrong at -O0 too", "crash", "hang")
+WRONG = ("wrong", "wrong at -O0 too", "crash", "hang", "inconsistent")
 REFUSED = ("refused", "status")
 
 
@@ -84,6 +85,13 @@ def run_hewn(model, feeds, target, optimize=True):
         return answers(hewn.compile(model, target=target.split(","), optimize=optimize))
 
     return forked(work)
+
+
+def refusal(error, text):
+    """What it means that there is no artifact: a limit, or that passes do not agree with each other, as MLIR's verifiers say by an op's name."""
+    if error != "CompileError":
+        return "crash"
+    return "inconsistent" if re.search(r"internal error|'\w+\.\w+' op |LLVM IR", text) else "refused"
 
 
 def undefined(model, values):
@@ -175,7 +183,7 @@ class Judge:
             return Verdict("unknown", wanted[0] if wanted else "no inputs")
         kind, found = run_hewn(case.model, case.feeds, self.target)
         if kind == "raised":
-            return Verdict("refused" if found[0] == "CompileError" else "crash", f"{found[0]}: {found[1]}")
+            return Verdict(refusal(*found), f"{found[0]}: {found[1]}")
         if kind != "ok":
             return Verdict(kind, found)
         worst = Verdict("right")

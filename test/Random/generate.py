@@ -11,7 +11,7 @@ from graph import Graph, Reject
 from onnx import helper
 from oracle import Oracle
 from records import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
-from Rules import ROOMS, elementwise, load, others, views
+from Rules import IDIOMS, ROOMS, elementwise, load, others, views
 
 RULES = load()
 # Types of numbers that a graph is mostly of; the first ones are drawn most.
@@ -39,6 +39,7 @@ THEMES = {
     "quantized": {"elementwise": 2, "views": 2, "quantized": 5, "windows": 1, "contractions": 1, "reductions": 1},
     "control": {"elementwise": 3, "views": 2, "control": 3, "reductions": 2, "indices": 1, "moves": 1},
     "all": dict.fromkeys(ROOMS, 1),
+    "networks": dict.fromkeys(IDIOMS, 2) | {"elementwise": 3, "views": 1, "moves": 1},
 }
 COMPOSITES = [name for name in RULES if "-" in name]
 # In these rooms a few names are what graphs are made of.
@@ -80,10 +81,11 @@ def add(g, name):
         return False
 
 
-def drawn(seed, oracle):
+def drawn(seed, oracle, theme=None):
     choice = random.Random(seed)
     opset = choice.choice(OPSETS)
-    theme = THEMES[choice.choice(list(THEMES))]
+    theme = theme or choice.choice(list(THEMES))
+    network, theme = theme == "networks", THEMES[theme]
     pool = choice.choice(
         [
             (1, 2, 3),
@@ -98,16 +100,22 @@ def drawn(seed, oracle):
             (33, 3),
         ]
     )
+    if network and choice.random() < 0.4:
+        pool = choice.choice(
+            [(8, 16, 64), (1, 24, 128), (7, 49, 14, 2), (196, 1, 2), (32, 128, 1), (56, 4, 1), (257, 2)]
+        )
     sizes = sorted(choice.sample(pool, choice.randint(min(2, len(pool)), len(pool))))
     symbols = {}
     if choice.random() < 0.4:
         symbols = {name: choice.choice(sizes) for name in ("N", "S", "batch")[: choice.randint(1, 3)]}
-    g = Graph(choice, opset, oracle, sizes, symbols, most=choice.choice((256, 1024, 4096, 16384)))
+    most = choice.choice((4096, 16384, 65536, 65536) if network else (256, 1024, 4096, 16384))
+    g = Graph(choice, opset, oracle, sizes, symbols, most=most)
     g.palette, g.any_view = choice.choice(PALETTES), views.any_view
+    g.rounding = choice.choice((0, 0, 0, 0, 0.1, 0.9))
     by_room = rooms(g.ops)
-    everything = sorted(name for names in by_room.values() for name in names)
+    everything = sorted(name for room in (IDIOMS if network else by_room) for name in by_room[room])
     names = [everything[seed % len(everything)]]
-    wanted = choice.choice((2, 3, 4, 5, 6, 8, 10, 14, 20))
+    wanted = choice.choice((4, 8, 16, 24, 40, 60) if network else (2, 3, 4, 5, 6, 8, 10, 14, 20))
     for _ in range(3 * wanted + 4):
         if len(g.nodes) >= wanted:
             break
@@ -147,6 +155,28 @@ def pruned(g, outputs):
     g.initializers = [t for t in g.initializers if t.name in needed]
 
 
+def crossed(g):
+    """Some operands are read through another node, or with any value of their dims that is there by then."""
+    for _ in range(g.choice.choice((0, 0, 0, 1, 2, 4))):
+        made = {name: i for i, node in enumerate(g.nodes) for name in node.output}
+        values = {v.name: v for v in g.values if not isinstance(v.array, list) and v.dtype in (F32, F16) and v.size}
+        i = g.choice.randrange(len(g.nodes))
+        node = g.nodes[i]
+        spots = [k for k, name in enumerate(node.input) if name in values]
+        if not spots or g.opset < 7:
+            continue
+        spot = g.choice.choice(spots)
+        value, result = values[node.input[spot]], g.name("v")
+        others = [v for v in values.values() if (v.dims, v.dtype) == (value.dims, value.dtype) and v is not value]
+        others = [v for v in others if made.get(v.name, -1) < i]
+        if others and g.choice.random() < 0.7:
+            operands = g.choice.sample([value.name, g.choice.choice(others).name], 2)
+            g.nodes.insert(i, helper.make_node(g.choice.choice(("Add", "Add", "Sub", "Mul")), operands, [result]))
+        else:
+            g.nodes.insert(i, helper.make_node(g.choice.choice(("Abs", "Neg", "Relu")), [value.name], [result]))
+        node.input[spot] = result
+
+
 def model_of(g, outputs, name):
     # Dims of outputs are for the compiler to find.
     graph = g.proto(outputs, [v for v, _ in g.inputs], name)
@@ -167,12 +197,21 @@ def one_node(name, seed):
     return model_of(g, outputs, name) if any(node.op_type == name.split(".")[-1] for node in g.nodes) else None
 
 
-def generate(seed, oracle=None, bindings=3):
-    """The case of a seed, or None where nothing could be drawn."""
-    g = drawn(seed, oracle or Oracle())
+def one_idiom(name, seed):
+    """Whether the rule of an idiom draws it to its end, in a graph of no more."""
+    choice = random.Random(seed)
+    g = Graph(choice, choice.choice((12, 17, 21)), Oracle(), [2, 4, 8], most=16384)
+    g.palette, g.any_view = PALETTES[0], views.any_view
+    return add(g, name)
+
+
+def generate(seed, oracle=None, bindings=3, theme=None):
+    """The case of a seed, of a theme if one is named, or None where nothing could be drawn."""
+    g = drawn(seed, oracle or Oracle(), theme)
     outputs = outputs_of(g)
     if not outputs:
         return None
+    crossed(g)
     pruned(g, outputs)
     model = model_of(g, outputs, f"seed{seed}")
     feeds = [{v.name: v.array for v, _ in g.inputs}]

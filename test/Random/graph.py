@@ -72,7 +72,7 @@ class Graph:
         self.ops = records.ops_of(opset)
         self.counts, self.whole, self.used, self.domains = {}, choice.random() < 0.5, set(), set()
         self.arrays = np.random.default_rng(choice.getrandbits(32))
-        self.palette, self.any_view = (records.F32,), None
+        self.palette, self.any_view, self.rounding = (records.F32,), None, 0.0
 
     # Names and dims
 
@@ -261,6 +261,8 @@ class Graph:
     def allowed(self, proto, operands):
         """Rejects types that the op does not take in this opset: its oracles are often more liberal."""
         op = self.ops.get(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
+        if op is None:
+            raise Reject(f"no {proto.op_type} in this opset")
         for i, name in enumerate(proto.input):
             if op is None or op.schema is None or not name or isinstance(operands[name].array, list):
                 continue

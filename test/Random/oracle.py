@@ -190,6 +190,8 @@ class Oracle:
             raise Unknown(f"{node.op_type}: onnxruntime keeps the length of a negative axis where the operand is empty")
         if node.op_type in ("TransposeMatMul", "FusedMatMul") and not all(v.size for v in values):
             raise Unknown(f"{node.op_type}: onnxruntime leaves sums of nothing as memory was")
+        if node.op_type in ("Einsum", "InstanceNormalization") and not all(v.size for v in values):
+            raise Unknown(f"{node.op_type}: onnxruntime divides by the length of what is empty")
         if ends_within(node, values):
             raise Unknown("Resize: onnxruntime takes the length of the result, and ONNX scale times length")
         if reaches_beyond(node, values):

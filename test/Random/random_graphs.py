@@ -5,6 +5,7 @@
 import argparse
 import collections
 import dataclasses
+import functools
 import itertools
 import os
 import pathlib
@@ -17,7 +18,7 @@ import traceback
 
 import onnx
 from compare import WRONG, Judge, Verdict, emulator, machine_lacks, same_types
-from generate import Case, generate
+from generate import THEMES, Case, generate
 from oracle import Oracle
 from unfit import unfit
 
@@ -31,12 +32,12 @@ def file_case(path):
     return Case(path.name, model, [same_types(model, pickle.loads(path.with_suffix(".pkl").read_bytes()))])
 
 
-def seed_case(seed, oracle):
-    return generate(seed, oracle)
+def seed_case(seed, oracle, theme=None):
+    return generate(seed, oracle, theme=theme)
 
 
-def unfit_case(seed, oracle):
-    case = generate(seed, oracle)
+def unfit_case(seed, oracle, theme=None):
+    case = generate(seed, oracle, theme=theme)
     return case and unfit(case, seed)
 
 
@@ -172,6 +173,8 @@ def arguments():
             "--emulated", type=float, default=0.0, help="this share of the models also on the emulated GPU"
         )
         command.add_argument("--keep", help="a folder for models that are wrong")
+    for command in (run, show, reduce):
+        command.add_argument("--theme", choices=sorted(THEMES), help="models of one kind only")
     for command in (run, folder, reduce):
         command.add_argument(
             "--target", default="host", help="x86-64-v2, x86-64-v3, x86-64-v4, portable, sm_80, sm_90a, ..."
@@ -183,7 +186,7 @@ def main():
     options = arguments()
     script = f"{sys.executable} {sys.argv[0]}"
     if options.command == "show":
-        print(onnx.printer.to_text(generate(options.seed).model))
+        print(onnx.printer.to_text(generate(options.seed, theme=options.theme).model))
         return 0
     if lacks := machine_lacks(options.target):
         print(f"not run: this machine has no {lacks}, which {options.target} needs")
@@ -193,20 +196,22 @@ def main():
     if options.command == "reduce":
         import reduce
 
-        return reduce.report(
-            generate(int(options.what)) if options.what.isdigit() else file_case(options.what), options.target
-        )
+        by_seed = options.what.isdigit()
+        case = generate(int(options.what), theme=options.theme) if by_seed else file_case(options.what)
+        return reduce.report(case, options.target)
     if options.command == "run":
-        make, numbers = unfit_case if options.unfit else seed_case, range(options.first, options.first + options.count)
+        make = functools.partial(unfit_case if options.unfit else seed_case, theme=options.theme)
+        numbers = range(options.first, options.first + options.count)
     else:
         paths = sorted(pathlib.Path(options.folder).glob("*.onnx"))
         make, numbers = (lambda i, oracle: file_case(paths[i])), range(len(paths))
 
     def again(one):
+        theme = f" --theme={options.theme}" if options.command == "run" and options.theme else ""
         if options.command == "run" and options.unfit:
-            return f"{script} run {one.name.split()[-1]} 1 --unfit --target={one.target}"
+            return f"{script} run {one.name.split()[-1]} 1 --unfit --target={one.target}{theme}"
         what = one.name.split()[-1] if options.command == "run" else pathlib.Path(options.folder) / one.name
-        return f"{script} reduce {what} --target={one.target}"
+        return f"{script} reduce {what} --target={one.target}{theme}"
 
     found = hunt(make, numbers, options.target, options.seconds, options.emulated)
     counts, wrong = tell(found, again, options.keep, lambda *a: print(*a, flush=True))

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import onnx
-from compare import WRONG, Judge
+from compare import REFUSED, WRONG, Judge
 from generate import Case
 from onnx import helper, numpy_helper
 from oracle import Oracle, Unknown, captured, evaluate
@@ -51,7 +51,7 @@ class Reducer:
         self.tried = set()
         self.case = case
         self.verdict = self.judge.judge(case)
-        if self.verdict.kind not in WRONG:
+        if self.verdict.kind not in WRONG + REFUSED:
             return
         # One set of inputs is enough: the one that shows it.
         if len(case.feeds) > 1 and self.verdict.kind.startswith("wrong"):
@@ -284,7 +284,7 @@ def report(case, target, say=print):
     from random_graphs import keep
 
     reducer = Reducer(case, target)
-    if reducer.verdict.kind not in WRONG:
+    if reducer.verdict.kind not in WRONG + REFUSED:
         say(f"{case.name} ({target}): {reducer.verdict.kind} {reducer.verdict.text}")
         return 0
     case = reducer.reduce()

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from child import Limits, forked
-from compare import WRONG, Judge, Verdict, emulator
+from compare import WRONG, Judge, Verdict, emulator, refusal
 from generate import Case
 from onnx import helper
 from oracle import Oracle
@@ -25,6 +25,14 @@ SECONDS = 45
 
 def test_every_op_has_a_rule():
     assert generate.without_rules() == []
+
+
+def test_every_idiom_is_drawn():
+    """To its end: a rule that always finds a reason not to would draw nothing."""
+    names = [n for n in generate.COMPOSITES if generate.RULES[n].__module__.split(".")[-1] in generate.IDIOMS]
+    assert len(names) > 30
+    never = [n for n in names if not any(generate.one_idiom(n, seed) for seed in range(12))]
+    assert not never
 
 
 def test_defaults_are_taken():
@@ -158,6 +166,18 @@ def test_what_rounding_decides():
 def test_findings_are_the_same(kind):
     assert Verdict(kind, "element 3").like(Verdict(kind, "element 14"))
     assert not Verdict(kind).like(Verdict("right"))
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("error: a (Add, opset 17): there is no code for it", "refused"),
+        ("error: 'graph.add' op computes outside of a kernel", "inconsistent"),
+        ("error: internal error", "inconsistent"),
+    ],
+)
+def test_refusals(text, kind):
+    assert refusal("CompileError", text) == kind
 
 
 def test_a_crash_is_a_finding(monkeypatch, chain):

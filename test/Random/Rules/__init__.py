@@ -18,6 +18,8 @@ def rule(*names):
     return register
 
 
+# Rooms of idioms: what whole networks have, of many nodes each.
+IDIOMS = ("normalized", "sequences", "attention", "blocks", "pictures")
 # The rooms: modules of this package, in the order in which their rules come.
 ROOMS = (
     "elementwise",
@@ -32,6 +34,7 @@ ROOMS = (
     "control",
     "classic",
     "others",
+    *IDIOMS,
 )
 
 
