@@ -338,6 +338,7 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.counter.peek")] = symbolOf(&gridCounterPeek);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
   symbols[jit->mangleAndIntern("hewn.grid.exp2")] = symbolOf(&gridExp2);
+  symbols[jit->mangleAndIntern("hewn.grid.prefetch")] = symbolOf(&gridPrefetch);
   symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
   symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
   symbols[jit->mangleAndIntern("emulator.counter.release")] = symbolOf(&gridCounterRelease);

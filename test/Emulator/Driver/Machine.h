@@ -71,6 +71,7 @@ void gridProduct(int32_t bits, const int32_t *factors, void *sums);
 void gridLines(int64_t from, int32_t turned, int32_t *words);
 /// Copies land as late as they may where threads take their turns forward, as early where backward.
 void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes);
+void gridPrefetch(int64_t at);
 void gridCopiesClose();
 void gridCopiesWait(int32_t open);
 /// `form`: bits 0 and 3, whether elements are bfloat16s, or float32s; 1 and 2, whether the left and the right matrix lie along the sum. `sums`:
