@@ -58,7 +58,11 @@ public:
     func::FuncOp function = emitter.emit();
     if (!function)
       return failure();
-    plan::changeGridLaunch(function, [&](plan::GridLaunch &launch) { launch.blocks = blocks(); });
+    // More than a processor has one each of are not there for parts to be side by side: they all meet.
+    plan::GridAttr grid = plan::gridOf(function);
+    int64_t most = std::min(emitter.sideBySide(), grid ? grid.getProcessors() : 0);
+    plan::changeGridLaunch(function,
+                           [&](plan::GridLaunch &launch) { launch.blocks = blocks(std::max<int64_t>(1, most)); });
     replace();
     return success();
   }
@@ -161,9 +165,8 @@ private:
     joint.inputs = inputs.takeVector();
   }
 
-  /// As many as the part that wants most.
-  DimExpr blocks() {
-    int64_t known = 1;
+  /// As many as the part that wants most, or `known`.
+  DimExpr blocks(int64_t known) {
     SmallVector<DimExpr> others; // each once, however often it is launched
     for (Operation *op : joint.ops)
       op->walk([&](plan::LaunchOp launch) {

@@ -189,6 +189,7 @@ void JointEmitter::separate(JointPart part) {
     grid::BarrierOp::create(b, loc, IntegerAttr());
     return;
   }
+  blocksBefore = 0;
   auto meet = [&](bool prefetches, ValueRange arguments) {
     func::FuncOp &meeting = meetings[prefetches];
     if (!meeting)
@@ -277,6 +278,7 @@ func::FuncOp JointEmitter::partOf(func::FuncOp kernel) {
   part.setName(joint.name + "_" + kernel.getName().str());
   part.setPrivate();
   module.insert(function, part);
+  turnBlocks(part);
   int64_t own = plan::gridLaunchOf(kernel).getThreads();
   if (own == threads)
     return part;
@@ -285,8 +287,43 @@ func::FuncOp JointEmitter::partOf(func::FuncOp kernel) {
   return part;
 }
 
+/// The part begins with the block that its last argument says, and goes on with the first ones behind the last.
+void JointEmitter::turnBlocks(func::FuncOp part) {
+  SmallVector<grid::BlockIdOp> ids;
+  part.walk([&](grid::BlockIdOp id) { ids.push_back(id); });
+  unsigned number = part.getNumArguments();
+  if (failed(part.insertArgument(number, b.getI32Type(), DictionaryAttr(), loc)))
+    return; // never: the function is our own
+  Value first = part.getArgument(number);
+  OpBuilder::InsertionGuard guard(b);
+  for (grid::BlockIdOp id : ids) {
+    b.setInsertionPointAfter(id);
+    Value all = grid::NumBlocksOp::create(b, loc, b.getI32Type());
+    Value before = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, id, first);
+    Value behind = arith::SubIOp::create(b, loc, id, first);
+    Value turned = arith::SelectOp::create(b, loc, before, arith::AddIOp::create(b, loc, behind, all), behind);
+    id.getResult().replaceUsesWithIf(turned, [&](OpOperand &use) {
+      return use.getOwner() != before.getDefiningOp() && use.getOwner() != behind.getDefiningOp();
+    });
+  }
+}
+
+/// Where parts between two meetings have few blocks each, the next one begins behind those of the one before: they run side by side. In loops, where
+/// blocks may keep what they read, all begin with the first.
+Value JointEmitter::firstBlock(plan::LaunchOp launch) {
+  if (graph::countedLoopOf(launch->getParentOp()))
+    return number(0);
+  plan::GridLaunchAttr info = plan::gridLaunchOf(plan::functionOf(launch));
+  std::optional<DimExpr> wanted = plan::atLaunch(info.getBlocks().value_or(DimExpr(1)), info.getSymbols(), launch);
+  int64_t before = blocksBefore, own = wanted ? wanted->constant().value_or(0) : 0;
+  blocksBefore = before + own <= INT32_MAX ? before + own : 0;
+  mostSideBySide = std::max(mostSideBySide, blocksBefore);
+  return before == 0 ? number(0) : arith::RemUIOp::create(b, loc, number(int32_t(before)), blocks).getResult();
+}
+
 LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
   separate({launch, JointPart::Launch});
+  Value first = firstBlock(launch);
   func::FuncOp kernel = plan::functionOf(launch);
   if (keeping.contains(launch))
     kernel = module.lookupSymbol<func::FuncOp>((launch.getKernel() + plan::kKeptSuffix).str());
@@ -311,6 +348,7 @@ LogicalResult JointEmitter::emitLaunch(plan::LaunchOp launch) {
     return failure();
   if (plan::gridLaunchOf(part).getCounters() > 0)
     arguments.push_back(counters);
+  arguments.push_back(first);
   callPart(part, arguments);
   return success();
 }

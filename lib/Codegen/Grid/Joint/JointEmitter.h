@@ -30,6 +30,8 @@ public:
   JointEmitter(mlir::ModuleOp module, const Joint &joint);
   /// The function, before the program; null after an error.
   mlir::func::FuncOp emit();
+  /// Behind that: blocks that parts between two meetings want together, at most.
+  int64_t sideBySide() const { return mostSideBySide; }
 
 private:
   void begin();
@@ -51,6 +53,8 @@ private:
   void choosePrefetches();
   /// A kernel's function, or one beside it, as one that the joint kernel calls.
   mlir::func::FuncOp partOf(mlir::func::FuncOp kernel);
+  void turnBlocks(mlir::func::FuncOp part);
+  mlir::Value firstBlock(plan::LaunchOp launch);
   /// Launches of a loop's steps whose blocks keep a constant: brings it there. Others don't find room.
   mlir::LogicalResult keepConstants(graph::ControlOpInterface loop);
   /// Bytes of shared memory that a function has for itself. Failure: more than a block may have, or no numbers, which has been said.
@@ -78,6 +82,8 @@ private:
   std::array<mlir::func::FuncOp, 2> meetings; // without prefetches, with them
   mlir::Value arena, counters, counter, thread, block, blocks;
   int64_t threads = 0;
+  /// What the parts since the last meeting want.
+  int64_t blocksBefore = 0, mostSideBySide = 0;
   llvm::StringMap<mlir::Value> symbols;
   llvm::StringMap<mlir::func::FuncOp> parts;
   /// Constants of which so many bytes are asked for at the meeting before the op.

@@ -100,6 +100,7 @@ LogicalResult JointEmitter::keepConstants(graph::ControlOpInterface loop) {
     arguments.push_back(viewOf(launch.getInputs()[*operand], memory, part.getArgumentTypes()[1]));
     if (failed(passSymbols(launch, arguments)))
       return failure();
+    arguments.push_back(number(0));
     callPart(part, arguments);
   }
   return success();

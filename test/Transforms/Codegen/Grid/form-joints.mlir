@@ -208,3 +208,48 @@ func.func @main(%x: tensor<128xf32>) -> tensor<128xf32> attributes {plan.arena_b
   return %3 : tensor<128xf32>
 }
 }
+
+// -----
+
+// Parts between two meetings run on blocks side by side, of which there are as many as they want together, up to one a processor: each takes its
+// own number less that of its first one.
+// CHECK-LABEL: func.func private @joint0_a(
+// CHECK-SAME: %[[FIRST:arg[0-9]+]]: i32)
+// CHECK: %[[ID:.*]] = grid.block_id
+// CHECK: %[[ALL:.*]] = grid.num_blocks
+// CHECK: %[[BEFORE:.*]] = arith.cmpi ult, %[[ID]], %[[FIRST]]
+// CHECK: %[[BEHIND:.*]] = arith.subi %[[ID]], %[[FIRST]]
+// CHECK: %[[AROUND:.*]] = arith.addi %[[BEHIND]], %[[ALL]]
+// CHECK: arith.select %[[BEFORE]], %[[AROUND]], %[[BEHIND]]
+// CHECK-LABEL: func.func @joint0(
+// CHECK-SAME: #plan.grid_launch<blocks = 108, threads = 256
+// CHECK: %[[BLOCKS:.*]] = grid.num_blocks
+// CHECK: %[[C0:.*]] = arith.constant 0 : i32
+// CHECK: call @joint0_a({{.*}}, %[[C0]])
+// CHECK: grid.barrier
+// CHECK: %[[C70:.*]] = arith.constant 70 : i32
+// CHECK: %[[NEXT:.*]] = arith.remui %[[C70]], %[[BLOCKS]]
+// CHECK: call @joint0_a({{.*}}, %[[NEXT]])
+// CHECK: call @joint0_meet
+// CHECK: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK: call @joint0_b({{.*}}, %[[ZERO]])
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 70, threads = 256, symbols = []>} {
+  %0 = grid.block_id
+  %1 = arith.index_castui %0 : i32 to index
+  %2 = memref.load %x[%1] : memref<?xf32>
+  memref.store %2, %y[%1] : memref<?xf32>
+  return
+}
+func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 7, threads = 256, symbols = []>} {
+  return
+}
+func.func @main(%x: tensor<70xf32>) -> tensor<70xf32> attributes {plan.arena_bytes = 1024 : i64} {
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 0>]} : (tensor<70xf32>) -> tensor<70xf32>
+  %1 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 512>]} : (tensor<70xf32>) -> tensor<70xf32>
+  %2 = plan.launch @b(%0, %1) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<output, 0>]} : (tensor<70xf32>, tensor<70xf32>) -> tensor<70xf32>
+  return %2 : tensor<70xf32>
+}
+}
