@@ -116,8 +116,9 @@ struct JoinRowsPass : impl::JoinRowsPassBase<JoinRowsPass> {
 
   static void joinIn(Block &block) {
     llvm::MapVector<Kind, SmallVector<Rows>> found;
+    graph::MemoryRuns runs;
     for (auto op : block.getOps<graph::ContractOpInterface>()) {
-      graph::MemoryRun run = graph::memoryRunOf(op->getOperand(0));
+      graph::MemoryRun run = runs.of(op->getOperand(0));
       std::optional<int64_t> first = run.first.constant();
       if (run.whole == op->getOperand(0) || !first || countOf(op->getOperand(0)).value_or(0) == 0 || !hasFewRows(op) ||
           !isByRows(op) || isPutTogether(op->getResult(0)))
