@@ -105,7 +105,14 @@ void join(ArrayRef<Rows> list, Value whole) {
     b.setInsertionPoint(op);
     graph::Composer here(b, op->getLoc());
     op->replaceAllUsesWith(ValueRange{here.reshape(here.slice(products, 0, DimExpr(int64_t(i)), DimExpr(1)), result)});
+    // Slices that only this product has read go with it, a chain of them from its end on.
+    Value read = op->getOperand(0);
     op->erase();
+    while (read != whole && read.use_empty()) {
+      Operation *move = read.getDefiningOp();
+      read = move->getOperand(0);
+      move->erase();
+    }
   }
 }
 
