@@ -14,8 +14,15 @@ struct MemoryRun {
   DimExpr first;
 };
 
-/// Of what the value is a run, as far as the moves tell that make it: of itself from 0 on where they tell nothing.
-MemoryRun memoryRunOf(mlir::Value value);
+/// Of what values are runs, as far as the moves tell that make them: of themselves from 0 on where they tell nothing. Keeps what it has found, for slices of
+/// slices without end; to be used while the moves stay as they are.
+class MemoryRuns {
+public:
+  MemoryRun of(mlir::Value value);
+
+private:
+  llvm::DenseMap<mlir::Value, MemoryRun> found;
+};
 
 } // namespace hewn::graph
 

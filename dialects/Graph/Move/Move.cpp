@@ -229,17 +229,32 @@ static std::optional<DimExpr> firstOfRun(SliceOp op) {
   return first;
 }
 
-MemoryRun memoryRunOf(Value value) {
+/// From which of its operand's elements on the moved value is a run of it; nullopt: it is none.
+static std::optional<DimExpr> firstOfMove(Operation *maker) {
+  if (auto slice = dyn_cast<SliceOp>(maker))
+    return firstOfRun(slice);
+  auto move = dyn_cast<MoveOpInterface>(maker);
+  return move && move.getViewKind() == ViewKind::Reshape ? std::optional(DimExpr(0)) : std::nullopt;
+}
+
+MemoryRun MemoryRuns::of(Value value) {
+  SmallVector<std::pair<Value, DimExpr>> way; // values, and where each begins in the next
   MemoryRun run{value, DimExpr(0)};
-  while (Operation *maker = run.whole.getDefiningOp()) {
-    auto slice = dyn_cast<SliceOp>(maker);
-    auto move = dyn_cast<MoveOpInterface>(maker);
-    std::optional<DimExpr> first = slice                                             ? firstOfRun(slice)
-                                   : move && move.getViewKind() == ViewKind::Reshape ? std::optional(DimExpr(0))
-                                                                                     : std::nullopt;
+  while (true) {
+    if (auto known = found.find(run.whole); known != found.end()) {
+      run = known->second;
+      break;
+    }
+    Operation *maker = run.whole.getDefiningOp();
+    std::optional<DimExpr> first = maker ? firstOfMove(maker) : std::nullopt;
     if (!first)
       break;
-    run = {maker->getOperand(0), run.first + *first};
+    way.push_back({run.whole, *first});
+    run.whole = maker->getOperand(0);
+  }
+  for (auto &[moved, first] : llvm::reverse(way)) {
+    run.first = run.first + first;
+    found.try_emplace(moved, run);
   }
   return run;
 }

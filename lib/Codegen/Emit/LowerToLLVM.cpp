@@ -60,6 +60,8 @@ void useBarePointers(func::FuncOp function) {
   OpBuilder b = OpBuilder::atBlockBegin(&function.front());
   Type pointer = LLVM::LLVMPointerType::get(function.getContext());
   SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes; // set at once: the context keeps each list of them that there ever was
+  function.getAllArgAttrs(attributes);
   for (BlockArgument argument : function.getArguments()) {
     auto memref = dyn_cast<MemRefType>(argument.getType());
     if (memref && isPassedAsPointer(memref)) {
@@ -69,12 +71,15 @@ void useBarePointers(func::FuncOp function) {
       argument.replaceUsesWithIf(described.getResult(0),
                                  [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
       // Blocks write some of it for each other, too, or it may be another argument's.
-      Attribute shared = function.removeArgAttr(argument.getArgNumber(), plan::kSharedArgumentAttr);
-      if (!shared)
-        function.setArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+      DictionaryAttr &own = attributes[argument.getArgNumber()];
+      NamedAttrList named(own);
+      if (!named.erase(plan::kSharedArgumentAttr))
+        named.set(LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+      own = named.getDictionary(b.getContext());
     }
     types.push_back(argument.getType());
   }
+  function.setAllArgAttrs(attributes);
   function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
 }
 

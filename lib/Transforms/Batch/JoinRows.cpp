@@ -105,7 +105,14 @@ void join(ArrayRef<Rows> list, Value whole) {
     b.setInsertionPoint(op);
     graph::Composer here(b, op->getLoc());
     op->replaceAllUsesWith(ValueRange{here.reshape(here.slice(products, 0, DimExpr(int64_t(i)), DimExpr(1)), result)});
+    // Slices that only this product has read go with it, a chain of them from its end on.
+    Value read = op->getOperand(0);
     op->erase();
+    while (read != whole && read.use_empty()) {
+      Operation *move = read.getDefiningOp();
+      read = move->getOperand(0);
+      move->erase();
+    }
   }
 }
 
@@ -116,8 +123,9 @@ struct JoinRowsPass : impl::JoinRowsPassBase<JoinRowsPass> {
 
   static void joinIn(Block &block) {
     llvm::MapVector<Kind, SmallVector<Rows>> found;
+    graph::MemoryRuns runs;
     for (auto op : block.getOps<graph::ContractOpInterface>()) {
-      graph::MemoryRun run = graph::memoryRunOf(op->getOperand(0));
+      graph::MemoryRun run = runs.of(op->getOperand(0));
       std::optional<int64_t> first = run.first.constant();
       if (run.whole == op->getOperand(0) || !first || countOf(op->getOperand(0)).value_or(0) == 0 || !hasFewRows(op) ||
           !isByRows(op) || isPutTogether(op->getResult(0)))

@@ -129,10 +129,21 @@ private:
   }
 
   /// The value in memory that a kernel reads `value` from; one that is made of indices alone is its own.
-  static Value stored(Value value) {
-    auto move = value.getDefiningOp<graph::MoveOpInterface>();
-    for (; move && move->getNumOperands(); move = value.getDefiningOp<graph::MoveOpInterface>())
+  Value stored(Value value) {
+    SmallVector<Value> way;
+    auto known = storedOf.find(value);
+    while (known == storedOf.end()) {
+      auto move = value.getDefiningOp<graph::MoveOpInterface>();
+      if (!move || move->getNumOperands() == 0)
+        break;
+      way.push_back(value);
       value = move->getOperand(0);
+      known = storedOf.find(value);
+    }
+    if (known != storedOf.end())
+      value = known->second;
+    for (Value moved : way)
+      storedOf[moved] = value;
     return value;
   }
 
@@ -233,6 +244,7 @@ private:
   DimExpr batch = DimExpr(1);
   int64_t items = 1;
   SmallVector<Item> chosen;
+  DenseMap<Value, Value> storedOf; // of moves that were looked at: one may follow another without end
 };
 
 struct LoopBatchesPass : impl::LoopBatchesPassBase<LoopBatchesPass> {

@@ -218,9 +218,14 @@ private:
         plan::KernelOp::create(b, group.getLoc(), b.getStringAttr("kernel"), TypeAttr::get(type), b.getArrayAttr(own),
                                Attribute(), group.getWhyAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
     kernel.getBody().takeBody(group.getBody());
-    for (auto [i, dims] : llvm::enumerate(argumentDims))
-      if (!cast<RankedTensorType>(kernel.getBody().getArgument(i).getType()).hasStaticShape())
-        kernel.setArgAttr(i, graph::kDimsAttr, dims);
+    // All at once: the context keeps each list of them that there ever was.
+    SmallVector<DictionaryAttr> attributes;
+    for (auto [argument, dims] : llvm::zip(kernel.getBody().getArguments(), argumentDims)) {
+      bool isStatic = cast<RankedTensorType>(argument.getType()).hasStaticShape();
+      attributes.push_back(b.getDictionaryAttr(isStatic ? ArrayRef<NamedAttribute>()
+                                                        : ArrayRef(b.getNamedAttr(graph::kDimsAttr, dims))));
+    }
+    function_interface_impl::setAllArgAttrDicts(kernel, attributes);
 
     std::string text;
     llvm::raw_string_ostream(text) << kernel;
