@@ -136,6 +136,12 @@ def Grid_AsyncWaitOp : GridOp<"async_wait", [Orders]> {
   let assemblyFormat = "$open attr-dict";
 }
 
+def Grid_PrefetchOp : GridOp<"prefetch", [Orders]> {
+  let summary = "A hint: what lies around the address in global memory, which is there, is to come to the cache that all blocks share.";
+  let arguments = (ins I64:$at);
+  let assemblyFormat = "$at attr-dict";
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Barriers in memory
 //===------------------------------------------------------------------------------------------------------------------===//

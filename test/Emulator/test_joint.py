@@ -180,7 +180,7 @@ def test_last_states_beside_another_loop(op, gates, sequence, target):
         compare(module.run(feeds), want)
 
 
-MEETING = re.compile(r"^.*call void @joint\d+_meet\(.*\n", re.M)
+MEETING = re.compile(r"^.*call void @joint\d+_meet\w*\(.*\n", re.M)
 MUTATED = ["large-lstm", "large-gru", "layers", "mixed"]
 
 
@@ -191,6 +191,37 @@ def test_every_meeting_is_needed(name):
     assert places
     for begin, end in places:
         assert is_caught(MODELS[name], lambda text, begin=begin, end=end: text[:begin] + text[end:]), text[begin:end]
+
+
+def attention_inputs(width=96):
+    """Three products of the same row, with a function behind each, and a wide value later on: else they would need more memory at once."""
+    constants = {name: weights(width, width) for name in "qkv"} | {"w": weights(width, 1024), "z": weights(1024, 8)}
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["n"]),
+        helper.make_node("MatMul", ["n", "q"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"]),
+        helper.make_node("MatMul", ["n", "k"], ["c"]),
+        helper.make_node("Softmax", ["c"], ["d"]),
+        helper.make_node("MatMul", ["n", "v"], ["e"]),
+        helper.make_node("Concat", ["b", "d", "e"], ["f"], axis=0),
+        helper.make_node("MatMul", ["f", "w"], ["g"]),
+        helper.make_node("Softmax", ["g"], ["h"]),
+        helper.make_node("MatMul", ["h", "z"], ["y"]),
+    ]
+    return model(nodes, [("x", FLOAT, [1, width])], [("y", FLOAT)], **constants)
+
+
+def test_readers_of_one_value_meet_once():
+    """All products, then all functions of them; while the first meeting lasts, blocks ask for weights."""
+    built = attention_inputs()
+    parts = re.findall(r"^ +call void @joint\d+_(\w+)\(", text_of(built), re.M)
+    first = next(i for i, part in enumerate(parts) if part.startswith("matmul"))
+    assert parts[first - 1] == "meet_prefetching"
+    assert all(part.startswith("matmul") for part in parts[first : first + 3]), parts
+    feeds, want = on_host(built)
+    for schedule in SCHEDULES:
+        with emulated.compiled(built) as module, emulated.setting("SCHEDULE", schedule):
+            compare(module.run(feeds), want)
 
 
 def test_parts_have_a_barrier_of_their_own(capfd):

@@ -398,7 +398,9 @@ def test_assembles(name, machine, tmp_path):
 def test_joints_of_one_model(tmp_path):
     """Each has memory of its own name (`test_assembles`)."""
     code = ptx("joints-apart", "sm_80", tmp_path)
-    assert code.count(".entry") == 2 and code.count("red.release.gpu.global.add.u32") == 2
+    meetings = set(re.findall(r"^\.func (joint\d+_meet\w*)\(", code, re.M))
+    assert code.count(".entry") == 2 and {name.split("_")[0] for name in meetings} == {"joint0", "joint1"}
+    assert code.count("red.release.gpu.global.add.u32") == len(meetings)
 
 
 def test_meetings(tmp_path):

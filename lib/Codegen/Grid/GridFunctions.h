@@ -15,6 +15,7 @@
 //     {i32 x 4} hewn.grid.ldmatrix[.turned](i64 from)                      ldmatrix
 //     void hewn.grid.copy16, copy8, copy4(i64 to, i64 from, i32 present)  async_copy
 //     void hewn.grid.copies.close(), hewn.grid.copies.wait(i32 open)    async_commit, async_wait
+//     void hewn.grid.prefetch(i64 at)                                   prefetch
 //     void hewn.grid.mbarrier.init(i64 mbarrier, i32 arrivals), hewn.grid.mbarriers.ready()   mbarrier_init, mbarrier_init_fence
 //     void hewn.grid.mbarrier.arrive(i64 mbarrier), hewn.grid.mbarrier.expect(i64 mbarrier, i32 bytes), hewn.grid.mbarrier.wait(i64 mbarrier, i32 parity)
 #ifndef HEWN_LIB_CODEGEN_GRID_GRIDFUNCTIONS_H
@@ -45,6 +46,7 @@ inline constexpr llvm::StringLiteral kGridCopy8 = "hewn.grid.copy8";
 inline constexpr llvm::StringLiteral kGridCopy4 = "hewn.grid.copy4";
 inline constexpr llvm::StringLiteral kGridCopiesClose = "hewn.grid.copies.close";
 inline constexpr llvm::StringLiteral kGridCopiesWait = "hewn.grid.copies.wait";
+inline constexpr llvm::StringLiteral kGridPrefetch = "hewn.grid.prefetch";
 inline constexpr llvm::StringLiteral kGridMbarrierInit = "hewn.grid.mbarrier.init";
 inline constexpr llvm::StringLiteral kGridMbarriersReady = "hewn.grid.mbarriers.ready";
 inline constexpr llvm::StringLiteral kGridMbarrierArrive = "hewn.grid.mbarrier.arrive";

@@ -106,6 +106,7 @@ private:
         .Case([&](grid::AsyncWaitOp wait) {
           return call(kGridCopiesWait, ValueRange{number(wait.getOpen())}, {}, orders);
         })
+        .Case([&](grid::PrefetchOp) { return call(kGridPrefetch, operands, {}, orders); })
         .Case([&](grid::MbarrierInitOp init) {
           return call(kGridMbarrierInit, {init.getBarrier(), number(init.getArrivals())}, {}, orders);
         })

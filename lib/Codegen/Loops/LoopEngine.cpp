@@ -602,12 +602,30 @@ static int64_t sharedDim(Value result, ArrayRef<Subview> subviews) {
 /// The result by a nest for each subview, of which tasks have lines.
 static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, ArrayRef<Subview> subviews) {
   Value whole = k.results[result];
+  bool inFunctions = haveFunctions(k, subviews);
   auto all = [&](const Share *share) {
+    if (inFunctions) {
+      SmallVector<Index> bounds;
+      if (share)
+        bounds = {share->begin, share->end};
+      callEachSubview(k, b, subviews, bounds,
+                      [&](KernelFunction &in, const Subview &subview, Index start, ArrayRef<Index> bounds) {
+                        std::optional<Share> own;
+                        if (share)
+                          own = Share{share->dim, bounds[0], bounds[1]};
+                        emitMap(in, b, {result}, /*alone=*/false, &subview, start, own ? &*own : nullptr);
+                      });
+      return;
+    }
     forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) {
       emitMap(k, b, {result}, /*alone=*/false, &subview, start, share);
     });
   };
-  int64_t dim = k.results.size() == 1 ? sharedDim(whole, subviews) : -1;
+  bool isKnown = llvm::all_of(subviews, [](const Subview &subview) {
+    return subview.assembly.isInterleaved() || subview.dims[subview.assembly.dim].constant();
+  });
+  // Functions of sizes known only when run have no tasks.
+  int64_t dim = k.results.size() == 1 && (isKnown || !inFunctions) ? sharedDim(whole, subviews) : -1;
   if (dim < 0)
     return all(nullptr);
   KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
@@ -621,14 +639,12 @@ static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, Array
 /// Each result, or each subview of it, by a nest of its own.
 static void emitMaps(KernelFunction &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
-    SmallVector<Subview> subviews = together.size() == 1 ? subviewsOf(k.results[together[0]]) : SmallVector<Subview>();
+    SmallVector<Subview> subviews;
+    if (together.size() == 1) // in functions of their own there may be any number of them
+      subviews = k.nested ? subviewsOf(k.results[together[0]]) : subviewsOf(k.results[together[0]], SIZE_MAX);
     if (makeShortLines(k, together[0], subviews))
       subviews.clear();
-    if (haveFunctions(k, subviews))
-      callEachSubview(k, b, subviews, [&](KernelFunction &in, const Subview &subview, Index start) {
-        emitMap(in, b, together, /*alone=*/false, &subview, start);
-      });
-    else if (!subviews.empty())
+    if (!subviews.empty())
       emitSubviews(k, b, together[0], subviews);
     bool alone = together.size() == k.results.size();
     std::optional<Runs> runs;

@@ -43,14 +43,12 @@ static bool keepsPlaces(graph::PaddingOpInterface padding, int64_t dim) {
   return form && form->operands[0] == cut;
 }
 
-SmallVector<Subview> subviewsOf(Value result) {
+SmallVector<Subview> subviewsOf(Value result, size_t most) {
   Dims dims = graph::getDims(result);
   SmallVector<graph::PaddingOpInterface> paddings;
   graph::MoveOpInterface move = assembledBy(result, paddings);
   Operation *op = move;
   std::optional<graph::Assembly> assembly = move ? graph::assemblyOf(move) : std::nullopt;
-  constexpr unsigned most =
-      1024; // each is a nest of its own; without them an element asks every operand whether it is there
   SmallVector<Subview> subviews;
   if (!assembly || op->getNumOperands() > most)
     return subviews;
@@ -100,76 +98,115 @@ void forEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews,
 }
 
 bool haveFunctions(const KernelFunction &k, ArrayRef<Subview> subviews) {
-  constexpr size_t few = 8;
-  return !k.nested && subviews.size() > few && llvm::any_of(subviews, [](const Subview &subview) {
+  constexpr size_t fewOpen = 8, few = 64;
+  bool isOpen = llvm::any_of(subviews, [](const Subview &subview) {
     return !subview.assembly.isInterleaved() && !subview.dims[subview.assembly.dim].constant();
   });
+  return !k.nested && subviews.size() > (isOpen ? fewOpen : few);
 }
 
 namespace {
 
-/// An empty function with the kernel's arguments and an index after them, as a kernel of its own.
-KernelFunction beginSubviewFunction(KernelFunction &k, OpBuilder &b, unsigned number) {
-  KernelFunction subview = k;
+/// An empty function with the kernel's arguments and `more` indices after them, as a kernel of its own: bodies are made in it, and taken out.
+KernelFunction beginDraft(KernelFunction &k, OpBuilder &b, size_t more) {
+  KernelFunction draft = k;
   SmallVector<Type> types(k.function.getArgumentTypes());
-  types.push_back(b.getIndexType());
+  types.append(more, b.getIndexType());
   b.setInsertionPoint(k.function);
-  subview.function = func::FuncOp::create(b, k.loc(), (k.function.getName() + ".subview" + Twine(number)).str(),
-                                          b.getFunctionType(types, {}));
-  subview.function.setPrivate();
-  // Back in one function they would be what they are kept from.
-  subview.function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
-  Block *entry = subview.function.addEntryBlock();
+  draft.function =
+      func::FuncOp::create(b, k.loc(), (k.function.getName() + ".subview").str(), b.getFunctionType(types, {}));
+  Block *entry = draft.function.addEntryBlock();
   b.setInsertionPointToEnd(entry);
-  b.setInsertionPoint(func::ReturnOp::create(b, k.loc()));
+  func::ReturnOp::create(b, k.loc());
   auto own = [&](Value argument) { return entry->getArgument(cast<BlockArgument>(argument).getArgNumber()); };
-  for (auto &[value, buffer] : subview.inputs)
+  for (auto &[value, buffer] : draft.inputs)
     buffer.memref = own(buffer.memref);
-  for (Buffer &buffer : subview.outputs)
+  for (Buffer &buffer : draft.outputs)
     buffer.memref = own(buffer.memref);
-  for (auto &symbol : subview.symbols)
+  for (auto &symbol : draft.symbols)
     symbol.second = own(symbol.second);
-  return subview;
+  return draft;
 }
 
-/// Takes the arguments away that are not used, and says which are.
-BitVector dropUnusedArguments(func::FuncOp function) {
-  BitVector unused(function.getNumArguments());
-  for (BlockArgument argument : function.getArguments())
-    unused[argument.getArgNumber()] = argument.use_empty();
-  (void)function.eraseArguments(unused); // fails for bodies with arguments that functions don't know: there are none
-  return unused.flip();
+/// The draft's body in a function with those of its arguments that are used; `used`: their numbers. The draft is empty then.
+func::FuncOp takeBody(KernelFunction &draft, OpBuilder &b, SmallVectorImpl<unsigned> &used) {
+  Block &from = draft.function.front();
+  SmallVector<Type> types;
+  for (BlockArgument argument : from.getArguments())
+    if (!argument.use_empty()) {
+      used.push_back(argument.getArgNumber());
+      types.push_back(argument.getType());
+    }
+  b.setInsertionPoint(draft.function);
+  auto function = func::FuncOp::create(b, draft.loc(), draft.function.getName(), b.getFunctionType(types, {}));
+  function.setPrivate();
+  // Back in one function they would be what they are kept from.
+  function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+  Block *to = function.addEntryBlock();
+  b.setInsertionPointToEnd(to);
+  func::ReturnOp::create(b, draft.loc());
+  to->getOperations().splice(to->begin(), from.getOperations(), from.begin(), std::prev(from.end()));
+  for (auto [i, number] : llvm::enumerate(used))
+    from.getArgument(number).replaceAllUsesWith(to->getArgument(i));
+  return function;
+}
+
+/// The same for functions that are alike.
+llvm::hash_code hashOf(func::FuncOp function) {
+  llvm::hash_code hash(0);
+  function.getBody().walk([&](Operation *op) {
+    auto ignore = OperationEquivalence::ignoreHashValue;
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(op, ignore, ignore, OperationEquivalence::IgnoreLocations));
+  });
+  return hash;
 }
 
 } // namespace
 
-void callEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews,
-                     llvm::function_ref<void(KernelFunction &, const Subview &, Index)> body) {
-  SmallVector<func::FuncOp> functions;
-  auto alike = [](func::FuncOp x, func::FuncOp y) {
-    return OperationEquivalence::isRegionEquivalentTo(&x.getBody(), &y.getBody(),
-                                                      OperationEquivalence::IgnoreLocations);
-  };
+void callEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews, ArrayRef<Index> more,
+                     llvm::function_ref<void(KernelFunction &, const Subview &, Index, ArrayRef<Index>)> body) {
+  OpBuilder::InsertionGuard guard(b);
+  OpBuilder::InsertPoint caller = b.saveInsertionPoint();
+  KernelFunction draft = beginDraft(k, b, 1 + more.size());
+  b.restoreInsertionPoint(caller);
+  Block &entry = draft.function.front();
+  size_t first = k.function.getNumArguments();
+  SmallVector<Index> ownMore;
+  SmallVector<Value> all(k.function.getArguments());
+  all.emplace_back(); // where the subview begins
+  for (auto [i, index] : llvm::enumerate(more)) {
+    ownMore.push_back({entry.getArgument(first + 1 + i)});
+    all.push_back(index.base);
+  }
+  unsigned number = 0;
+  llvm::DenseMap<size_t, SmallVector<func::FuncOp>> functions;
   forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) {
-    OpBuilder::InsertionGuard guard(b);
-    OpBuilder::InsertPoint caller = b.saveInsertionPoint();
-    KernelFunction own = beginSubviewFunction(k, b, functions.size());
-    body(own, subview, {own.function.getArguments().back()});
-    BitVector used = dropUnusedArguments(own.function);
-    auto found = llvm::find_if(functions, [&](func::FuncOp other) { return alike(other, own.function); });
-    if (found != functions.end()) {
-      own.function.erase();
-      own.function = *found;
+    OpBuilder::InsertPoint here = b.saveInsertionPoint();
+    b.setInsertionPoint(entry.getTerminator());
+    body(draft, subview, {entry.getArgument(first)}, ownMore);
+    SmallVector<unsigned> used;
+    func::FuncOp own = takeBody(draft, b, used);
+    SmallVector<func::FuncOp> &equal = functions[hashOf(own)];
+    auto *found = llvm::find_if(equal, [&](func::FuncOp other) {
+      return OperationEquivalence::isRegionEquivalentTo(&other.getBody(), &own.getBody(),
+                                                        OperationEquivalence::IgnoreLocations);
+    });
+    if (found != equal.end()) {
+      own.erase();
+      own = *found;
     } else {
-      functions.push_back(own.function);
+      own.setName((k.function.getName() + ".subview" + Twine(number++)).str());
+      equal.push_back(own);
     }
-    b.restoreInsertionPoint(caller);
-    SmallVector<Value> all(k.function.getArguments()), passed;
-    all.push_back(start.base);
-    for (unsigned i : used.set_bits())
+    b.restoreInsertionPoint(here);
+    all[first] = start.base;
+    SmallVector<Value> passed;
+    for (unsigned i : used)
       passed.push_back(all[i]);
-    func::CallOp::create(b, k.loc(), own.function, passed);
+    func::CallOp::create(b, k.loc(), own, passed);
   });
+  draft.function.erase();
 }
 
 } // namespace hewn::codegen

@@ -25,21 +25,23 @@ struct Subview {
 };
 
 /// The result in subviews, where the kernel puts operands together and does nothing after that but elementwise ops, none of which
-/// reads another subview, and padding along other dims than that of operands one after another.
-llvm::SmallVector<Subview> subviewsOf(mlir::Value result);
+/// reads another subview, and padding along other dims than that of operands one after another. Of more than `most` operands there are none: each is a
+/// nest of its own in one function. An element then asks every operand whether it is there.
+llvm::SmallVector<Subview> subviewsOf(mlir::Value result, size_t most = 1024);
 
 /// `body` for each of them, with the index at which it begins if they stand one after another.
 void forEachSubview(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews,
                     llvm::function_ref<void(const Subview &, graph::Index)> body);
 
-/// Whether each subview is better off in a function of its own: they are many, and of sizes known only when run. LLVM's time for
+/// Whether each subview is better off in a function of its own: they are many, or some and of sizes known only when run. LLVM's time for
 /// one function of so many nests grows with the square of their number. Not inside of another kernel's loops.
 bool haveFunctions(const KernelFunction &k, llvm::ArrayRef<Subview> subviews);
 
-/// The same in functions: `body` fills the one that it is given, whose arguments stand for the kernel's. Of those that turn out
-/// alike one is left, which is called for all.
-void callEachSubview(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews,
-                     llvm::function_ref<void(KernelFunction &, const Subview &, graph::Index)> body);
+/// The same in functions: `body` fills the one that it is given, whose arguments stand for the kernel's, and for `more`, which all subviews read.
+/// Of those that turn out alike one is left, which is called for all.
+void callEachSubview(
+    KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews, llvm::ArrayRef<graph::Index> more,
+    llvm::function_ref<void(KernelFunction &, const Subview &, graph::Index, llvm::ArrayRef<graph::Index>)> body);
 
 } // namespace hewn::codegen
 

@@ -150,14 +150,4 @@ Num cosh(Num x) {
   return half + 0.25 / half;
 }
 
-Num tanh(Num x) {
-  Num a = abs(x), s = x * x;
-  Num q = polynomial(
-      s, {-0.33333316445350647, 0.133325457572937, -0.05384785309433937, 0.02105250582098961, -0.006246075499802828});
-  Num small = fma(a * s, q, a);
-  Num e = exp(atMost(a + a, 20), {0, 20});
-  Num large = 1.0 - 2.0 / (e + 1.0);
-  return copysign(select(a <= 0.55, small, large), x);
-}
-
 } // namespace hewn::codegen::vecmath

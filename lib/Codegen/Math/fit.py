@@ -69,15 +69,15 @@ def log1p_rest(t):
     return np.where(t < 0.05, near, (np.log1p(t) / t - 1) / t)
 
 
-def erf_table(places, step, terms):
-    """erf near the multiples of a step: rows of a table for each power of the distance (ErrorFunction.cpp)."""
+def table(function, places, step, terms):
+    """An odd function that comes to 1 near the multiples of a step: rows for each power of the distance (Saturating.cpp)."""
     half, last, towards_one = LONG(step / 2), places - 1, 2.4e-8  # the last one ends at what is 1 as a float
     rows = []
     for place in range(places):
         angle = (np.arange(2000) + 0.5) * np.pi / 2000
         d = (half * np.cos(angle)).astype(LONG)
         d = np.abs(d) + LONG(1e-6) if place == 0 else d
-        exact = np.array([LONG(math.erf(float(v))) for v in place * step + d])
+        exact = np.array([LONG(function(float(v))) for v in place * step + d])
         target = exact - d if place == 0 else exact  # where the sum begins with the distance itself
         target = target + LONG(towards_one) * ((d + half) / (2 * half)) ** 4 if place == last else target
         done = [0.0] if place == 0 else []
@@ -87,7 +87,7 @@ def erf_table(places, step, terms):
             done.append(float(np.float32(solve(basis, rest, 1 / exact)[0])))
         rows.append(done)
     for power in range(terms):
-        print(f"erf {step} d^{power}  " + ", ".join(f"{row[power]:.9g}" for row in rows))
+        print(f"{function.__name__} {step} d^{power}  " + ", ".join(f"{row[power]:.9g}" for row in rows))
 
 
 def main():
@@ -113,8 +113,9 @@ def main():
     )
     fit("asin", odd(np.arcsin, lambda s: LONG(1) / 6 + s * 3 / 40 + s * s * 15 / 336), root(np.arcsin), 1e-12, 0.25, 5)
     fit("atan", series(lambda i: (-1) ** (i + 1) / (2 * i + 3)), root(np.arctan), 1e-12, eighth, 5)
-    erf_table(16, 1 / 4, 6)
-    erf_table(8, 67 / 128, 8)
+    table(math.erf, 16, 1 / 4, 6)
+    table(math.erf, 8, 67 / 128, 8)
+    table(math.tanh, 16, 75 / 128, 8)
     fit("sinh", series(lambda i: 1 / math.factorial(2 * i + 3)), root(np.sinh), 1e-12, 1, 4)
 
 

@@ -192,6 +192,11 @@ LogicalResult lower(grid::AsyncWaitOp op, PatternRewriter &b) {
   return i.intrinsic("llvm.nvvm.cp.async.wait.group", i.number(op.getOpen()));
 }
 
+// Of all machines and PTX there are; LLVM's intrinsic wants sm_90.
+LogicalResult lower(grid::PrefetchOp op, PatternRewriter &b) {
+  return Instruction(op, b).text("prefetch.global.L2 [$0];", "l", op->getOperands());
+}
+
 LogicalResult lower(grid::MbarrierInitOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.text("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
@@ -301,10 +306,10 @@ struct LowerToNVVMPass : impl::LowerToNVVMPassBase<LowerToNVVMPass> {
     RewritePatternSet all(context);
     addPatterns<grid::ThreadIdOp, grid::BlockIdOp, grid::NumBlocksOp, grid::BarrierOp, grid::WarpBarrierOp,
                 grid::ShuffleXorOp, grid::CounterAddOp, grid::CounterReadOp, grid::Exp2Op, grid::MmaOp,
-                grid::LdmatrixOp, grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::MbarrierInitOp,
-                grid::MbarrierInitFenceOp, grid::MbarrierArriveOp, grid::MbarrierArriveExpectOp, grid::MbarrierWaitOp,
-                TmaLoadOp, FenceProxyAsyncOp, WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaOp, WgmmaWaitGroupOp,
-                SetmaxnregOp>(all);
+                grid::LdmatrixOp, grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::PrefetchOp,
+                grid::MbarrierInitOp, grid::MbarrierInitFenceOp, grid::MbarrierArriveOp, grid::MbarrierArriveExpectOp,
+                grid::MbarrierWaitOp, TmaLoadOp, FenceProxyAsyncOp, WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaOp,
+                WgmmaWaitGroupOp, SetmaxnregOp>(all);
     patterns = std::move(all);
     return success();
   }

@@ -50,6 +50,7 @@ struct Group {
   Dims space; // of a map: its result's; of rows: the reduced operand's; of a contraction: its result's
   std::optional<graph::SpaceMap> map; // of rows and contractions
   std::string why;
+  bool isChain = false; // two contractions, with rows between them
 };
 
 /// Ops in a kernel: one more gains nothing there, and time to make code of them grows faster than their number.
@@ -273,10 +274,22 @@ private:
       groups[part].ops.clear();
     Group &own = groups[groupOf[op]];
     own.ops = std::move(ops);
+    own.isChain = true;
     own.why = "a row of the first product is used up by the second";
     for (Operation *member : own.ops)
       groupOf[member] = groupOf[op];
     return true;
+  }
+
+  /// Whether the group, if it is a chain, is one with these ops as well.
+  Verdict staysChain(const Group &group, ArrayRef<Operation *> more) {
+    if (!group.isChain)
+      return Verdict::yes();
+    SmallVector<Operation *> ops(group.ops);
+    llvm::append_range(ops, more);
+    llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
+    Found<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(ops.front())));
+    return chain ? Verdict::yes() : Verdict::no(chain.why());
   }
 
   /// Whether all rows would not fit near the registers, or might not.
@@ -523,6 +536,8 @@ private:
         return Verdict::no("only elementwise ops join a contraction");
       if (from != group.space || !hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
         return Verdict::no("its elements are not the contraction's, one for one");
+      if (Verdict chain = staysChain(group, op); !chain)
+        return chain;
       return Verdict::yes("elementwise ops on the accumulators of a contraction");
     case GroupKind::Rows:
       if (!hasPlace(op->getResult(0)) || !resultsFit(group, op, hasPlace))
@@ -716,7 +731,7 @@ private:
       return Verdict::no("the producer is larger than what it is made of, and read in several passes");
     if (group.kind != GroupKind::Map && !operand.hasOneUse() && turnsInside(other))
       return Verdict::no("the producer's kernel transposes what it reads, which passes over rows would do again");
-    return Verdict::yes();
+    return staysChain(group, other.ops);
   }
 
   /// Makes one group of both, of which `op` is in `group`.

@@ -20,7 +20,7 @@ def TurnStepsPass : Pass<"hewn-turn-steps", "::mlir::ModuleOp"> {
 }
 
 def OrderLaunchesPass : Pass<"hewn-order-launches", "::mlir::ModuleOp"> {
-  let summary = "Puts launches into an order in which less memory is live at once, where there is one.";
+  let summary = "Puts launches into an order in which less memory is live at once, where there is one; for joint kernels, in which fewer meet.";
 }
 
 def InsertCopiesPass : Pass<"hewn-insert-copies", "::mlir::ModuleOp"> {

@@ -86,6 +86,9 @@ func.func @copies(%to: i64, %from: i64, %at: i32, %mbarrier: i64) {
   // CHECK: grid.async_wait 2
   // CALL: llvm.call @hewn.grid.copies.wait(%c2
   grid.async_wait 2
+  // CHECK: grid.prefetch %{{.*}}
+  // CALL: llvm.call @hewn.grid.prefetch(%arg1)
+  grid.prefetch %from
   // CHECK: grid.mbarrier_init %{{.*}}, 8
   // CALL: llvm.call @hewn.grid.mbarrier.init(%arg3, %c8
   grid.mbarrier_init %mbarrier, 8

@@ -75,6 +75,8 @@ func.func @copies(%to: i64, %from: i64, %n: i32, %mbarrier: i64, %tensor: !llvm.
   // CHECK: %[[OPEN:.*]] = llvm.mlir.constant(2 : i32)
   // CHECK: llvm.call_intrinsic "llvm.nvvm.cp.async.wait.group"(%[[OPEN]])
   grid.async_wait 2
+  // CHECK: llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l,~{memory}" %arg1 : (i64) -> ()
+  grid.prefetch %from
   // CHECK: %[[MBARRIER:.*]] = llvm.trunc %arg3 : i64 to i32
   // CHECK: llvm.inline_asm has_side_effects "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}" %[[MBARRIER]], %{{.*}} : (i32, i32) -> ()
   grid.mbarrier_init %mbarrier, 8

@@ -3,12 +3,14 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -151,8 +153,67 @@ void checkAlignments(Module &module) {
   }
 }
 
+/// Each access of memory that is not a thread's own says so before.
+void tellAccesses(Module &module) {
+  struct Access {
+    Instruction *instruction;
+    Value *address, *bytes;
+    bool writes;
+  };
+  std::vector<Access> accesses;
+  const DataLayout &layout = module.getDataLayout();
+  Type *i64 = Type::getInt64Ty(module.getContext()), *i32 = Type::getInt32Ty(module.getContext());
+  auto add = [&](Instruction &instruction, Value *address, Value *bytes, bool writes) {
+    const Value *object = getUnderlyingObject(address, 0);
+    const auto *variable = dyn_cast<GlobalVariable>(object);
+    if (!isa<AllocaInst>(object) && !(variable && variable->isConstant()))
+      accesses.push_back({&instruction, address, bytes, writes});
+  };
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function)) {
+      if (isa<LoadInst, StoreInst>(instruction))
+        add(instruction, getLoadStorePointerOperand(&instruction),
+            ConstantInt::get(i64, layout.getTypeStoreSize(getLoadStoreType(&instruction))),
+            isa<StoreInst>(instruction));
+      if (auto *call = dyn_cast<MemIntrinsic>(&instruction)) {
+        add(instruction, call->getRawDest(), call->getLength(), true);
+        if (auto *transfer = dyn_cast<MemTransferInst>(call))
+          add(instruction, transfer->getRawSource(), call->getLength(), false);
+      }
+    }
+  FunctionCallee tell =
+      module.getOrInsertFunction("emulator.access", Type::getVoidTy(module.getContext()), i64, i64, i32);
+  FunctionCallee store =
+      module.getOrInsertFunction("emulator.store", Type::getVoidTy(module.getContext()), i64, i64, i64);
+  for (const Access &access : accesses) {
+    IRBuilder<> b(access.instruction);
+    Value *at = b.CreatePtrToInt(access.address, i64), *bytes = b.CreateZExtOrTrunc(access.bytes, i64);
+    auto *stored = dyn_cast<StoreInst>(access.instruction);
+    Type *type = stored ? stored->getValueOperand()->getType() : nullptr;
+    if (type && (type->isIntegerTy() || type->isFloatingPointTy()) && type->getPrimitiveSizeInBits() <= 64) {
+      Type *word = b.getIntNTy(unsigned(type->getPrimitiveSizeInBits()));
+      b.CreateCall(store, {at, bytes, b.CreateZExtOrTrunc(b.CreateBitCast(stored->getValueOperand(), word), i64)});
+    } else {
+      b.CreateCall(tell, {at, bytes, b.getInt32(access.writes)});
+    }
+  }
+}
+
+/// Additions to counters that nobody looks at are not those where a thread learns of others.
+void nameReleases(Module &module) {
+  Function *add = module.getFunction("hewn.grid.counter.add");
+  if (!add)
+    return;
+  FunctionCallee release = module.getOrInsertFunction("emulator.counter.release", add->getFunctionType());
+  for (User *user : make_early_inc_range(add->users()))
+    if (auto *call = dyn_cast<CallInst>(user); call && call->use_empty())
+      call->setCalledFunction(release);
+}
+
 /// Makes code for this machine of code for a thread of a grid.
 void JITCode::prepare(Module &module) {
+  if (looksForRaces())
+    tellAccesses(module);
   checkAlignments(module); // before there is anything else
   module.setTargetTriple(jit->getTargetTriple());
   module.setDataLayout(jit->getDataLayout());
@@ -169,6 +230,7 @@ void JITCode::prepare(Module &module) {
     return function.getName().starts_with("hewn.grid.") && !is_contained(positions, function.getName());
   });
   bool counts = module.getFunction("hewn.grid.counter.add") != nullptr;
+  nameReleases(module);
   define(module, "hewn.grid.product", "emulator.product", 32);
   define(module, "hewn.grid.product.f16", "emulator.product", 16);
   define(module, "hewn.grid.product.bf16", "emulator.product", -16);
@@ -276,9 +338,13 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("hewn.grid.counter.peek")] = symbolOf(&gridCounterPeek);
   symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
   symbols[jit->mangleAndIntern("hewn.grid.exp2")] = symbolOf(&gridExp2);
+  symbols[jit->mangleAndIntern("hewn.grid.prefetch")] = symbolOf(&gridPrefetch);
   symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
   symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
+  symbols[jit->mangleAndIntern("emulator.counter.release")] = symbolOf(&gridCounterRelease);
   symbols[jit->mangleAndIntern("emulator.misaligned")] = symbolOf(&gridMisaligned);
+  symbols[jit->mangleAndIntern("emulator.access")] = symbolOf(&gridAccess);
+  symbols[jit->mangleAndIntern("emulator.store")] = symbolOf(&gridStore);
   symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
   symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gridLines);
   symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gridCopy);

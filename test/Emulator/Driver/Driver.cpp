@@ -4,12 +4,14 @@
 //
 // The PTX that it is given is not read but for its kernels' names: it runs the same kernels from the LLVM IR in the file that
 // HEWN_EMULATOR_CODE names. There are two devices, whose state is Device.h's. HEWN_EMULATOR_SCHEDULE is forward, backward or
-// random; HEWN_EMULATOR_FAIL names what goes wrong: no-device, old-driver, wrong-device, small-device, linker, out-of-memory,
+// random; HEWN_EMULATOR_RACES looks for races (Races.h); HEWN_EMULATOR_BLOCKS is how many blocks a kernel has at most;
+// HEWN_EMULATOR_FAIL names what goes wrong: no-device, old-driver, wrong-device, small-device, linker, out-of-memory,
 // no-pinned-memory, launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
 #include "test/Emulator/Driver/Code.h"
 #include "test/Emulator/Driver/Device.h"
 #include "test/Emulator/Driver/Mbarriers.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -57,6 +59,12 @@ Schedule schedule() {
   if (wanted && std::strcmp(wanted, "backward") == 0)
     return Schedule::Backward;
   return wanted && std::strcmp(wanted, "random") == 0 ? Schedule::Random : Schedule::Forward;
+}
+
+/// Kernels give the same on any number of blocks: on few of them each does several parts.
+int64_t blocksOf(unsigned wanted) {
+  const char *most = std::getenv("HEWN_EMULATOR_BLOCKS");
+  return most ? std::min<int64_t>(wanted, std::max(1, std::atoi(most))) : wanted;
 }
 
 Context *context() { return current().back(); }
@@ -444,7 +452,7 @@ int launch(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, u
     (void)tensors;
     if (fails("launch"))
       return int(kLaunchFailed);
-    std::string problem = runGrid(kernel, gridX, blockX, values.data(), schedule(), together);
+    std::string problem = runGrid(kernel, blocksOf(gridX), blockX, values.data(), schedule(), together);
     if (problem.empty())
       return 0;
     std::fprintf(stderr, "emulator: %s: %s\n", function->name.c_str(), problem.c_str());

@@ -3,6 +3,7 @@
 #include "test/Emulator/Driver/Sums.h"
 
 #include <cstring>
+#include <set>
 
 namespace emulator {
 
@@ -127,6 +128,22 @@ std::string GroupWarp::make(const Product &product) {
     }
   --to.left;
   return problem;
+}
+
+std::vector<uint64_t> GroupWarp::linesOfLast() const {
+  const GroupMatrices &matrices = history.back();
+  Form left(matrices.left, matrices.leftForm, matrices.leftAlongSum, matrices.bits),
+      right(matrices.right, matrices.rightForm, matrices.rightAlongSum, matrices.bits);
+  std::set<uint64_t> lines;
+  auto add = [&](const Form &form, uint64_t first, uint64_t count) {
+    for (uint64_t row = first; row < first + count; ++row)
+      for (uint64_t s = 0; s < 32 / form.bytes; ++s)
+        lines.insert(form.at(row, s) & ~uint64_t(15));
+  };
+  if (!matrices.leftInRegisters)
+    add(left, uint64_t(warp % 4) * 16, 16);
+  add(right, 0, uint64_t(sums.at(open.back().sums).columns));
+  return {lines.begin(), lines.end()};
 }
 
 /// A warp's 16 rows of a left matrix that its lanes have.

@@ -56,6 +56,9 @@ public:
   std::string step(GroupStep *const *lanes);
   /// Why the warp may not end now, or nothing.
   std::string end() const;
+  /// Sets of products that are closed; and where the warp's part of the newest product reads shared memory: lines of 16 bytes.
+  int64_t closed() const { return sets; }
+  std::vector<uint64_t> linesOfLast() const;
   /// All products so far: a group's warps must have the same.
   std::vector<GroupMatrices> history;
 

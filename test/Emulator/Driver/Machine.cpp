@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test/Emulator/Driver/Machine.h"
-#include "test/Emulator/Driver/Mbarriers.h"
-#include "test/Emulator/Driver/Warp.h"
+#include "test/Emulator/Driver/Run.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <sys/mman.h>
 #include <utility>
 
@@ -43,68 +43,17 @@ namespace {
 
 constexpr size_t kStack = 64 << 10;
 
-enum class State { Ready, AtBarrier, AtMeeting, AtMbarrier, AtCounter, Done };
-
-/// A copy to shared memory that is on its way.
-struct Copy {
-  char *to;
-  const char *from;
-  int32_t bytes, present;
-  int64_t group;
-};
-
-struct Fiber {
-  void *stack = nullptr; // where it was left
-  State state = State::Done;
-  /// The barrier that it waits at, and how many threads come there.
-  int32_t barrier = 0;
-  int64_t comers = 0;
-  Meeting meeting;
-  std::vector<Copy> copies;
-  /// Groups of copies that are closed.
-  int64_t groups = 0;
-  /// Whether all that it has written is for groups; whether it was at the last barrier; whether it was of all threads of its warp when
-  /// they met, for which it may speak at a mbarrier; whether all have who came to the mbarrier where it has waited last.
-  bool published = false, visible = false, speaks = false, told = false;
-  /// The mbarrier where it waits, and for what.
-  int64_t mbarrier = 0;
-  int32_t parity = 0;
-  /// What it has said that it needs; 0: nothing.
-  int32_t registers = 0;
-};
-
 /// What a block that others take turns with has of its own.
 struct Block {
   std::vector<Fiber> fibers;
   std::vector<GroupWarp> groups; // of each warp
   std::unique_ptr<Mbarriers> mbarriers;
+  std::unique_ptr<BlockRaces> order;
   std::vector<std::vector<char>> shared;
   bool begun = false, paused = false, ended = false;
   /// How often counters had changed when it last looked, and when it last counted.
   uint64_t seen = 0, counted = 0;
 };
-
-struct Run {
-  const Kernel *kernel = nullptr;
-  const uint64_t *arguments = nullptr;
-  int64_t block = 0, blocks = 0, threads = 0, current = 0;
-  std::vector<Fiber> fibers;
-  std::vector<GroupWarp> groups; // of each warp
-  std::unique_ptr<Mbarriers> mbarriers;
-  /// Whether all blocks run at once, and how often their counters have changed.
-  bool together = false;
-  uint64_t changes = 0;
-  /// Of the blocks that take turns, the one whose turn it is; whether its turn has ended, with threads that could go on.
-  int64_t slot = 0;
-  bool paused = false;
-  void *scheduler = nullptr;
-  uint64_t random = 88172645463325252u;
-  Schedule schedule = Schedule::Forward;
-  /// What a thread has done that it must not.
-  std::string problem;
-};
-
-thread_local Run run;
 
 /// Blocks that can run at once.
 constexpr int64_t kMostTogether = 8;
@@ -115,12 +64,6 @@ char *stacks() {
       static_cast<char *>(mmap(nullptr, kStack * 1024 * kMostTogether, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   return memory + run.slot * int64_t(kStack * 1024);
-}
-
-void leave(State state) {
-  Fiber &fiber = run.fibers[run.current];
-  fiber.state = state;
-  emulatorSwitch(&fiber.stack, run.scheduler);
 }
 
 void begin() {
@@ -141,29 +84,7 @@ void prepare(int64_t thread) {
   run.fibers[thread].state = State::Ready;
 }
 
-uint64_t nextRandom() {
-  run.random ^= run.random << 13;
-  run.random ^= run.random >> 7;
-  return run.random ^= run.random << 17;
-}
-
-/// Whether what is asynchronous is done at once, or not before it is waited for.
-bool isEarly() { return run.schedule == Schedule::Backward || (run.schedule == Schedule::Random && nextRandom() % 2); }
-
 std::string where() { return " in block " + std::to_string(run.block); }
-
-/// Keeps the first problem.
-void note(const std::string &problem) {
-  if (run.problem.empty())
-    run.problem = problem;
-}
-
-/// Whether a thread that waits at a mbarrier may go on.
-bool passesMbarrier(Fiber &fiber) {
-  bool does = false;
-  note(run.mbarriers->passes(uint64_t(fiber.mbarrier), fiber.parity, does, fiber.told));
-  return does;
-}
 
 /// Lets every ready thread of a warp run until it waits; whether there was one.
 bool runReady(int64_t warp) {
@@ -215,6 +136,20 @@ void checkGroup(int64_t warp) {
       run.problem = "a group reads what is not published";
 }
 
+/// What a warp has met for puts into an order.
+void orderWarp(int64_t warp, const Meeting &meeting, const GroupWarp &group, bool multiplies) {
+  if (meeting.kind == Meeting::Kind::None) {
+    std::vector<int64_t> lanes(kWarp);
+    std::iota(lanes.begin(), lanes.end(), warp);
+    return run.order->order.meet(lanes);
+  }
+  if (multiplies)
+    note(run.races->product(*run.order, warp / kWarp, group.linesOfLast(), group.closed()));
+  if (meeting.kind == Meeting::Kind::Group && meeting.group.kind == GroupStep::Kind::Wait)
+    run.races->multiplied(*run.order, warp / kWarp, group.closed() - meeting.group.open);
+  run.order->order.step(warp, kWarp);
+}
+
 /// A warp whose threads have all come to a meeting goes on; whether it has.
 bool warpBarrier(int64_t warp) {
   int64_t waiting = count(warp, State::AtMeeting);
@@ -228,9 +163,14 @@ bool warpBarrier(int64_t warp) {
   }
   Meeting *lanes[kWarp];
   for (int64_t i = 0; i < kWarp; ++i) {
+    if (run.fibers[warp + i].place != run.fibers[warp].place)
+      note("threads of a warp meet at different instructions");
     lanes[i] = &run.fibers[warp + i].meeting;
     run.fibers[warp + i].state = State::Ready;
   }
+  if (run.races && (lanes[0]->kind == Meeting::Kind::Lines || lanes[0]->kind == Meeting::Kind::LinesTurned))
+    for (int64_t i = 0; i < kWarp; ++i)
+      note(run.races->access(*run.order, warp + i, reinterpret_cast<uint64_t>(lanes[i]->line), 16, false));
   if (lanes[0]->kind == Meeting::Kind::None) {
     bool all = true;
     for (int64_t t = warp; t < warp + kWarp; ++t)
@@ -246,6 +186,8 @@ bool warpBarrier(int64_t warp) {
     run.problem = problem;
   if (group.history.size() > before)
     checkGroup(warp / kWarp);
+  if (run.races && run.problem.empty())
+    orderWarp(warp, *lanes[0], group, group.history.size() > before);
   return true;
 }
 
@@ -309,11 +251,16 @@ std::string endGroups() {
   return "";
 }
 
+void beginOrder() { run.order = run.races ? std::make_unique<BlockRaces>(run.block, run.threads) : nullptr; }
+
 void beginBlock() {
   for (int64_t t = 0; t < run.threads; ++t)
     prepare(t);
   run.groups.clear();
   run.mbarriers = std::make_unique<Mbarriers>(run.kernel->shared);
+  beginOrder();
+  if (run.races)
+    run.mbarriers->turned = [](uint64_t mbarrier) { run.races->turn(*run.order, mbarrier); };
   for (int64_t warp = 0; warp < run.threads / kWarp; ++warp)
     run.groups.emplace_back(warp, run.kernel->shared, isEarly);
 }
@@ -331,18 +278,28 @@ bool openBarriers() {
         note("threads come to one barrier for different numbers of them");
       here.comers = fiber.comers;
     }
+  for (int64_t t = 0; t < run.threads; ++t) // instructions are of whole warps
+    if (const Fiber &fiber = run.fibers[size_t(t)], &first = run.fibers[size_t(t / kWarp * kWarp)];
+        fiber.state == State::AtBarrier && first.state == State::AtBarrier && fiber.place != first.place)
+      note("threads of a warp come to different barriers");
   bool opened = false;
   for (auto [number, here] : waiting) {
     if (here.came != here.comers)
       continue;
     opened = true;
     run.mbarriers->meet();
+    std::vector<int64_t> comers;
     for (Fiber &fiber : run.fibers)
       if (fiber.state == State::AtBarrier && fiber.barrier == number) {
+        comers.push_back(&fiber - run.fibers.data());
         fiber.state = State::Ready;
         fiber.visible = fiber.published;
         fiber.published = false;
       }
+    if (run.races && here.comers == run.threads)
+      run.order->order.meet();
+    else if (run.races)
+      run.order->order.meet(comers);
   }
   return opened;
 }
@@ -432,6 +389,7 @@ std::string runTogether(int64_t first, int64_t count) {
       std::swap(run.fibers, next->fibers);
       std::swap(run.groups, next->groups);
       std::swap(run.mbarriers, next->mbarriers);
+      std::swap(run.order, next->order);
       for (auto [memory, kept] : zipShared(*next))
         std::memcpy(memory->address, kept->data(), memory->bytes);
       for (Fiber &fiber : run.fibers)
@@ -456,26 +414,47 @@ std::string runTogether(int64_t first, int64_t count) {
     std::swap(run.fibers, next->fibers);
     std::swap(run.groups, next->groups);
     std::swap(run.mbarriers, next->mbarriers);
+    std::swap(run.order, next->order);
   }
   return ended == count ? ""
                         : std::to_string(count - ended) + " blocks wait for others, of which " + std::to_string(ended) +
                               " have ended";
 }
 
-void land(const Copy &copy) {
-  if (copy.present) // else nobody may look there
-    std::memcpy(copy.to, copy.from, size_t(copy.present));
-  std::memset(copy.to + copy.present, 0, size_t(copy.bytes - copy.present));
-}
-
-/// What this thread comes to its warp with.
-Meeting &meetAt(Meeting::Kind kind) {
-  Meeting &meeting = run.fibers[run.current].meeting;
-  meeting.kind = kind;
-  return meeting;
-}
-
 } // namespace
+
+thread_local Run run;
+
+void leave(State state) {
+  Fiber &fiber = run.fibers[run.current];
+  fiber.state = state;
+  emulatorSwitch(&fiber.stack, run.scheduler);
+}
+
+uint64_t nextRandom() {
+  run.random ^= run.random << 13;
+  run.random ^= run.random >> 7;
+  return run.random ^= run.random << 17;
+}
+
+bool isEarly() { return run.schedule == Schedule::Backward || (run.schedule == Schedule::Random && nextRandom() % 2); }
+
+void note(const std::string &problem) {
+  if (run.problem.empty())
+    run.problem = problem;
+}
+
+/// Whether a thread that waits at a mbarrier may go on.
+bool passesMbarrier(Fiber &fiber) {
+  bool does = false;
+  note(run.mbarriers->passes(uint64_t(fiber.mbarrier), fiber.parity, does, fiber.told));
+  return does;
+}
+
+bool looksForRaces() {
+  const char *wanted = std::getenv("HEWN_EMULATOR_RACES");
+  return wanted && *wanted;
+}
 
 std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments, Schedule schedule,
                     bool together) {
@@ -491,6 +470,7 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
   run.schedule = schedule;
   run.problem.clear();
   run.together = together;
+  run.races = looksForRaces() ? std::make_unique<Races>(kernel.shared, together || kernel.counts) : nullptr;
   run.slot = 0;
   run.paused = false;
   if (together)
@@ -514,6 +494,7 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
         return problem;
       continue;
     }
+    beginOrder();
     for (int64_t t = 0; t < threads && run.problem.empty(); ++t) {
       run.current = t;
       kernel.call(arguments);
@@ -522,195 +503,6 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
       return run.problem + where();
   }
   return "";
-}
-
-void gridMisaligned(int32_t alignment) {
-  note("memory is read or written that is not at a multiple of " + std::to_string(alignment) + " bytes");
-}
-
-int32_t gridThread() { return int32_t(run.current); }
-int32_t gridBlock() { return int32_t(run.block); }
-int32_t gridBlocks() { return int32_t(run.blocks); }
-void gridBarrierSome(int32_t number, int32_t threads) {
-  run.fibers[run.current].barrier = number;
-  run.fibers[run.current].comers = threads;
-  leave(State::AtBarrier);
-}
-void gridBarrier(int32_t number) { gridBarrierSome(number, int32_t(run.threads)); }
-
-int32_t gridCounterAdd(int64_t at, int32_t more) {
-  auto *counter = reinterpret_cast<uint32_t *>(at);
-  uint32_t before = *counter;
-  *counter += uint32_t(more);
-  ++run.changes;
-  run.paused = true; // whatever this block has not done yet others may miss
-  leave(State::Ready);
-  return int32_t(before);
-}
-
-int32_t gridCounterRead(int64_t at) {
-  if (!run.together)
-    run.problem = "a block waits for others, which may not run at the same time";
-  leave(State::AtCounter);
-  return *reinterpret_cast<const int32_t *>(at);
-}
-
-/// In any order beside what other blocks do.
-int32_t gridCounterPeek(int64_t at) {
-  leave(State::Ready);
-  return *reinterpret_cast<const int32_t *>(at);
-}
-
-float gridExp2(float x) {
-  float power = std::exp2(x), least = std::numeric_limits<float>::min();
-  return power < least ? 0 : power;
-}
-
-int32_t gridShuffle(int32_t, int32_t value, int32_t laneXor, int32_t) {
-  Meeting &meeting = meetAt(Meeting::Kind::Shuffle);
-  meeting.value = value;
-  meeting.laneXor = laneXor;
-  leave(State::AtMeeting);
-  return meeting.value;
-}
-
-void gridProduct(int32_t bits, const int32_t *factors, void *sums) {
-  using Kind = Meeting::Kind;
-  Kind kind = bits == 32 ? Kind::Product : bits == 16 ? Kind::ProductF16 : Kind::ProductBF16;
-  Meeting &meeting = meetAt(bits >= kProductOfBytes ? Kind::ProductBytes : kind);
-  meeting.isSigned = bits - kProductOfBytes;
-  meeting.factors = factors;
-  meeting.sums = sums;
-  leave(State::AtMeeting);
-}
-
-void gridLines(int64_t from, int32_t turned, int32_t *words) {
-  Meeting &meeting = meetAt(turned ? Meeting::Kind::LinesTurned : Meeting::Kind::Lines);
-  meeting.line = reinterpret_cast<const char *>(from);
-  meeting.words = words;
-  leave(State::AtMeeting);
-}
-
-void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes) {
-  if (to % bytes != 0 || (present && from % bytes != 0) || present < 0 || present > bytes)
-    run.problem = "a copy of " + std::to_string(bytes) + " bytes is not at a multiple of them";
-  Fiber &fiber = run.fibers[run.current];
-  Copy copy{reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), bytes, present, fiber.groups};
-  if (isEarly())
-    land(copy); // as early as it may; it is waited for all the same
-  else
-    fiber.copies.push_back(copy);
-}
-
-void gridCopiesClose() { ++run.fibers[run.current].groups; }
-
-void gridGroupPublish() { run.fibers[run.current].published = true; }
-
-static GroupStep &groupStep(GroupStep::Kind kind) {
-  GroupStep &step = meetAt(Meeting::Kind::Group).group;
-  step = GroupStep();
-  step.kind = kind;
-  return step;
-}
-
-void gridWarpBarrier(int32_t) {
-  meetAt(Meeting::Kind::None);
-  leave(State::AtMeeting);
-}
-
-void gridGroupBegin() {
-  groupStep(GroupStep::Kind::Begin);
-  leave(State::AtMeeting);
-}
-
-void gridGroupClose() {
-  groupStep(GroupStep::Kind::Close);
-  leave(State::AtMeeting);
-}
-
-void gridGroupProduct(int64_t left, int64_t right, int64_t leftForm, int64_t rightForm, int32_t form, int32_t columns,
-                      float *sums) {
-  GroupStep &step = groupStep(GroupStep::Kind::Product);
-  int32_t bits = form & 16 ? 8 : form & 8 ? 32 : form & 1 ? -16 : 16;
-  step.matrices = {bits, (form & 2) != 0, (form & 4) != 0, false, left, right, leftForm, rightForm};
-  step.matrices.leftSigned = (form & 32) != 0;
-  step.matrices.rightSigned = (form & 64) != 0;
-  step.columns = columns;
-  step.sums = sums;
-  leave(State::AtMeeting);
-}
-
-void gridGroupProductWords(int32_t word0, int32_t word1, int32_t word2, int32_t word3, int64_t right, int64_t rightForm,
-                           int32_t form, int32_t columns, float *sums) {
-  GroupStep &step = groupStep(GroupStep::Kind::Product);
-  step.matrices = {form & 8 ? 32 : form & 1 ? -16 : 16, false, (form & 4) != 0, true, 0, right, 0, rightForm};
-  int32_t words[] = {word0, word1, word2, word3};
-  std::memcpy(step.words, words, sizeof(words));
-  step.columns = columns;
-  step.sums = sums;
-  leave(State::AtMeeting);
-}
-
-void gridGroupWait(int32_t open, int32_t columns, float *sums) {
-  GroupStep &step = groupStep(GroupStep::Kind::Wait);
-  step.open = open;
-  step.columns = columns;
-  step.sums = sums;
-  leave(State::AtMeeting);
-}
-
-void gridCopiesWait(int32_t open) {
-  Fiber &fiber = run.fibers[run.current];
-  std::vector<Copy> rest;
-  for (const Copy &copy : fiber.copies)
-    if (copy.group < fiber.groups - open) {
-      land(copy);
-      fiber.published = false;
-    } else {
-      rest.push_back(copy);
-    }
-  fiber.copies = std::move(rest);
-}
-
-void gridMbarrierInit(int64_t mbarrier, int32_t arrivals) { note(run.mbarriers->make(uint64_t(mbarrier), arrivals)); }
-void gridMbarriersReady() { run.mbarriers->ready(); }
-void gridMbarrierArrive(int64_t mbarrier) {
-  Fiber &fiber = run.fibers[run.current];
-  bool published = fiber.speaks;
-  fiber.speaks = false;
-  note(run.mbarriers->arrive(uint64_t(mbarrier), published));
-}
-void gridMbarrierExpect(int64_t mbarrier, int32_t bytes) { note(run.mbarriers->expect(uint64_t(mbarrier), bytes)); }
-
-void gridMbarrierWait(int64_t mbarrier, int32_t parity) {
-  Fiber &fiber = run.fibers[run.current];
-  fiber.mbarrier = mbarrier;
-  fiber.parity = parity;
-  if (!passesMbarrier(fiber))
-    leave(State::AtMbarrier);
-}
-
-static void fetch(int64_t to, const void *memory, const int32_t *at, int64_t mbarrier) {
-  Tensor tensor;
-  std::memcpy(&tensor, memory, sizeof(tensor));
-  note(run.mbarriers->fetch(uint64_t(to), tensor, at, uint64_t(mbarrier), isEarly()));
-}
-
-void gridFetch2(int64_t to, const void *tensor, int32_t x, int32_t y, int64_t mbarrier) {
-  int32_t at[] = {x, y};
-  fetch(to, tensor, at, mbarrier);
-}
-
-void gridFetch3(int64_t to, const void *tensor, int32_t x, int32_t y, int32_t z, int64_t mbarrier) {
-  int32_t at[] = {x, y, z};
-  fetch(to, tensor, at, mbarrier);
-}
-
-void gridRegisters(int32_t count) {
-  constexpr int32_t least = 24, most = 256, step = 8;
-  if (count < least || count > most || count % step != 0)
-    note("a group wants a number of registers that no thread can have");
-  run.fibers[run.current].registers = count;
 }
 
 } // namespace emulator

@@ -36,6 +36,9 @@ struct Kernel {
   }
 };
 
+/// Whether races are looked for (Races.h).
+bool looksForRaces();
+
 /// Runs all blocks, `together` or not; an error's text, empty after success: threads or blocks that wait for ever, or meet where not
 /// all come.
 std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const uint64_t *arguments, Schedule schedule,
@@ -43,14 +46,19 @@ std::string runGrid(const Kernel &kernel, int64_t blocks, int64_t threads, const
 
 /// Called before an access that is not where its instruction says: it would end the kernel.
 void gridMisaligned(int32_t alignment);
+/// Called before each access, where races are looked for; of numbers with what is written.
+void gridAccess(int64_t at, int64_t bytes, int32_t writes);
+void gridStore(int64_t at, int64_t bytes, uint64_t value);
 /// What kernels call. The shuffle's mask and width are those of whole warps.
 int32_t gridThread();
 int32_t gridBlock();
 int32_t gridBlocks();
 void gridBarrier(int32_t number);
 void gridBarrierSome(int32_t number, int32_t threads);
-/// Only where all blocks run: whoever reads lets others go on before.
 int32_t gridCounterAdd(int64_t at, int32_t more);
+/// The same where nobody looks at what it was: a release alone.
+int32_t gridCounterRelease(int64_t at, int32_t more);
+/// Only where all blocks run: whoever reads lets others go on before.
 int32_t gridCounterRead(int64_t at);
 int32_t gridCounterPeek(int64_t at);
 float gridExp2(float x);
@@ -63,6 +71,7 @@ void gridProduct(int32_t bits, const int32_t *factors, void *sums);
 void gridLines(int64_t from, int32_t turned, int32_t *words);
 /// Copies land as late as they may where threads take their turns forward, as early where backward.
 void gridCopy(int64_t to, int64_t from, int32_t present, int32_t bytes);
+void gridPrefetch(int64_t at);
 void gridCopiesClose();
 void gridCopiesWait(int32_t open);
 /// `form`: bits 0 and 3, whether elements are bfloat16s, or float32s; 1 and 2, whether the left and the right matrix lie along the sum. `sums`:

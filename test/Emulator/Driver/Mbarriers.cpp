@@ -20,14 +20,14 @@ void roundWord(char *memory) {
   std::memcpy(memory, &word, sizeof(word));
 }
 
+} // namespace
+
 uint64_t boxBytes(const Tensor &tensor) {
   uint64_t bytes = tensor.bytes;
   for (uint32_t i = 0; i < tensor.rank; ++i)
     bytes *= tensor.box[i];
   return bytes;
 }
-
-} // namespace
 
 bool Mbarriers::isShared(uint64_t from, uint64_t bytes) const {
   for (const SharedMemory &memory : *shared) {
@@ -73,10 +73,12 @@ Mbarriers::Mbarrier *Mbarriers::find(uint64_t mbarrier, std::string &problem) {
   return problem.empty() ? &found->second : nullptr;
 }
 
-void Mbarriers::step(Mbarrier &mbarrier) {
+void Mbarriers::step(uint64_t address, Mbarrier &mbarrier) {
   if (mbarrier.missing > 0 || mbarrier.bytes != 0)
     return;
   ++mbarrier.phases;
+  if (turned)
+    turned(address);
   mbarrier.missing = mbarrier.arrivals;
   mbarrier.before = mbarrier.published;
   mbarrier.published = true;
@@ -92,7 +94,7 @@ std::string Mbarriers::arrive(uint64_t address, bool published, int32_t bytes) {
   mbarrier->bytes += bytes;
   mbarrier->published &= published;
   --mbarrier->missing;
-  step(*mbarrier);
+  step(address, *mbarrier);
   return "";
 }
 
@@ -156,7 +158,7 @@ std::string Mbarriers::land(const Fetch &fetch) {
   for (uint64_t chunk = fetch.to / kChunk; chunk < (fetch.to + lines * line) / kChunk; ++chunk)
     fetched.insert(chunk);
   mbarrier->bytes -= int64_t(lines * line);
-  step(*mbarrier);
+  step(fetch.mbarrier, *mbarrier);
   return "";
 }
 

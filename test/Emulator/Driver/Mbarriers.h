@@ -9,6 +9,7 @@
 
 #include "test/Emulator/Driver/Group.h"
 
+#include <functional>
 #include <set>
 
 namespace emulator {
@@ -22,6 +23,7 @@ struct Tensor {
   static constexpr uint64_t kMagic = 0x7e4507e450;
 };
 constexpr size_t kTensorBytes = 128;
+uint64_t boxBytes(const Tensor &tensor);
 static_assert(sizeof(Tensor) <= kTensorBytes);
 
 class Mbarriers {
@@ -40,6 +42,8 @@ public:
   void meet();
   /// Whether the last phase of that parity has ended; of the last one to end, whether all that arrived had published.
   std::string passes(uint64_t mbarrier, int32_t parity, bool &does, bool &published);
+  /// Called when a turn of one has ended, with its address.
+  std::function<void(uint64_t)> turned;
   /// The box that was asked for last comes; false: none is on its way.
   bool landOne(std::string &problem);
   /// Whether the line that begins there was fetched.
@@ -67,7 +71,7 @@ private:
 
   Mbarrier *find(uint64_t mbarrier, std::string &problem);
   bool isShared(uint64_t from, uint64_t bytes) const;
-  void step(Mbarrier &mbarrier);
+  void step(uint64_t address, Mbarrier &mbarrier);
   std::string land(const Fetch &fetch);
 };
 

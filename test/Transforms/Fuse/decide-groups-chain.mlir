@@ -165,3 +165,30 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
     return %y : tensor<512x64xf32>
   }
 }
+
+// -----
+
+// What is added to the second product's result is computed in the chain where it is made behind it. What is made before it stays apart: it would stand between
+// the two products, whose rows it is none of.
+// REMARK-DAG: Reason="an op between the two contractions does not keep their rows apart"
+// CHECK-LABEL: func.func @added
+// CHECK: graph.matmul {{.*}}graph.in_group = [[CHAIN:.*]] :
+// CHECK: graph.abs {{.*}}graph.in_group = [[APART:.*]] :
+// CHECK-NOT: graph.in_group = [[APART]] :
+// CHECK: graph.matmul {{.*}}graph.in_group = [[CHAIN]] :
+// CHECK: graph.neg {{.*}}graph.in_group = [[CHAIN]] :
+// CHECK: graph.add {{.*}}graph.in_group = [[CHAIN]] :
+// CHECK: graph.add {{.*}}graph.in_group = [[CHAIN]] :
+module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+  func.func @added(%q: tensor<512x64xf32>, %k: tensor<64x512xf32>, %v: tensor<512x64xf32>, %a: tensor<512x64xf32>, %b: tensor<512x64xf32>) -> tensor<512x64xf32> {
+    %s = graph.matmul %q, %k : (tensor<512x64xf32>, tensor<64x512xf32>) -> tensor<512x512xf32>
+    %m = graph.reduce_max %s {dims = array<i64: 1>} : (tensor<512x512xf32>) -> tensor<512x1xf32>
+    %d = graph.sub %s, %m : (tensor<512x512xf32>, tensor<512x1xf32>) -> tensor<512x512xf32>
+    %early = graph.abs %a : (tensor<512x64xf32>) -> tensor<512x64xf32>
+    %y = graph.matmul %d, %v : (tensor<512x512xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
+    %late = graph.neg %b : (tensor<512x64xf32>) -> tensor<512x64xf32>
+    %r = graph.add %y, %early : (tensor<512x64xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
+    %t = graph.add %r, %late : (tensor<512x64xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
+    return %t : tensor<512x64xf32>
+  }
+}

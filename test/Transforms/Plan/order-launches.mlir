@@ -47,3 +47,47 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: tensor<1xi64>) -> tens
   %4 = plan.launch @total(%1, %3) symbols [] : (tensor<1024xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %4 : tensor<4xf32>
 }
+
+// -----
+
+// Where blocks of a joint kernel meet between its parts, launches that read one value are neighbours, with the views between them,
+// CHECK-LABEL: func.func @main
+// CHECK: plan.launch @q(%[[X:[0-9]+]])
+// CHECK-NEXT: graph.reshape %[[X]] 
+// CHECK-NEXT: plan.launch @k
+// CHECK-NEXT: plan.launch @turn
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+func.func @main(%z: tensor<4xf32>) -> tensor<4xf32> {
+  %x = plan.launch @norm(%z) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = plan.launch @q(%x) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = plan.launch @turn(%0) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = graph.reshape %x {shape = [2, 2], graph.dims = [[2, 2]]} : (tensor<4xf32>) -> tensor<2x2xf32>
+  %3 = plan.launch @k(%2) symbols [] : (tensor<2x2xf32>) -> tensor<4xf32>
+  %4 = plan.launch @sum(%1, %3) symbols [] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+}
+
+// -----
+
+// but not where more memory would be live at once, or what one reads is made in between.
+// CHECK-LABEL: func.func @main
+// CHECK: plan.launch @q
+// CHECK-NEXT: plan.launch @shrink
+// CHECK-NEXT: plan.launch @k
+// CHECK-LABEL: func.func private @other
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+func.func @main(%z: tensor<4xf32>) -> tensor<4xf32> {
+  %x = plan.launch @norm(%z) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = plan.launch @q(%x) symbols [] : (tensor<4xf32>) -> tensor<4096xf32>
+  %1 = plan.launch @shrink(%0) symbols [] : (tensor<4096xf32>) -> tensor<4xf32>
+  %3 = plan.launch @k(%x) symbols [] : (tensor<4xf32>) -> tensor<4096xf32>
+  %4 = plan.launch @sum(%1, %3) symbols [] : (tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+func.func private @other()
+}

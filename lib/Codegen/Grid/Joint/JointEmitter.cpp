@@ -82,6 +82,7 @@ void JointEmitter::begin() {
 
 func::FuncOp JointEmitter::emit() {
   begin();
+  choosePrefetches();
   if (succeeded(emitOps(joint.ops)) && succeeded(layOutShared()))
     return function;
   function.erase();
@@ -91,20 +92,22 @@ func::FuncOp JointEmitter::emit() {
 /// The blocks count themselves. What the first one adds makes the counter's sign change when all have come, whatever it was before:
 /// so nobody has to reset it, and the next launch may have another number of blocks. It cannot change before this block has come: so what
 /// it was is read while the block's threads wait for each other, and nobody waits for what the addition finds.
-void JointEmitter::emitMeeting() {
+func::FuncOp JointEmitter::emitMeeting(bool prefetches) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(function);
-  gridBarrier = func::FuncOp::create(b, loc, joint.name + "_meet", b.getFunctionType(b.getI64Type(), {}));
-  gridBarrier.setPrivate();
-  b.setInsertionPointToEnd(gridBarrier.addEntryBlock());
-  Value at = gridBarrier.getArgument(0);
+  SmallVector<Type> types(prefetches ? 3 : 1, b.getI64Type());
+  func::FuncOp meeting = func::FuncOp::create(b, loc, joint.name + (prefetches ? "_meet_prefetching" : "_meet"),
+                                              b.getFunctionType(types, {}));
+  meeting.setPrivate();
+  b.setInsertionPointToEnd(meeting.addEntryBlock());
+  Value at = meeting.getArgument(0), isFirst;
   auto barrier = [&] { grid::BarrierOp::create(b, loc, IntegerAttr()); };
   auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
   Value before = grid::CounterReadOp::create(b, loc, b.getI32Type(), at, /*relaxed=*/true);
   barrier();
-  auto first = scf::IfOp::create(b, loc, equal(grid::ThreadIdOp::create(b, loc, b.getI32Type()), number(0)),
-                                 /*withElseRegion=*/false);
+  isFirst = equal(grid::ThreadIdOp::create(b, loc, b.getI32Type()), number(0));
   {
+    auto first = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPoint(first.thenBlock()->getTerminator());
     Value others = arith::SubIOp::create(b, loc, grid::NumBlocksOp::create(b, loc, b.getI32Type()), number(1));
@@ -112,6 +115,13 @@ void JointEmitter::emitMeeting() {
     Value more = arith::SelectOp::create(b, loc, equal(grid::BlockIdOp::create(b, loc, b.getI32Type()), number(0)),
                                          turns, number(1));
     grid::CounterAddOp::create(b, loc, b.getI32Type(), at, more);
+  }
+  if (prefetches)
+    prefetch(meeting.getArgument(1), meeting.getArgument(2));
+  {
+    auto first = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPoint(first.thenBlock()->getTerminator());
     auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
     b.createBlock(&loop.getBefore());
     Value now = grid::CounterReadOp::create(b, loc, b.getI32Type(), at, /*relaxed=*/false);
@@ -123,6 +133,55 @@ void JointEmitter::emitMeeting() {
   }
   barrier();
   func::ReturnOp::create(b, loc);
+  return meeting;
+}
+
+/// The blocks' shares of [first, end), so that neighbouring threads ask for what lies side by side. All of a cache's line may come with a
+/// part of it, or that part alone.
+void JointEmitter::prefetch(Value first, Value end) {
+  int64_t partOfLine = plan::gridOf(function).getCosts().getSectorBytes();
+  auto wide = [&](Value number) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), number); };
+  auto bytes = [&](int64_t count) -> Value { return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(count)); };
+  auto times = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, loc, x, y); };
+  Value ofBlock = bytes(threads * partOfLine), own = wide(grid::ThreadIdOp::create(b, loc, b.getI32Type()));
+  Value before = times(wide(grid::BlockIdOp::create(b, loc, b.getI32Type())), ofBlock);
+  Value from = arith::AddIOp::create(b, loc, before, times(own, bytes(partOfLine)));
+  Value step = times(wide(grid::NumBlocksOp::create(b, loc, b.getI32Type())), ofBlock);
+  auto loop = scf::ForOp::create(b, loc, arith::AddIOp::create(b, loc, first, from), end, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  grid::PrefetchOp::create(b, loc, loop.getInductionVar());
+}
+
+/// At each meeting the next constant that nobody has asked for yet, of the parts up to the meeting after the next one: what comes before a
+/// part of little work is there when that is done. So many bytes as come from memory while blocks meet: more would come later than where it is
+/// read. Not what a few loads bring, and nothing of loops, whose later steps find all in the cache.
+void JointEmitter::choosePrefetches() {
+  constexpr int64_t few = 16 << 10;
+  plan::GridAttr grid = plan::gridOf(joint.ops.front());
+  if (!grid)
+    return;
+  int64_t most = grid.getCosts().getMemoryBytesPerCycle() * grid.getCosts().getGridBarrierCycles();
+  llvm::SmallPtrSet<Value, 16> asked;
+  auto next = [&](size_t first) {
+    Value found;
+    int meetings = 0;
+    for (Operation *op : ArrayRef(joint.ops).drop_front(first)) {
+      meetings += needs.hasBarrierBefore({op, JointPart::Launch});
+      auto launch = dyn_cast<plan::LaunchOp>(op);
+      if (found || meetings > 2 || (!launch && !graph::isViewKind(op))) // a loop has meetings of its own
+        break;
+      for (Value input : launch ? ValueRange(launch.getInputs()) : ValueRange())
+        if (Value source = plan::behindViews(input); isa_and_nonnull<graph::ConstantOp>(source.getDefiningOp()))
+          if (!found && plan::bufferBytes(source).constant().value_or(0) >= few && asked.insert(source).second)
+            found = source;
+    }
+    return found;
+  };
+  for (auto [i, op] : llvm::enumerate(joint.ops))
+    if (most >= few && needs.hasBarrierBefore({op, JointPart::Launch}))
+      if (Value source = next(i))
+        prefetches[op] = {source, std::min(*plan::bufferBytes(source).constant(), most)};
 }
 
 void JointEmitter::separate(JointPart part) {
@@ -130,9 +189,20 @@ void JointEmitter::separate(JointPart part) {
     grid::BarrierOp::create(b, loc, IntegerAttr());
     return;
   }
-  if (!gridBarrier)
-    emitMeeting();
-  func::CallOp::create(b, loc, gridBarrier, counter);
+  auto meet = [&](bool prefetches, ValueRange arguments) {
+    func::FuncOp &meeting = meetings[prefetches];
+    if (!meeting)
+      meeting = emitMeeting(prefetches);
+    func::CallOp::create(b, loc, meeting, arguments);
+  };
+  auto next = prefetches.find(part.op);
+  Value memory = next != prefetches.end() ? pointers.lookup(next->second.first) : Value();
+  if (!memory)
+    return meet(false, counter);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memory);
+  Value first = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
+  Value bytes = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(next->second.second));
+  meet(true, {counter, first, arith::AddIOp::create(b, loc, first, bytes)});
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include <array>
 
 namespace hewn::codegen {
 
@@ -44,7 +45,10 @@ private:
   void callPart(mlir::func::FuncOp part, mlir::ValueRange arguments);
   /// All blocks, or at least the threads of each one, are done with what is before the part.
   void separate(JointPart part);
-  void emitMeeting();
+  /// `prefetches`: of memory, from its second argument to its third one, while blocks wait.
+  mlir::func::FuncOp emitMeeting(bool prefetches);
+  void prefetch(mlir::Value first, mlir::Value end);
+  void choosePrefetches();
   /// A kernel's function, or one beside it, as one that the joint kernel calls.
   mlir::func::FuncOp partOf(mlir::func::FuncOp kernel);
   /// Launches of a loop's steps whose blocks keep a constant: brings it there. Others don't find room.
@@ -70,11 +74,14 @@ private:
   JointNeeds needs;
   mlir::OpBuilder b;
   mlir::Location loc;
-  mlir::func::FuncOp function, gridBarrier;
+  mlir::func::FuncOp function;
+  std::array<mlir::func::FuncOp, 2> meetings; // without prefetches, with them
   mlir::Value arena, counters, counter, thread, block, blocks;
   int64_t threads = 0;
   llvm::StringMap<mlir::Value> symbols;
   llvm::StringMap<mlir::func::FuncOp> parts;
+  /// Constants of which so many bytes are asked for at the meeting before the op.
+  llvm::DenseMap<mlir::Operation *, std::pair<mlir::Value, int64_t>> prefetches;
   /// Launches that read what their blocks keep, and the memory of all kernels that do.
   llvm::DenseSet<mlir::Operation *> keeping;
   llvm::StringMap<int64_t> kept;

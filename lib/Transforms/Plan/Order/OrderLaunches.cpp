@@ -15,12 +15,21 @@
 //
 // It keeps the order as it stands where that is as good, since it is likely the better one for caches; and it never makes
 // anything twice.
+//
+// Where launches may become parts of one kernel whose blocks meet between them (Join/), those that read one value come behind each other
+// then, where that needs no more memory: what none of them makes is met for once.
+//
+//     %1 = plan.launch @q(%0)                              %1 = plan.launch @q(%0)
+//     %2 = plan.launch @turn(%1)                           %3 = plan.launch @k(%0)
+//     %3 = plan.launch @k(%0)                              %2 = plan.launch @turn(%1)
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Order/OrderSearch.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace hewn {
 #define GEN_PASS_DEF_ORDERLAUNCHESPASS
@@ -127,6 +136,57 @@ private:
   llvm::DenseMap<Value, unsigned> buffers;
 };
 
+/// How far a launch moves at most: what is far away is likely to be live for long then.
+constexpr size_t kNear = 8;
+
+/// Whether both read what a launch has made.
+bool readTheSame(Operation *a, Operation *b) {
+  llvm::SmallPtrSet<Value, 8> read;
+  for (Value operand : a->getOperands())
+    for (Value root : roots(operand))
+      if (isa_and_nonnull<LaunchOp>(root.getDefiningOp()))
+        read.insert(root);
+  return llvm::any_of(b->getOperands(), [&](Value operand) {
+    return llvm::any_of(roots(operand), [&](Value root) { return read.contains(root); });
+  });
+}
+
+/// The step and those views from `first` on that it reads; nothing where it reads what a launch from there on makes.
+Steps withViews(const Steps &steps, size_t first, size_t at) {
+  llvm::SmallPtrSet<Operation *, 4> needed = {steps[at]};
+  Steps moved = {steps[at]};
+  bool readsMade = false;
+  for (size_t i = at; i-- > first;) {
+    bool isRead = llvm::any_of(steps[i]->getUsers(), [&](Operation *user) { return needed.contains(user); });
+    readsMade |= isRead && !graph::isViewKind(steps[i]);
+    if (isRead) {
+      needed.insert(steps[i]);
+      moved.insert(moved.begin(), steps[i]);
+    }
+  }
+  return readsMade ? Steps() : moved;
+}
+
+/// Each launch behind the last one before it, of those nearby, that reads the same value.
+Steps gathered(Steps steps) {
+  for (size_t at = 1; at < steps.size(); ++at) {
+    if (!isa<LaunchOp>(steps[at]))
+      continue;
+    size_t before = at;
+    while (before > 0 && at - before < kNear &&
+           !(isa<LaunchOp>(steps[before - 1]) && readTheSame(steps[before - 1], steps[at])))
+      --before;
+    if (before == 0 || before == at || at - before >= kNear)
+      continue;
+    Steps moved = withViews(steps, before, at);
+    if (moved.empty())
+      continue;
+    llvm::erase_if(steps, [&](Operation *op) { return llvm::is_contained(moved, op); });
+    steps.insert(steps.begin() + before, moved.begin(), moved.end());
+  }
+  return steps;
+}
+
 void apply(const Steps &steps) {
   for (auto [before, op] : llvm::zip(steps, ArrayRef(steps).drop_front()))
     op->moveAfter(before);
@@ -153,18 +213,40 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
           continue;
         if (before.empty())
           before = liveBytes(program, samples);
-        Steps better = llvm::map_to_vector(*order, [&](unsigned i) { return steps[i]; });
-        better.front()->moveBefore(steps.front());
-        apply(better);
-        std::vector<int64_t> now = liveBytes(program, samples);
-        if (now != before &&
-            llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); })) {
-          before = std::move(now);
-          continue;
-        }
-        steps.front()->moveBefore(better.front());
-        apply(steps);
+        tryOrder(program, steps, llvm::map_to_vector(*order, [&](unsigned i) { return steps[i]; }), samples, before,
+                 /*mustGain=*/true);
       }
+    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
+    if (!target || !target.getGrid() || target.getGrid().getCosts().getGridBarrierCycles() == 0)
+      return;
+    for (mlir::Block *block : blocks)
+      for (const Steps &steps : runsOf(*block)) {
+        Steps better = gathered(steps);
+        if (better == steps)
+          continue;
+        if (before.empty())
+          before = liveBytes(program, samples);
+        tryOrder(program, steps, better, samples, before, /*mustGain=*/false);
+      }
+  }
+
+private:
+  /// The other order, if no sample needs more than `before` by it, and one less if it must gain.
+  static void tryOrder(func::FuncOp program, const Steps &steps, const Steps &better, ArrayRef<Sample> samples,
+                       std::vector<int64_t> &before, bool mustGain) {
+    Operation *first = steps.front();
+    if (better.front() != first)
+      better.front()->moveBefore(first);
+    apply(better);
+    std::vector<int64_t> now = liveBytes(program, samples);
+    bool needsNoMore = llvm::all_of(llvm::zip(now, before), [](auto p) { return std::get<0>(p) <= std::get<1>(p); });
+    if (needsNoMore && (!mustGain || now != before)) {
+      before = std::move(now);
+      return;
+    }
+    if (better.front() != first)
+      first->moveBefore(better.front());
+    apply(steps);
   }
 };
 

@@ -165,3 +165,46 @@ func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf
   return %0#1 : tensor<9x1x64xf32>
 }
 }
+
+// -----
+
+// While blocks meet they ask for a constant that is read behind that meeting, or behind the next one: as much of it as memory gives meanwhile.
+// CHECK-LABEL: func.func private @joint0_meet_prefetching(
+// CHECK-SAME: %[[AT:.*]]: i64, %[[FIRST:.*]]: i64, %[[END:.*]]: i64)
+// CHECK: grid.counter_read %[[AT]] {relaxed}
+// CHECK: grid.counter_add %[[AT]]
+// CHECK: %[[FROM:.*]] = arith.addi %[[FIRST]]
+// CHECK: scf.for %[[BYTE:.*]] = %[[FROM]] to %[[END]]
+// CHECK: grid.prefetch %[[BYTE]]
+// CHECK: scf.while
+// CHECK: grid.counter_read %[[AT]]
+// CHECK-LABEL: func.func @joint0(
+// CHECK: call @joint0_a(
+// CHECK: %[[BYTES:.*]] = arith.constant 65536 : i64
+// CHECK: %[[LAST:.*]] = arith.addi %[[BEGIN:.*]], %[[BYTES]]
+// CHECK: call @joint0_meet_prefetching(%{{.*}}, %[[BEGIN]], %[[LAST]])
+// CHECK: call @joint0_a(
+// CHECK: arith.constant 1500000 : i64
+// CHECK: call @joint0_meet_prefetching(
+// CHECK: call @joint0_b(
+// CHECK: call @joint0_meet(
+// CHECK: call @joint0_b(
+#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = []>} {
+  return
+}
+func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 256, symbols = []>} {
+  return
+}
+func.func @main(%x: tensor<128xf32>) -> tensor<128xf32> attributes {plan.arena_bytes = 1536 : i64} {
+  %w = graph.constant {value = dense<1.0> : tensor<128x128xf32>} : tensor<128x128xf32>
+  %v = graph.constant {value = dense<2.0> : tensor<128x4096xf32>} : tensor<128x4096xf32>
+  %0 = plan.launch @a(%x) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 0>]} : (tensor<128xf32>) -> tensor<128xf32>
+  %1 = plan.launch @a(%0) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 512>]} : (tensor<128xf32>) -> tensor<128xf32>
+  %2 = plan.launch @b(%1, %w) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<arena, 1024>]} : (tensor<128xf32>, tensor<128x128xf32>) -> tensor<128xf32>
+  %3 = plan.launch @b(%2, %v) symbols [] {plan.joint = 0 : i64, plan.places = [#plan.place<output, 0>]} : (tensor<128xf32>, tensor<128x4096xf32>) -> tensor<128xf32>
+  return %3 : tensor<128xf32>
+}
+}
