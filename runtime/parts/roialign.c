@@ -67,6 +67,47 @@ static float meanOfFloats(const float *plane, int64_t width, const place *rows, 
   return count < 1 ? 0 : sum / (float)count;
 }
 
+/// Elements of a line from the first to the last that any of `count` samples reads.
+typedef struct span {
+  int64_t first, end;
+} span;
+
+static span spanOf(const place *places, int64_t count) {
+  span s = {INT64_MAX, 0};
+  for (int64_t j = 0; j < count; ++j) {
+    if (places[j].isNowhere)
+      continue;
+    s.first = places[j].low < s.first ? places[j].low : s.first;
+    s.end = places[j].high >= s.end ? places[j].high + 1 : s.end;
+  }
+  return s;
+}
+
+/// A line of bins: lines of the plane are added up by the weights of their samples first, into `line`, and samples of that sum are all of a bin's.
+/// `across`: `columnCount` samples for each of `bins` bins, within `read`.
+static void meansOfLine(float *to, float *restrict line, const float *plane, int64_t width, const place *rows,
+                        int64_t rowCount, const place *across, int64_t bins, int64_t columnCount, span read) {
+  for (int64_t i = read.first; i < read.end; ++i)
+    line[i - read.first] = 0;
+  for (int64_t i = 0; i < rowCount; ++i) {
+    const float *low = plane + rows[i].low * width, *high = plane + rows[i].high * width;
+    float weightLow = rows[i].narrowLow, weightHigh = rows[i].narrowHigh;
+    if (rows[i].isNowhere)
+      continue; // what is at 0 may be infinite
+    for (int64_t x = read.first; x < read.end; ++x)
+      line[x - read.first] += weightLow * low[x] + weightHigh * high[x];
+  }
+  float count = (float)(rowCount * columnCount);
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    float sum = 0;
+    for (int64_t j = 0; j < columnCount; ++j, ++across)
+      if (!across->isNowhere)
+        sum +=
+            across->narrowLow * line[across->low - read.first] + across->narrowHigh * line[across->high - read.first];
+    to[bin] = sum / count;
+  }
+}
+
 /// The same for the largest of the samples' neighbours, weighed.
 static float maxOfFloats(const float *plane, int64_t width, const place *rows, int64_t rowCount, const place *columns,
                          int64_t columnCount) {
@@ -143,7 +184,7 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
     return hewn_part_refuse(context, node, x->dtype);
   hewn_part_tensor *y = &outputs[0];
   int64_t channels = x->dims[1], height = y->dims[2], width = y->dims[3], at = 0, room = 0;
-  place *places = NULL;
+  place *places = NULL; // and a line of the plane behind them
   int halfPixel = params[0] != 0;
   double scale = hewn_part_float(params[3]), offset = halfPixel ? 0.5 : 0.0;
   for (int64_t n = 0; n < rois->dims[0]; ++n) {
@@ -170,9 +211,10 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
       return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "{a} x {b} samples in each bin are too many", rows,
                           columns);
     }
-    if (wanted > room) {
+    if (!places || wanted > room) {
       hewn_rt_free(context, places);
-      places = hewn_rt_alloc(context, hewn_size_mul(wanted, (int64_t)sizeof(place)), 64);
+      int64_t line = hewn_size_mul(x->dims[3], (int64_t)sizeof(float));
+      places = hewn_rt_alloc(context, hewn_size_add(hewn_size_mul(wanted, (int64_t)sizeof(place)), line), 64);
       if (!places)
         return hewn_rt_code(context);
       room = wanted;
@@ -181,6 +223,10 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
     placesOf(places, height, rows, box[1], binHeight, binHeight / (double)(rows > 0 ? rows : 1), x->dims[2]);
     placesOf(across, width, columns, box[0], binWidth, binWidth / (double)(columns > 0 ? columns : 1), x->dims[3]);
     int empty = x->dims[2] < 1 || x->dims[3] < 1;
+    span read = spanOf(across, width * columns);
+    // Few samples of a long line are read one by one.
+    int byLines = !params[1] && each > 0 && read.first < read.end && read.end - read.first <= 4 * width * columns;
+    float *line = (float *)(places + wanted);
     for (int64_t c = 0; c < channels; ++c) {
       int64_t plane = (batch * channels + c) * x->dims[2] * x->dims[3];
       for (int64_t i = 0; i < height; ++i) {
@@ -194,7 +240,9 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
         }
         const float *from = (const float *)x->data + plane;
         float *to = (float *)y->data + at;
-        for (int64_t j = 0; j < width; ++j)
+        if (byLines)
+          meansOfLine(to, line, from, x->dims[3], down, rows, across, width, columns, read);
+        for (int64_t j = byLines ? width : 0; j < width; ++j)
           to[j] = params[1] ? maxOfFloats(from, x->dims[3], down, rows, across + j * columns, columns)
                             : meanOfFloats(from, x->dims[3], down, rows, across + j * columns, columns);
         at += width;
