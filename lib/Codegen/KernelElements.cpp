@@ -440,13 +440,18 @@ Value KernelElements::multiplyAdd(Value sum, Value x, Value y) {
   return addElements(sum, arith::MulIOp::create(b, loc, x, y));
 }
 
-/// A factor in the type of the sums, which may be wider; `elementType` says whether an integer has a sign.
+/// A factor in the type of the sums, which may be wider, or floats where it is an integer; `elementType` says whether that has a sign.
 static Value widen(OpBuilder &b, Location loc, Value factor, Type elementType, Type sumType) {
   Type own = getElementTypeOrSelf(factor.getType());
-  if (own == sumType || own.getIntOrFloatBitWidth() >= sumType.getIntOrFloatBitWidth())
-    return factor;
   auto vector = dyn_cast<VectorType>(factor.getType());
   Type type = vector ? Type(vector.clone(sumType)) : sumType;
+  if (isa<FloatType>(sumType) && isa<IntegerType>(own)) {
+    if (elementType.isUnsignedInteger())
+      return arith::UIToFPOp::create(b, loc, type, factor);
+    return arith::SIToFPOp::create(b, loc, type, factor);
+  }
+  if (own == sumType || own.getIntOrFloatBitWidth() >= sumType.getIntOrFloatBitWidth())
+    return factor;
   if (isa<FloatType>(sumType))
     return arith::ExtFOp::create(b, loc, type, factor);
   if (elementType.isUnsignedInteger())

@@ -192,6 +192,8 @@ class Oracle:
             raise Unknown(f"{node.op_type}: onnxruntime leaves sums of nothing as memory was")
         if node.op_type in ("Einsum", "InstanceNormalization") and not all(v.size for v in values):
             raise Unknown(f"{node.op_type}: onnxruntime divides by the length of what is empty")
+        if node.op_type == "Einsum" and ranks_of(node) not in (None, [v.ndim for v in values]):
+            raise Unknown("Einsum: onnxruntime ends where an operand has not as many dims as letters")
         if ends_within(node, values):
             raise Unknown("Resize: onnxruntime takes the length of the result, and ONNX scale times length")
         if reaches_beyond(node, values):
@@ -258,6 +260,12 @@ class Oracle:
             except Unknown as problem:
                 problems.append(str(problem))
         raise Unknown(problems[ways.index(self.by_runtime)])
+
+
+def ranks_of(node):
+    """How many dims the operands of an Einsum have; None where some have no letter."""
+    equation = next(a.s.decode() for a in node.attribute if a.name == "equation").replace(" ", "")
+    return None if "." in equation else [len(term) for term in equation.split("->")[0].split(",")]
 
 
 def makes_up(node, values):

@@ -9,6 +9,7 @@ from records import BOOL, F16, F32, I64
 from Rules import rule
 from Rules.normalized import norm
 from Rules.parts import (
+    activation,
     amount,
     between,
     chance,
@@ -21,6 +22,7 @@ from Rules.parts import (
     linear,
     number,
     product,
+    real,
     reduced,
     reshaped,
     residual,
@@ -303,3 +305,37 @@ def relative_attention(g, op):
     near = g.node("MatMul", [q, g.node("Transpose", [k], perm=[0, 2, 1])])
     shares = softmax(g, g.node("Mul", [either(g, "Add", near, far), number(g, depth**-0.5, x.dtype)]))
     return residual(g, x, linear(g, g.node("MatMul", [shares, v]), x.shape[2]))
+
+
+@rule("Attention-of-rows")
+def row_attention(g, op):
+    """Without heads: products of two or three dims, and what is made of them in the second product's shape."""
+    rank, dtype = g.choice.choice((2, 3)), real(g)
+    batch, depth = [g.dim()][: rank - 2], (amount(g, (2, 4, 8, 16)), None)
+    q = g.like([*batch, g.dim(), depth], dtype, -1, 1)
+    other = g.like(q.dims, dtype, -1, 1) if chance(g, 0.5) else q
+    early = like_of(g, g.node(g.choice.choice(("Abs", "Neg", "Relu")), [other]), q) if chance(g, 0.6) else other
+    if chance(g, 0.4):
+        k, v = (g.like([*batch, g.dim(), depth], dtype, -1, 1),) * 2
+    else:
+        k = v = q
+    q, k, v = (linear(g, n, depth[0]) if chance(g, 0.4) else n for n in (q, k, v))
+    made = attended(g, q, k, v)
+    if chance(g, 0.3):
+        made = activation(g, made)
+    made = like_of(g, either(g, g.choice.choice(("Add", "Add", "Mul", "Sub")), made, early), made)
+    if chance(g, 0.4):
+        made = like_of(g, either(g, "Add", made, g.broadcast(made.dims[-1:], dtype)), made)
+    return norm(g, made)
+
+
+@rule("Attention-of-pixels")
+def pixel_attention(g, op):
+    """A non-local block: each pixel sees all others, by products whose channels come first."""
+    x = image(g, (1, 2, 4, 8), symbols=False)
+    count, places = g.choice.choice((1, 2, 4, x.shape[1])), product(g, *x.dims[2:])
+    rows = [reshaped(g, convolved(g, x, count), [x.dims[0], (count, None), places]) for _ in range(3)]
+    q, k, v = (transposed(g, n, [0, 2, 1]) for n in rows)
+    made = transposed(g, attended(g, q, k, v), [0, 2, 1])
+    made = reshaped(g, made, [x.dims[0], (count, None), *x.dims[2:]])
+    return activation(g, residual(g, x, convolved(g, made, x.shape[1])))

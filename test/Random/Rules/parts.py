@@ -41,12 +41,16 @@ def either(g, op, a, b):
 
 def labelled(g, value, labels):
     """The value with the dims that the rule knows it to have, where ONNX's inference lost them."""
+    if len(labels) != value.rank:
+        raise Reject("other dims: what was added has more")
     told = dataclasses.replace(value, labels=tuple(labels))
     g.values[:] = [told if v.name == value.name else v for v in g.values]
     return told
 
 
 def like_of(g, value, other):
+    if value.shape != other.shape:
+        raise Reject("other dims: what was added is larger")
     return labelled(g, value, other.labels)
 
 

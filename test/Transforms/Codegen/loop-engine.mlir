@@ -216,4 +216,20 @@ plan.kernel @samples(%x: tensor<1x64x28x32xf32>, %grid: tensor<1x28x32x2xf32>) -
   graph.yield %0 : tensor<1x64x28x32xf32>
 }
 
+// A product that no engine has tiles for, of floats and codes: these become floats as they are read.
+// CHECK-LABEL: func.func @codes(
+// CHECK: arith.sitofp %{{.*}} : {{.*}}i8{{.*}} to {{.*}}f32
+// CHECK: arith.mulf
+// CHECK-LABEL: func.func @codes_without_sign(
+// CHECK: arith.uitofp %{{.*}} : {{.*}}i8{{.*}} to {{.*}}f32
+// CHECK: arith.mulf
+plan.kernel @codes(%x: tensor<1x2x1x8xf32>, %w: tensor<1x2x8x1xi8, #graph.layout<[2, 0, 3, 1]>>) -> tensor<1x2x1x1xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<1x2x1x8xf32>, tensor<1x2x8x1xi8, #graph.layout<[2, 0, 3, 1]>>) -> tensor<1x2x1x1xf32>
+  graph.yield %0 : tensor<1x2x1x1xf32>
+}
+plan.kernel @codes_without_sign(%x: tensor<1x2x1x8xf32>, %w: tensor<1x2x8x1xui8, #graph.layout<[2, 0, 3, 1]>>) -> tensor<1x2x1x1xf32> attributes {symbols = []} {
+  %0 = graph.matmul %x, %w {to = f32} : (tensor<1x2x1x8xf32>, tensor<1x2x8x1xui8, #graph.layout<[2, 0, 3, 1]>>) -> tensor<1x2x1x1xf32>
+  graph.yield %0 : tensor<1x2x1x1xf32>
+}
+
 }
