@@ -186,6 +186,8 @@ class Oracle:
             raise Unknown(
                 f"{node.op_type}: onnxruntime takes axes of an empty operand for none where they are negative"
             )
+        if node.op_type == "ReduceMean" and not values[0].size:
+            raise Unknown("ReduceMean: onnxruntime takes the mean of nothing for 0, which ONNX does not say")
         if node.op_type in ("ArgMax", "ArgMin") and not values[0].size:
             raise Unknown(f"{node.op_type}: onnxruntime keeps the length of a negative axis where the operand is empty")
         if node.op_type in ("TransposeMatMul", "FusedMatMul") and not all(v.size for v in values):
