@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 TITLES = {
     "torchvision": "torchvision: classification, segmentation, detection, video, optical flow",
@@ -141,7 +142,7 @@ def failures(records) -> list[str]:
         if said:
             lines += ["", f"### {title}", ""]
         for record, text in said:
-            shown = text.replace("`", "'")[:300]
+            shown = re.sub(r"\x1b?\[[0-9;]*m", "", text).replace("`", "'")[:300]  # without a terminal's colors
             lines.append(f"- {record['name']} ({record['exporter']}): `{shown}`")
     return lines
 

@@ -185,7 +185,7 @@ def sliced_again(m, count):
     """Of what is left the first row, and what is then left."""
     steps = max(2, count // 3)
     rest, value = m.input([steps, 8]), m.input([1, 8])
-    for i in range(steps - 1):
+    for _ in range(steps - 1):
         value = m.add("Add", value, m.add("Slice", rest, m.ints(0), m.ints(1), m.ints(0)))
         rest = m.add("Slice", rest, m.ints(1), m.ints(2**62), m.ints(0))
     m.give(value, rest)
@@ -205,7 +205,7 @@ def cache_of_rows(m, count):
     """A Concat that grows by a row a step, and its sum."""
     steps = max(2, count // 3)
     x, kept = m.x(), m.input([1, 8])
-    for i in range(steps):
+    for _ in range(steps):
         kept = m.add("Concat", kept, m.add("ReduceSum", x, m.ints(0)), axis=0)
         x = m.add("Add", x, m.add("ReduceMax", kept, m.ints(0)))
     m.give(x)
@@ -581,7 +581,7 @@ def grid(m, count):
 def random_graph(m, count):
     """Ops on values of a type that are drawn from all before."""
     values = [m.x()]
-    for i in range(count):
+    for _ in range(count):
         a, b = (values[m.random.integers(0, len(values))] for _ in range(2))
         kind = m.random.integers(0, 6)
         if kind == 0:
@@ -602,7 +602,7 @@ def random_graph(m, count):
 def random_near(m, count):
     """The same of the last few values alone."""
     values = [m.x()]
-    for i in range(count):
+    for _ in range(count):
         a, b = (values[-int(m.random.integers(1, min(6, len(values)) + 1))] for _ in range(2))
         kind = m.random.integers(0, 4)
         if kind == 0:
