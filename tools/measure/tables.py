@@ -65,7 +65,7 @@ TABLES = {
         (*HELD, "tools/benchmark.py", "--target=x86-64-v3", "--rounds=2"), "quantized", ("AVX-512",)
     ),
     "single-ops": Table(("tools/measure/single_ops.py",), dims=False),
-    "throughput": Table(("tools/measure/throughput.py", "--batches=1,8", "--seconds=1"), "models"),
+    "throughput": Table(("tools/measure/throughput.py", "--batches=1,8,64", "--seconds=1"), "models"),
     "float16": Table(("tools/measure/half_floats.py", "--type=float16"), "models"),
     "bfloat16": Table(("tools/measure/half_floats.py", "--type=bfloat16"), "models"),
 }
