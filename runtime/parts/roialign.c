@@ -242,9 +242,10 @@ int32_t hewn_part_roialign(hewn_context *context, const char *node, int32_t num_
         float *to = (float *)y->data + at;
         if (byLines)
           meansOfLine(to, line, from, x->dims[3], down, rows, across, width, columns, read);
-        for (int64_t j = byLines ? width : 0; j < width; ++j)
-          to[j] = params[1] ? maxOfFloats(from, x->dims[3], down, rows, across + j * columns, columns)
-                            : meanOfFloats(from, x->dims[3], down, rows, across + j * columns, columns);
+        else
+          for (int64_t j = 0; j < width; ++j)
+            to[j] = params[1] ? maxOfFloats(from, x->dims[3], down, rows, across + j * columns, columns)
+                              : meanOfFloats(from, x->dims[3], down, rows, across + j * columns, columns);
         at += width;
       }
     }

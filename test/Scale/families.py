@@ -578,24 +578,26 @@ def grid(m, count):
     m.give(left)
 
 
+def random_op(m, kinds, a, b):
+    """One of these kinds on values of a type."""
+    kind = kinds[m.random.integers(0, len(kinds))]
+    if kind == "MatMul":
+        return m.add("MatMul", a, m.weight(8, 8))
+    if kind == "Softmax":
+        return m.add("Softmax", a, axis=1)
+    if kind == "ReduceMax":
+        return m.add("Sub", a, m.add("ReduceMax", b, m.ints(1)))
+    if kind == "Where":
+        return m.add("Where", m.add("Less", a, b), a, b)
+    return m.add("Add", a, b) if kind == "Add" else m.add(ELEMENTWISE[m.random.integers(0, 5)], a)
+
+
 def random_graph(m, count):
     """Ops on values of a type that are drawn from all before."""
     values = [m.x()]
     for _ in range(count):
         a, b = (values[m.random.integers(0, len(values))] for _ in range(2))
-        kind = m.random.integers(0, 6)
-        if kind == 0:
-            values.append(m.add("MatMul", a, m.weight(8, 8)))
-        elif kind == 1:
-            values.append(m.add("Softmax", a, axis=1))
-        elif kind == 2:
-            values.append(m.add("Sub", a, m.add("ReduceMax", b, m.ints(1))))
-        elif kind == 3:
-            values.append(m.add(ELEMENTWISE[m.random.integers(0, 5)], a))
-        elif kind == 4:
-            values.append(m.add("Where", m.add("Less", a, b), a, b))
-        else:
-            values.append(m.add("Add", a, b))
+        values.append(random_op(m, ("MatMul", "Softmax", "ReduceMax", "elementwise", "Where", "Add"), a, b))
     m.give(values[-1], *values[-10:-1])
 
 
@@ -604,15 +606,7 @@ def random_near(m, count):
     values = [m.x()]
     for _ in range(count):
         a, b = (values[-int(m.random.integers(1, min(6, len(values)) + 1))] for _ in range(2))
-        kind = m.random.integers(0, 4)
-        if kind == 0:
-            values.append(m.add("MatMul", a, m.weight(8, 8)))
-        elif kind == 1:
-            values.append(m.add("Softmax", a, axis=1))
-        elif kind == 2:
-            values.append(m.add(ELEMENTWISE[m.random.integers(0, 5)], a))
-        else:
-            values.append(m.add("Add", a, b))
+        values.append(random_op(m, ("MatMul", "Softmax", "elementwise", "Add"), a, b))
     m.give(values[-1])
 
 
