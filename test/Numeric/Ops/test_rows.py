@@ -175,6 +175,22 @@ def test_sampled_boxes(mode, ratio):
     check(of(np.float32), [of(np.float64)[0].astype(np.float32)], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["max", "avg"])
+@pytest.mark.parametrize("height, width", [(0, 3), (3, 0), (0, 0), (1, 1)])
+def test_sampled_boxes_of_nothing(mode, height, width):
+    """Of pictures without elements or with one; boxes without measure, beyond any picture, and none."""
+    far = np.float32(2.0**62)
+    for corners in ([[0, 0, 2, 2], [np.nan, 0, 1, 1], [-far, 0, far, 1], [far, far, far, far]], np.zeros((0, 4))):
+        boxes = np.array(corners, np.float32)
+
+        def of(kind, boxes=boxes):
+            inputs = [np.ones((1, 2, height, width), kind), boxes.astype(kind), np.zeros(len(boxes), np.int64)]
+            given = {"output_height": 2, "output_width": 3, "sampling_ratio": 2, "mode": mode}
+            return run(one_node("RoiAlign", inputs, opset=16, **given), feeds_of(inputs))[0].astype(np.float32)
+
+        check([of(np.float32)], [of(np.float64)], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("how", ["add", "mul", "max", "min"])
 def test_scattered(how):
     """float32s have loops of their own; onnxruntime loses NaN in maxima, which are numpy's here."""
