@@ -5,6 +5,8 @@
 
 #include "mlir/IR/OperationSupport.h"
 
+#include <unordered_map>
+
 using namespace mlir;
 using hewn::graph::DimExpr;
 using hewn::graph::Dims;
@@ -180,7 +182,7 @@ void callEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews
     all.push_back(index.base);
   }
   unsigned number = 0;
-  llvm::DenseMap<size_t, SmallVector<func::FuncOp>> functions;
+  std::unordered_map<size_t, SmallVector<func::FuncOp>> functions; // a DenseMap has two hashes for itself
   forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) {
     OpBuilder::InsertPoint here = b.saveInsertionPoint();
     b.setInsertionPoint(entry.getTerminator());
