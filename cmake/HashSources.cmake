@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFILES=a;b -DTO=id.inc -P: a C++ string literal of the SHA-256 of the files' names and contents; written where it is new.
+# Usage: cmake -DFILES=a;b -DTO=id.inc -P HashSources.cmake
+# Writes a C++ string literal with the SHA-256 of the files' names and contents, if it has changed.
 set(all "")
 foreach(file IN LISTS FILES)
   file(SHA256 "${file}" one)

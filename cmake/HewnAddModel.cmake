@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 include_guard()
 
-# hewn_add_model(<target> <model.onnx> [WEIGHTS_FILE] [OPTIONS <option>...] [CUSTOM_OPS <ops.json>...])
+# hewn_add_model(<target> <model.onnx> [WEIGHTS_FILE] [OPTIONS <option>...] [CUSTOM_OPS
+# <ops.json>...])
 #
-# Compiles the model as a part of the build. <target> is then a static library like any other:
+# Compiles the model as a part of the build. <target> is a static library:
 #
 #     hewn_add_model(resnet50 resnet50.onnx OPTIONS --target=x86-64-v3 --dim batch=1)
 #     target_link_libraries(application PRIVATE resnet50)      # and in C: #include "resnet50.h"
 #
-# <target> is also the prefix of what the header declares, so it must be a C name, and none of the C library's. OPTIONS go to `hewn compile` as they
-# are. The weights are a part of the library, unless WEIGHTS_FILE is given: then they are in a file, which must lie
-# beside the application's binary; the target's property HEWN_WEIGHTS says where it was made.
+# <target> is also the prefix of the declarations in the header, so it must be a valid C identifier
+# that the C library does not use. OPTIONS are passed to `hewn compile` unchanged. The weights are
+# embedded in the library, unless WEIGHTS_FILE is given: then they are in a file, which must be
+# installed in the folder of the application's binary. The target property HEWN_WEIGHTS is the path
+# of this file.
 #
-# CUSTOM_OPS are files as docs/custom-ops.md has them. Where they link nothing, the functions come from the application:
+# CUSTOM_OPS are files as described in docs/custom-ops.md. If they have no "link", the application
+# provides the functions:
 #
 #     target_link_libraries(application PRIVATE resnet50 my_ops)
 function(hewn_add_model target model)
   cmake_parse_arguments(arg "WEIGHTS_FILE" "" "OPTIONS;CUSTOM_OPS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "hewn_add_model(${target}): what is '${arg_UNPARSED_ARGUMENTS}'?")
+    message(FATAL_ERROR "hewn_add_model(${target}): unknown argument '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   if(NOT target MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
-    message(FATAL_ERROR "hewn_add_model(${target}): the name of the target must be a C name")
+    message(FATAL_ERROR "hewn_add_model(${target}): the name of the target must be a C identifier")
   endif()
   cmake_path(ABSOLUTE_PATH model BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.hewn")

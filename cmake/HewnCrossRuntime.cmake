@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The runtime for other architectures that hewn has code for, where C's library for them is on this machine (Debian's
-# libc6-dev-arm64-cross). Without it the compiler makes objects for them, and says that a library needs the package.
+# Builds the runtime for other architectures that hewn supports, if their C library is installed
+# (Debian: libc6-dev-arm64-cross). Without it, the compiler can still write objects for them, and
+# reports that a library requires the package.
 #
-# Any Clang compiles for all of them, so these are libraries as others are. Without helpers of the compiler's (outlined atomics): a
-# library that hewn makes needs C's alone.
+# Clang can compile for all targets, so these are normal CMake libraries. They use no helpers of the
+# compiler runtime (outlined atomics): a library that hewn generates only requires the C library.
 include(CheckCSourceCompiles)
-find_package(Threads REQUIRED) # a target of a package is known in the folder that asks for it
+find_package(Threads REQUIRED) # imported targets are only visible in this directory scope
 
 #   hewn_add_cross_runtime(ARCHITECTURE TRIPLE [compile flags...])
 function(hewn_add_cross_runtime architecture triple)
@@ -16,8 +17,9 @@ function(hewn_add_cross_runtime architecture triple)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   check_c_source_compiles("#include <pthread.h>\n#include <sys/auxv.h>\nint hewn(void) { return 0; }" HEWN_COMPILES_FOR_${architecture})
   if(NOT HEWN_COMPILES_FOR_${architecture})
-    unset(HEWN_COMPILES_FOR_${architecture} CACHE) # the package may be there the next time
-    message(STATUS "hewn: no runtime for ${architecture}, since there is no C library for ${triple}")
+    # The next configuration checks again, since the package may be installed by then.
+    unset(HEWN_COMPILES_FOR_${architecture} CACHE)
+    message(STATUS "hewn: no runtime for ${architecture}: C library for ${triple} not found")
     return()
   endif()
   set(name hewn_runtime_${architecture})

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds LLVM, MLIR, lld, protobuf, ONNX and Python. tools/setup installs all of them.
 
-# "22" alone is refused by the packages' version files: they compare major and minor.
+# Versions in find_package need a minor version: the version files of LLVM's packages compare major
+# and minor versions, so "22" would not match LLVM 22.1.
 set(MLIR_DIR "/usr/lib/llvm-22/lib/cmake/mlir" CACHE PATH "MLIR's CMake package")
 find_package(MLIR 22.1 REQUIRED CONFIG)
 find_package(LLD 22.1 REQUIRED CONFIG HINTS "${MLIR_DIR}/../lld")
@@ -13,7 +14,8 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
 add_definitions(${llvm_definitions})
 
-# The ONNX library lies in the user's cache, where tools/setup built it, in the version that Python uses too.
+# The ONNX library is in the user's cache, where tools/setup built it. Its version is that of the
+# Python package.
 file(STRINGS "${PROJECT_SOURCE_DIR}/tools/requirements/tools.txt" onnx_version REGEX "^onnx==")
 string(REPLACE "onnx==" "" onnx_version "${onnx_version}")
 set(HEWN_CACHE "$ENV{XDG_CACHE_HOME}")
@@ -24,31 +26,36 @@ string(APPEND HEWN_CACHE "/hewn")
 set(onnx_suffix "")
 set(setup_option "")
 set(protobuf_kind "")
-if(HEWN_STATIC_LLVM) # with a protobuf of its own, which Debian has no position-independent archive of
+# A build with static LLVM links the protobuf that tools/setup built: Debian has no
+# position-independent archive of it.
+if(HEWN_STATIC_LLVM)
   set(onnx_suffix "-static")
   set(setup_option " --release")
   set(protobuf_kind CONFIG HINTS "${HEWN_CACHE}/protobuf-static/lib/cmake/protobuf" NO_DEFAULT_PATH)
 endif()
 set(ONNX_DIR "${HEWN_CACHE}/onnx-${onnx_version}${onnx_suffix}/lib/cmake/ONNX" CACHE PATH "ONNX's CMake package")
 if(NOT EXISTS "${ONNX_DIR}/ONNXConfig.cmake")
-  message(FATAL_ERROR "There is no ONNX library in ${ONNX_DIR}: run tools/setup${setup_option}, or set ONNX_DIR.")
+  message(FATAL_ERROR "ONNX library not found in ${ONNX_DIR}: run tools/setup${setup_option}, or set ONNX_DIR.")
 endif()
-find_package(Protobuf REQUIRED ${protobuf_kind}) # ONNX's package does not look for it
+# ONNX's CMake package requires protobuf but does not find it itself.
+find_package(Protobuf REQUIRED ${protobuf_kind})
 find_package(ONNX REQUIRED CONFIG)
 
-# (Who builds a wheel says which Python it is for.)
+# Python is that of the virtual environment, unless Python_EXECUTABLE is already set, as in the
+# build of a wheel.
 set(venv "$ENV{HEWN_VENV}")
 if(NOT venv)
   set(venv "${PROJECT_SOURCE_DIR}/.venv")
 endif()
 set(Python_EXECUTABLE "${venv}/bin/python" CACHE FILEPATH "The Python that has tools/requirements/tools.txt")
 if(NOT EXISTS "${Python_EXECUTABLE}")
-  message(FATAL_ERROR "There is no ${Python_EXECUTABLE}: run tools/setup, or set HEWN_VENV.")
+  message(FATAL_ERROR "${Python_EXECUTABLE} not found: run tools/setup, or set HEWN_VENV.")
 endif()
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
 
-# All of LLVM that a binary of ours links. Libraries that only compile against it get its headers from above: naming
-# a component library (MLIRArithDialect, LLVMX86CodeGen) would bring archives *and* libLLVM.so into one binary.
+# The LLVM libraries that hewn's binaries link. Libraries that only compile against LLVM use the
+# include directories above: linking a component library (MLIRArithDialect, LLVMX86CodeGen) would
+# put archives and libLLVM.so into the same binary.
 add_library(HewnLLVM INTERFACE)
 if(HEWN_STATIC_LLVM)
   include(StaticLLVM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` lays down: the tools, the headers, the runtime, and the package that find_package(hewn) finds.
+# Install rules: tools, headers, runtime, and the CMake package for find_package(hewn).
 if(NOT TARGET hewn OR NOT TARGET hewn_runtime)
   return()
 endif()
@@ -11,7 +11,7 @@ foreach(tool hewn hewn-opt hewn-lsp-server)
   if(TARGET ${tool})
     if(TARGET hewn_compiler)
       set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    else() # LLVM's shared libraries lie outside of the linker's path
+    else() # LLVM's shared libraries are outside of the default search path
       set_target_properties(${tool} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
     endif()
     install(TARGETS ${tool} EXPORT hewnTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
@@ -23,10 +23,10 @@ if(TARGET hewn_runtime)
 endif()
 if(TARGET hewn_compiler)
   install(TARGETS hewn_compiler EXPORT hewnTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  # hewn's headers read it, and who has no compiler package has no header of DLPack's either.
+  # hewn's headers include dlpack.h, which users may not have installed.
   find_path(HEWN_DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
   install(FILES "${HEWN_DLPACK_INCLUDE_DIR}/dlpack/dlpack.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dlpack")
-  # The licenses of all that is linked, as Debian's packages have them.
+  # Licenses of all linked libraries, from their Debian packages.
   foreach(package llvm-22-dev libmlir-22-dev liblld-22-dev libprotobuf-dev zlib1g-dev libzstd-dev libdlpack-dev libpcre2-dev
       libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev libstb-dev liblzma-dev libdeflate-dev libjbig-dev)
     if(EXISTS "/usr/share/doc/${package}/copyright")
@@ -40,7 +40,7 @@ foreach(cross IN LISTS HEWN_CROSS_RUNTIMES) # for artifacts that run on another 
   list(GET cross 1 triple)
   install(FILES $<TARGET_FILE:${name}> DESTINATION "${CMAKE_INSTALL_LIBDIR}/${triple}")
 endforeach()
-foreach(part IN LISTS HEWN_LIBRARY_PARTS) # what the compiler links into models that need it, beside the runtime
+foreach(part IN LISTS HEWN_LIBRARY_PARTS) # optional runtime libraries that the compiler links into models
   install(FILES $<TARGET_FILE:${part}> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endforeach()
 install(EXPORT hewnTargets NAMESPACE hewn:: DESTINATION "${package_folder}")
@@ -53,7 +53,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/hewnConfigVersion.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/hewnConfig.cmake" "${PROJECT_BINARY_DIR}/hewnConfigVersion.cmake"
   cmake/HewnAddModel.cmake DESTINATION "${package_folder}")
 
-# The Python package: below the prefix, or, in a wheel, the folder that is the prefix of all else.
+# Installs the Python package: below the install prefix or, in a wheel, in its top folder.
 if(TARGET _hewn)
   if(SKBUILD)
     set(python_folder ".")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# libhewn_compiler.so: the compiler, its tools and LLVM's archives, once. It exports the functions of hewn/compiler.h and the entries of the
-# tools, and nothing else, so that a process may have another LLVM, protobuf or C++ library beside it.
+# libhewn_compiler.so: the compiler, its tools and static LLVM. It only exports the functions of
+# hewn/compiler.h and the entry points of the tools, so that a process can also load another LLVM,
+# protobuf or C++ library.
 get_property(tools GLOBAL PROPERTY HEWN_SHIPPED_TOOLS)
 set(exported "hewn_compil*;")
 foreach(tool IN LISTS tools)
@@ -17,7 +18,8 @@ foreach(tool IN LISTS tools)
   target_link_libraries(${tool} PRIVATE hewn_compiler)
   target_link_options(${tool} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
 endforeach()
-# All of the rooms behind compiler.h, which no tool need call.
+# Link all objects of the compiler library, because the linker would leave out functions of
+# compiler.h that no tool calls.
 target_link_libraries(hewn_compiler PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,HewnCompiler>" HewnPipelines HewnLLVM)
 target_link_options(hewn_compiler PRIVATE "-Wl,--version-script=${exports}" -static-libstdc++ -static-libgcc -Wl,--as-needed)
 target_include_directories(hewn_compiler INTERFACE $<INSTALL_INTERFACE:include>)

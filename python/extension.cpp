@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn._hewn: what Python needs of the compiler and of compiled models. It passes addresses and shapes; element types, names and
-// arrays are the business of hewn/__init__.py.
+// hewn._hewn: the Python extension for the compiler and for compiled models. It passes addresses
+// and shapes; hewn/__init__.py handles element types, names and arrays.
 #include "hewn/compiler.h"
 #include "hewn/runtime.h"
 #include "python/ranks.h"
@@ -28,8 +28,9 @@ namespace nb = nanobind;
 
 namespace {
 
-/// Other threads of Python's run while this one does `work`. Where Python ends meanwhile, as it may before its daemon threads do,
-/// it ends a thread that comes back, by an exception that must not leave a destructor: such a thread waits for the end instead.
+/// Calls `work` without the GIL. If the interpreter exits meanwhile, which it may do before its
+/// daemon threads end, it terminates a returning thread by a forced unwind, which must not leave a
+/// destructor: such a thread waits for the end of the process instead.
 template <typename Work> void withoutLock(Work work) {
   PyThreadState *state = PyEval_SaveThread();
   work();
@@ -41,10 +42,11 @@ template <typename Work> void withoutLock(Work work) {
   }
 }
 
-/// (node, op, domain, opset, reason, is warning, whole text)
+/// A diagnostic for Python: (node, op, domain, opset, reason, is warning, full text).
 using Message = std::tuple<std::string, std::string, std::string, int64_t, std::string, bool, std::string>;
 
-/// Paths, and names in a model, are bytes: Python writes those that are no UTF-8 in its own way, as the system's paths.
+/// Converts paths and names, which are bytes. Python represents bytes that are not UTF-8 by
+/// surrogates.
 std::string textOf(nb::handle text) {
   PyObject *bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
   if (!bytes)
@@ -59,15 +61,16 @@ nb::object pythonText(const char *text) {
   return nb::steal(object);
 }
 
-/// RuntimeError with the runtime's own words, which may hold a path that is no UTF-8.
+/// Raises RuntimeError with the runtime's message, which may contain a path that is not UTF-8.
 [[noreturn]] void fail(const char *message) {
   nb::object text = nb::steal(PyUnicode_DecodeUTF8(message, Py_ssize_t(std::strlen(message)), "backslashreplace"));
   PyErr_SetObject(PyExc_RuntimeError, text.ptr());
   throw nb::python_error();
 }
 
-/// Asks Python for one sample after another: a function without arguments that gives a list of (name, array, type code, bits), the arrays dense
-/// and in the host's memory, or None when there are no more. What it raises is kept, and ends the compile.
+/// Requests calibration samples from Python. `next` is a function without arguments that returns a
+/// list of (name, array, type code, bits) with dense host arrays, or None at the end. An exception
+/// ends the compilation and is stored.
 class PythonSamples {
 public:
   explicit PythonSamples(nb::object next) : next(std::move(next)) {}
@@ -75,7 +78,7 @@ public:
     nb::gil_scoped_acquire locked;
     return static_cast<PythonSamples *>(user)->take(*sample);
   }
-  /// What was raised, if anything was, is raised again.
+  /// Raises the stored exception, if there is one.
   void rethrow() {
     if (raised)
       raised->restore();
@@ -139,8 +142,8 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
              const std::vector<nb::str> &limits, const nb::str &precision, const nb::str &quantize, bool optimize,
              const nb::str &cacheDir, const nb::str &remarks, bool transient, const std::vector<nb::str> &customOps,
              const std::vector<std::pair<std::string, uintptr_t>> &customFunctions, nb::object nextSample,
-             double leastDecibels, double largestError, const std::vector<nb::str> &tunings) {
-  // What the options point to.
+             double leastDecibels, double largestError, const std::vector<nb::str> &tunings, const nb::str &dimNames) {
+  // Storage for the strings that the options point to.
   std::deque<std::string> kept;
   auto keep = [&](nb::handle text) {
     kept.push_back(textOf(text));
@@ -167,6 +170,7 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   options.target = keep(target);
   options.dims = bindings.data();
   options.num_dims = bindings.size();
+  options.dim_names = keep(dimNames);
   options.limits = bounds.data();
   options.num_limits = bounds.size();
   options.precision = keep(precision);
@@ -206,8 +210,9 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   return result;
 }
 
-/// (name, type code, bits, dims: an int, or a symbol's name, or the text of a formula, or None where the data decides; kind). Of what
-/// is no tensor, type and dims are those of its tensors, with None instead of dims where their rank may differ.
+/// Returns (name, type code, bits, dims, kind) for each input or output. A dim is an int, the name
+/// of a symbol, the text of a formula, or None if it depends on data. For sequences and optional
+/// values, type and dims are those of the elements, and dims is None if their rank may vary.
 nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int count) {
   nb::list all;
   for (int i = 0; i < count; ++i) {
@@ -243,7 +248,8 @@ void *allocate(void *, size_t bytes, size_t alignment) {
 }
 void release(void *, void *memory) { std::free(memory); }
 
-/// An array of Python's (numpy's: shapes lie outside of the view, which may move), held while it is used.
+/// Holds the buffer of a Python array while it is used. (numpy stores the shape outside of the
+/// view, so the view may be moved.)
 class Buffer {
 public:
   Buffer() = default;
@@ -262,7 +268,8 @@ private:
   Py_buffer view = {};
 };
 
-/// A tensor on a device, as hewn/_device.py gives it: (address, the device's number, shape). The caller holds the memory.
+/// A tensor on a device, passed by hewn/_device.py as (address, device number, shape). The caller
+/// owns the memory.
 class DeviceTensor {
 public:
   static bool is(nb::handle given) { return PyTuple_Check(given.ptr()) && PyTuple_Size(given.ptr()) == 3; }
@@ -273,7 +280,7 @@ public:
     for (nb::handle dim : nb::cast<nb::tuple>(parts[2]))
       shape.push_back(nb::cast<int64_t>(dim));
   }
-  /// Which points here.
+  /// Returns a DLTensor that points to the shape in this object.
   DLTensor tensor(DLDataType dtype) {
     DLTensor made = {};
     made.data = data;
@@ -290,14 +297,16 @@ private:
   std::vector<int64_t> shape;
 };
 
-/// What a run is given, held while it is used. Of numbers comes an array with the buffer protocol, of the element size that is wanted
-/// and contiguous, or what `DeviceTensor` takes; of strings (list of bytes, shape); of a sequence a list of these, of an optional value that is not there None.
+/// Converts the inputs of a run and holds them while they are used. A numeric tensor is a
+/// contiguous array with the buffer protocol and the required element size, or the tuple of a
+/// `DeviceTensor`; a string tensor is (list of str or bytes, shape); a sequence is a list of these;
+/// an absent optional value is None.
 class Feed {
 public:
   explicit Feed(size_t inputs) { numbers.reserve(inputs); }
   DLTensor input(nb::handle given, const hewn_tensor_info &info) {
     if (info.kind == HEWN_KIND_TENSOR)
-      return tensor(given, info.dtype);
+      return tensor(given, info.dtype, info.name);
     if (!kept)
       kept = std::make_unique<Kept>();
     DLTensor handle = plain(info.dtype, kept->words.emplace_back());
@@ -306,7 +315,7 @@ public:
       nb::list items = info.kind == HEWN_KIND_OPTIONAL ? listOf(given) : nb::cast<nb::list>(given);
       std::vector<DLTensor> &list = kept->lists.emplace_back();
       for (nb::handle item : items)
-        list.push_back(tensor(item, info.element));
+        list.push_back(tensor(item, info.element, info.name));
       word = &kept->sequences.emplace_back(hewn_sequence{int64_t(list.size()), list.data()});
     }
     return handle;
@@ -319,7 +328,7 @@ private:
     return one;
   }
 
-  /// One element of rank 0 that is an address.
+  /// Returns a tensor of rank 0 whose element is an address.
   static DLTensor plain(DLDataType dtype, std::vector<const void *> &word) {
     word.resize(1);
     DLTensor made = {};
@@ -329,7 +338,37 @@ private:
     return made;
   }
 
-  DLTensor tensor(nb::handle given, DLDataType dtype) {
+  /// Returns the zero-terminated bytes of an element (str or bytes) of the input `name`. The bytes
+  /// live as long as the element and this object.
+  const char *stringOf(nb::handle item, const char *name) {
+    Py_ssize_t size = 0;
+    const char *text = nullptr;
+    if (PyUnicode_Check(item.ptr())) {
+      text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
+      if (!text) { // the string has surrogates, which represent bytes that are not UTF-8
+        PyErr_Clear();
+        PyObject *bytes = PyUnicode_AsEncodedString(item.ptr(), "utf-8", "surrogateescape");
+        if (!bytes) {
+          std::string why = nb::cast<std::string>(nb::str(nb::python_error().value()));
+          fail(("input '" + std::string(name) + "': " + why).c_str());
+        }
+        kept->encoded.append(nb::steal(bytes));
+        text = PyBytes_AsString(bytes);
+        size = PyBytes_Size(bytes);
+      }
+    } else if (PyBytes_Check(item.ptr())) {
+      text = PyBytes_AsString(item.ptr());
+      size = PyBytes_Size(item.ptr());
+    } else {
+      std::string type = nb::cast<std::string>(item.type().attr("__name__"));
+      fail(("input '" + std::string(name) + "' has " + type + " elements, but the model expects strings").c_str());
+    }
+    if (std::memchr(text, 0, size_t(size)))
+      fail(("input '" + std::string(name) + "' has a string that contains a zero byte").c_str());
+    return text;
+  }
+
+  DLTensor tensor(nb::handle given, DLDataType dtype, const char *name) {
     DLTensor made = {};
     made.device = {kDLCPU, 0};
     made.dtype = dtype;
@@ -338,9 +377,11 @@ private:
         kept = std::make_unique<Kept>();
       nb::tuple text = nb::cast<nb::tuple>(given);
       std::vector<const void *> &pointers = kept->words.emplace_back();
-      for (nb::handle item : nb::cast<nb::list>(text[0]))
-        pointers.push_back(PyBytes_AsString(item.ptr()));
-      pointers.push_back(nullptr); // never empty
+      nb::list items = nb::cast<nb::list>(text[0]);
+      pointers.reserve(items.size() + 1);
+      for (nb::handle item : items)
+        pointers.push_back(stringOf(item, name));
+      pointers.push_back(nullptr); // an array without strings also needs a non-null data() pointer
       std::vector<int64_t> &shape = kept->shapes.emplace_back();
       for (nb::handle dim : nb::cast<nb::tuple>(text[1]))
         shape.push_back(nb::cast<int64_t>(dim));
@@ -354,7 +395,7 @@ private:
         kept = std::make_unique<Kept>();
       return kept->devices.emplace_back(given).tensor(dtype);
     }
-    static_assert(sizeof(Py_ssize_t) == sizeof(int64_t)); // a buffer's shape is a tensor's
+    static_assert(sizeof(Py_ssize_t) == sizeof(int64_t)); // the tensor uses the shape of the buffer
     const Py_buffer &view = numbers.emplace_back().open(given);
     made.data = view.buf;
     made.ndim = view.ndim;
@@ -363,13 +404,14 @@ private:
   }
 
   std::vector<Buffer> numbers;
-  /// Of what is no array of numbers, which few runs have.
+  /// Storage for inputs that are not numeric host arrays; few runs have some.
   struct Kept {
     std::deque<DeviceTensor> devices;
     std::deque<std::vector<const void *>> words;
     std::deque<std::vector<int64_t>> shapes;
     std::deque<std::vector<DLTensor>> lists;
     std::deque<hewn_sequence> sequences;
+    nb::list encoded; ///< bytes of strings that are not valid UTF-8
   };
   std::unique_ptr<Kept> kept;
 };
@@ -384,7 +426,8 @@ nb::tuple shapeOf(const DLTensor &tensor, size_t &elements) {
   return nb::tuple(shape);
 }
 
-/// (bytes, shape), or (list of strings, shape), copied out of the tensor unless it is `owned`.
+/// Converts an output tensor to the tuple (bytes, shape) or, for strings, (list of strings, shape).
+/// Takes over the tensor's memory if it is `owned`, else copies it.
 nb::object takeTensor(const DLTensor &tensor, bool owned) {
   size_t elements;
   nb::tuple shape = shapeOf(tensor, elements);
@@ -417,7 +460,7 @@ nb::object takeTensor(const DLTensor &tensor, bool owned) {
   return nb::make_tuple(array.cast(), shape);
 }
 
-/// An output as Python has it: what `takeTensor` gives, a list of it, or None.
+/// Returns an output: the result of `takeTensor`, a list of them, or None.
 nb::object takeOutput(const DLTensor &tensor, const hewn_tensor_info &info) {
   if (info.kind == HEWN_KIND_TENSOR)
     return takeTensor(tensor, true);
@@ -431,7 +474,7 @@ nb::object takeOutput(const DLTensor &tensor, const hewn_tensor_info &info) {
   return info.kind == HEWN_KIND_OPTIONAL ? nb::object(items[0]) : nb::object(items);
 }
 
-/// A loaded library and a context of it.
+/// A loaded library and its context.
 class Model {
 public:
   Model(const nb::str &pathText, int threads, int device, const nb::str &cacheText, bool verify, bool copy,
@@ -464,11 +507,12 @@ public:
   ~Model() { close(); }
   Model(const Model &) = delete;
 
-  /// Of a model that is split: what this rank has moved in all runs.
+  /// Returns the number of bytes that this rank of a partitioned model transferred in all runs.
   uint64_t movedBytes() const { return group ? group->moved : 0; }
   nb::list inputs() const { return describe(model, model->inputs, model->num_inputs); }
   nb::list outputs() const { return describe(model, model->outputs, model->num_outputs); }
-  /// (condition, why it can't be run or None, outputs as this case gives them)
+  /// Returns (condition, reason why the case cannot run or None, outputs of the case) for each
+  /// case.
   nb::list cases() const {
     nb::list all;
     for (int i = 0; i < model->num_cases; ++i) {
@@ -490,14 +534,15 @@ public:
   const char *variant() const { return model->runtime->model_variant(model)->target; }
 
   bool hasDevice() const { return model->device; }
-  /// Where later runs go: the driver's stream; 0: one of the context's own, whose runs wait for their end.
+  /// Sets the driver stream for later runs. With 0, runs use the context's own stream and wait for
+  /// it.
   void setStream(uintptr_t stream) {
     hewn_status status = hewn_context_set_stream(context, reinterpret_cast<void *>(stream));
     if (status.code != HEWN_OK)
       fail(status.message);
   }
-  /// The shape of each output in a run on inputs of these shapes (a tuple for each, None of what is no tensor): a tuple, or None of what only
-  /// the run tells or refuses.
+  /// Returns the shape of each output for inputs of these shapes (a tuple for each tensor, else
+  /// None): a tuple, or None if the shape depends on data or the run would be rejected.
   nb::list outputShapes(const nb::list &inputShapes) const {
     std::vector<int64_t> symbols = symbolsOf(inputShapes);
     const bool isKnown = model->num_symbols == 0 || !symbols.empty();
@@ -525,12 +570,13 @@ public:
     return shapes;
   }
 
-  /// `arrays`: one for each input (see Feed). `into`: for each output None, or a writable array of the type and shape that it will have, or what
-  /// `DeviceTensor` takes, which the run writes without a copy; other numbers of outputs than the model's mean all None. Returns what `takeOutput` gives of each output, and
-  /// None of those that were given.
+  /// `arrays` has one array for each input (see Feed). `into` has for each output None, or a buffer
+  /// that the run writes in place: a writable array of the output's type and shape, or the tuple of
+  /// a `DeviceTensor`. If `into` has another length than the outputs, all are None. Returns the
+  /// result of `takeOutput` for each output, and None for those with a buffer.
   nb::list run(const nb::list &arrays, const nb::list &into) {
     if (arrays.size() != size_t(model->num_inputs))
-      throw std::runtime_error("an array for each input is expected");
+      throw std::runtime_error("expected an array for each input");
     Feed feed(arrays.size());
     std::vector<DLTensor> in, out(model->num_outputs);
     in.reserve(arrays.size());
@@ -562,7 +608,8 @@ public:
     nb::list results;
     for (size_t i = 0; i < out.size(); ++i)
       results.append(isGiven(i) ? nb::object(nb::none()) : takeOutput(out[i], model->outputs[i]));
-    // What is given at no address, since it has no elements, the run has allocated.
+    // If the buffer of an output has a null address (an array without elements), the run has
+    // allocated memory for the output. Free this memory.
     for (size_t i = 0; i < out.size(); ++i)
       if (isGiven(i) && out[i].data != places[i])
         std::free(out[i].data);
@@ -570,7 +617,8 @@ public:
   }
 
 private:
-  /// What the inputs' dims say; none where they do not fit the model.
+  /// Returns the values of the symbols for these input shapes, or an empty vector if the shapes do
+  /// not match the model.
   std::vector<int64_t> symbolsOf(const nb::list &inputShapes) const {
     std::vector<int64_t> symbols(size_t(model->num_symbols), -1);
     for (int s = 0; s < model->num_symbols; ++s)
@@ -586,7 +634,7 @@ private:
         if (int64_t dim = model->inputs[i].dims[d]; dim < 0 && dim != HEWN_DIM_DYNAMIC && dim != HEWN_DIM_FORMULA)
           symbols[size_t(-1 - dim)] = nb::cast<int64_t>(shape[d]);
     }
-    if (model->num_ranks > 0) // the last one is the rank, on which no size depends that callers see
+    if (model->num_ranks > 0) // the last symbol is the rank; no visible size depends on it
       symbols.back() = 0;
     for (int s = 0; s < model->num_symbols; ++s)
       if (symbols[s] < model->symbols[s].min || symbols[s] > model->symbols[s].max)
@@ -594,7 +642,7 @@ private:
     return symbols;
   }
 
-  /// What the context calls to reach other ranks; they outlive it.
+  /// The communicator that the context calls; must outlive the context.
   nb::object held;
   const hewn_communicator *group = nullptr;
   std::unique_ptr<hewn::python::ObjectRanks> ranks;
@@ -615,7 +663,7 @@ private:
     hewn_library_close(library);
   }
   [[noreturn]] void refuse(hewn_status status) {
-    std::string why = status.message; // which lives in what is closed
+    std::string why = status.message; // copied, because `close` destroys the message
     close();
     fail(why.c_str());
   }
@@ -629,12 +677,12 @@ NB_MODULE(_hewn, m) {
         nb::arg("quantize"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("remarks"), nb::arg("transient"),
         nb::arg("custom_ops") = nb::list(), nb::arg("custom_functions") = nb::list(),
         nb::arg("next_sample") = nb::none(), nb::arg("least_decibels") = 0.0, nb::arg("largest_error") = 0.0,
-        nb::arg("tunings") = nb::list());
+        nb::arg("tunings") = nb::list(), nb::arg("dim_names") = "");
   m.def("version", &hewn_compiler_version);
   nb::class_<hewn::python::LocalRanks>(m, "LocalRanks",
-                                       "Processes of one machine that run a model together. `name` is the same on all "
-                                       "and no other group's; waits for all of them, and then in "
-                                       "each run for others, `timeout` seconds at most.")
+                                       "Processes of one machine that run a partitioned model. All ranks of a group "
+                                       "use the same, unique `name`. Waits at most `timeout` seconds for the other "
+                                       "ranks, here and in each run.")
       .def(nb::init<const std::string &, int32_t, int32_t, double>(), nb::arg("name"), nb::arg("rank"),
            nb::arg("num_ranks"), nb::arg("timeout") = 30.0)
       .def_prop_ro("rank", &hewn::python::LocalRanks::rank)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators of Python: objects that hand bytes to other ranks (hewn/_ranks.py says which functions they have), and the runtime's own.
+// Communicators for Python: communicators implemented by Python objects (hewn/_ranks.py lists their
+// methods), and those of the runtime.
 #ifndef HEWN_PYTHON_RANKS_H
 #define HEWN_PYTHON_RANKS_H
 
@@ -20,7 +21,8 @@ namespace hewn::python {
 
 namespace nb = nanobind;
 
-/// A table whose functions are the methods of a Python object. Called from a run, which has let go of Python's lock.
+/// A communicator whose functions call the methods of a Python object. They are called from a run,
+/// without the GIL.
 class ObjectRanks {
 public:
   explicit ObjectRanks(nb::object given) : object(std::move(given)) {
@@ -47,16 +49,19 @@ public:
   hewn_communicator table;
 
 private:
-  /// Memory for the time of one call: whoever keeps the view has an empty one behind it.
+  /// A memoryview that a Python method gets for one call. It is released after the call, so that a
+  /// view that the method has kept cannot access freed memory.
   struct View {
     View(const void *data, size_t bytes, int flags)
         : view(nb::steal(
               PyMemoryView_FromMemory(static_cast<char *>(const_cast<void *>(data)), Py_ssize_t(bytes), flags))) {}
     ~View() {
-      nb::error_scope kept; // of the call, which may have failed
+      nb::error_scope kept; // keeps an exception that the called method raised
       nb::object released = nb::steal(PyObject_CallMethod(view.ptr(), "release", nullptr));
       if (!released.is_valid())
-        PyErr_Clear(); // a view of the view is still there: the process that keeps it answers for it
+        // Release fails if the method has created views of this view, which is an error of the
+        // method.
+        PyErr_Clear();
     }
     nb::object view;
   };
@@ -89,7 +94,8 @@ private:
     });
   }
 
-  /// All addends, some at a time, added in the order of the ranks.
+  /// Implements all-reduce: gathers the addends of all ranks, in blocks, and adds them in the order
+  /// of the ranks.
   static int32_t allReduce(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                            DLDataType type) {
     constexpr int64_t most = 1 << 18;
@@ -111,8 +117,8 @@ private:
     return HEWN_OK;
   }
 
-  /// Each two ranks exchange what is the other's. All go by the same order of pairs, of which the lower one sends first: whatever waits
-  /// for the other one, some pair goes on.
+  /// Each pair of ranks exchanges the shards for each other. All ranks process the pairs in the
+  /// same order, and the lower rank sends first, which avoids deadlocks.
   static int32_t reduceScatter(void *user, int32_t first, int32_t ranks, const void *mine, void *sum, int64_t count,
                                DLDataType type) {
     auto *self = static_cast<ObjectRanks *>(user);
@@ -162,12 +168,12 @@ private:
   std::string text;
 };
 
-/// Processes of one machine, by the runtime's shared memory.
+/// Communicator between processes of one machine, in the runtime's shared memory.
 class LocalRanks {
 public:
   LocalRanks(const std::string &name, int32_t rank, int32_t ranks, double seconds) {
     if (!(seconds > 0 && seconds < 1e9))
-      throw std::invalid_argument("a timeout is a number of seconds above 0");
+      throw std::invalid_argument("timeout must be a number of seconds above 0");
     hewn_status status;
     {
       nb::gil_scoped_release unlocked;
@@ -184,12 +190,12 @@ public:
   hewn_communicator *table = nullptr;
 };
 
-/// What lies on devices by NCCL, over ranks that reach each other by something else.
+/// Communicator between devices by NCCL, which uses another communicator to connect the ranks.
 class NcclRanks {
 public:
   NcclRanks(nb::object over, double seconds) : held(std::move(over)) {
     if (!(seconds > 0 && seconds < 1e9))
-      throw std::invalid_argument("a timeout is a number of seconds above 0");
+      throw std::invalid_argument("timeout must be a number of seconds above 0");
     hewn_communicator *host = nullptr;
     if (nb::isinstance<LocalRanks>(held))
       host = nb::cast<LocalRanks &>(held).table;

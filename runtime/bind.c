@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run checks before the first kernel: tensors against the descriptor,
-// and symbols against each other. A message names the tensor, what was expected
-// and what was found.
+// Checks a run before its first kernel: the tensors against the model's descriptor, and the values
+// of symbols for consistency. Messages name the tensor, the expected value and the actual value.
 
 #include "context.h"
 
-/// A tensor under check, and how to speak of it.
+/// An input or output tensor that is checked before a run, with its description for messages.
 typedef struct checked_tensor {
   const char *kind; ///< "input " or "output "
   const hewn_tensor_info *info;
@@ -58,7 +57,8 @@ static int32_t failShape(hewn_context *context, const checked_tensor *checked, c
 static int sameType(DLDataType want, DLDataType got) {
   if (want.bits != got.bits || want.lanes != got.lanes)
     return 0;
-  // Producers of older DLPack have no bool.
+  // A caller's uint8 tensor is accepted for a bool tensor of the model, because older versions of
+  // DLPack have no bool.
   return want.code == got.code || (want.code == HEWN_DL_BOOL && got.code == kDLUInt);
 }
 
@@ -75,7 +75,7 @@ static int32_t checkType(hewn_context *context, const checked_tensor *checked) {
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-/// Strides are allowed to say what the shape says anyway.
+/// Returns true if the tensor's strides are NULL or equal to those of a row-major tensor.
 static int isRowMajor(const DLTensor *tensor) {
   int64_t expected = 1;
   if (!tensor->strides)
@@ -83,7 +83,7 @@ static int isRowMajor(const DLTensor *tensor) {
   for (int32_t i = tensor->ndim; i-- > 0;) {
     if (tensor->shape[i] != 1 && tensor->strides[i] != expected)
       return 0;
-    expected *= tensor->shape[i]; // No overflow: the bytes were counted.
+    expected *= tensor->shape[i]; // cannot overflow: the size in bytes was checked before
   }
   return 1;
 }
@@ -92,12 +92,13 @@ static const unsigned char *dataOf(const DLTensor *tensor) {
   return (const unsigned char *)tensor->data + tensor->byte_offset;
 }
 
-/// Whether its memory is the device's on which the model's kernels run.
+/// Returns true if the tensor is in device memory and the model runs on a device.
 static int isOnDevice(const hewn_context *context, const DLTensor *tensor) {
   return context->model->device && tensor->device.device_type == kDLCUDA;
 }
 
-/// What holds for every tensor that has data, its shape apart.
+/// Checks the size, device, strides and alignment of a caller's tensor against the model's
+/// descriptor.
 static int32_t checkMemory(hewn_context *context, const checked_tensor *checked) {
   const DLTensor *tensor = checked->tensor;
   int64_t bytes = hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
@@ -113,10 +114,10 @@ static int32_t checkMemory(hewn_context *context, const checked_tensor *checked)
   if (bytes == 0)
     return HEWN_OK;
   if (!tensor->data)
-    return failWith(context, checked, "its data is NULL");
+    return failWith(context, checked, "the data pointer is NULL");
   if (!isRowMajor(tensor))
     return failWith(context, checked,
-                    "row-major strides (or NULL) expected, got others; copy "
+                    "row-major strides (or NULL) expected; copy "
                     "the tensor to make it contiguous");
   uintptr_t element = (uintptr_t)(tensor->dtype.bits + 7) / 8;
   if (element && (uintptr_t)dataOf(tensor) % element != 0)
@@ -125,13 +126,13 @@ static int32_t checkMemory(hewn_context *context, const checked_tensor *checked)
   return HEWN_OK;
 }
 
-/// Rank, and that there is a shape to look at.
+/// Checks the rank of a caller's tensor, and that its shape is not NULL.
 static int32_t checkRank(hewn_context *context, const checked_tensor *checked) {
   int32_t rank = checked->info->rank;
   if (checked->tensor->ndim != rank)
     return failNumbers(context, checked, "rank ", rank, " expected, got rank ", checked->tensor->ndim);
   if (rank > 0 && !checked->tensor->shape)
-    return failWith(context, checked, "its shape is NULL");
+    return failWith(context, checked, "the shape pointer is NULL");
   return HEWN_OK;
 }
 
@@ -156,7 +157,8 @@ static int32_t failConflict(hewn_context *context, int64_t symbol, const checked
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-/// Fixed dims must match; symbols are bound, or must match.
+/// Checks the fixed dims of an input. For a symbolic dim, binds the symbol to the actual size if
+/// this is the symbol's first use, else compares the size with the symbol's value.
 static int32_t bindDims(hewn_context *context, int32_t index, const checked_tensor *checked) {
   for (int32_t i = 0; i < checked->info->rank; ++i) {
     int64_t want = checked->info->dims[i];
@@ -193,7 +195,7 @@ static int32_t bindInput(hewn_context *context, int32_t index, const DLTensor *t
   return bindDims(context, index, &checked);
 }
 
-/// A symbol's value is outside its range.
+/// Reports that the value of a symbol is outside of the range in the model's descriptor.
 static int32_t failRange(hewn_context *context, int32_t symbol, int64_t value) {
   const hewn_symbol *info = &context->model->symbols[symbol];
   int32_t input = context->bound_by[symbol];
@@ -227,8 +229,8 @@ static int32_t checkRanges(hewn_context *context, const int64_t *symbols) {
   return HEWN_OK;
 }
 
-/// What the symbols decide beside sizes: which outputs there are, and whether
-/// the model can be run at all.
+/// Selects the model's case for the values of the symbols. Fails if the model cannot run in this
+/// case.
 static int32_t chooseCase(hewn_context *context) {
   const hewn_model *model = context->model;
   if (!model->case_of)
@@ -266,7 +268,8 @@ int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
     if (code != HEWN_OK)
       return code;
   }
-  // A symbol that no input has can only be one that has a single value.
+  // Sets each symbol that occurs in no input to its minimum, which is the only value that such a
+  // symbol can have.
   for (int32_t s = 0; s < model->num_symbols; ++s)
     if (context->bound_by[s] < 0)
       context->symbols[s] = model->symbols[s].min;
@@ -275,7 +278,8 @@ int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
   return code == HEWN_OK ? chooseCase(context) : code;
 }
 
-/// Compares what the caller gave with the dims that are known by now.
+/// Compares the shape of a caller's output with those dims of the output that do not depend on
+/// data.
 static int32_t checkOutputShape(hewn_context *context, int32_t index, const checked_tensor *checked) {
   const int64_t *want = context->output_dims[index];
   for (int32_t i = 0; i < checked->info->rank; ++i)
@@ -296,7 +300,7 @@ static int32_t bindOutput(hewn_context *context, int32_t index, const DLTensor *
   if (!tensor->data) {
     if (rank > 0 && !tensor->shape)
       return failWith(context, &checked,
-                      "its shape is NULL; it must have room for the rank that "
+                      "the shape pointer is NULL; it must have space for the rank that "
                       "the model declares");
     return HEWN_OK;
   }
@@ -323,7 +327,7 @@ int32_t hewn_bind_allocate(hewn_context *context) {
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
     context->output_data[i] = NULL;
     if (context->outputs[i].dynamic)
-      continue; // Generated code asks for it when the shape is known.
+      continue; // generated code allocates this output when its shape is known
     if (!hewn_rt_alloc_output(context, i, context->output_infos[i].rank, context->output_dims[i]))
       return hewn_rt_code(context);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum of weights: XXH64 (https://github.com/Cyan4973/xxHash, its
-// specification) of each block, the blocks' hashes folded in order. The
-// compiler writes it with LLVM's implementation.
+// The checksum of weights: the XXH64 hash (specification at https://github.com/Cyan4973/xxHash) of
+// each block, combined in order. The compiler computes it with LLVM's implementation.
 
 #include "context.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: one allocation that holds the struct and all its arrays, an arena,
-// a share in the model's weights, and perhaps a pool of threads.
+// Creates and destroys contexts. A context consists of one allocation for the struct and its
+// arrays, an arena, a reference to the model's weights, and optionally a thread pool.
 
 #include "context.h"
 
@@ -15,7 +15,8 @@ int hewn_context_enter(hewn_context *context) { return __atomic_exchange_n(&cont
 
 void hewn_context_leave(hewn_context *context) { __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE); }
 
-/// Carves blocks out of the context's memory; with a NULL base it only counts.
+/// Allocates the arrays of a context from its single block of memory. If `base` is NULL, only
+/// computes the size of the block.
 typedef struct carver {
   unsigned char *base;
   size_t used;
@@ -35,7 +36,8 @@ static size_t sumRanks(const hewn_tensor_info *infos, size_t count) {
   return ranks;
 }
 
-/// Lays out the arrays of `context` (whose model is set); returns the bytes.
+/// Places the arrays of `context` in the memory at `base`, and returns the number of bytes that
+/// they take. The model of `context` is already set.
 static size_t layOut(hewn_context *context, unsigned char *base) {
   const hewn_model *model = context->model;
   size_t inputs = (size_t)model->num_inputs;
@@ -68,23 +70,24 @@ static void markDynamic(hewn_context *context, const hewn_tensor_info *outputs) 
         context->outputs[i].dynamic = 1;
 }
 
-/// Which outputs are known only after a run, in some case: their dims say so.
+/// Marks the outputs whose dims depend on data in at least one case of the model.
 static void findDynamicOutputs(hewn_context *context) {
   markDynamic(context, context->model->outputs);
   for (int32_t c = 0; c < context->model->num_cases; ++c)
     markDynamic(context, context->model->cases[c].outputs);
 }
 
-/// The options of an older or a newer header: what is missing is zero.
+/// Copies options whose struct may come from an older or newer header. Members that the older
+/// struct lacks become zero. Returns an error message or NULL.
 static const char *readOptions(const hewn_context_options *given, hewn_context_options *options) {
   memset(options, 0, sizeof(*options));
   if (given) {
-    const size_t most = 4096; // of any later version: more is no size
+    const size_t most = 4096; // larger than the options struct of any later version
     if (given->size < sizeof(size_t) || given->size > most)
       return "options.size is wrong: set it to sizeof(hewn_context_options)";
     for (size_t i = sizeof(*options); i < given->size; ++i)
       if (((const unsigned char *)given)[i])
-        return "options has a member that the runtime of this library does not know: it is older than the headers";
+        return "options sets a member that this library's runtime lacks: the runtime is older than the headers";
     memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
   }
   if (!options->allocator.allocate != !options->allocator.release)
@@ -92,7 +95,7 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
   if (!options->allocator.allocate)
     options->allocator = hewn_default_allocator;
   if (options->flags & ~(uint32_t)(HEWN_VERIFY_WEIGHTS | HEWN_COPY_WEIGHTS | HEWN_TRACE_TASKS))
-    return "options.flags has a bit that is none of hewn_context_flags";
+    return "options.flags has a bit that is not in hewn_context_flags";
   if (options->threads < 0 || options->threads > MAX_THREADS)
     return "options.threads is outside 0..1024";
   if ((uintptr_t)options->arena % HEWN_ALIGNMENT != 0)
@@ -113,10 +116,10 @@ static int32_t failArena(hewn_context *context, int64_t need) {
   hewn_text_put(&text, " needs an arena of ");
   hewn_text_int(&text, need);
   if (context->arena_is_callers) {
-    hewn_text_put(&text, " bytes; the caller gave ");
+    hewn_text_put(&text, " bytes; the caller's arena has ");
     hewn_text_int(&text, context->arena_bytes);
   } else {
-    hewn_text_put(&text, " bytes, which the allocator does not have");
+    hewn_text_put(&text, " bytes, which the allocator cannot provide");
   }
   return hewn_text_close(context, HEWN_OUT_OF_MEMORY, &text);
 }
@@ -151,7 +154,8 @@ int32_t hewn_context_grow(hewn_context *context) {
   return HEWN_OK;
 }
 
-/// All symbols have one value each: the arena's size is known already.
+/// Returns true if each symbol of the model, except for the rank, has a single value, so that the
+/// size of the arena is fixed. Sets the symbols to these values.
 static int isStatic(hewn_context *context) {
   for (int32_t s = 0; s < context->model->num_symbols; ++s) {
     const hewn_symbol *symbol = &context->model->symbols[s];
@@ -162,7 +166,7 @@ static int isStatic(hewn_context *context) {
   return 1;
 }
 
-/// The parts of creation that may fail with a message in the context.
+/// Performs those steps of context creation whose failure is recorded in the context.
 static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
   int32_t code = hewn_variant_choose(context);
   if (code == HEWN_OK)
@@ -265,7 +269,7 @@ hewn_status hewn_impl_context_set_stream(hewn_context *context, void *stream) {
     if (context->model->device)
       context->model->device->table->set_stream(context, stream);
     else
-      hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the model runs on the host, which has no streams");
+      hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the model runs on the host: it has no stream");
   }
   hewn_status status = hewn_message_status(context);
   errno = savedErrno;

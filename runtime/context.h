@@ -3,8 +3,8 @@
 #define HEWN_RUNTIME_CONTEXT_H
 
 /// \file
-/// The context and what the runtime's files share. Nobody outside runtime/
-/// includes this: applications and generated code see an opaque pointer.
+/// The context, and functions that the runtime's files share. Only runtime/ includes this header:
+/// applications and generated code use an opaque pointer.
 
 #include "hewn/services.h"
 #include "threads/pool.h"
@@ -12,24 +12,24 @@
 #define HEWN_MESSAGE_BYTES 512
 #define HEWN_ALIGNMENT 64
 
-/// A block of `hewn_rt_alloc`: this header precedes the caller's bytes.
+/// Header of a block of `hewn_rt_alloc`, directly before the caller's bytes.
 typedef struct hewn_block {
   struct hewn_block *previous;
   struct hewn_block *next;
-  void *memory; ///< what the allocator returned
+  void *memory; ///< pointer that the allocator returned
 } hewn_block;
 
-/// What a context knows about one output during a run.
+/// State of one output during a run.
 typedef struct hewn_output_state {
-  int64_t capacity;  ///< bytes in the caller's memory; -1: to be allocated
-  void *given;       ///< the caller's memory
-  uint8_t allocated; ///< this run allocated it: released if the run fails
-  uint8_t dynamic;   ///< some dim depends on data
-  uint8_t on_device; ///< the caller's memory is the device's
+  int64_t capacity;  ///< size of the caller's memory in bytes; -1 if the run allocates the output
+  void *given;       ///< the caller's memory, or NULL
+  uint8_t allocated; ///< 1 if this run allocated the output: it is released if the run fails
+  uint8_t dynamic;   ///< 1 if a dim depends on data
+  uint8_t on_device; ///< 1 if the caller's memory is device memory
 } hewn_output_state;
 
 struct hewn_context {
-  /// First in every version of the runtime: door.c of another version reads it.
+  /// First member in every version of the runtime: api.c of other versions reads it.
   const hewn_runtime_table *table;
   const hewn_model *model;
   const hewn_variant *variant;
@@ -39,132 +39,141 @@ struct hewn_context {
   hewn_trace_hook trace_hook;
   hewn_device_hook device_hook;
   hewn_transfer_hook transfer_hook;
-  hewn_transfer transfer;          ///< of the part that is being called; its `what` is NULL: it does none
-  hewn_communicator *communicator; ///< NULL: the model is not split
-  /// Of the part that is being called; NULL: its operands are the host's.
+  hewn_transfer transfer; ///< current transfer; its `what` is NULL if the runtime call makes none
+  /// connection to the other ranks; NULL if the model is not partitioned
+  hewn_communicator *communicator;
+  /// Device transport of the current runtime call, or NULL if its operands are in host memory.
   const struct hewn_device_transport *transport;
   void *transport_stream;
-  hewn_pool *pool; ///< NULL: one thread, or a thread hook
+  hewn_pool *pool; ///< NULL if the context has one thread or a thread hook
   int32_t threads;
-  uint32_t parallel;    ///< a task runs: what it calls runs serially
-  uint32_t busy;        ///< a call is in progress
-  uint8_t traces_tasks; ///< HEWN_TRACE_TASKS
-  const char *kernel;   ///< that runs; kept up where traces_tasks
-  int32_t broken;       ///< creation failed with this code
+  uint32_t parallel;    ///< 1 while tasks run: a nested parallel_for is serial
+  uint32_t busy;        ///< 1 while a call is in progress
+  uint8_t traces_tasks; ///< 1 if the flag HEWN_TRACE_TASKS is set
+  const char *kernel;   ///< name of the running kernel; set only if traces_tasks
+  int32_t broken;       ///< status code of the failure that makes the context unusable, or HEWN_OK
   uint64_t cpu;
-  uint64_t draws; ///< of random numbers without a seed
+  uint64_t draws; ///< number of calls of random number generators without a seed
 
   unsigned char *arena;
   int64_t arena_bytes;
   uint8_t arena_is_callers;
-  uint8_t holds_weights; ///< counted in the model's weights state
+  uint8_t holds_weights; ///< 1 if this context is counted in the model's weights state
   const unsigned char *weights;
 
-  void *device;          ///< what the model's device table keeps; NULL: nothing
-  int32_t device_number; ///< of the device that the context is on
+  void *device;          ///< state of the device API (cuda_state), or NULL
+  int32_t device_number; ///< ordinal of the context's device
 
-  /// The outputs as the run's case gives them: the model's, or of other ranks.
+  /// Descriptions of the outputs in the current case: `model->outputs`, or those of a hewn_case.
   const hewn_tensor_info *output_infos;
   int64_t *symbols;
-  int32_t *bound_by; ///< per symbol: the input that set it, -1 for none
+  int32_t *bound_by; ///< index of the input that bound each symbol, or -1
   const void **input_data;
   const int64_t **input_dims;
-  uint8_t *input_on_device; ///< the caller's memory is the device's
-  int64_t *input_shapes;    ///< room for all inputs' dims, one after the other
+  uint8_t *input_on_device; ///< 1 for each input whose tensor is in device memory
+  int64_t *input_shapes;    ///< storage for the dims of all inputs, concatenated
   void **output_data;
   int64_t **output_dims;
   hewn_output_state *outputs;
-  hewn_block *blocks; ///< of the run
-  hewn_block *held;   ///< of all runs
+  hewn_block *blocks; ///< blocks that are freed at the end of the run
+  hewn_block *held;   ///< blocks that are freed with the context
   struct hewn_place *places;
-  struct hewn_kept *kept, *kept_before; ///< what this run and the one before have left for their callers
+  /// Memory of hewn_rt_keep from this run and from the previous run.
+  struct hewn_kept *kept, *kept_before;
 
-  uint32_t failed; ///< somebody is writing, or has written, `message`
+  uint32_t failed; ///< 1 once a thread starts to write `message`
   int32_t code;
   char message[HEWN_MESSAGE_BYTES];
 };
 
 //===-- message.c ---------------------------------------------------------===//
 
-/// Appends to a fixed buffer; what does not fit is cut off. There is no printf
-/// here: it reads the locale and may allocate.
+/// Appends text to the fixed buffer of a message, and truncates text that does not fit. printf is
+/// not used, because it reads the locale and may allocate.
 typedef struct hewn_text {
   char *at;
   char *end;
 } hewn_text;
 
 void hewn_text_put(hewn_text *text, const char *string);
-/// In quotes; a long name is shortened so that the rest of a message survives.
+/// Appends a name in quotes to a message. A long name is shortened, so that the rest of the message
+/// fits.
 void hewn_text_name(hewn_text *text, const char *name);
 void hewn_text_int(hewn_text *text, int64_t value);
 void hewn_text_dims(hewn_text *text, int32_t rank, const int64_t *dims);
-/// Dims of a descriptor: symbols by name, `?` for what depends on data.
+/// Appends the dims of a tensor's descriptor to a message: symbols by name, `?` for dims that
+/// depend on data.
 void hewn_text_spec(hewn_text *text, const hewn_model *model, const hewn_tensor_info *info);
 void hewn_text_dtype(hewn_text *text, DLDataType dtype);
 
-/// Opens the context's message; false if an earlier failure has it already.
-/// Close it with `hewn_text_close`.
+/// Starts the context's failure message. Returns false if an earlier failure of the run has already
+/// written it. After success, call `hewn_text_close`.
 int hewn_message_open(hewn_context *context, hewn_text *text);
 int32_t hewn_text_close(hewn_context *context, int32_t code, hewn_text *text);
 
-/// A failure with a plain message.
+/// Records a failure with a constant message and returns `code`.
 int32_t hewn_message_fail(hewn_context *context, int32_t code, const char *message);
-/// Forgets the last call's failure.
+/// Clears the context's status and the message of its last call.
 void hewn_message_clear(hewn_context *context);
 hewn_status hewn_message_status(const hewn_context *context);
 
 //===-- variant.c ---------------------------------------------------------===//
 
-/// The bits of HEWN_CPU_* that this processor has, and the name of one.
+/// Return the HEWN_CPU_* bits of this machine, and the name of one bit.
 uint64_t hewn_cpu_query(void);
 const char *hewn_cpu_name(uint64_t bit);
-/// Finds the variant of the context's model for this machine.
+/// Selects the variant of the context's model for this machine.
 int32_t hewn_variant_choose(hewn_context *context);
 
 //===-- memory.c ----------------------------------------------------------===//
 
 extern const hewn_allocator hewn_default_allocator;
 
-/// Bytes of a tensor, -1 on overflow or a negative dim.
+/// Returns the size of a tensor in bytes, or -1 on overflow or a negative dim.
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims);
-/// Frees what `hewn_rt_alloc` gave out during the run.
+/// Frees the memory that `hewn_rt_alloc` allocated during the run.
 void hewn_memory_end_run(hewn_context *context);
-/// Frees what stays for all runs.
+/// Frees the memory that the context keeps until it is destroyed.
 void hewn_memory_forget(hewn_context *context);
 
 //===-- keep.c ------------------------------------------------------------===//
 
-/// What the last run has kept stays until this one is over: callers may feed it back.
+/// Begins a run of the context. Memory that the previous run kept with hewn_rt_keep stays valid
+/// until the end of this run, because callers may pass the previous run's outputs as inputs.
 void hewn_keep_begin_run(hewn_context *context);
 void hewn_keep_end_run(hewn_context *context);
-/// Whether what lies at `data` goes when this run is over.
+/// Returns true if `data` points to memory that the previous run kept, which is freed at the end of
+/// this run.
 int hewn_keep_is_leaving(const hewn_context *context, const void *data);
-/// Frees all that was kept.
+/// Frees all memory that runs have kept with hewn_rt_keep.
 void hewn_keep_forget(hewn_context *context);
 
 //===-- sequence.c --------------------------------------------------------===//
 
-/// Checks the sequence or optional value that input `index` points to, and sets input_data.
+/// Checks the sequence or optional value that the caller passes as input `index`, and sets the
+/// input's entry of input_data. `data` points to the caller's handle.
 int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *data);
-/// After a run: outputs that point to what the run before has kept get copies of it.
+/// Called after a run: copies those parts of the outputs that point to memory of the previous run,
+/// which is about to be freed.
 int32_t hewn_sequence_keep_outputs(hewn_context *context);
 
 //===-- bind.c ------------------------------------------------------------===//
 
-/// Checks the inputs and sets symbols, input_data and input_dims.
+/// Checks the caller's inputs, and sets the context's symbols, input_data and input_dims.
 int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs);
-/// Checks the symbols' ranges.
+/// Checks that the given values of symbols are in their ranges, sets the context's symbols and
+/// selects the case.
 int32_t hewn_bind_symbols(hewn_context *context, const int64_t *symbols);
-/// Checks the outputs, with output_dims computed, and sets their states.
+/// Checks the caller's outputs against output_dims and sets the states of the outputs.
 int32_t hewn_bind_outputs(hewn_context *context, const DLTensor *outputs);
-/// Finds memory for the outputs whose shape does not depend on data.
+/// Sets or allocates the memory of outputs whose shape does not depend on data.
 int32_t hewn_bind_allocate(hewn_context *context);
 
 //===-- context.c ---------------------------------------------------------===//
 
-/// Grows the arena for the context's symbols.
+/// Grows the arena to the size that the context's symbols need.
 int32_t hewn_context_grow(hewn_context *context);
-/// Claims the context for a call; a failure when another thread has it.
+/// Marks the context as busy. Returns false if another thread uses it.
 int hewn_context_enter(hewn_context *context);
 void hewn_context_leave(hewn_context *context);
 extern const char hewn_context_busy_message[];
@@ -186,39 +195,42 @@ void hewn_impl_output_release(hewn_context *context, void *data);
 
 //===-- weights.c ---------------------------------------------------------===//
 
-/// Maps or reads the model's weights, or counts one more user of them. `flags`
-/// are hewn_context_options'.
+/// Maps or reads the model's weights, or increments their user count if another context has loaded
+/// them. `flags` are those of hewn_context_options.
 int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags);
 void hewn_weights_release(hewn_context *context);
 
 //===-- ranks/group.c -----------------------------------------------------===//
 
-/// Takes the communicator of a model that is split, and meets the other ranks.
+/// Stores the communicator in the context of a partitioned model, and checks that all ranks have
+/// the same artifact.
 int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group);
-/// Tells the other ranks that this one has failed with `code`: it does not run any more, so that no run of its meets another one of theirs.
+/// If `code` is not HEWN_OK, announces the failure to the other ranks and marks the context as
+/// broken, so that its calls cannot be paired with later calls of other ranks.
 void hewn_ranks_abandon(hewn_context *context, int32_t code);
-/// Gives the communicator back.
+/// Releases the context's communicator, so that another context may use it.
 void hewn_ranks_leave(hewn_context *context);
-/// What the context's communicator does with memory of devices; NULL: nothing.
+/// Returns the communicator's functions for device memory, or NULL.
 const struct hewn_device_transport *hewn_ranks_transport(const hewn_context *context);
-/// That all ranks run with the same symbols. `digests`: room for one a rank.
+/// Checks that all ranks run with the same symbols. `digests` has space for one entry per rank.
 int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests);
-/// Sets the symbol that is the rank.
+/// Sets the model's last symbol to the rank of the context.
 void hewn_ranks_bind(hewn_context *context);
-/// What the rank that needs most does; all ranks have arenas of that size.
+/// Returns the largest arena size that any rank needs. All ranks allocate arenas of this size.
 int64_t hewn_ranks_arena_bytes(hewn_context *context);
 void *hewn_ranks_allocate(hewn_context *context, int64_t bytes);
 void hewn_ranks_release(hewn_context *context, void *memory);
 
 //===-- checksum.c --------------------------------------------------------===//
 
-/// hewn_weights_header's checksum of the data.
+/// Returns the checksum of the weights at `data`, as it is stored in hewn_weights_header.
 uint64_t hewn_weights_checksum(const unsigned char *data, uint64_t bytes);
 
 //===-- load.c ------------------------------------------------------------===//
 
-/// In the text by which the loader knows a library that was loaded by its
-/// descriptor, behind its folder and the way up from there.
+/// Part of the path under which the dynamic loader knows a library that was loaded by file
+/// descriptor. In that path, it is preceded by the library's folder and one `/..` per path
+/// component.
 #define HEWN_LOADED_BY_FILE "/proc/self/fd"
 
 #endif // HEWN_RUNTIME_CONTEXT_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions this AArch64 machine has: Linux says in HWCAP what
-// programs may use. Without the system's headers, whose names are too new for
-// some: the numbers are its ABI (Documentation/arch/arm64/elf_hwcaps.rst).
+// Queries the CPU features of an AArch64 machine from HWCAP, which Linux sets for programs. The
+// bits are written as numbers, because the names are missing in older system headers. The numbers
+// are ABI (Documentation/arch/arm64/elf_hwcaps.rst).
 
 #include "context.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processors that hewn has no code for: the runtime is there, and says so.
+// CPU feature query for other architectures and systems, for which hewn generates no code.
 
 #include "context.h"
 
@@ -9,7 +9,7 @@ uint64_t hewn_cpu_query(void) { return 0; }
 
 const char *hewn_cpu_name(uint64_t bit) {
   (void)bit;
-  return "another architecture's instructions";
+  return "instructions of another architecture";
 }
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions this machine has, by CPUID, and which of them the system
-// saves across a switch of threads, by XGETBV.
+// Queries the CPU features of an x86 machine with CPUID, and with XGETBV which register states the
+// operating system saves on a context switch.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,8 @@
 #endif
 #define XFEATURE_TILE_DATA 18
 
-/// The registers of the leaves that we look at; zero where there is no leaf.
+/// Values of the CPUID registers that the query uses. A register is zero if its leaf does not
+/// exist.
 typedef struct leaves {
   uint32_t ecx1, ecx7, ebx7, edx7, eax7_1, ecx_ext;
   uint64_t xcr0;
@@ -55,7 +56,8 @@ static int hasAll(uint64_t word, uint64_t bits) { return (word & bits) == bits; 
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-/// AMX's tiles are 8 KiB a thread: the kernel gives them to who asks.
+/// Requests permission for AMX: its tile state is 8 KiB per thread, which Linux allocates only on
+/// request.
 static int askForTiles(void) {
   int saved = errno;
   long result = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA);
@@ -66,10 +68,10 @@ static int askForTiles(void) {
 uint64_t hewn_cpu_query(void) {
   leaves l = readLeaves();
   uint64_t found = 0;
-  // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.
+  // Features of x86-64-v2: SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF.
   if (hasAll(l.ecx1, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) && hasAll(l.ecx_ext, BIT(0)))
     found |= HEWN_CPU_X86_64_V2;
-  // FMA, MOVBE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT; the system's XMM and YMM.
+  // Features of x86-64-v3: FMA, MOVBE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT; XMM and YMM state.
   if ((found & HEWN_CPU_X86_64_V2) && hasAll(l.xcr0, BIT(1) | BIT(2)) &&
       hasAll(l.ecx1, BIT(12) | BIT(22) | BIT(28) | BIT(29)) && hasAll(l.ebx7, BIT(3) | BIT(5) | BIT(8)) &&
       hasAll(l.ecx_ext, BIT(5)))
@@ -78,7 +80,7 @@ uint64_t hewn_cpu_query(void) {
     found |= HEWN_CPU_AVX_VNNI;
   if ((found & HEWN_CPU_X86_64_V3) && hasAll(l.ecx7, BIT(8)))
     found |= HEWN_CPU_GFNI;
-  // AVX512 F, DQ, CD, BW, VL; the system's masks and ZMM.
+  // Features of x86-64-v4: AVX512 F, DQ, CD, BW, VL; mask and ZMM state.
   if (!(found & HEWN_CPU_X86_64_V3) || !hasAll(l.xcr0, BIT(5) | BIT(6) | BIT(7)) ||
       !hasAll(l.ebx7, BIT(16) | BIT(17) | BIT(28) | BIT(30) | BIT(31)))
     return found;
@@ -87,12 +89,12 @@ uint64_t hewn_cpu_query(void) {
     found |= HEWN_CPU_AVX512_VNNI;
   if (hasAll(l.eax7_1, BIT(5)))
     found |= HEWN_CPU_AVX512_BF16;
-  // VBMI, VBMI2, BITALG, VPOPCNTDQ; IFMA.
+  // Features of HEWN_CPU_AVX512_VBMI: VBMI, VBMI2, BITALG, VPOPCNTDQ; IFMA.
   if (hasAll(l.ecx7, BIT(1) | BIT(6) | BIT(12) | BIT(14)) && hasAll(l.ebx7, BIT(21)))
     found |= HEWN_CPU_AVX512_VBMI;
   if (hasAll(l.edx7, BIT(23)))
     found |= HEWN_CPU_AVX512_FP16;
-  // AMX-TILE with one of its types; the system's tile state.
+  // Requirements of AMX: AMX-TILE, and that the operating system saves the tile state.
   if (!hasAll(l.edx7, BIT(24)) || !hasAll(l.xcr0, BIT(17) | BIT(18)) || !askForTiles())
     return found;
   if (hasAll(l.edx7, BIT(25)))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Makes of an archive one object, with what it needs of other archives in it, of whose names only those of parts are seen: an
-# application may link other versions of the same libraries. Libraries that would print, or ask the compiler's own for something, are
-# given what `silent.c` has instead, where there is one, and memory by what `budget.c` has.
-#   cmake -DLD=ld.lld -DOBJCOPY=llvm-objcopy -DAR=llvm-ar -DINTO=a.a "-DFROM=b.a|c.a" [-DSILENT=ON] -P isolate.cmake
+# Links an archive, with the libraries that it needs, into one object in which only the hewn_part_*
+# symbols are global: an application may link other versions of the same libraries. With SILENT,
+# calls that print or that use compiler support functions are redirected to `silent.c`, and memory
+# allocation to `budget.c`.
+#   cmake -DLD=ld.lld -DOBJCOPY=llvm-objcopy -DAR=llvm-ar -DINTO=a.a "-DFROM=b.a|c.a" \
+#     [-DSILENT=ON] -P isolate.cmake
 string(REPLACE "|" ";" archives "${FROM}")
 execute_process(COMMAND "${LD}" -r --whole-archive "${INTO}" --no-whole-archive ${archives} -o "${INTO}.o"
   COMMAND_ERROR_IS_FATAL ANY)
@@ -24,7 +26,7 @@ if(SILENT)
 endif()
 if(names)
   execute_process(COMMAND "${OBJCOPY}" ${names} "${INTO}.o" "${INTO}.named.o" COMMAND_ERROR_IS_FATAL ANY)
-  # What was renamed meets what has that name.
+  # Resolves references to renamed functions, such as malloc, against their replacements.
   execute_process(COMMAND "${LD}" -r "${INTO}.named.o" -o "${INTO}.o" COMMAND_ERROR_IS_FATAL ANY)
   file(REMOVE "${INTO}.named.o")
 endif()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled libraries, loaded by the file that is there now. The system's loader
-// knows libraries by the text of their paths: a library that was compiled anew
-// to the path of one that is loaded would be the old one. Such a file is opened
-// here and loaded by its descriptor, under a text that nobody else has. (The
-// loader then still finds out when it is a file that it has.)
+// Loads compiled libraries. The dynamic loader identifies a library by its path: if a library was
+// recompiled to the path of a loaded one, dlopen would return the old one. Such a file is opened
+// here and loaded through its file descriptor, under a unique path. (The loader still detects by
+// device and inode that it has loaded the same file before.)
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,7 +25,7 @@ struct hewn_library {
   void *handle;
   const hewn_model *model;
   char path[PATH_BYTES];
-  char name[PATH_BYTES]; ///< by which the loader knows it, if not by its path
+  char name[PATH_BYTES]; ///< path under which the loader knows the library, if it is not `path`
   char message[PATH_BYTES + HEWN_MESSAGE_BYTES];
 };
 
@@ -43,12 +42,14 @@ static hewn_status fail(hewn_library *library, int32_t code, const char *first, 
   return statusOf(code, library->message);
 }
 
-/// A text for the descriptor `file` of a library in `folder` (absolute, without links):
+/// Writes a unique path for the file descriptor `file` of a library in `folder` (absolute, without
+/// symbolic links):
 ///
 ///     <folder>/../..<up to the root>/proc/self/fd<slashes and dots><file>
 ///
-/// It begins with the folder, where the weights are looked for; a random number, a slash or a slash and a dot for each bit, tells
-/// it from all others, those of descriptors that are closed by now among them. 0 where it is too long.
+/// The path begins with the folder, because the weights file is searched there. A random number,
+/// encoded as "/" or "/." for each bit, makes the path different from all earlier ones, including
+/// those of descriptors that are closed. Returns 0 if the path is too long.
 static int nameOf(char *name, const char *folder, int file) {
   uint64_t bits;
   if (strlen(folder) > PATH_BYTES / 4 || getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
@@ -67,7 +68,7 @@ static int nameOf(char *name, const char *folder, int file) {
   return 1;
 }
 
-/// The folder of a path, without links in it; 0 where there is none.
+/// Writes the folder of a path, without symbolic links. Returns 0 if it does not exist.
 static int folderOf(const char *path, char *folder) {
   char cut[PATH_BYTES];
   size_t length = (size_t)(strrchr(path, '/') - path);
@@ -76,8 +77,8 @@ static int folderOf(const char *path, char *folder) {
   return realpath(cut, folder) != NULL;
 }
 
-/// Loads by descriptor what is at a path that the loader knows. False where it can't even be opened; `handle` is NULL where it
-/// is no library.
+/// Loads a file by descriptor whose path the loader knows already. Returns false if the file cannot
+/// be opened; sets `handle` to NULL if it cannot be loaded.
 static int loadAnew(hewn_library *library, int flags) {
   char folder[PATH_BYTES];
   int file = open(library->path, O_RDONLY | O_CLOEXEC);
@@ -89,8 +90,9 @@ static int loadAnew(hewn_library *library, int flags) {
   return named;
 }
 
-/// Why a file that exists can't be loaded, where that is plain to see; else NULL. The system's loader says of code for another architecture that
-/// there is no such file, and of what is to be linked that its ELF header is wrong.
+/// Returns the reason why an existing file cannot be loaded, or NULL if it is not known. The
+/// dynamic loader's own messages are misleading: it reports code for another architecture as a
+/// missing file, and an object file as an invalid ELF header.
 static const char *whyNone(const char *path) {
 #if defined(__x86_64__)
   const uint16_t own = EM_X86_64;
@@ -108,13 +110,14 @@ static const char *whyNone(const char *path) {
     return NULL;
   const int isElf = memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
   if ((isElf && header.e_type == ET_REL) || memcmp(header.e_ident, "!<arch>\n", 8) == 0)
-    return ": to be linked into a program; what can be loaded is a library (.so)";
+    return ": an object or archive, which must be linked into a program; only a library (.so) can be loaded";
   return isElf && own != EM_NONE && header.e_machine != own ? ": compiled for another architecture than this machine's"
                                                             : NULL;
 }
 
-/// Whether bytes that the loader would map are behind the file's end, which it reads all the same: a signal, and no error. What is no library is
-/// the loader's to tell.
+/// Returns true if the file is shorter than its loadable segments. The loader would map it, and
+/// reading the missing part would raise SIGBUS. Files that are not ELF libraries are left to the
+/// loader.
 static int isCut(const char *path) {
   Elf64_Ehdr header;
   Elf64_Phdr segment;
@@ -139,7 +142,7 @@ static hewn_status openLibrary(hewn_library *library, const char *path) {
   size_t length = strlen(path), folder = strchr(path, '/') ? 0 : 2;
   if (length + folder >= PATH_BYTES)
     return fail(library, HEWN_INVALID_ARGUMENT, "the library's path is too long", "");
-  memcpy(library->path, "./", folder); // else the loader would look for it elsewhere
+  memcpy(library->path, "./", folder); // otherwise the loader would search its library path
   memcpy(library->path + folder, path, length + 1);
   if (isCut(library->path))
     return fail(library, HEWN_IO, path, ": the file is truncated");
@@ -168,7 +171,7 @@ static hewn_status openLibrary(hewn_library *library, const char *path) {
   if (!model)
     return fail(library, HEWN_UNSUPPORTED, path, ": not a model compiled by hewn");
   if (model->abi_version != HEWN_ABI_VERSION)
-    return fail(library, HEWN_UNSUPPORTED, path, ": made for another version of the runtime");
+    return fail(library, HEWN_UNSUPPORTED, path, ": compiled for another version of the runtime");
   library->model = model;
   return statusOf(HEWN_OK, "");
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose size depends on data: scratch for a run, what parts make once
-// for all runs, and outputs. All of it through the context's allocator;
-// everything else is in the arena.
+// Memory from the context's allocator: scratch memory whose size depends on data, objects that
+// runtime functions keep for all runs, and outputs. All other memory is in the arena.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,7 +27,8 @@ static void defaultRelease(void *user, void *memory) {
 const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease, NULL};
 
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
-  // Whole bytes: bools and 4-bit integers take one each, as in numpy.
+  // Elements are rounded up to whole bytes: bools and 4-bit integers take one byte each, as in
+  // numpy.
   int64_t bytes = ((int64_t)dtype.bits * dtype.lanes + 7) / 8;
   int64_t elements = 1;
   int isEmpty = 0;
@@ -37,7 +37,7 @@ int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
       return -1;
     isEmpty |= dims[i] == 0;
   }
-  if (isEmpty) // Also where the other dims alone would overflow.
+  if (isEmpty) // returns 0 even if multiplying the other dims would overflow
     return 0;
   for (int32_t i = 0; i < rank; ++i)
     elements = hewn_size_mul(elements, dims[i]);
@@ -52,7 +52,7 @@ static void prepend(hewn_block **list, hewn_block *block) {
   *list = block;
 }
 
-/// From whichever list it is in.
+/// Removes a block of scratch memory from the context's list that contains it.
 static void unlinkBlock(hewn_context *context, hewn_block *block) {
   if (block->next)
     block->next->previous = block->previous;
@@ -65,7 +65,8 @@ static void unlinkBlock(hewn_context *context, hewn_block *block) {
 void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
   if (align < HEWN_ALIGNMENT)
     align = HEWN_ALIGNMENT;
-  // The header takes one alignment's worth in front: the block stays aligned.
+  // The header of the block is within the first `align` bytes, so that the caller's bytes after
+  // them are aligned.
   int64_t total = hewn_size_add(bytes, align);
   void *memory = NULL;
   if (total >= 0)
@@ -103,7 +104,7 @@ void hewn_memory_end_run(hewn_context *context) {
     hewn_rt_free(context, context->blocks + 1);
 }
 
-/// What a part has made, held as long as the context.
+/// An object that a runtime function keeps until the context is destroyed.
 struct hewn_place {
   struct hewn_place *next;
   const void *part;
@@ -134,8 +135,8 @@ void hewn_memory_forget(hewn_context *context) {
     hewn_rt_free(context, context->held + 1);
 }
 
-/// A data-dependent output does not agree with the descriptor, or with the room
-/// that the caller gave.
+/// Reports that an output's shape does not fit the model's descriptor or exceeds the caller's
+/// memory.
 static void *outputFailure(hewn_context *context, int32_t code, int32_t index, int32_t rank, const int64_t *dims,
                            const char *what) {
   const hewn_tensor_info *info = &context->output_infos[index];
@@ -158,15 +159,15 @@ void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, c
   if (rank != info->rank)
     return outputFailure(context, HEWN_INTERNAL, index, rank, dims, ", which the model does not allow");
   if (bytes < 0)
-    return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims, ", which no tensor has");
+    return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims, ", which is not a valid tensor shape");
   if (state->capacity >= 0 && bytes > state->capacity)
     return outputFailure(context, HEWN_INVALID_ARGUMENT, index, rank, dims,
                          ": the caller's memory is too small for it");
   void *data = state->given;
   if (state->capacity < 0) {
-    if (state->allocated) // A second call for the same output (in a loop).
+    if (state->allocated) // a later call for the same output (in a loop)
       context->allocator.release(context->allocator.user, context->output_data[index]);
-    // At least one byte: NULL means failure to the caller.
+    // Allocates at least one byte for the output, because a result of NULL means failure.
     data = context->allocator.allocate(context->allocator.user, bytes ? (size_t)bytes : 1, HEWN_ALIGNMENT);
     state->allocated = data != NULL;
     if (!data) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages, written into the context's fixed buffer: no allocation, no locale.
+// Formats messages into the context's fixed buffer, without allocation and locale.
 
 #include "context.h"
 
 #include <string.h>
 
-/// Longer names are cut in the middle of a message.
+/// Maximum length of a name in a message, in bytes. Longer names are shortened.
 #define NAME_BYTES 120
 
 static void putBytes(hewn_text *text, const char *bytes, size_t count) {
@@ -23,7 +23,7 @@ void hewn_text_name(hewn_text *text, const char *name) {
   hewn_text_put(text, "'");
   if (length <= NAME_BYTES) {
     putBytes(text, name ? name : "", length);
-  } else { // The end of a node's name tells more than its beginning.
+  } else { // the end of a node's name is more specific than its beginning
     hewn_text_put(text, "...");
     putBytes(text, name + length - (NAME_BYTES - 3), NAME_BYTES - 3);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run: check, bind, size the arena, call the model's code, tidy up; and the
-// services for work in parallel and for traces.
+// Runs a model: checks and binds the tensors, grows the arena, calls the model's code, and cleans
+// up. Also contains the services for parallel work and tracing.
 
 #include "context.h"
 
@@ -11,7 +11,7 @@ static hewn_status plainStatus(int32_t code, const char *message) {
   return status;
 }
 
-/// Calls the generated code. All arrays of the context are set.
+/// Calls the model's generated code, after all arrays of the context are set.
 static int32_t execute(hewn_context *context) {
   const hewn_model *model = context->model;
   hewn_frame frame = {context->input_data, context->input_dims, context->output_data, context->output_dims,
@@ -22,13 +22,13 @@ static int32_t execute(hewn_context *context) {
     code = hewn_rt_code(context);
   for (int32_t i = 0; code == HEWN_OK && i < model->num_outputs; ++i)
     if (!context->output_data[i])
-      code = hewn_rt_fail(context, HEWN_INTERNAL, NULL, "the generated code left output {a} without data", i, 0);
-  if (code != HEWN_OK) // Keeps the message of who failed first.
+      code = hewn_rt_fail(context, HEWN_INTERNAL, NULL, "the generated code did not set output {a}", i, 0);
+  if (code != HEWN_OK) // No effect if a failure is recorded already.
     hewn_rt_fail(context, code, NULL, "the generated code failed with code {a} and no message", code, 0);
   return hewn_rt_code(context);
 }
 
-/// Gives back what a failed run has allocated.
+/// Releases the outputs that a failed run has allocated.
 static void releaseOutputs(hewn_context *context) {
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
     if (context->outputs[i].allocated && context->output_data[i])
@@ -38,7 +38,7 @@ static void releaseOutputs(hewn_context *context) {
   }
 }
 
-/// Writes what the caller learns only after the run.
+/// Writes those shapes and data pointers of outputs that are available only after the run.
 static void describeOutputs(hewn_context *context, DLTensor *outputs) {
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
     const hewn_tensor_info *info = &context->output_infos[i];
@@ -91,7 +91,8 @@ static int32_t checkCount(hewn_context *context, const char *what, int32_t want,
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-/// What both doors check first. NULL: go on, with a clean message.
+/// Checks shared by hewn_run and hewn_run_pointers. Returns HEWN_OK, with the message cleared, if
+/// the run may proceed.
 static int32_t begin(const hewn_model *model, hewn_context *context) {
   if (context->broken != HEWN_OK)
     return context->broken;
@@ -103,7 +104,7 @@ static int32_t begin(const hewn_model *model, hewn_context *context) {
   hewn_text text;
   if (!hewn_message_open(context, &text))
     return HEWN_INVALID_ARGUMENT;
-  hewn_text_put(&text, "the context was made for model ");
+  hewn_text_put(&text, "the context was created for model ");
   hewn_text_name(&text, context->model->name);
   hewn_text_put(&text, ", not for ");
   hewn_text_name(&text, model->name);
@@ -130,7 +131,7 @@ hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const 
   return status;
 }
 
-/// A pointer of the typed door may be NULL only where there is nothing.
+/// Checks that a pointer of hewn_run_pointers is not NULL, unless the tensor is empty.
 static int32_t checkPointer(hewn_context *context, const char *kind, const hewn_tensor_info *info, const int64_t *dims,
                             const void *pointer) {
   hewn_text text;
@@ -140,11 +141,12 @@ static int32_t checkPointer(hewn_context *context, const char *kind, const hewn_
     return HEWN_INVALID_ARGUMENT;
   hewn_text_put(&text, kind);
   hewn_text_name(&text, info->name);
-  hewn_text_put(&text, ": its pointer is NULL");
+  hewn_text_put(&text, ": the pointer is NULL");
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
-/// Computes the inputs' dims from the symbols and takes the pointers.
+/// Computes the dims of the inputs from the values of symbols, and sets the inputs' data, for
+/// hewn_run_pointers.
 static int32_t bindInputPointers(hewn_context *context, const void *const *inputs) {
   int64_t *dims = context->input_shapes;
   for (int32_t i = 0; i < context->model->num_inputs; ++i) {
@@ -153,8 +155,8 @@ static int32_t bindInputPointers(hewn_context *context, const void *const *input
       int64_t dim = info->dims[d];
       if (dim == HEWN_DIM_DYNAMIC || dim == HEWN_DIM_FORMULA)
         return hewn_message_fail(context, HEWN_UNSUPPORTED,
-                                 "the model has inputs whose shapes its "
-                                 "symbols do not tell: call hewn_run");
+                                 "the model has inputs whose shapes do not follow "
+                                 "from its symbols: call hewn_run");
       dims[d] = dim >= 0 ? dim : context->symbols[-1 - dim];
     }
     int32_t code = checkPointer(context, "input ", info, dims, inputs[i]);
@@ -186,7 +188,9 @@ static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
     if (code != HEWN_OK)
       return code;
     if (!outputs[i])
-      continue; // Empty: the code still gets an address.
+      // The caller may pass NULL for an empty output: hewn_bind_allocate then allocates it, since
+      // the generated code needs an address.
+      continue;
     state->given = outputs[i];
     state->capacity = INT64_MAX;
   }
@@ -241,7 +245,7 @@ void hewn_impl_output_release(hewn_context *context, void *data) {
     context->allocator.release(context->allocator.user, data);
 }
 
-/// A task whose ranges the trace hook hears of.
+/// A task of parallel work, wrapped to call the trace hook when it begins and ends.
 typedef struct traced_task {
   hewn_context *context;
   hewn_task task;

@@ -3,8 +3,8 @@
 #define HEWN_RUNTIME_SIZES_H
 
 /// \file
-/// Arithmetic on sizes. What is negative or does not fit is -1, whatever is done
-/// with it afterwards: no allocator gives so much, and no check lets it pass.
+/// Arithmetic on sizes. The result is -1 if an operand is negative or the result overflows.
+/// Allocators and checks reject a size of -1.
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variant of a model's code this machine runs.
+// Selects the variant of a model's code for this machine.
 
 #include "context.h"
 
@@ -14,7 +14,8 @@ static const hewn_variant *firstThatRuns(const hewn_model *model, uint64_t cpu) 
 
 const hewn_variant *hewn_rt_variant(const hewn_model *model) { return firstThatRuns(model, hewn_rt_cpu(NULL)); }
 
-/// Says what the least demanding variant, the last one, asks for in vain.
+/// Reports which CPU features this machine lacks for the model's least demanding variant (the last
+/// one).
 static int32_t failMachine(hewn_context *context) {
   const hewn_model *model = context->model;
   hewn_text text;

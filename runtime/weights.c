@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights file: mapped read-only (or read) once a process and model, shared
-// by all contexts, unmapped with the last one. The kernel shares the pages of a
-// mapped file between processes.
+// Loads the weights file of a model: maps it read-only, or reads it, once per process. All contexts
+// of the model share the weights, and the last one unmaps them. Processes share the pages of a
+// mapped file.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,13 +19,13 @@
 
 #define PATH_BYTES 4096
 
-/// What is behind `hewn_weights_state.opaque`: all zero means unmapped.
+/// The content of `hewn_weights_state.opaque`. If all bytes are zero, the weights are not mapped.
 typedef struct weights_state {
   uint32_t lock;
   uint32_t users;
   void *base;
   size_t bytes;
-  uint32_t copied; ///< memory of our own, and not the file's
+  uint32_t copied; ///< 1 if `base` is private memory instead of a mapping of the file
 } weights_state;
 
 typedef char stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 : -1];
@@ -75,7 +75,7 @@ static int32_t failSize(hewn_context *context, const char *path, int64_t want, i
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-/// The digest in the file is not this model's.
+/// Reports that the weights file has the digest of another model.
 static int32_t failDigest(hewn_context *context, const char *path, const char *got) {
   char digest[sizeof(((hewn_weights_header *)0)->digest) + 1];
   memcpy(digest, got, sizeof(digest) - 1);
@@ -90,26 +90,28 @@ static int32_t failDigest(hewn_context *context, const char *path, const char *g
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-/// The folder of the running program, for descriptors that are part of it:
-/// what the loader knows of a program is only how it was called.
+/// Writes the path of the running program, and returns its length or 0. The path is used for
+/// descriptors that are linked into the program, because the loader only knows how the program was
+/// invoked.
 static size_t programPath(char *path) {
   ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
   return length > 0 ? (size_t)length : 0;
 }
 
-/// Where the folder ends in what the loader knows a library by, with its slash.
+/// Returns the length of the folder, including the slash, in the loader's name of a library.
 static size_t folderLength(const char *name) {
   const char *up = strstr(name, "/../"), *end = strrchr(name, '/');
-  if (up && strstr(up, "/.." HEWN_LOADED_BY_FILE "/")) // see load.c
+  if (up && strstr(up, "/.." HEWN_LOADED_BY_FILE "/")) // a path of nameOf in load.c
     end = up;
   return (size_t)(end - name) + 1;
 }
 
-/// Writes the path of the model's weights file; false if it is too long.
+/// Writes the path of the model's weights file. Returns false if it is too long.
 static int findPath(const hewn_model *model, char *path) {
   Dl_info info;
   size_t length = 0;
-  // Not the descriptor: the loader may have copied that into the program.
+  // Uses the address of the state, not of the descriptor: the loader may have copied the descriptor
+  // into the program (copy relocation).
   if (dladdr(model->weights_state, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
     length = folderLength(info.dli_fname);
     if (length >= PATH_BYTES)
@@ -127,7 +129,7 @@ static int findPath(const hewn_model *model, char *path) {
   return 1;
 }
 
-/// Checks the header of a mapped file that is long enough to have one.
+/// Checks the header of a weights file that is at least as long as the header.
 static int32_t checkHeader(hewn_context *context, const char *path, const hewn_weights_header *header) {
   const hewn_model *model = context->model;
   char want[sizeof(header->digest)] = {0};
@@ -146,7 +148,8 @@ static int32_t checkHeader(hewn_context *context, const char *path, const hewn_w
   return HEWN_OK;
 }
 
-/// Reads what is in `file` into memory of our own. NULL: `*code` says why.
+/// Reads the weights file into private memory. Returns NULL on failure, with the status code in
+/// `*code`.
 static void *readFile(hewn_context *context, const char *path, int file, size_t bytes, int32_t *code) {
   unsigned char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) {
@@ -164,7 +167,8 @@ static void *readFile(hewn_context *context, const char *path, int file, size_t 
   }
   if (at == bytes && mprotect(base, bytes, PROT_READ) == 0)
     return base;
-  *code = at < bytes && got == 0 ? failSize(context, path, (int64_t)bytes, (int64_t)at) // shortened meanwhile
+  // If the read ended early, the file was truncated since fstat.
+  *code = at < bytes && got == 0 ? failSize(context, path, (int64_t)bytes, (int64_t)at)
                                  : failErrno(context, path, " cannot be read: errno ", errno);
   munmap(base, bytes);
   return NULL;
@@ -177,14 +181,14 @@ static void *mapFile(hewn_context *context, const char *path, int file, size_t b
     return NULL;
   }
 #ifdef MADV_HUGEPAGE
-  // A model that is bound by memory misses fewer translations where the file system
-  // reads large pages for those who ask; where not, nothing changes.
+  // Requests huge pages for the mapped weights, if the file system supports them: they reduce TLB
+  // misses of memory-bound models.
   (void)madvise(base, bytes, MADV_HUGEPAGE);
 #endif
   return base;
 }
 
-/// Maps or reads `file` and checks what it is.
+/// Maps or reads the weights file `file`, and checks its size and header.
 static int32_t takeFile(hewn_context *context, const char *path, int file, uint32_t copy, weights_state *state) {
   uint64_t want = context->model->weights_bytes + sizeof(hewn_weights_header);
   struct stat status;
@@ -196,7 +200,8 @@ static int32_t takeFile(hewn_context *context, const char *path, int file, uint3
     return failSize(context, path, (int64_t)want, (int64_t)status.st_size);
   size_t bytes = (size_t)status.st_size;
   int32_t code = HEWN_OK;
-  // One that has not the right size is looked at to say why.
+  // A weights file of the wrong size is never copied. It is mapped only to check its header,
+  // because a wrong digest explains the error better than the wrong size.
   copy = copy && bytes == want;
   void *base = copy ? readFile(context, path, file, bytes, &code) : mapFile(context, path, file, bytes, &code);
   if (!base)
@@ -221,7 +226,8 @@ static int32_t openFile(hewn_context *context, const char *path, uint32_t copy, 
       return fail(context, context->model->weights_file, ": its path is too long");
     path = found;
   }
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); // a FIFO must not make it wait
+  // O_NONBLOCK is set because opening a FIFO must not block.
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0)
     return failErrno(context, path, " cannot be opened: errno ", errno);
   int32_t code = takeFile(context, path, file, copy, state);
@@ -233,7 +239,7 @@ static int32_t verify(hewn_context *context, const weights_state *state) {
   const hewn_weights_header *header = state->base;
   if (hewn_weights_checksum(context->weights, context->model->weights_bytes) == header->checksum)
     return HEWN_OK;
-  return fail(context, context->model->weights_file, " is damaged: its checksum is not that of its data");
+  return fail(context, context->model->weights_file, " is damaged: the checksum does not match the data");
 }
 
 int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags) {
@@ -249,8 +255,8 @@ int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t f
     code = openFile(context, path, copy, state);
   else if (copy && !state->copied)
     code = hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             "options.flags asks for a copy of the weights, which are mapped for another context "
-                             "already: the first one must ask");
+                             "options.flags requires a copy of the weights, which another context has mapped "
+                             "already: set the flag for the first context");
   if (code == HEWN_OK) {
     ++state->users;
     context->holds_weights = 1;

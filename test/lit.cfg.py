@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How lit runs the files of this folder. test/CMakeLists.txt passes the parameters."""
+"""Configures lit for this folder. test/CMakeLists.txt passes the parameters."""
 
 import os
 
@@ -8,7 +8,7 @@ import lit.formats
 config.name = "hewn"
 config.test_format = lit.formats.ShTest()
 config.suffixes = [".mlir", ".test", ".onnxtxt"]
-# What a test reads beside itself: models and pictures, not tests.
+# Folders without lit tests, and Inputs folders, which contain models and images that tests read.
 config.excludes = ["Inputs", "Runtime", "Python", "Numeric", "Benchmark"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = lit_config.params["out"]
@@ -16,6 +16,6 @@ config.test_exec_root = lit_config.params["out"]
 config.environment["PATH"] = os.pathsep.join([lit_config.params["bin"], lit_config.params["llvm"], os.environ["PATH"]])
 config.environment["PYTHONPATH"] = lit_config.params["package"]
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
-# Kernels of one test must not come out of a cache that another run filled.
+# A cache of its own: no kernel may come from the cache that another run filled.
 config.environment["XDG_CACHE_HOME"] = os.path.join(lit_config.params["out"], "cache")
 config.substitutions.append(("%python", lit_config.params["python"]))

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a suite: HEWN_SHARD=i/n takes the i-th of n, chosen by the tests' names. A test that is added or goes moves no other into or out of
-a part, so that what runs on an emulated processor in each build stays what it was."""
+"""Splits a test suite into shards: HEWN_SHARD=i/n selects shard i of n by a hash of each test's
+name. Adding or removing a test does not change the shard of another test, so the set of tests that
+run on emulated processors stays stable."""
 
 import os
 import zlib
 
 
 def keep_shard(items):
-    """Leaves of pytest's items those of the part that the environment asks for; all of them where it asks for none."""
+    """Removes pytest's items that are not in the shard of HEWN_SHARD. Keeps all items if it is not
+    set."""
     i, n = map(int, os.environ.get("HEWN_SHARD", "0/1").split("/"))
     items[:] = [item for item in items if zlib.crc32(item.nodeid.rsplit("/", 1)[-1].encode()) % n == i]

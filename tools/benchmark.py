@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times models by hewn beside the engines that are installed, in one session, and prints the table of docs/performance.md.
+"""Times models with hewn and with the other installed engines in one session, and prints a table in
+the format of docs/measured.
 
-    .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--target T] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
-    .venv/bin/python tools/benchmark.py --all [--only TABLE] [--dim NAME=SIZE] MODEL.onnx ... --quantized MODEL.onnx ...
+    .venv/bin/python tools/benchmark.py [--threads N] [--precision P] [--target T] [--rounds N]
+        [--dim NAME=SIZE] MODEL.onnx ...
+    .venv/bin/python tools/benchmark.py --all [--only TABLE] [--dim NAME=SIZE] MODEL.onnx ...
+        [--quantized MODEL.onnx ...]
 
---all measures every table of docs/performance.md that this machine can show, and writes them into it (tools/measure/tables.py).
-With --target x86-64-v3 hewn's code is AVX2's; tools/measure/older_processor.py holds the others to it.
-The engines are those that are installed: onnxruntime, OpenVINO, and torch's inductor where torch and onnx2torch are (it is given
-the model as onnx2torch reads it). Each runs each model in a process of its own; the engines take turns, and a figure is the median over the rounds of a
-process's median run. Inputs are random, dims that the model leaves open are 1 unless --dim says more. The ratio is the best
-other engine's time over hewn's; the error is the largest difference from onnxruntime's float32 result, relative to its largest.
-The limit is what the model's sums of products as ONNX defines them, and its weights and values, would take by the machine's own
-speed: kernel by kernel the longer of the two (`hewn explain` counts them). The speeds are measured first, in the same session: the
-best that an engine reaches on a product of 1,024 square matrices, and reading as many bytes as the model's weights have.
+--all measures all tables of docs/measured that this machine supports, and writes them into
+that page (tools/measure/tables.py). With --target x86-64-v3, the code that hewn generates uses AVX2
+at most; tools/measure/older_processor.py restricts the other engines to AVX2. The engines are
+onnxruntime, OpenVINO, and PyTorch's inductor (if torch and onnx2torch are installed; onnx2torch
+converts the model). Each engine runs each model in a separate process. The engines run alternately
+in several rounds; a figure is the median over the rounds of the median run time. Inputs are random;
+dynamic dims are 1 unless --dim gives a size. The ratio is the time of the fastest other engine
+divided by the time of hewn. The error is the largest difference from onnxruntime's float32 result,
+relative to the largest element of that result. The limit is a lower bound on the run time: it adds
+up, over all kernels, the larger of the compute time of the contractions and the time to transfer
+weights and values (`hewn explain` counts both). The rates of this machine are measured in the same
+session: the best arithmetic throughput of an engine in a matmul of two 1,024 x 1,024 matrices, and
+the bandwidth of reading as many bytes as the weights have.
 """
 
 from __future__ import annotations
@@ -32,13 +39,14 @@ import tempfile
 import time
 
 import numpy as np
+from generate import performance_chart
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "measure"))
 import tables
 
 SECONDS = 1.5
 
-#: The variable by which a process that runs one engine is told --target.
+#: Environment variable that passes the value of --target to the process of an engine.
 TARGET = "HEWN_BENCHMARK_TARGET"
 
 
@@ -99,7 +107,9 @@ def start_openvino(path: str, feeds: dict[str, np.ndarray], threads: int, precis
 
 
 def for_onnx2torch(path: str):
-    """The model in the newest version of ONNX that onnx2torch reads, in which Gelu is no op yet, without what means nothing in it."""
+    """Converts a model to opset 17, the newest opset that onnx2torch supports. Expands Gelu, which
+    opset 17 does not have, and removes the attribute allowzero of Reshape, which has no effect
+    here."""
     import onnx
     from onnx import helper, numpy_helper
 
@@ -111,7 +121,7 @@ def for_onnx2torch(path: str):
     nodes = []
     for node in model.graph.node:
         if node.op_type == "Reshape" and 0 not in shapes.get(node.input[1], [0]):
-            del node.attribute[:]  # allowzero
+            del node.attribute[:]  # removes allowzero, which only affects shapes with a 0
         if node.op_type != "Gelu":
             nodes.append(node)
             continue
@@ -133,10 +143,11 @@ def start_inductor(path: str, feeds: dict[str, np.ndarray], threads: int, precis
 
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision(precision)
-    torch._inductor.config.freezing = True  # weights are constants, as they are for the others
+    torch._inductor.config.freezing = True  # weights are constants, as in the other engines
     inputs = [torch.from_numpy(feed) for feed in feeds.values()]
     read = onnx2torch.convert(for_onnx2torch(path)).eval()
-    # torch.compile does not get through what onnx2torch does with shapes in Python; a trace has their values alone.
+    # torch.compile fails on the Python code by which onnx2torch computes shapes. A trace only
+    # contains their values.
     with torch.no_grad():
         traced = torch.jit.freeze(torch.jit.trace(read, inputs))
         model = torch.compile(TS2EPConverter(traced, tuple(inputs)).convert().module())
@@ -151,8 +162,9 @@ def start_inductor(path: str, feeds: dict[str, np.ndarray], threads: int, precis
     return run, {}
 
 
-#: What each engine is imported as, and how it is given a model: (path, feeds, threads, precision) -> a function that runs the model
-#: once and gives its results in order, and what else is known of the artifact.
+#: For each engine, the modules that it imports, and a function (path, feeds, threads, precision)
+#: that loads a model. It returns a function that runs the model once and returns its results in
+#: order, and further facts for the table.
 ENGINES = {
     "hewn": (("hewn",), start_hewn),
     "onnxruntime": (("onnxruntime",), start_onnxruntime),
@@ -168,7 +180,7 @@ def is_installed(engine: str) -> bool:
 def one(engine: str, path: str, dims: dict[str, int], threads: int, precision: str, results: str) -> dict:
     feeds = inputs_of(path, dims)
     run, facts = ENGINES[engine][1](path, feeds, threads, precision)
-    arrays = [np.asarray(y) for y in run()]  # numpy's files know no bfloat16
+    arrays = [np.asarray(y) for y in run()]  # .npz files do not support bfloat16
     np.savez(results, *[y.astype(np.float32) if y.dtype.name == "bfloat16" else y for y in arrays])
     times, end = [], time.perf_counter() + SECONDS
     while len(times) < 5 or time.perf_counter() < end:
@@ -189,7 +201,8 @@ def fastest(run, seconds: float = 0.5) -> float:
 
 @functools.cache
 def products_a_second(threads: int, precision: str) -> float:
-    """Multiplications and additions a second on a large product of matrices, by the best of the engines that are near the machine's."""
+    """Returns the floating-point operations per second in a matmul of two 1,024 x 1,024 matrices:
+    the maximum over hewn and OpenVINO."""
     from onnx import TensorProto, helper, numpy_helper, save
 
     size = 1024
@@ -210,7 +223,8 @@ def products_a_second(threads: int, precision: str) -> float:
 
 
 def bytes_a_second(size: int, threads: int) -> float:
-    """How fast so many bytes are read again and again: a product of one row with a matrix, by hewn."""
+    """Returns the bytes per second at which hewn repeatedly reads `size` bytes, measured by
+    vector-matrix multiplications whose matrix has `size` bytes."""
     import hewn
     from onnx import TensorProto, helper, numpy_helper
 
@@ -231,7 +245,8 @@ def bytes_a_second(size: int, threads: int) -> float:
 
     fewest = 4
     rows = max(size // (4 * columns), 16)
-    return (rows - fewest) * columns * 4 / (read(rows) - read(fewest))  # without the call itself
+    # The difference of two sizes cancels the overhead of a call.
+    return (rows - fewest) * columns * 4 / (read(rows) - read(fewest))
 
 
 def last_line(text: str) -> str:
@@ -239,7 +254,7 @@ def last_line(text: str) -> str:
 
 
 def explain(path: str, dims: dict[str, int], precision: str) -> str:
-    """What `hewn explain` says of the model; nothing where it fails."""
+    """Returns the output of `hewn explain` for the model, or "" if it fails."""
     import onnx
 
     tool = pathlib.Path(os.environ.get("HEWN_TOOLS", pathlib.Path(sys.executable).parent)) / "hewn"
@@ -250,13 +265,14 @@ def explain(path: str, dims: dict[str, int], precision: str) -> str:
     command += [f"--dim={name}={size}" for name, size in dims.items() if name in known]
     explained = subprocess.run(command, capture_output=True, text=True)
     if explained.returncode != 0:
-        print(f"{path}: neither limit nor arena: {last_line(explained.stderr)}", file=sys.stderr)
+        print(f"{path}: limit and arena are unknown: {last_line(explained.stderr)}", file=sys.stderr)
         return ""
     return explained.stdout
 
 
 def limit(explained: str, threads: int, precision: str) -> float:
-    """Milliseconds, or nan where the work is known only when run."""
+    """Returns the lower bound on the time of a run in milliseconds, or nan if the amount of work
+    depends on data."""
     work = re.findall(r"a launch: (\d+) flop in contractions, (\d+) bytes; (\d+) launch", explained)
     if not work or len(work) < len(re.findall(r"^    makes ", explained, re.MULTILINE)):
         return math.nan
@@ -275,7 +291,7 @@ def error(got: str, wanted: str) -> float:
 
 
 def tell_ratios(ratios: list[float]) -> None:
-    """The line behind a table of ratios; nothing where there are none."""
+    """Prints a summary of the ratios below the table, unless there are none."""
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         print(f"\nGeometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}.")
@@ -284,14 +300,18 @@ def tell_ratios(ratios: list[float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL.onnx")
-    parser.add_argument("--all", action="store_true", help="all tables of docs/performance.md")
+    parser.add_argument("--all", action="store_true", help="measure all tables of docs/measured")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="TABLE", help=f"of --all: {', '.join(tables.TABLES)}"
+        "--only",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help=f"with --all, only this table: {', '.join(tables.TABLES)}",
     )
-    parser.add_argument("--quantized", nargs="+", default=[], metavar="MODEL.onnx", help="of --all: models of integers")
+    parser.add_argument("--quantized", nargs="+", default=[], metavar="MODEL.onnx", help="with --all: quantized models")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", default="highest", choices=("highest", "high", "medium"))
-    parser.add_argument("--target", default="host", help="what hewn compiles for")
+    parser.add_argument("--target", default="host", help="target of hewn")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -303,10 +323,12 @@ def main() -> None:
             for name in ("threads", "precision", "target", "rounds")
             if getattr(said, name) != parser.get_default(name)
         ]:
-            parser.error(f"--all measures tables that say their own {', '.join(own)}")
-        sys.exit(tables.measure_all(said))
+            parser.error(f"--all cannot be combined with {', '.join(own)}: each table has its own settings")
+        failed = tables.measure_all(said)
+        performance_chart.write()
+        sys.exit(failed)
     if not said.models or said.only or said.quantized:
-        parser.error("--only and --quantized go with --all" if said.models else "no model is given")
+        parser.error("--only and --quantized require --all" if said.models else "no model is given")
     dims = {name: int(size) for name, size in (d.split("=") for d in said.dim)}
     if said.one:
         print(json.dumps(one(said.one, said.models[0], dims, said.threads, said.precision, said.results)))

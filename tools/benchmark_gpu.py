@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times models and single ops on a GPU by hewn beside PyTorch, and prints a table.
+"""Times models and single ops on a GPU with hewn, PyTorch and onnxruntime, and prints a table.
 
-    .venv/bin/python tools/benchmark_gpu.py [--precision P ...] [--dim NAME=SIZE] [--rounds N] [--jobs N] [--json FILE] [MODEL.onnx ...]
+    .venv/bin/python tools/benchmark_gpu.py [--precision P ...] [--dim NAME=SIZE] [--rounds N]
+        [--jobs N] [--json FILE] [MODEL.onnx ...]
 
-Without models: single ops, which PyTorch runs by cuBLAS, cuDNN and kernels of its own. hewn is given tensors on the device and a
-stream; so is PyTorch, eager and by torch.compile with CUDA graphs (--compile says its mode), on the model of the same name in
-tools/measure/torch_models.py, and onnxruntime's CUDA provider on the file. Each model has a process of its own, so many at once
-prepare as --jobs says; then one after the other is timed, alone on the device, the engines in turns. A figure is the median over
-rounds of microseconds a run, as the device's events tell; the error is the largest difference from what hewn gives on the host, relative to its largest. --json has what the table has
-and the device's time for each kernel. What is not there or not done in --patience seconds is left out, and said.
+Without models, times single ops, for which PyTorch calls cuBLAS, cuDNN and its own kernels. All
+engines use the same device tensors and stream: hewn; PyTorch, eager and with torch.compile and CUDA
+graphs (--compile sets the mode), on the model of the same name in tools/measure/torch_models.py;
+and onnxruntime's CUDA provider on the ONNX file. Each model has its own process. Up to --jobs
+processes prepare their models concurrently. Then the models are timed one after another, so that
+only one uses the device, and the engines run alternately. A figure is the run time in microseconds,
+measured by device events, as the median over the rounds. The error is the largest difference from
+hewn's result on the host, relative to the largest element of that result. --json writes the table
+and the device time of each kernel. Engines that are not installed, or not ready after --patience
+seconds, are left out and reported.
 """
 
 from __future__ import annotations
@@ -38,7 +43,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 
 def single_ops():
-    """(name, node, inputs, attributes, what PyTorch runs, type)"""
+    """Yields the tuple (name, node, input shapes, attributes, expression of the PyTorch function,
+    element type) of each single-op model."""
     for dtype in ("float32", "bfloat16", "float16"):
         yield f"matmul 4096 {dtype}", "MatMul", [(4096, 4096), (4096, 4096)], {}, "torch.matmul", dtype
     for size in ((8192, 8192, 8192), (128, 768, 768), (4096, 768, 3072), (4096, 3072, 768)):
@@ -76,7 +82,7 @@ def save_op(node, shapes, attributes, path, dtype="float32"):
 
 
 def open_dims(path):
-    """Names of sizes that the model's inputs leave open."""
+    """Returns the names of the dynamic dims of the model's inputs."""
     import onnx
 
     graph = onnx.load(path, load_external_data=False).graph
@@ -84,7 +90,7 @@ def open_dims(path):
 
 
 class Runs:
-    """What is prepared of a model: engines' functions, in a process of its own."""
+    """The prepared runners of all engines for one model, in the process of that model."""
 
     def __init__(self, said, folder):
         import hewn
@@ -145,7 +151,7 @@ class Runs:
             self.left_out.append(what.replace("\n", " "))
 
     def onnxruntime_runner(self):
-        """By the provider for this device, on the same tensors and stream."""
+        """Returns a runner for onnxruntime's CUDA provider on the same tensors and stream."""
         import onnxruntime
 
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
@@ -187,24 +193,27 @@ class Runs:
 
 
 def serve(said):
-    """The process of one model: says when it is ready, and times when it is told to."""
+    """Runs the process of one model: reports when it is ready, and times the model after it
+    receives a line."""
     runs = Runs(said, said.folder)
     print("ready: " + json.dumps(runs.record | {"left_out": runs.left_out}), flush=True)
     if sys.stdin.readline():
         print("record: " + json.dumps(runs.times()), flush=True)
-    os._exit(0)  # what PyTorch has started need not be waited for
+    os._exit(0)  # does not wait for threads and processes of PyTorch
 
 
 def answer(lines, begin, seconds):
-    """The JSON of the next line that begins so; the last lines that were said instead."""
+    """Waits for an output line of a child process that starts with `begin`. Returns the JSON value
+    after `begin` and "". If the process fails or takes more than `seconds`, returns None and the
+    reason (the last lines of the output)."""
     until, heard = time.monotonic() + seconds, []
     while line := lines.next(max(until - time.monotonic(), 0)):
         if line.startswith(begin):
             return json.loads(line.removeprefix(begin)), ""
         heard.append(line)
     if line is None:
-        return None, f"not done in {seconds:.0f} s"
-    return None, "".join(heard[-8:]) or f"ended with {lines.process.wait()}"
+        return None, f"not finished within {seconds:.0f} s"
+    return None, "".join(heard[-8:]) or f"exit code {lines.process.wait()}"
 
 
 def row(record):
@@ -216,7 +225,8 @@ def row(record):
 
 
 def start(case, precision, said, folder):
-    """`folder`: where its library may be, until `measure` is done with it."""
+    """Starts the child process of a model. The process may write its compiled library into
+    `folder`."""
     name, path, function = case
     command = [
         sys.executable,
@@ -239,7 +249,8 @@ def start(case, precision, said, folder):
 
 
 def measure(cases, said):
-    """Records as they come: groups of --jobs prepare side by side, and are then timed one by one."""
+    """Yields the record of each model. Groups of --jobs models are prepared concurrently and then
+    timed one by one."""
     timing = 60 + 2 * said.rounds * said.seconds * len(said.engines)
     for first in range(0, len(cases), said.jobs):
         folders = [tempfile.TemporaryDirectory() for _ in cases[first : first + said.jobs]]
@@ -255,7 +266,7 @@ def measure(cases, said):
                 lines.process.kill()
         for (lines, record), folder in zip(ready, folders):
             if "why" not in record:
-                with contextlib.suppress(BrokenPipeError):  # of one that has ended, `answer` says how
+                with contextlib.suppress(BrokenPipeError):  # if the process has exited, `answer` returns why
                     lines.process.stdin.write("go\n")
                     lines.process.stdin.flush()
                 timed, why = answer(lines, "record: ", timing)
@@ -283,13 +294,13 @@ def main() -> None:
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--engines", nargs="+", default=list(COLUMNS), choices=list(COLUMNS))
-    parser.add_argument("--compile", default="max-autotune", metavar="MODE", help="torch.compile's")
+    parser.add_argument("--compile", default="max-autotune", metavar="MODE", help="mode of torch.compile")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of a round of an engine")
+    parser.add_argument("--seconds", type=float, default=0.3, help="time per round and engine")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--patience", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--target", help="what hewn compiles for; the device's own unless told")
+    parser.add_argument("--target", help="target of hewn (default: that of the device)")
     for hidden in ("--one", "--name", "--function", "--folder"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     said = parser.parse_intermixed_args()
@@ -307,7 +318,7 @@ def main() -> None:
     try:
         import torch
     except ImportError as problem:
-        print(f"PyTorch is not installed, whose tensors and events this uses: {problem}")
+        print(f"PyTorch, which is required for tensors and events, is not installed: {problem}")
         return
     print(f"| {torch.cuda.get_device_name()} | precision | {' | '.join(COLUMNS.values())} | ratio | error |")
     print("| --- " * (len(COLUMNS) + 4) + "|")

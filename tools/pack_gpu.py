@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs models, compiled for a GPU, into a folder that a machine with a GPU and without hewn's compiler runs.
+"""Compiles models for a GPU and packs them into a folder, to run them on another computer that has
+a GPU but no compiler.
 
-    .venv/bin/python tools/pack_gpu.py FOLDER [--target sm_90a] [--precision P] [--dim NAME=SIZE] [--ops] [--forms] [--suite [K/N]]
-        [MODEL.onnx ...]
-    python3 FOLDER/run.py --help      # there: Python with numpy; with PyTorch it times, too
+    .venv/bin/python tools/pack_gpu.py FOLDER [--target sm_90a] [--precision P] [--dim NAME=SIZE]
+        [--ops] [--forms] [--suite [K/N]] [--coarse] [MODEL.onnx ...]
+    python3 FOLDER/run.py --help      # on the other machine: needs numpy; with PyTorch, also times the runs
 
-Each model is a folder: its library and weights (compressed), inputs, the host's results. --ops packs the single ops of
-tools/benchmark_gpu.py with what PyTorch runs for them, --forms the models of the tests, one for each form of kernel, --suite ONNX's own
-cases of one node (or every Nth of them, from the Kth on) with ONNX's results. --coarse
-gives large weights two values a tensor, so that a model of 400 MB is packed in 20; kernels take the same time with them.
+Each model is a folder with its compressed library and weights, its inputs, and the results of a run
+on the host. --ops packs the single ops of tools/benchmark_gpu.py with the equivalent PyTorch
+functions. --forms packs the models of the GPU tests, which cover each variant of the kernel
+generator. --suite packs ONNX's single-node test cases with their results (K/N: every Nth case,
+starting with the Kth). --coarse replaces the values of large weights by two values per tensor,
+which compresses a model of 400 MB to 20 MB and does not change the times of kernels.
 """
 
 from __future__ import annotations
@@ -26,11 +29,13 @@ import numpy as np
 from run_packed_gpu import NARROW, bits_of, random_feeds, sampled
 
 ROOT = pathlib.Path(__file__).parents[1]
-LARGE = 1 << 16  # elements of weights that --coarse makes coarse
+LARGE = 1 << 16  # minimum number of elements of weights that --coarse replaces
 
 
 def coarse(path: str, folder: str) -> str:
-    """The model with the same signs and sizes, but one size a tensor."""
+    """Writes a copy of the model into `folder` and returns its path. In weights of at least LARGE
+    elements, each element keeps its sign, and its magnitude becomes the root mean square of the
+    tensor."""
     import onnx
 
     model = onnx.load(path)
@@ -46,14 +51,16 @@ def coarse(path: str, folder: str) -> str:
 
 
 def compress(file):
-    """FILE.xz in the file's place."""
+    """Replaces a file by FILE.xz."""
     with lzma.open(f"{file}.xz", "wb", preset=1) as packed:
         packed.write(file.read_bytes())
     file.unlink()
 
 
 def write(name, said, build_into, given, outputs, **facts):
-    """One folder. `given`: arrays by name that are packed, `outputs`: what they give. `build_into` writes the library to a path."""
+    """Writes the folder of a packed model and returns its size in KB. `given` are the packed inputs
+    and `outputs` the results, both by name. `build_into` is a function that compiles the library to
+    a path."""
     folder = pathlib.Path(said.folder) / name
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "model.so"
@@ -75,12 +82,13 @@ def write(name, said, build_into, given, outputs, **facts):
 
 
 def pack(name, model, feeds, said, dims, function=None):
-    """A model with the host's results. `feeds`: what is packed as its inputs; None: numbers that are made anew there. `function` is what PyTorch
-    runs in the model's place, as text."""
+    """Packs a model with the results of a run on the host. `feeds` are the inputs to pack; if it is
+    None, the inputs are random and are generated again, with the same seed, when the model runs.
+    `function` is the equivalent PyTorch function as an expression."""
     import hewn
 
     reference = hewn.compile(model, dims=dims or None)
-    # A dim that is known only when run is 5, as in the tests.
+    # Dynamic dims of the packed model get the size 5, as in the tests.
     sizes = [[dim if isinstance(dim, int) else 5 for dim in tensor.shape] for tensor in reference.inputs]
     if feeds:
         sizes = [feeds[tensor.name].shape for tensor in reference.inputs]
@@ -102,17 +110,18 @@ def pack(name, model, feeds, said, dims, function=None):
 
 
 def as_array(value):
-    """NumPy's scalars, which cases have where a tensor has rank 0, as arrays."""
+    """Converts a value to an array. ONNX test cases contain numpy scalars instead of tensors of
+    rank 0."""
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def is_packable(value) -> bool:
-    """A tensor of numbers that numpy has, or of bfloat16."""
+    """Whether a value is an array of numbers that numpy supports, or of bfloat16."""
     return isinstance(value, np.ndarray) and (value.dtype.kind in "biuf" or value.dtype.name in NARROW)
 
 
 def pack_suite(said, part):
-    """Every Nth of ONNX's cases of one node, from the Kth on."""
+    """Packs every Nth of ONNX's single-node cases, starting with the Kth. `part` is "K/N"."""
     import hewn
     from test_node_suite import RANDOM, accuracy, cases, plain
 
@@ -123,9 +132,9 @@ def pack_suite(said, part):
         graph = case.model.graph
         inputs, outputs = ([as_array(plain(value)) for value in side] for side in case.data_sets[0])
         if any(node.op_type in RANDOM for node in graph.node):
-            why = "of random numbers"
+            why = "random numbers"
         elif not all(map(is_packable, (*inputs, *outputs))):
-            why = "of sequences, strings or types that numpy lacks"
+            why = "sequences, strings or types that numpy lacks"
         else:
             feeds = dict(zip((info.name for info in graph.input), inputs))
             want = dict(zip((info.name for info in graph.output), outputs))
@@ -148,13 +157,13 @@ def pack_suite(said, part):
             except hewn.CompileError as refused:
                 why = str(refused).splitlines()[0]
         left_out.setdefault(why, []).append(name)
-    print(f"{packed} cases of ONNX's: {size} KB", flush=True)
+    print(f"{packed} ONNX cases: {size} KB", flush=True)
     for why, names in left_out.items():
-        print(f"left out, {why}: {', '.join(names)}")
+        print(f"left out ({why}): {', '.join(names)}")
 
 
 def largest(values):
-    """The size that errors are relative to."""
+    """Returns the largest finite magnitude of the values; the error of a run is relative to it."""
     if values.dtype.kind != "f" and values.dtype.name not in NARROW:
         return 0.0
     sizes = np.abs(values.astype(np.float64))
@@ -162,7 +171,7 @@ def largest(values):
 
 
 def build(model, library, target, precision, dims):
-    """The library alone: there may be no driver here to load it with."""
+    """Compiles the library without loading it, since this host may have no GPU driver."""
     import hewn
 
     hewn._compile(model, library, target=target, dims=dims, precision=precision)

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what tools/pack_gpu.py has packed on the GPU of this machine: are results those of the host, and how long does a run take?
+"""Runs the models that tools/pack_gpu.py has packed on the GPU of this machine, compares the
+results with those of the host, and times the runs.
 
     python3 run.py [--only REGEX] [--rounds N] [--torch NAME=EXPRESSION ...] [--json FILE]
     compute-sanitizer --tool memcheck python3 run.py --here --check [--only REGEX]
 
-Needs Python and numpy. Where PyTorch is, hewn is timed on its tensors and stream, and beside it what the pack or --torch says (an
-expression of a function or module, with torch, torchvision and transformers, as in resnet50='torchvision.models.resnet50()'),
-eager and by torch.compile(mode="max-autotune"). --check times nothing, --here starts no other process: otherwise a model that
-fails, or hangs for ten minutes, ends a process, and another one goes on behind it. Times are medians of the device's events in
-microseconds; the error is the largest difference from the host, relative to the largest result, of three runs. --json writes all of it, with
-what the device took for each kernel (the fastest of five runs, launched one by one), as far as it has come: also when the run is ended.
+Needs Python and numpy. If PyTorch is installed, times hewn on PyTorch's tensors and stream, and
+compares it with a PyTorch function or module, eager and with torch.compile(mode="max-autotune").
+The packed folder names that function; --torch replaces it by an expression that may use torch,
+torchvision and transformers, for example resnet50='torchvision.models.resnet50()'. With --check,
+only results are compared and nothing is timed. Models run in a child process; if a model fails or
+hangs (for --patience seconds, default 600), a new process continues with the next model. With
+--here, models run in this process instead. Times are medians in microseconds, measured by device
+events. The error is the largest difference from the results of the host in three runs, relative to
+the largest element of the result. --json writes these figures and the device time of each kernel
+(in the fastest of five runs, with kernels launched one by one); the file is updated after each
+model.
 """
 
 from __future__ import annotations
@@ -32,33 +38,36 @@ import time
 import numpy as np
 
 HOME = pathlib.Path(__file__).resolve().parent
-LIMITS = {"highest": 1e-4, "high": 1e-3}  # of errors that are no mistake; medium depends on the model
-SAMPLES = 1 << 16  # of larger results so many elements are packed
+LIMITS = {"highest": 1e-4, "high": 1e-3}  # largest accepted errors; that of medium depends on the model
+SAMPLES = 1 << 16  # number of elements that are packed of a result that has more
 COLUMNS = ("model", "error", "load s", "hewn us", "torch eager us", "torch.compile us", "ratio")
 
 
-NARROW = {"bfloat16": 4}  # types that numpy lacks, and DLPack's number of them: packed as their bits
+NARROW = {"bfloat16": 4}  # types that numpy lacks (arrays hold their bits) -> DLPack's number of the type
 
 
 def bits_of(values):
-    """What numpy can keep of it."""
+    """Returns an array that numpy can store in a file: elements of a type that numpy lacks become
+    unsigned integers with the same bits."""
     return values.view(np.uint16) if values.dtype.name in NARROW else values
 
 
 def numbers_of(values, dtype):
-    """Bits of the type as numbers to compare."""
+    """Returns an array of numbers for comparisons: converts the bits of types that numpy lacks."""
     if dtype not in NARROW:
         return values
     return (values.astype(np.uint32) << 16).view(np.float32)
 
 
 def storage(dtype):
-    """numpy's type of an array of it."""
+    """Returns the numpy type in which elements of the type `dtype` are stored."""
     return np.dtype(np.uint16 if dtype in NARROW else dtype)
 
 
 class Lines:
-    """What a process says, line by line. (A line may come with others before it: a file that is read ahead of cannot be waited for.)"""
+    """Reads the output of a process line by line, with a time limit. A thread reads the pipe: since
+    the file object buffers several lines, waiting for the pipe to become readable would miss lines
+    that are already buffered."""
 
     def __init__(self, command, **options):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
@@ -71,7 +80,8 @@ class Lines:
         self.heard.put("")
 
     def next(self, seconds):
-        """The next line; empty: the process has said all. None: nothing in so many seconds."""
+        """Returns the next line, "" at the end of the output, or None if there is no line within
+        the time limit."""
         try:
             return self.heard.get(timeout=seconds)
         except queue.Empty:
@@ -98,7 +108,7 @@ HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double,
 
 
 class Options(ctypes.Structure):
-    """hewn/runtime.h's hewn_context_options."""
+    """hewn_context_options of hewn/runtime.h."""
 
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -111,7 +121,7 @@ class Options(ctypes.Structure):
 
 
 def describe(tensor, dtype):
-    """An array of numpy's, or a tensor of PyTorch's on the device, as DLPack has it."""
+    """Returns the DLTensor of a numpy array or of a PyTorch tensor on the device."""
     host = isinstance(tensor, np.ndarray)
     shape = (ctypes.c_int64 * max(tensor.ndim, 1))(*tensor.shape)
     kind = NARROW.get(dtype) or {"f": 2, "i": 0, "u": 1, "b": 6}[np.dtype(dtype).kind]
@@ -122,7 +132,8 @@ def describe(tensor, dtype):
 
 
 class Library:
-    """A model's library and a context of it, whose kernels the device times where `hook` is told of them."""
+    """The library of a model and a context. If `hook` is given, the context times each kernel on
+    the device and calls it."""
 
     def __init__(self, path, facts, hook=None):
         self.types = [[spec[1] for spec in facts[side]] for side in ("inputs", "outputs")]
@@ -141,7 +152,8 @@ class Library:
             raise RuntimeError(status.message.decode())
 
     def runner(self, inputs, outputs, stream=None):
-        """A function that runs the model on these tensors, on the driver's stream."""
+        """Returns a function that runs the model on these tensors, on the CUDA stream `stream` if
+        it is given."""
         if stream is not None:
             self.ask(self.code.hewn_context_set_stream(self.context, ctypes.c_void_p(stream)))
         arrays = [
@@ -160,7 +172,8 @@ class Library:
 
 
 def random_feeds(specs):
-    """The same on every machine. `specs`: name, type and shape of each input."""
+    """Returns random inputs, which are the same on all machines. `specs` contains name, type and
+    shape of each input."""
     random = np.random.default_rng(0)
     feeds = {}
     for name, dtype, shape in specs:
@@ -176,13 +189,16 @@ def random_feeds(specs):
 
 
 def sampled(values):
-    """What of a result is packed and compared."""
+    """Returns the elements of a model's result that are packed and compared: all elements, or
+    SAMPLES random ones if the result has more."""
     flat = np.ascontiguousarray(values).reshape(-1)
     return flat if flat.size <= SAMPLES else flat[np.random.default_rng(1).integers(0, flat.size, SAMPLES)]
 
 
 def is_near(got, want, facts):
-    """As ONNX's runner has it: of a sum that cancels, what is left is as exact as its terms were."""
+    """Compares two arrays with the tolerances of ONNX's test runner. The absolute tolerance is at
+    least 1e-6 of the largest result, because a sum whose summands cancel has the rounding errors of
+    these summands."""
     finite = np.abs(want[np.isfinite(want)]) if want.dtype.kind == "f" else want
     largest = float(finite.max()) if finite.size and want.dtype.kind == "f" else 0
     return np.allclose(got, want, rtol=facts["rtol"], atol=max(facts["atol"], 1e-6 * largest), equal_nan=True)
@@ -199,7 +215,7 @@ def difference(got, want, largest):
 
 
 def microseconds(run, torch, seconds=0.3):
-    """The median run, by the device's events."""
+    """Returns the median time of a run in microseconds, measured by events of the device."""
     for _ in range(3):
         run()
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -217,7 +233,8 @@ def microseconds(run, torch, seconds=0.3):
 
 
 def torch_runner(function, values, compiled, torch):
-    """`function` by PyTorch on tensors of the device; `compiled`: by torch.compile, True or the name of its mode."""
+    """Returns a runner for a PyTorch function on device tensors. `compiled` is False for eager
+    mode, the mode of torch.compile, or True for max-autotune."""
     if compiled:
         function = torch.compile(function, mode=compiled if isinstance(compiled, str) else "max-autotune")
 
@@ -238,7 +255,7 @@ def find_torch():
 
 
 def peer(expression, torch, half):
-    """What PyTorch runs in the model's place, on the device."""
+    """Returns the PyTorch function or module, on the device, that an expression describes."""
     names = {"torch": torch, "functional": torch.nn.functional}
     for package in ("torchvision", "transformers"):
         if package in expression:
@@ -251,7 +268,7 @@ def peer(expression, torch, half):
 
 
 def kernels_of(library, facts, inputs, outputs):
-    """What the device took for each kernel in the fastest of five runs, the longest first."""
+    """Returns the device time of each kernel in the fastest of five runs, longest first."""
     heard, fastest = [], []
     loaded = Library(library, facts, lambda _, kernel, begin, end: heard.append((kernel.decode(), end - begin)))
     run = loaded.runner(inputs, outputs)
@@ -270,7 +287,8 @@ def kernels_of(library, facts, inputs, outputs):
 
 
 def unpacked(name, scratch):
-    """The path of the model's library, beside its weights."""
+    """Decompresses the library and the weights of a model into a folder and returns the path of the
+    library."""
     for file in (HOME / name).glob("model.so*.xz"):
         with lzma.open(file) as packed:
             (pathlib.Path(scratch) / file.stem).write_bytes(packed.read())
@@ -283,7 +301,7 @@ def is_right(facts, worst):
 
 
 def measure(name, said):
-    """What is to be said of a model."""
+    """Runs and times a model and returns its record."""
     facts = json.loads((HOME / name / "facts.json").read_text())
     record = {"model": name, "target": facts["target"], "precision": facts["precision"], "left_out": []}
     with tempfile.TemporaryDirectory() as scratch, np.load(HOME / name / "tensors.npz") as packed:
@@ -311,7 +329,7 @@ def measure(name, said):
 
 
 def row(record):
-    """A line of the table."""
+    """Returns the table row for the record of a model."""
     cells = {"model": record["model"]}
     if "error" in record:
         times = record.get("microseconds", {})
@@ -323,7 +341,8 @@ def row(record):
 
 
 def timed(facts, loaded, inputs, outputs, name, said, torch, left_out):
-    """Cells of times: the engines take turns."""
+    """Times hewn and PyTorch alternately and returns the medians by column. Appends errors of
+    PyTorch to `left_out`."""
     torch.set_float32_matmul_precision(facts["precision"])
     values = [torch.from_numpy(value).cuda() for value in inputs]
     made = [torch.from_numpy(value).cuda() for value in outputs]
@@ -351,14 +370,15 @@ def timed(facts, loaded, inputs, outputs, name, said, torch, left_out):
 
 
 def here(names, said):
-    """In this process. Each line says which model it is of."""
+    """Measures the models in this process. Prints the start and the record of each model for the
+    parent process."""
     for name in names:
         print(f"begins: {name}", flush=True)
         print("record: " + json.dumps(measure(name, said)), flush=True)
 
 
 def tell(record, records, file):
-    """One model's lines of the table, and all that there is so far in the file."""
+    """Prints the table row of a model and writes all records so far to `file`."""
     records.append(record)
     print(row(record), flush=True)
     for line in record.get("left_out", []):
@@ -372,7 +392,8 @@ def tell(record, records, file):
 
 
 def elsewhere(names, arguments, said):
-    """In processes that may die or hang: each is followed by one for the models behind. What is to be said of each."""
+    """Measures the models in child processes. If one dies or hangs, records the failure of its
+    current model and starts another process for the models after it. Returns all records."""
     records = []
     while names:
         only = "^(" + "|".join(map(re.escape, names)) + ")$"
@@ -387,7 +408,7 @@ def elsewhere(names, arguments, said):
                 heard.append(line)
         if line is None:
             lines.process.kill()
-            why = f"nothing for {said.patience} s"
+            why = f"no output for {said.patience} s"
         code = lines.process.wait()
         if code == 0 and not why:
             break
@@ -413,11 +434,14 @@ def main() -> None:
         here(names, said)
         return
     torch = None if said.check else find_torch()
-    print("times: " + (f"on {torch.cuda.get_device_name()}" if torch else "none, for there is no PyTorch, or --check"))
+    print(
+        "times: "
+        + (f"on {torch.cuda.get_device_name()}" if torch else "none (--check, or PyTorch with CUDA is not installed)")
+    )
     print(f"| {' | '.join(COLUMNS)} |\n{'| --- ' * len(COLUMNS)}|", flush=True)
     passed = [f"--rounds={said.rounds}", *(f"--torch={pair}" for pair in said.torch), *["--check"] * said.check]
     right = sum(record["right"] for record in elsewhere(names, passed, said))
-    print(f"{right} of {len(names)} ran, and are right")
+    print(f"{right} of {len(names)} ran with correct results")
     sys.exit(right < len(names))
 
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect `graph` as code outside of dialects/Graph sees it: kinds of op, and the ops that hold a program together. What
-// names other ops (their own families, mostly) includes the family's header, <family>Ops.h, which the build makes of its .td.
+// The public header of the dialect `graph`: op interfaces, and the ops for program structure. Code
+// that names ops of another family also includes the family's header <family>Ops.h, which the build
+// generates from the family's .td.
 #ifndef HEWN_DIALECTS_GRAPH_GRAPH_H
 #define HEWN_DIALECTS_GRAPH_GRAPH_H
 
-#include "dialects/Graph/Analysis/Bands.h"
-#include "dialects/Graph/Analysis/Cuts.h"
-#include "dialects/Graph/Analysis/Items.h"
+#include "dialects/Graph/Analysis/BatchRule.h"
+#include "dialects/Graph/Analysis/Halo.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Shapes.h"
+#include "dialects/Graph/Analysis/Sharding.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Control/ControlValues.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -27,11 +28,13 @@
 #include "dialects/Graph/GraphInterfaces.h.inc"
 
 namespace hewn::graph {
-/// What the symbols of a run are: an op writes to it where it tells one, so that it is called also where nobody reads its results.
+/// Side-effect resource for the symbols of a run. An op that defines a symbol writes to it, so that
+/// the op is not erased if its results have no uses.
 struct SymbolResource : mlir::SideEffects::Resource::Base<SymbolResource> {
   llvm::StringRef getName() final { return "symbols"; }
 };
-/// What the ranks of a model that is split do together: ops that write to it stay in their order.
+/// Side-effect resource for the communication between the ranks of a sharded model. Ops that write
+/// to it keep their order.
 struct PeersResource : mlir::SideEffects::Resource::Base<PeersResource> {
   llvm::StringRef getName() final { return "peers"; }
 };

@@ -4,7 +4,7 @@
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Custom/Custom.h"
 #include "dialects/Graph/GraphOps.h"
-#include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Graph/Indexing/Interleave.h"
 #include "dialects/Handle/Handle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,18 +33,20 @@ void GraphDialect::initialize() {
   addOperations<CustomOp, CustomSizesOp, InterleaveOp>();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// What the dialect hangs on others' ops: texts have anything there, and nobody who reads these looks at their types again.
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Verification of the dialect's attributes on other ops. IR read from text may hold any attribute
+// here, and the code that uses these attributes does not check their types again.
+//===------------------------------------------------------------------------------------------===//
 
-/// A list of numbers and #graph.dims, as many as a tensor has dims.
+/// Returns true if `attr` is a list of integers and #graph.dims that has one entry for each dim of
+/// `type`.
 static bool isDimsOf(Attribute attr, Type type) {
   std::optional<Dims> dims = parseDims(attr);
   auto tensor = dyn_cast<RankedTensorType>(type);
   return dims && (!tensor || int64_t(dims->size()) == tensor.getRank());
 }
 
-/// A list of such lists, one for each of `types`.
+/// Returns true if `attr` is a list that contains a valid list of dims for each of `types`.
 static bool areDimsOf(Attribute attr, TypeRange types) {
   auto lists = dyn_cast<ArrayAttr>(attr);
   return lists && lists.size() == types.size() && llvm::all_of(llvm::zip(lists, types), [](auto pair) {
@@ -81,21 +83,21 @@ LogicalResult LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   SmallVector<bool> seen(order.size(), false);
   for (int64_t dim : order) {
     if (dim < 0 || dim >= int64_t(order.size()) || seen[dim])
-      return emitError() << "a layout names each dim once";
+      return emitError() << "a layout must name each dim once";
     seen[dim] = true;
   }
   if (blockDim < -1 || blockDim >= int64_t(order.size()) || block < 1)
     return emitError() << "blockDim must name a dim and block be positive";
   if (groupDim < -1 || groupDim >= int64_t(order.size()) || group < 1 || (groupDim >= 0 && groupDim == blockDim) ||
       (groupDim >= 0 && blockDim < 0))
-    return emitError() << "groupDim must name a dim beside the blocked one and group be positive";
+    return emitError() << "groupDim must be a dim other than blockDim, and group must be positive";
   bool twoDims = windows.size() == 2 && windows[0] != windows[1] &&
                  llvm::all_of(windows, [&](int64_t d) { return d >= 0 && d < int64_t(order.size()) && d != blockDim; });
   if (tile != 0 && (!winograd(tile) || !twoDims || blockDim < 0 || groupDim >= 0))
-    return emitError() << "a tile is 2 or 4, with two dims as windows beside the blocked one and none grouped";
+    return emitError() << "tile must be 2 or 4, with two window dims other than blockDim and no groupDim";
   bool isSubview = subviewDim >= 0 && subviewDim < int64_t(order.size()) && whole > 0 && blockDim < 0;
   if (!isSubview && (subviewDim != -1 || whole != 0))
-    return emitError() << "a subview lies along a dim, in a tensor that is longer than 0 there, and in no blocks";
+    return emitError() << "a subview needs a valid dim, a positive size of the enclosing tensor, and no blockDim";
   return success();
 }
 
@@ -105,14 +107,14 @@ LogicalResult OnnxNode::needsDefault(StringRef name, int64_t otherwise) {
   int64_t given = getInt(name, otherwise, Range::Any);
   if (given == otherwise)
     return success();
-  return refuse("attribute '" + name + "' is " + Twine(given) + ", and hewn has it as " + Twine(otherwise) + " alone");
+  return refuse("attribute '" + name + "' is " + Twine(given) + "; only " + Twine(otherwise) + " is supported");
 }
 
 LogicalResult OnnxNode::needsDefault(StringRef name, StringRef otherwise) {
   std::string given = getString(name, otherwise);
   if (given == otherwise)
     return success();
-  return refuse("attribute '" + name + "' is '" + given + "', and hewn has it as '" + otherwise + "' alone");
+  return refuse("attribute '" + name + "' is '" + given + "'; only '" + otherwise + "' is supported");
 }
 
 std::optional<int64_t> OnnxNode::axis(int64_t written, int64_t rank) {

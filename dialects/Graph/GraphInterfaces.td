@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of op. Passes, engines and both targets are written against these and know no op by name.
+// The op interfaces, through which passes, kernel generators and targets handle ops without naming
+// them.
 #ifndef HEWN_GRAPH_INTERFACES
 #define HEWN_GRAPH_INTERFACES
 
@@ -8,11 +9,11 @@ include "mlir/IR/OpBase.td"
 
 def ShapeOpInterface : OpInterface<"ShapeOpInterface"> {
   let cppNamespace = "::hewn::graph";
-  let description = "An op whose result types follow from its operands' dims and its attributes.";
+  let description = "An op whose result types follow from its attributes and the dims of its operands.";
   let verify = "return ::hewn::graph::verifyShapes($_op);";
   let methods = [InterfaceMethod<[{
-      Appends dims and element type of every result; `dimsOf` gives an operand's. Emits an op error and fails where the op
-      is ill-formed: this is the op's verifier as well.
+      Appends the dims and the element type of every result. `dimsOf` returns the dims of an
+      operand. Also verifies the op: emits an op error and fails if the op is invalid.
     }], "::llvm::LogicalResult", "inferShapes",
     (ins "::hewn::graph::DimsOf":$dimsOf, "::llvm::SmallVectorImpl<::hewn::graph::TensorShape> &":$results)>];
 }
@@ -20,215 +21,263 @@ def ShapeOpInterface : OpInterface<"ShapeOpInterface"> {
 def ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    result[i] = f(operands[i]...), operands broadcast as ONNX does. `emit` writes f in arith and math ops on scalars or
-    vectors of compute types (`computeType`); it uses `in`, the op's attributes and element types, and nothing else.
+    result[i] = f(operands[i]...), where the operands are broadcast as in ONNX. `emit` emits f as
+    arith and math ops on scalars or vectors of compute types (`computeType`). The emitted code may
+    only depend on `in`, the op's attributes and the element types.
   }];
   let methods = [
-    InterfaceMethod<"Emits the body on compute-type scalars or equal-length vectors.", "::mlir::Value", "emit",
+    InterfaceMethod<"Emits the op's body on compute-type scalars or vectors of equal length.", "::mlir::Value", "emit",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$in)>];
 }
 
 def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    Reduces operand 0 over some dims. A partial result is a list of values, the state: `identity`, `lift` of an element,
-    `merge` of two states (associative and commutative), `finish`. Values are scalars or vectors of compute types.
+    Reduces operand 0 over some of its dims. The partial result (state) is a list of values, which
+    are scalars or vectors of compute types. `identity` emits the initial state, `lift` the state of
+    one element, `merge` the combination of two states (associative and commutative), and `finish`
+    the result.
   }];
   let methods = [
-    InterfaceMethod<"The reduced dims of operand 0, ascending.", "::llvm::SmallVector<int64_t>", "getReducedDims">,
-    InterfaceMethod<"Whether reduced dims stay as 1.", "bool", "keepsDims">,
-    InterfaceMethod<"The state of no element; `lanes` 0 for scalars.", "::llvm::SmallVector<::mlir::Value>", "identity",
+    InterfaceMethod<"Returns the reduced dims of operand 0 in ascending order.", "::llvm::SmallVector<int64_t>",
+      "getReducedDims">,
+    InterfaceMethod<"Returns true if the reduced dims are kept in the result with size 1.", "bool", "keepsDims">,
+    InterfaceMethod<"Emits the initial state (of no elements): vectors of `lanes` elements, or scalars if `lanes` is 0.",
+      "::llvm::SmallVector<::mlir::Value>", "identity",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$lanes)>,
-    InterfaceMethod<"The state of one element; `position` (i64) is its index along the reduced dim, for arg-reductions.",
+    InterfaceMethod<"Emits the state of one element. `position` (i64) is its index along the reduced dim (for ArgMax).",
       "::llvm::SmallVector<::mlir::Value>", "lift",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::Value":$element, "::mlir::Value":$position)>,
-    InterfaceMethod<"Combines two states.", "::llvm::SmallVector<::mlir::Value>", "merge",
+    InterfaceMethod<"Emits the combination of two states.", "::llvm::SmallVector<::mlir::Value>", "merge",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$lhs, "::mlir::ValueRange":$rhs)>,
-    InterfaceMethod<"The result, in compute type; `count` (i64, like the state) is the number of reduced elements.",
+    InterfaceMethod<"Emits the result in compute type. `count` (i64, shaped as the state) is the number of elements.",
       "::mlir::Value", "finish",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$state, "::mlir::Value":$count)>,
-    InterfaceMethod<"Whether `lift` reads `position`.", "bool", "usesPosition", (ins), "", "return false;">,
+    InterfaceMethod<"Returns true if `lift` uses `position`.", "bool", "usesPosition", (ins), "", "return false;">,
     InterfaceMethod<[{
-        The state of `state`, which is made of nothing but elements taken in so, and of one behind all of these: the same as `merge` with what `lift`
-        makes of it, and often less.
+        Emits the state after one more element. `state` must have been built by `append` alone, from
+        elements with lower positions. The result is equal to merging `state` with the lifted
+        element, but is often cheaper to compute.
       }], "::llvm::SmallVector<::mlir::Value>", "append",
-      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$state, "::mlir::Value":$element, "::mlir::Value":$position),
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$state, "::mlir::Value":$element,
+           "::mlir::Value":$position),
       "", "return $_op.merge(b, loc, state, $_op.lift(b, loc, element, position));">];
 }
 
-def CumulateOpInterface : OpInterface<"CumulateOpInterface"> {
+def PrefixScanOpInterface : OpInterface<"PrefixScanOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    Carries a state along one dim of operand 0; each step turns state and element into state and output element. The result
-    has the operand's shape.
+    A prefix scan: carries a state along one dim of operand 0. Each step computes the next state and
+    an output element from the state and an input element. The result has the operand's shape.
   }];
   let methods = [
-    InterfaceMethod<"The dim along which the state runs.", "int64_t", "getCumulatedDim">,
-    InterfaceMethod<"Whether it runs from the end.", "bool", "runsBackward">,
-    InterfaceMethod<"The state before the first step; `lanes` 0 for scalars.", "::llvm::SmallVector<::mlir::Value>", "initial",
+    InterfaceMethod<"Returns the scanned dim.", "int64_t", "getCumulatedDim">,
+    InterfaceMethod<"Returns true if the scan runs from the last element to the first.", "bool", "runsBackward">,
+    InterfaceMethod<"Emits the initial state, as vectors of `lanes` elements, or scalars if `lanes` is 0.",
+      "::llvm::SmallVector<::mlir::Value>", "initial",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$lanes)>,
-    InterfaceMethod<"One step: replaces `state`, returns the output element.", "::mlir::Value", "step",
+    InterfaceMethod<"Emits one step: replaces `state` and returns the output element.", "::mlir::Value", "step",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::llvm::SmallVectorImpl<::mlir::Value> &":$state,
            "::mlir::Value":$element)>,
-    InterfaceMethod<"The state of elements and those behind them, of two states that both began at `initial`.",
-      "::llvm::SmallVector<::mlir::Value>", "join",
-      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$earlier, "::mlir::ValueRange":$later)>];
+    InterfaceMethod<[{
+        Emits the state after two consecutive segments of the scanned dim, from the states after
+        each segment. Both segments were scanned from `initial`.
+      }], "::llvm::SmallVector<::mlir::Value>", "join",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "::mlir::ValueRange":$earlier,
+           "::mlir::ValueRange":$later)>];
 }
 
 def ContractOpInterface : OpInterface<"ContractOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    result[c(i)] = sum over reduction dims of lhs[a(i)] * rhs[b(i)], over an iteration space i. Maps are affine, the result's is
-    a projection of the parallel dims; padding is a move op of its own, so every access is in bounds. An attribute `to` gives the
-    type of the sums where it is not the operands'. Where each side is a sum of terms, the further ones are operands behind these
-    two, left and right in turn, of the same types: products of all pairs but the smallest are summed (`termPairs`).
+    result[c(i)] = sum over the reduction dims of lhs[a(i)] * rhs[b(i)], for all i in an iteration
+    space. The maps a and b are affine; c is a projection to the parallel dims. Padding is a
+    separate indexing op, so every access is in bounds. The attribute `to` gives the element type of
+    the accumulators and the result, if it is not that of the operands.
+
+    Both operands of a contraction may be split into components whose sum is the operand
+    (split-bf16). Further components are operands after the first two, alternating between left and
+    right, and all components have the same type. The op multiplies the pairs of components that
+    `termPairs` lists, and adds up the results. It omits all other pairs, which contribute less than
+    the error of the split.
   }];
   let methods = [
-    InterfaceMethod<"Maps of lhs (operand 0), rhs (operand 1) and the result.", "::llvm::SmallVector<::mlir::AffineMap>", "getIndexingMaps">,
-    InterfaceMethod<"For each iteration dim, whether it is summed over.", "::llvm::SmallVector<bool>", "getReductionDims">,
-    InterfaceMethod<"The extent of each iteration dim.", "::hewn::graph::Dims", "getIterationDims",
+    InterfaceMethod<"Returns the indexing maps of lhs (operand 0), rhs (operand 1) and the result.",
+      "::llvm::SmallVector<::mlir::AffineMap>", "getIndexingMaps">,
+    InterfaceMethod<"Returns, for each iteration dim, whether it is a reduction dim.", "::llvm::SmallVector<bool>",
+      "getReductionDims">,
+    InterfaceMethod<"Returns the extent of each iteration dim.", "::hewn::graph::Dims", "getIterationDims",
       (ins "::hewn::graph::DimsOf":$dimsOf)>];
 }
 
 def QuantizedOpInterface : OpInterface<"QuantizedOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    An elementwise op whose result is (operand 0 - zero point) * scale, of integers that stand for numbers. A contraction of two
-    of them can be computed on the integers. One of kind move instead finds numbers in a table (operand 1) by integers without a sign, and
-    multiplies them by the scale.
+    Dequantizes integers: result = (operand 0 - zero point) * scale. A contraction of two such
+    results can be computed on the integers. The op is either elementwise, or an indexing op that
+    looks up operand 0 (unsigned integers) in a table (operand 1) and multiplies the entries by the
+    scale.
   }];
   let methods = [
-    InterfaceMethod<"The scale, broadcast to the data; null: 1.", "::mlir::Value", "getQuantizedScale">,
-    InterfaceMethod<"The zero point, of the data's type and broadcast to it; null: 0.", "::mlir::Value", "getQuantizedZero">];
+    InterfaceMethod<"Returns the scale, which broadcasts to the data, or null if it is 1.", "::mlir::Value",
+      "getQuantizedScale">,
+    InterfaceMethod<"Returns the zero point, which has the data's type and broadcasts to it, or null if it is 0.",
+      "::mlir::Value", "getQuantizedZero">];
 }
 
-def MoveOpInterface : OpInterface<"MoveOpInterface"> {
+def IndexingOpInterface : OpInterface<"IndexingOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    Each result element is computed from elements that the op finds by index: transpose, slice, pad, concat, gather, resize.
-    `emitAt` writes the element at an index, reading operands through the builder, so that it can be absorbed by the loads of
-    a consumer.
+    An indexing (data movement) op: computes each result element from operand elements at computed
+    indices. Examples: transpose, slice, pad, concat, gather, resize. `emitAt` emits the result
+    element at an index and reads operands through the builder, so that it can be fused into the
+    loads of a user.
   }];
   let methods = [
-    InterfaceMethod<"The result element at index `at`, in compute type.", "::mlir::Value", "emitAt",
+    InterfaceMethod<"Emits the result element at index `at`, in compute type.", "::mlir::Value", "emitAt",
       (ins "::hewn::graph::ElementBuilder &":$e, "::llvm::ArrayRef<::hewn::graph::Index>":$at)>,
-    InterfaceMethod<[{Where the result is the operand's memory under another shape or order of dims: row-major reshape, or a
-      transposition (result dim i is operand dim order[i]).}],
-      "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
-    InterfaceMethod<"The order of a transposition.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "", "return {};">,
-    InterfaceMethod<[{How one of `parts` equal parts of the result, cut along a dim, is made of parts of operands and of others as a whole
-      (Analysis/Cuts.h); nullopt where elements along it depend on each other.}],
-      "std::optional<::hewn::graph::CutForm>", "getCutForm",
-      (ins "const ::hewn::graph::Cut &":$cut, "const ::hewn::graph::Parts &":$parts), "", "return std::nullopt;">,
-    InterfaceMethod<[{How some lines of the result are made of lines of operands and of others as a whole (Analysis/Bands.h); nullopt where they are not
-      made of lines one behind the other.}],
-      "std::optional<::hewn::graph::BandForm>", "getBandForm", (ins "const ::hewn::graph::Band &":$wanted), "", "return std::nullopt;">,
-    InterfaceMethod<"Whether the result is the operand repeated along dims of which it has none, or one element.", "bool", "getIsBroadcast", (ins), "",
-      "return false;">,
-    InterfaceMethod<[{Where each element is one of operand 0's whose place along one dim is an integer of operand 1, and along others its own:
-      that dim.}],
-      "std::optional<int64_t>", "getLookedUpDim", (ins), "", "return std::nullopt;">];
+    InterfaceMethod<[{
+        Returns whether the result can be a view of the operand: its memory with another shape
+        (row-major reshape) or with another dim order (transpose: result dim i is operand dim
+        order[i]).
+      }], "::hewn::graph::ViewKind", "getViewKind", (ins), "", "return ::hewn::graph::ViewKind::None;">,
+    InterfaceMethod<"Returns the dim order of a transpose.", "::llvm::SmallVector<int64_t>", "getViewOrder", (ins), "",
+      "return {};">,
+    InterfaceMethod<[{
+        Returns how the op computes one shard of its result, and which shard of each operand it
+        needs for that (Analysis/Sharding.h). Returns nullopt if the elements along the sharded dim
+        depend on each other.
+      }], "std::optional<::hewn::graph::ShardingRule>", "getShardingRule",
+      (ins "const ::hewn::graph::DimSharding &":$cut, "const ::hewn::graph::ShardCount &":$parts), "", "return std::nullopt;">,
+    InterfaceMethod<[{
+        Returns which operand rows the op needs to compute the result rows `wanted`
+        (Analysis/Halo.h). Returns nullopt if these operand rows are not a contiguous range.
+      }], "std::optional<::hewn::graph::HaloRule>", "getHaloRule", (ins "const ::hewn::graph::HaloShard &":$wanted), "",
+      "return std::nullopt;">,
+    InterfaceMethod<"Returns true if the result repeats the operand along new dims, or repeats a single element.",
+      "bool", "getIsBroadcast", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        Returns the dim along which the op is a lookup in operand 0: operand 1 gives the index along
+        this dim, and the result's own index is used along the other dims. Returns nullopt if the op
+        is not such a gather.
+      }], "std::optional<int64_t>", "getLookedUpDim", (ins), "", "return std::nullopt;">];
 }
 
 def ConcatOpInterface : OpInterface<"ConcatOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    A move whose result is all operands one after another along a dim. An engine takes one subview of the result after another
-    (`ElementBuilder::setSubview`) instead of choosing one for each element.
+    An indexing op that concatenates its operands along a dim. For each operand, a kernel generator
+    can emit a loop nest over the subview of the result that the operand fills
+    (`ElementBuilder::setSubview`). Otherwise, each element would select its operand.
   }];
-  let methods = [InterfaceMethod<"The dim along which operands follow each other.", "int64_t", "getConcatDim">];
+  let methods = [InterfaceMethod<"Returns the concatenation dim.", "int64_t", "getConcatDim">];
 }
 
 def PaddingOpInterface : OpInterface<"PaddingOpInterface"> {
   let cppNamespace = "::hewn::graph";
-  let description = "A move that pads operand 0. A contraction can leave zeros out instead of reading them.";
+  let description = "An indexing op that pads operand 0. A contraction can read operand 0 and skip the zero padding.";
   let methods = [
-    InterfaceMethod<"The padding before the operand along each dim, where it is of zeros and takes nothing away (no crop).",
+    InterfaceMethod<"Returns the number of zeros before the operand along each dim; nullopt for other padding or crops.",
       "std::optional<::llvm::SmallVector<int64_t>>", "getZeroPadding">];
 }
 
 def SplitKOpInterface : OpInterface<"SplitKOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    A move whose result is any tensors along a new first dim whose sum is operand 0. A contraction can cut its own sum into so
-    many parts (split-K).
+    An indexing op whose result has a new first dim. The slices along this dim may be any tensors
+    whose sum is operand 0. A contraction that produces operand 0 can therefore store its split-K
+    partials in the result.
   }];
-  let methods = [InterfaceMethod<"How many tensors.", "int64_t", "getNumSplits">];
+  let methods = [InterfaceMethod<"Returns the number of slices along the new dim.", "int64_t", "getNumSplits">];
 }
 
-def CodedOpInterface : OpInterface<"CodedOpInterface"> {
+def PackedWeightsOpInterface : OpInterface<"PackedWeightsOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    A move whose result is a matrix of numbers in few bits (operand 0, words) by scales and perhaps offsets (operands 1 and 2), or by
-    scales and a table of one dim that codes are places in. A contraction can take the words as they are.
+    An indexing op that unpacks a matrix of low-bit weights. Operand 0 holds packed 32-bit words.
+    Operands 1 and 2 are the scales and optional offsets, or the scales and a one-dim lookup table.
+    A contraction can read the packed words directly.
   }];
-  let methods = [InterfaceMethod<"How words, scales and offsets say the numbers.", "::hewn::graph::Code", "getCode">];
+  let methods = [InterfaceMethod<"Returns the encoding of the packed weights.", "::hewn::graph::WeightEncoding", "getCode">];
 }
 
 def ControlOpInterface : OpInterface<"ControlOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    Control flow: an op whose regions, of one block each, run as often as the op says and read values of outside directly.
+    An op with single-block regions, which decides which of its regions run, and how often. The
+    regions may use outer values.
 
-    Branches: one of the regions runs, once. Regions take no arguments; result i is operand i of the terminator of the region
-    that ran.
+    Branches: exactly one region runs, once. Regions have no arguments; result i is operand i of the
+    terminator of the region that ran.
 
-    A loop: the only region runs in steps. Each of the body's arguments is a carried value's, a slice of a sequence or one of
-    `getControlValues`; each operand of its terminator is what a step hands on of a carried value, the slice that it adds to a
-    stacked one, or the next condition; each result is carried or stacked. Slices lie along dim 0, where each is contiguous in
-    memory.
+    Loops: the op has one region (the body), which runs once in each step.
 
-    Who plans memory, copies or emission asks this and knows no op. What an op's lists leave out is none of theirs: an op without
-    a trip count goes on while its condition holds. (docs/decisions/control-flow.md says why these aren't MLIR's interfaces.)
+    | value | role |
+    | --- | --- |
+    | argument of the body | a carried value, a slice of a sequence, or one of `getControlValues` |
+    | operand of the terminator | a next carried value, a stacked slice, or the next condition |
+    | result of the op | a carried or a stacked value |
+
+    A loop slices its operands along dim 0, so that each slice is contiguous in memory.
+
+    Passes for memory planning, transfers and emission use this interface and do not name single
+    ops. A loop without a trip count runs while its condition holds. docs/decisions/control-flow.md
+    explains why MLIR's interfaces are not used.
   }];
   let methods = [
-    InterfaceMethod<"Whether it is a loop; else its regions are branches.", "bool", "isLoop">,
-    InterfaceMethod<"The values of one element that decide which region runs, and how often.",
+    InterfaceMethod<"Returns true for a loop, false for branches.", "bool", "isLoop">,
+    InterfaceMethod<"Returns the one-element values that decide which region runs, and how often.",
       "::hewn::graph::ControlValues", "getControlValues">,
-    InterfaceMethod<[{How many steps a loop takes, where that is known before the first one and nothing ends it earlier: a counted loop. It
-      has no trip count, no condition and none to follow, and its stacked results are made in place.}],
-      "std::optional<::hewn::graph::DimExpr>", "getNumSteps", (ins), "", "return std::nullopt;">,
-    InterfaceMethod<"The values that a loop's steps hand on.",
+    InterfaceMethod<[{
+        Returns the number of steps of a counted loop. A counted loop is one whose number of steps
+        is known before its first step, and that no condition ends earlier. It has no trip count,
+        condition or next condition among its control values, and its stacked results are computed
+        in place.
+      }], "std::optional<::hewn::graph::DimExpr>", "getNumSteps", (ins), "", "return std::nullopt;">,
+    InterfaceMethod<"Returns the loop-carried values.",
       "::llvm::SmallVector<::hewn::graph::CarriedValue>", "getCarriedValues", (ins), "", "return {};">,
-    InterfaceMethod<"The operands of which each step gets a slice; of a counted loop, they are as long as it has steps.",
+    InterfaceMethod<"Returns the operands of which each step gets one slice. A counted loop has as many steps as slices.",
       "::llvm::SmallVector<::hewn::graph::SlicedValue>", "getSlicedValues", (ins), "", "return {};">,
-    InterfaceMethod<"The results to which each step adds a slice.",
+    InterfaceMethod<"Returns the results to which each step adds a slice.",
       "::llvm::SmallVector<::hewn::graph::StackedValue>", "getStackedValues", (ins), "", "return {};">];
   let extraClassDeclaration = [{
-    /// The block that a loop runs in steps.
+    /// Returns the body block of a loop.
     ::mlir::Block &getLoopBody();
-    /// Whether the operand, of the op or of a terminator in it, is one of `getControlValues`; the same of an argument.
+    /// Returns true if the operand (of the op, or of a terminator in its regions) or the block
+    /// argument is one of `getControlValues`.
     bool decides(const ::mlir::OpOperand &operand);
     bool decides(::mlir::BlockArgument argument);
-    /// The number among `getCarriedValues` of the one whose argument or result this is.
+    /// Returns the index in `getCarriedValues` of the entry whose argument or result is `value`.
     std::optional<unsigned> findCarried(::mlir::Value value);
-    /// The sequence of which the argument is a slice; null: it is none.
+    /// Returns the sequence whose slice the block argument is, or null if it is not a slice.
     ::mlir::Value findSequence(::mlir::BlockArgument argument);
   }];
 }
 
-def ComposeOpInterface : OpInterface<"ComposeOpInterface"> {
+def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   let cppNamespace = "::hewn::graph";
-  let description = "An op that is written in others: Softmax = reduce, elementwise, reduce, elementwise.";
+  let description = "An op that decomposes into other ops. Softmax: reduce, elementwise, reduce, elementwise.";
   let methods = [
-    InterfaceMethod<"Writes the op before itself and returns the values of its results.",
+    InterfaceMethod<"Emits the decomposition before the op and returns the values that replace its results.",
       "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "compose", (ins "::mlir::OpBuilder &":$b)>];
 }
 
-def PartOpInterface : OpInterface<"PartOpInterface"> {
+def RuntimeCallOpInterface : OpInterface<"RuntimeCallOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    An op that calls a named part of the runtime (`hewn_part_<name>`): what no tensor code says well. Result dims are upper
-    bounds on entry; a result dim that depends on data is a symbol of its own, written by the part.
+    An op that calls a runtime function (`hewn_op_<name>`), for computations that cannot be
+    expressed well as tensor ops. A result dim that depends on data is a symbol, which the runtime
+    function sets, and has an upper bound, for which memory is reserved.
   }];
   let methods = [
-    InterfaceMethod<"The part's name.", "::llvm::StringRef", "getPartName">,
-    InterfaceMethod<"Its parameters: attributes as integers, floats by their bits.", "::llvm::SmallVector<int64_t>", "getPartParams">,
-    InterfaceMethod<"The dims that each result's buffer must hold; without a word of the op, the results' own.",
+    InterfaceMethod<"Returns the name of the runtime function.", "::llvm::StringRef", "getRuntimeFunction">,
+    InterfaceMethod<"Returns the parameters of the call: attributes as integers, and floats as their bit patterns.",
+      "::llvm::SmallVector<int64_t>", "getCallParams">,
+    InterfaceMethod<"Returns the dims for which each result needs memory; the default is the result's dims.",
       "::llvm::SmallVector<::hewn::graph::Dims>", "getBoundDims", (ins "::hewn::graph::DimsOf":$dimsOf), "", [{
         return ::llvm::map_to_vector($_op->getResults(), [&](::mlir::Value result) { return dimsOf(result); });
       }]>,
-    InterfaceMethod<"The symbols that only the part can tell: those of dims that depend on data.",
+    InterfaceMethod<"Returns the symbols of data-dependent dims, which the runtime function writes.",
       "::llvm::SmallVector<::llvm::StringRef>", "getDefinedSymbols", (ins), "", "return {};">];
 }
 

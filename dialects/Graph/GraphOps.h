@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All ops of the dialect. For the families themselves and for what makes ops; passes need Graph.h alone.
+// Declares all ops of the dialect `graph`, for the op families and for code that creates ops.
+// Passes only need Graph.h.
 #ifndef HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 #define HEWN_DIALECTS_GRAPH_GRAPHOPS_H
 

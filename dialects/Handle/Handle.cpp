@@ -23,9 +23,9 @@ void HandleDialect::initialize() {
 
 static LogicalResult verifyList(llvm::function_ref<InFlightDiagnostic()> emitError, Type element, int64_t rank) {
   if (!element || !(element.isIntOrFloat() || isString(element)))
-    return emitError() << "holds tensors of numbers or strings";
+    return emitError() << "the elements of a list must be tensors of numbers or strings";
   if (rank < kNoRank || rank > 64)
-    return emitError() << rank << " is no rank";
+    return emitError() << rank << " is not a valid rank";
   return success();
 }
 
@@ -53,7 +53,7 @@ Type List::type() const {
   case Kind::OptionalSequence:
     return OptionalSequenceType::get(context, element, rank);
   }
-  llvm_unreachable("three kinds");
+  llvm_unreachable("unknown kind of list");
 }
 
 std::optional<List> asList(Type type) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect `handle`: types of values that are no numbers.
+// The handle dialect: the types of strings, sequences and optional values.
 #ifndef HEWN_DIALECTS_HANDLE_HANDLE_H
 #define HEWN_DIALECTS_HANDLE_HANDLE_H
 
@@ -15,16 +15,19 @@
 
 namespace hewn::handle {
 
-/// The rank of a list's elements where they may differ, and where there are none yet.
+/// Special values of the parameter `rank` of a list type, the rank of the tensors in the list:
+/// kAnyRank if they may have different ranks, kNoRank if there are no tensors yet.
 inline constexpr int64_t kAnyRank = -1, kNoRank = -2;
 
-/// On arguments and results of the function `main`, once handles are integers: the text of the type that they had.
+/// Attribute of arguments and results of the function `main`, after handles (strings, lists) have
+/// been lowered to integers: the original type, as text.
 inline constexpr llvm::StringLiteral kHeldAttr = "handle.held";
 
 bool isHandle(mlir::Type elementType);
 bool isString(mlir::Type elementType);
 
-/// What the three types that hold tensors have in common.
+/// A common representation of the three types that contain tensors: sequence, optional tensor and
+/// optional sequence.
 struct List {
   enum class Kind { Sequence, Optional, OptionalSequence } kind;
   mlir::Type element;
@@ -33,7 +36,8 @@ struct List {
   mlir::Type type() const;
 };
 std::optional<List> asList(mlir::Type elementType);
-/// The type that holds what either holds; nullopt where elements differ.
+/// Returns the list type that can hold the values of both lists. Returns nullopt if their element
+/// types differ, or if only one of them is an optional tensor.
 std::optional<List> join(const List &a, const List &b);
 
 } // namespace hewn::handle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types of values that are no numbers.
+// Types of strings, sequences and optional values.
 #ifndef HEWN_HANDLE
 #define HEWN_HANDLE
 
@@ -10,12 +10,14 @@ include "mlir/IR/OpBase.td"
 def HandleDialect : Dialect {
   let name = "handle";
   let cppNamespace = "::hewn::handle";
-  let summary = "Strings, sequences and optional values: element types of tensors, by what stands for them in memory.";
+  let summary = "Strings, sequences and optional values, as element types of tensors.";
   let description = [{
-    Each is 64 bits that stand for an object of the runtime: ops that only move elements move them like any others, and parts of the
-    runtime look behind them. 0 is the empty string, the empty sequence, the value that is not there.
+    An element is a 64-bit handle of a runtime object. Ops that only move elements handle them like
+    other elements; only runtime calls access the object. The handle 0 is the empty string, the
+    empty sequence or the absent optional value.
 
-    The types are there while a model is imported and tell ops apart. `hewn-lower-handles` makes i64 of them, the first of all passes.
+    The types exist while a model is imported. The pass `hewn-lower-handles`, which runs first,
+    replaces them by i64.
   }];
   let useDefaultTypePrinterParser = 1;
 }
@@ -23,10 +25,11 @@ def HandleDialect : Dialect {
 class HandleType<string name, string typeMnemonic> : TypeDef<HandleDialect, name> { let mnemonic = typeMnemonic; }
 
 def Handle_StringType : HandleType<"String", "string"> {
-  let summary = "Text in UTF-8: a pointer to bytes that a zero ends.";
+  let summary = "A UTF-8 string: a pointer to zero-terminated bytes.";
 }
 
-// `rank` of the elements: kAnyRank where they may differ, kNoRank where there are none yet.
+// A type of lists of tensors. Parameter `rank` is the rank of the tensors, kAnyRank if they may
+// have different ranks, or kNoRank if there are no tensors yet.
 class HandleList<string name, string typeMnemonic> : HandleType<name, typeMnemonic> {
   let parameters = (ins "::mlir::Type":$element, "int64_t":$rank);
   let assemblyFormat = "`<` $element `,` $rank `>`";
@@ -34,13 +37,13 @@ class HandleList<string name, string typeMnemonic> : HandleType<name, typeMnemon
 }
 
 def Handle_SequenceType : HandleList<"Sequence", "sequence"> {
-  let summary = "Tensors of one element type, one after another: a pointer to a hewn_sequence.";
+  let summary = "A sequence of tensors of one element type: a pointer to a hewn_sequence.";
 }
 def Handle_OptionalType : HandleList<"Optional", "optional"> {
-  let summary = "A tensor, or nothing: a pointer to a hewn_sequence of one, or 0.";
+  let summary = "A tensor or no value: a pointer to a hewn_sequence of length 1, or 0.";
 }
 def Handle_OptionalSequenceType : HandleList<"OptionalSequence", "optional_sequence"> {
-  let summary = "A sequence, or nothing: the sequence, or 0.";
+  let summary = "A sequence or no value: a pointer to a hewn_sequence, or 0.";
 }
 
 #endif

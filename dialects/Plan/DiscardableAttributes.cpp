@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the dialect hangs on others' ops, and on its own besides what their definitions say: where each may be, and of which form. Texts
-// have anything there; passes and engines ask for these attributes and don't look at their forms again.
+// Verifies the discardable attributes of the plan dialect: that each attribute is on an op where it
+// is allowed, and that its value is well-formed. Passes rely on this and do not check again.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Plan/Subviews.h"
@@ -13,8 +13,9 @@ using hewn::graph::DimExpr;
 
 namespace hewn::plan {
 
-/// What the attribute must be, where it is not; empty where it is. The op itself may not be verified yet, and its definition is not to be
-/// trusted: neither its type as a function, nor what its interfaces say.
+/// Verifies a discardable attribute. Returns an empty string if it is valid, and otherwise what it
+/// must be, for the error. The op itself may not have been verified yet, so its function type and
+/// interfaces are not reliable.
 using Verify = StringRef (*)(Operation *op, Attribute attr);
 
 static size_t numArguments(Operation *function) {
@@ -28,45 +29,45 @@ static bool isInteger(Attribute attr, int64_t least) {
 }
 
 static StringRef verifyTarget(Operation *op, Attribute attr) {
-  return isa<ModuleOp>(op) && isa<TargetAttr>(attr) ? "" : "is a #plan.target of a module";
+  return isa<ModuleOp>(op) && isa<TargetAttr>(attr) ? "" : "must be a #plan.target of a module";
 }
 
 static StringRef verifyPackingLanes(Operation *op, Attribute attr) {
-  return isa<ModuleOp>(op) && isInteger(attr, 1) ? "" : "is a number of lanes, of a module";
+  return isa<ModuleOp>(op) && isInteger(attr, 1) ? "" : "must be a positive number of lanes on a module";
 }
 
 static StringRef verifyUnit(Operation *op, Attribute attr) {
-  return isa<ModuleOp>(op) && isa<UnitAttr>(attr) ? "" : "is a unit, of a module";
+  return isa<ModuleOp>(op) && isa<UnitAttr>(attr) ? "" : "must be a unit attribute of a module";
 }
 
-static StringRef verifyPlaces(Operation *op, Attribute attr) {
+static StringRef verifyBuffers(Operation *op, Attribute attr) {
   auto list = dyn_cast<ArrayAttr>(attr);
-  bool fits = list && list.size() == op->getNumResults() && llvm::all_of(list, llvm::IsaPred<PlaceAttr>);
-  return fits ? "" : "needs a #plan.place for each result";
+  bool fits = list && list.size() == op->getNumResults() && llvm::all_of(list, llvm::IsaPred<BufferAttr>);
+  return fits ? "" : "must have a #plan.buffer for each result";
 }
 
 static StringRef verifyStaging(Operation *op, Attribute attr) {
   auto list = dyn_cast<ArrayAttr>(attr);
   auto isDetour = [](Attribute one) {
-    auto place = dyn_cast<PlaceAttr>(one);
-    return isa<UnitAttr>(one) || (place && place.getKind() == PlaceKind::Arena);
+    auto place = dyn_cast<BufferAttr>(one);
+    return isa<UnitAttr>(one) || (place && place.getKind() == BufferKind::Arena);
   };
   bool fits = isa<graph::ControlOpInterface>(op) && list && llvm::all_of(list, isDetour);
-  return fits ? "" : "is a list of places in the arena and of units, of a loop";
+  return fits ? "" : "must be a list of arena buffers and units on a loop";
 }
 
 static StringRef verifyMayOverwrite(Operation *op, Attribute attr) {
   auto inputs = dyn_cast<DenseI64ArrayAttr>(attr);
   bool fits = isa<LaunchOp>(op) && inputs &&
               llvm::all_of(inputs.asArrayRef(), [&](int64_t i) { return i >= 0 && i < int64_t(op->getNumOperands()); });
-  return fits ? "" : "numbers inputs of a launch";
+  return fits ? "" : "must be a list of input numbers of a launch";
 }
 
 static StringRef verifyTurns(Operation *op, Attribute attr) {
-  return isa<LaunchOp>(op) && isa<UnitAttr>(attr) ? "" : "is a unit, of a launch";
+  return isa<LaunchOp>(op) && isa<UnitAttr>(attr) ? "" : "must be a unit attribute of a launch";
 }
 
-/// Whether the expression is over these symbols alone, which a launch gives.
+/// Returns true if all symbols in `expr` are among `symbols`, which a launch binds to values.
 static bool isOver(ArrayAttr symbols, const DimExpr &expr) {
   bool isOver = true;
   expr.walkSymbols([&](StringRef name) {
@@ -77,49 +78,53 @@ static bool isOver(ArrayAttr symbols, const DimExpr &expr) {
 
 static bool isOverItsSymbols(TasksAttr tasks) { return isOver(tasks.getSymbols(), tasks.getCount()); }
 
-static bool isOverItsSymbols(GridLaunchAttr launch) {
+static bool isOverItsSymbols(GpuLaunchAttr launch) {
   SmallVector<DimExpr> all = {launch.getBlocks().value_or(DimExpr(0)), launch.getWork(), launch.getTraffic()};
   ArrayRef<Attribute> boxes = launch.getBoxes() ? launch.getBoxes().getValue() : ArrayRef<Attribute>();
-  for (Attribute box : boxes) // as the launch and the box verify
-    for (ArrayAttr list : {cast<BoxAttr>(box).getExtents(), cast<BoxAttr>(box).getStrides()})
+  // the casts of TMA tiles are safe: the verifiers of the attributes check these types
+  for (Attribute box : boxes)
+    for (ArrayAttr list : {cast<TmaTileAttr>(box).getExtents(), cast<TmaTileAttr>(box).getStrides()})
       for (Attribute attr : list)
         all.push_back(*DimExpr::fromAttr(attr));
   return llvm::all_of(all, [&](const DimExpr &expr) { return isOver(launch.getSymbols(), expr); });
 }
 
 static StringRef verifyLaunchInfo(Operation *op, Attribute attr) {
-  if (!isa<FunctionOpInterface>(op) || !isa<TasksAttr, GridLaunchAttr>(attr))
-    return "is a #plan.tasks or #plan.grid_launch of a function";
-  auto grid = dyn_cast<GridLaunchAttr>(attr);
-  if (grid ? !isOverItsSymbols(grid) : !isOverItsSymbols(cast<TasksAttr>(attr)))
-    return "has expressions over other symbols than its own";
-  ArrayAttr symbols = grid ? grid.getSymbols() : cast<TasksAttr>(attr).getSymbols();
-  size_t boxes = grid && grid.getBoxes() ? grid.getBoxes().size() : 0;
-  return symbols.size() + boxes > numArguments(op) ? "has more symbols and boxes than the function has arguments" : "";
+  if (!isa<FunctionOpInterface>(op) || !isa<TasksAttr, GpuLaunchAttr>(attr))
+    return "must be a #plan.tasks or #plan.gpu_launch of a function";
+  auto gpu = dyn_cast<GpuLaunchAttr>(attr);
+  if (gpu ? !isOverItsSymbols(gpu) : !isOverItsSymbols(cast<TasksAttr>(attr)))
+    return "has an expression with an undeclared symbol";
+  ArrayAttr symbols = gpu ? gpu.getSymbols() : cast<TasksAttr>(attr).getSymbols();
+  size_t boxes = gpu && gpu.getBoxes() ? gpu.getBoxes().size() : 0;
+  return symbols.size() + boxes > numArguments(op) ? "has more symbols and TMA tiles than the function has arguments"
+                                                   : "";
 }
 
 static StringRef verifyKeeps(Operation *op, Attribute attr) {
   bool fits = isa<KernelOp>(op) && isInteger(attr, 0) && cast<IntegerAttr>(attr).getInt() < int64_t(numArguments(op));
-  return fits ? "" : "is the number of an argument of a kernel";
+  return fits ? "" : "must be the number of an argument of a kernel";
 }
 
-static StringRef verifyJoint(Operation *, Attribute attr) { return isInteger(attr, 0) ? "" : "is a number"; }
+static StringRef verifyJoint(Operation *, Attribute attr) { return isInteger(attr, 0) ? "" : "must be a number"; }
 
 static StringRef verifyArenaBytes(Operation *op, Attribute attr) {
-  return isa<FunctionOpInterface>(op) && DimExpr::fromAttr(attr) ? "" : "is a number or an expression, of a function";
+  return isa<FunctionOpInterface>(op) && DimExpr::fromAttr(attr) ? ""
+                                                                 : "must be a number or an expression on a function";
 }
 
 static StringRef verifyArenaLevels(Operation *op, Attribute attr) {
-  return isa<FunctionOpInterface>(op) && graph::parseDims(attr) ? ""
-                                                                : "is a list of numbers and expressions, of a function";
+  return isa<FunctionOpInterface>(op) && graph::parseDims(attr)
+             ? ""
+             : "must be a list of numbers and expressions on a function";
 }
 
 static StringRef verifyMaxLive(Operation *op, Attribute attr) {
-  return isa<FunctionOpInterface>(op) && isInteger(attr, 0) ? "" : "is a number of bytes, of a function";
+  return isa<FunctionOpInterface>(op) && isInteger(attr, 0) ? "" : "must be a number of bytes on a function";
 }
 
 static StringRef verifySteps(Operation *op, Attribute attr) {
-  return isa<AssembleOp>(op) && isa<DenseI64ArrayAttr>(attr) ? "" : "is a list of steps, of plan.assemble";
+  return isa<AssembleOp>(op) && isa<DenseI64ArrayAttr>(attr) ? "" : "must be a list of steps on a plan.assemble";
 }
 
 LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
@@ -127,23 +132,23 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                                                 {kPackingLanesAttr, verifyPackingLanes},
                                                 {kPacksForAnyRowsAttr, verifyUnit},
                                                 {kSharesFloatsAttr, verifyUnit},
-                                                {kPlacesAttr, verifyPlaces},
+                                                {kBuffersAttr, verifyBuffers},
                                                 {kStagingAttr, verifyStaging},
                                                 {kMayOverwriteAttr, verifyMayOverwrite},
-                                                {kTurnsAttr, verifyTurns},
+                                                {kAlternatesAttr, verifyTurns},
                                                 {kLaunchInfoAttr, verifyLaunchInfo},
-                                                {kKeepsAttr, verifyKeeps},
-                                                {kJointAttr, verifyJoint},
+                                                {kResidentWeightsAttr, verifyKeeps},
+                                                {kPersistentAttr, verifyJoint},
                                                 {kArenaBytesAttr, verifyArenaBytes},
                                                 {kArenaLevelsAttr, verifyArenaLevels},
                                                 {kMaxLiveAttr, verifyMaxLive},
                                                 {kStepsAttr, verifySteps}};
   auto found = known.find(attribute.getName().getValue());
   if (found == known.end())
-    return op->emitOpError("has an attribute that the dialect plan does not have: '")
+    return op->emitOpError("has an attribute that is not in the plan dialect: '")
            << attribute.getName().getValue() << "'";
   if (StringRef why = found->second(op, attribute.getValue()); !why.empty())
-    return op->emitOpError("has a '") << attribute.getName().getValue() << "' that is wrong: it " << why;
+    return op->emitOpError("has a '") << attribute.getName().getValue() << "' that is invalid: it " << why;
   return success();
 }
 
@@ -152,7 +157,7 @@ LogicalResult PlanDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
   if (attribute.getName() == kSharedArgumentAttr && isa<UnitAttr>(attribute.getValue()))
     return success();
   return op->emitOpError("has an attribute of argument ")
-         << argument << " that the dialect plan does not have: '" << attribute.getName().getValue() << "'";
+         << argument << " that is not in the plan dialect: '" << attribute.getName().getValue() << "'";
 }
 
 } // namespace hewn::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel's function says of its launch.
+// Access to the launch attributes of kernel functions (`plan.launch_info`).
 #include "dialects/Plan/Plan.h"
 
 using namespace mlir;
@@ -12,17 +12,17 @@ using Emit = llvm::function_ref<InFlightDiagnostic()>;
 
 static LogicalResult verifyNames(Emit emitError, ArrayAttr symbols) {
   if (!llvm::all_of(symbols, llvm::IsaPred<StringAttr>))
-    return emitError() << "symbols are names";
+    return emitError() << "symbols must be strings";
   return success();
 }
 
 LogicalResult TasksAttr::verify(Emit emitError, DimExpr, ArrayAttr symbols) { return verifyNames(emitError, symbols); }
 
-LogicalResult GridLaunchAttr::verify(Emit emitError, std::optional<DimExpr>, int64_t threads, ArrayAttr symbols,
-                                     int64_t sharedBytes, int64_t blockBytes, int64_t registers, DimExpr work,
-                                     DimExpr traffic, bool, bool, int64_t counters, ArrayAttr boxes, int64_t keeps,
-                                     int64_t keptBytes) {
-  // Numbers of the emitted code are of 32 bits.
+LogicalResult GpuLaunchAttr::verify(Emit emitError, std::optional<DimExpr>, int64_t threads, ArrayAttr symbols,
+                                    int64_t sharedBytes, int64_t blockBytes, int64_t registers, DimExpr work,
+                                    DimExpr traffic, bool, bool, int64_t counters, ArrayAttr boxes, int64_t keeps,
+                                    int64_t keptBytes) {
+  // The emitted launch code uses 32-bit integers for the numbers of threads and counters.
   constexpr int64_t most = INT32_MAX;
   if (threads < 1 || threads > most || counters > most)
     return emitError() << "threads must be 1 to " << most << ", and counters at most as many";
@@ -34,24 +34,25 @@ LogicalResult GridLaunchAttr::verify(Emit emitError, std::optional<DimExpr>, int
                                                                                  {"keptBytes", keptBytes}})
     if (value < 0)
       return emitError() << name << " must not be negative";
-  if (keptBytes > most) // added up
+  // the resident bytes of several kernels are added up, which must not overflow
+  if (keptBytes > most)
     return emitError() << "keptBytes must be at most " << most;
-  if (boxes && !llvm::all_of(boxes, llvm::IsaPred<BoxAttr>))
-    return emitError() << "boxes must be #plan.box attributes";
+  if (boxes && !llvm::all_of(boxes, llvm::IsaPred<TmaTileAttr>))
+    return emitError() << "boxes must be #plan.tma_tile attributes";
   return verifyNames(emitError, symbols);
 }
 
-GridLaunchAttr gridLaunchOf(Operation *function) {
-  return function ? function->getAttrOfType<GridLaunchAttr>(kLaunchInfoAttr) : GridLaunchAttr();
+GpuLaunchAttr gpuLaunchOf(Operation *function) {
+  return function ? function->getAttrOfType<GpuLaunchAttr>(kLaunchInfoAttr) : GpuLaunchAttr();
 }
 
 TasksAttr tasksOf(Operation *function) {
   return function ? function->getAttrOfType<TasksAttr>(kLaunchInfoAttr) : TasksAttr();
 }
 
-void changeGridLaunch(Operation *function, llvm::function_ref<void(GridLaunch &)> change) {
-  GridLaunch launch;
-  if (GridLaunchAttr own = gridLaunchOf(function))
+void changeGpuLaunch(Operation *function, llvm::function_ref<void(GpuLaunch &)> change) {
+  GpuLaunch launch;
+  if (GpuLaunchAttr own = gpuLaunchOf(function))
     launch = {own.getBlocks(),    own.getThreads(), own.getSymbols(), own.getSharedBytes(), own.getBlockBytes(),
               own.getRegisters(), own.getWork(),    own.getTraffic(), own.getAlone(),       own.getMeets(),
               own.getCounters(),  own.getBoxes(),   own.getKeeps(),   own.getKeptBytes()};
@@ -59,10 +60,10 @@ void changeGridLaunch(Operation *function, llvm::function_ref<void(GridLaunch &)
     launch.symbols = ArrayAttr::get(function->getContext(), {});
   change(launch);
   function->setAttr(kLaunchInfoAttr,
-                    GridLaunchAttr::get(function->getContext(), launch.blocks, launch.threads, launch.symbols,
-                                        launch.sharedBytes, launch.blockBytes, launch.registers, launch.work,
-                                        launch.traffic, launch.alone, launch.meets, launch.counters, launch.boxes,
-                                        launch.keeps, launch.keptBytes));
+                    GpuLaunchAttr::get(function->getContext(), launch.blocks, launch.threads, launch.symbols,
+                                       launch.sharedBytes, launch.blockBytes, launch.registers, launch.work,
+                                       launch.traffic, launch.alone, launch.meets, launch.counters, launch.boxes,
+                                       launch.keeps, launch.keptBytes));
 }
 
 std::optional<DimExpr> atLaunch(const DimExpr &expr, ArrayAttr symbols, LaunchOp launch) {
@@ -71,7 +72,8 @@ std::optional<DimExpr> atLaunch(const DimExpr &expr, ArrayAttr symbols, LaunchOp
   return expr.substitute([&](StringRef name) {
     for (auto [known, given] : llvm::zip(symbols, launch.getSymbols()))
       if (cast<StringAttr>(known).getValue() == name)
-        return *DimExpr::fromAttr(given); // as the launch verifies
+        // LaunchOp::verify has checked that `given` is an integer or an expression
+        return *DimExpr::fromAttr(given);
     return DimExpr::symbol(name);
   });
 }

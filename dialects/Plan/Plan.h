@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect `plan`: kernels and the program that launches them.
+// The plan dialect: targets, kernels and their schedules, and the program that launches the
+// kernels.
 #ifndef HEWN_DIALECTS_PLAN_PLAN_H
 #define HEWN_DIALECTS_PLAN_PLAN_H
 
@@ -25,54 +26,76 @@
 #include "dialects/Plan/PlanOps.h.inc"
 
 namespace hewn::plan {
-/// Whether a schedule is one of a machine with a grid of threads.
-bool isOfGrid(mlir::Attribute schedule);
-/// The most of anything that such a schedule counts: sizes made of these fit their integers.
+/// Returns true if `schedule` is one of the schedules of GPU kernels (`#plan.gpu_...`).
+bool isOfGpu(mlir::Attribute schedule);
+/// Maximum of each count in a GPU schedule. Sizes that are computed from the counts then do not
+/// overflow.
 inline constexpr int64_t kMaxGridCount = 1 << 20;
 
-/// The module's attribute of type TargetAttr.
+/// Attribute of the module: the target that it is compiled for, a TargetAttr.
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
-/// The module's attribute where several machines share its constants: how many lanes the widest of them has.
+/// Attribute of a module that shares packed weights with modules for other targets: the number of
+/// vector lanes of the target with the widest vectors, for which the weights are packed.
 inline constexpr llvm::StringLiteral kPackingLanesAttr = "plan.packing_lanes";
-/// The module's attribute, a unit, where several cases of a model share its constants: they are packed as for rows of any number.
+/// Unit attribute of a module that shares packed weights with other specializations of the model.
+/// The layout of the weights then must not depend on the number of rows of the matmul that reads
+/// them.
 inline constexpr llvm::StringLiteral kPacksForAnyRowsAttr = "plan.packs_for_any_rows";
-/// The module's attribute, a unit, where one of several machines that share its constants has no instruction that makes float32 of float16: what it can't
-/// read as it is would be there twice.
+/// Unit attribute of a module that shares weights with modules for other targets, at least one of
+/// which cannot convert float16 to float32. Weights then stay float32 in all of these modules: the
+/// targets without the conversion need float32, and a float16 copy for the others would take
+/// additional memory.
 inline constexpr llvm::StringLiteral kSharesFloatsAttr = "plan.shares_floats";
-/// On every op of the program that has results: a PlaceAttr for each.
-inline constexpr llvm::StringLiteral kPlacesAttr = "plan.places";
-/// On loops: for each carried value a PlaceAttr of memory through which it is copied when a step ends, or unit.
+/// Attribute of each op in the program that has results: a list with a BufferAttr for each result.
+inline constexpr llvm::StringLiteral kBuffersAttr = "plan.buffers";
+/// Attribute of a loop with an entry for each loop-carried value: the arena buffer through which
+/// the value is copied at the end of an iteration, or unit if it is copied directly to its
+/// destination.
 inline constexpr llvm::StringLiteral kStagingAttr = "plan.staging";
-/// On a launch of one result: the inputs in whose memory the result may be made.
+/// Attribute of a launch with one result: the numbers of those inputs in whose buffer the kernel
+/// may write the result, which saves a buffer.
 inline constexpr llvm::StringLiteral kMayOverwriteAttr = "plan.may_overwrite";
-/// On a launch in a loop's body, a unit: every second step does its tasks from the last one on.
-inline constexpr llvm::StringLiteral kTurnsAttr = "plan.turns";
-/// On a kernel's function that is launched in tasks, or on a grid: a TasksAttr or GridLaunchAttr.
+/// Unit attribute of a launch in a loop body. Every second iteration runs the tasks of the kernel
+/// in reverse order, so that it starts with the data that the previous iteration left in the cache.
+inline constexpr llvm::StringLiteral kAlternatesAttr = "plan.alternates";
+/// Attribute of the function of a kernel: how it is launched, a TasksAttr (CPU) or GpuLaunchAttr
+/// (GPU).
 inline constexpr llvm::StringLiteral kLaunchInfoAttr = "plan.launch_info";
-/// On an argument of a kernel's function: memory that blocks write for each other, or that other arguments may be, too.
+/// Unit attribute of an argument of a kernel's function. It marks memory that may alias other
+/// arguments, or that some blocks write and other blocks read.
 inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
-/// On a kernel for a grid: the number of an argument, a constant, which it may keep on chip where one kernel runs all steps of a
-/// loop. Its function says whether it does (GridLaunchAttr).
-inline constexpr llvm::StringLiteral kKeepsAttr = "plan.keeps";
-/// Bytes of shared memory that stay for everything else beside what blocks keep: what parts have of their own is not known before
-/// all are there.
+/// Attribute of a GPU kernel: the number of a constant argument (weights) that the kernel may keep
+/// in shared memory for all iterations of a loop, if the whole loop runs in one persistent kernel.
+/// Whether the generated code does so is in the GpuLaunchAttr of its function (`keptBytes`).
+inline constexpr llvm::StringLiteral kResidentWeightsAttr = "plan.resident_weights";
+/// Bytes of shared memory that are never used for resident weights. They are reserved for the
+/// phases of a persistent kernel, because it is not known how much memory the phases need until all
+/// of them are emitted.
 inline constexpr int64_t kSharedBesideKept = 32 << 10;
-/// Behind the name of a function that does: the one that brings, of the context, that argument and the symbols; and the one that reads, of
-/// the same arguments as the function itself.
+/// Suffixes of the symbols that belong to a kernel function with resident weights:
+/// - `_keep` is a function that loads the weights into shared memory. Its arguments are the
+///   context, the weights and the symbols.
+/// - `_kept` is a variant of the kernel that reads the weights from shared memory. It has the
+///   arguments of the kernel function.
+/// - `_kept_memory` is the shared memory that holds the weights.
 inline constexpr llvm::StringLiteral kKeepSuffix = "_keep", kKeptSuffix = "_kept", kKeptMemorySuffix = "_kept_memory";
-/// On ops of a block of the program: neighbours of equal numbers become one kernel.
-inline constexpr llvm::StringLiteral kJointAttr = "plan.joint";
-/// On the program: the arena's size, an integer or an expression.
+/// Attribute of ops in a block of the program: the number of a persistent kernel. Adjacent ops with
+/// equal numbers are combined into one persistent kernel.
+inline constexpr llvm::StringLiteral kPersistentAttr = "plan.persistent";
+/// Attribute of the program: the arena size in bytes, an integer or an expression over symbols.
 inline constexpr llvm::StringLiteral kArenaBytesAttr = "plan.arena_bytes";
-/// On the program: expressions that offsets and the arena's size refer to as $0, $1, ..., each over the ones before it.
+/// Attribute of the program: a list of common expressions. The arena size, buffer offsets and later
+/// entries of the list refer to entry i by the symbol $i.
 inline constexpr llvm::StringLiteral kArenaLevelsAttr = "plan.arena_levels";
-/// On the program: the most bytes of arena that are live at once, where sizes are static: no plan needs less.
+/// Attribute of the program, if its sizes are static: the maximum over all ops of the arena bytes
+/// that are live at once. This is a lower bound of the arena size.
 inline constexpr llvm::StringLiteral kMaxLiveAttr = "plan.max_live";
-/// The name of the function that is the program.
+/// Name of the function that launches the kernels (the program).
 inline constexpr llvm::StringLiteral kProgramName = "main";
 
-/// A GridLaunchAttr that is being written: an engine learns one thing after another.
-struct GridLaunch {
+/// A mutable copy of a GpuLaunchAttr, in which kernel generators set single fields
+/// (`changeGpuLaunch`).
+struct GpuLaunch {
   std::optional<graph::DimExpr> blocks;
   int64_t threads = 1;
   mlir::ArrayAttr symbols;
@@ -84,12 +107,16 @@ struct GridLaunch {
   int64_t keeps = 0, keptBytes = 0;
 };
 
-/// What a kernel's function says of its launch on a grid, or in tasks; null where it says nothing of that kind, or is null.
-GridLaunchAttr gridLaunchOf(mlir::Operation *function);
+/// Return the launch attribute of a kernel's function. Return null if `function` is null or has no
+/// launch attribute of this type.
+GpuLaunchAttr gpuLaunchOf(mlir::Operation *function);
 TasksAttr tasksOf(mlir::Operation *function);
-/// Writes what `change` makes of it.
-void changeGridLaunch(mlir::Operation *function, llvm::function_ref<void(GridLaunch &)> change);
-/// The expression, in the symbols that a function names, in those of a launch of it; nullopt where they are not as many.
+/// Calls `change` on the GPU launch attribute of `function` and stores the result. Creates the
+/// attribute first if there is none.
+void changeGpuLaunch(mlir::Operation *function, llvm::function_ref<void(GpuLaunch &)> change);
+/// Converts `expr`, an expression over the symbols of a kernel, to one over the symbols of the
+/// program, by substituting the symbols that `launch` passes. Returns nullopt if the launch passes
+/// another number of symbols than the kernel has.
 std::optional<graph::DimExpr> atLaunch(const graph::DimExpr &expr, mlir::ArrayAttr symbols, LaunchOp launch);
 } // namespace hewn::plan
 

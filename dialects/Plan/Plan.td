@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops of the dialect plan.
+// The ops of the plan dialect.
 include "dialects/Plan/PlanBase.td"
 
 class PlanOp<string mnemonic, list<Trait> traits = []> : Op<PlanDialect, mnemonic, traits>;
 
 def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
-  let summary = "A group of ops that becomes one function on every target.";
+  let summary = "A kernel: the ops of one fusion group, which are compiled to one function.";
   let description = [{
-    Arguments are tensors; the body is one block of graph ops ending in graph.yield. `symbols` names the symbols that dims
-    inside are written in; a launch gives their values by position, so equal kernels of unlike symbols are one. Arguments'
-    dims stand in `graph.dims`. Inputs are never written; results are buffers of their own. `schedule` says how it is computed, one of
-    `#plan.contract`, `#plan.winograd`, `#plan.chain` and `#plan.loops`, or on a grid of threads `#plan.grid_contract`, `#plan.grid_chain`,
-    `#plan.grid_rows`, `#plan.grid_cumulate`, `#plan.grid_transpose` and `#plan.grid_map`; engines compute none themselves.
+    The arguments are tensors. The body is one block of graph ops that ends with graph.yield.
+    `symbols` lists the names of the symbols in the dims of the body. A launch binds the symbols by
+    position, so kernels that differ only in these names can be merged. The dims of the arguments
+    are in the argument attribute `graph.dims`. A kernel never writes to its inputs, and each result
+    has a buffer of its own.
+
+    `schedule` states how the kernel is computed: `#plan.contract`, `#plan.winograd`,
+    `#plan.attention` or `#plan.loops` on a CPU, and `#plan.gpu_contract`, `#plan.gpu_attention`,
+    `#plan.gpu_rows`, `#plan.gpu_cumulate`, `#plan.gpu_transpose` or `#plan.gpu_map` on a GPU.
+    Passes choose the schedule; kernel generators only read it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, ArrayAttr:$symbols,
                        OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrAttr>:$why, OptionalAttr<StrAttr>:$sym_visibility,
@@ -28,7 +33,7 @@ def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Sy
 }
 
 def Plan_LaunchOp : PlanOp<"launch", [Pure]> {
-  let summary = "Runs a kernel on buffers; `symbols` are expressions over the program's symbols, one a symbol of the kernel.";
+  let summary = "Runs a kernel. `symbols` gives the value of each symbol of the kernel over the program's symbols.";
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, ArrayAttr:$symbols);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols attr-dict `:` functional-type($inputs, $outputs)";
@@ -36,17 +41,19 @@ def Plan_LaunchOp : PlanOp<"launch", [Pure]> {
 }
 
 def Plan_CopyOp : PlanOp<"copy", [Pure, AllTypesMatch<["input", "output"]>]> {
-  let summary = "The operand's elements in the other memory of a machine that has two: `to` host or device.";
+  let summary = "Copies a tensor from the host to the device memory, or from the device to the host.";
   let arguments = (ins AnyRankedTensor:$input, Plan_CopyToAttr:$to);
   let results = (outs AnyRankedTensor:$output);
   let assemblyFormat = "$input `to` $to attr-dict `:` type($output)";
 }
 
 def Plan_AssembleOp : PlanOp<"assemble", [Pure]> {
-  let summary = "Tensors one after another along a dim, each of them a subview of the result: nothing is done when run.";
+  let summary = "Concatenates subviews of the result along a dim, without any work at run time.";
   let description = [{
-    The operands are results of launches in this block, each of one such op alone. Their memory is in the result's, and begins there
-    before the first of them is made. Where a subview is not contiguous, its type says so (`subview of` in #graph.layout).
+    Each operand is the result of a launch in the block of this op, and an operand of only one
+    plan.assemble. The launch writes its result directly to a part of the buffer of the assembled
+    tensor, which is live from before the first operand is computed. If an operand is not contiguous
+    in this buffer, its type contains the strides (`subview of` in #graph.layout).
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$subviews, I64Attr:$dim);
   let results = (outs AnyRankedTensor:$output);

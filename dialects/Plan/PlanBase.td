@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect `plan`: kernels, launches, places in memory. It knows no op of the dialect graph.
+// The plan dialect: targets, kernel schedules, kernel launches, and buffer assignments. The dialect
+// does not depend on the ops of the graph dialect.
 #ifndef HEWN_PLAN_BASE
 #define HEWN_PLAN_BASE
 
@@ -16,26 +17,27 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def PlanDialect : Dialect {
   let name = "plan";
   let cppNamespace = "::hewn::plan";
-  let summary = "A program of kernels over buffers in an arena.";
+  let summary = "Kernels, and the program that launches them on buffers in an arena.";
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
 }
 
-include "dialects/Plan/Machine.td"
+include "dialects/Plan/TargetAttrs.td"
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Schedules: how a kernel is computed. A pass decides (hewn-decide-kernels), engines do.
+// Schedules: how a kernel is computed. hewn-assign-schedules chooses the schedule of each kernel,
+// and the kernel generators read it.
 //===------------------------------------------------------------------------------------------------------------------===//
 
-def Plan_Unit : I32Enum<"Unit", "What multiplies", [
+def Plan_Unit : I32Enum<"Unit", "Instructions that compute the multiply-adds", [
   I32EnumCase<"Vectors", 0, "vectors">,
   I32EnumCase<"Dots", 1, "dots">,
   I32EnumCase<"Matrix", 2, "matrix">]> {
   let cppNamespace = "::hewn::plan";
 }
 
-def Plan_LoopForm : I32Enum<"LoopForm", "How loops run over what a kernel makes", [
+def Plan_LoopForm : I32Enum<"LoopForm", "Loop structure of a kernel", [
   I32EnumCase<"Elements", 0, "elements">,
   I32EnumCase<"Rows", 1, "rows">,
   I32EnumCase<"Cumulate", 2, "cumulate">,
@@ -43,7 +45,7 @@ def Plan_LoopForm : I32Enum<"LoopForm", "How loops run over what a kernel makes"
   let cppNamespace = "::hewn::plan";
 }
 
-def Plan_GridForm : I32Enum<"GridForm", "How a grid multiplies", [
+def Plan_GpuForm : I32Enum<"GpuForm", "Method of a contraction on a GPU", [
   I32EnumCase<"Matrix", 0, "matrix">,
   I32EnumCase<"Tiles", 1, "tiles">,
   I32EnumCase<"FewRows", 2, "few_rows">,
@@ -53,16 +55,22 @@ def Plan_GridForm : I32Enum<"GridForm", "How a grid multiplies", [
 
 def Plan_ContractAttr : AttrDef<PlanDialect, "Contract"> {
   let mnemonic = "contract";
-  let summary = "A contraction by register tiles: m rows by n columns of accumulators over the whole sum.";
+  let summary = "A contraction with register tiles: m rows by n columns of accumulators, over the full K dimension.";
   let description = [{
-    `lanes`: of the vectors that columns lie in. `unit`: what multiplies, vectors in the type of the sums, the target's `#plan.dot` or its
-    `#plan.matrix`. `vectorRows`: of a matrix unit's kernel, rows of a tile of vectors, for runs whose rows fill no tile of the unit.
-    `limbs`: the left operand's elements are split into so many of 8 bits, which are multiplied with weights of few bits; 0: weights are
-    decoded. `cycles`: what the model expects the kernel to take, one product of a vector each; 0: it can't tell.
+    `lanes`: number of lanes of the vectors that hold a row of a register tile. `unit`: the
+    instructions that compute the multiply-adds: `vectors` for FMAs of vectors of the accumulator
+    type, `dots` for a `#plan.dot_product` of the target, `matrix` for a `#plan.matrix_unit` of the
+    target.
+
+    `vectorRows`: for `matrix` only, the number of rows of a vector tile. The kernel uses this tile
+    if, at run time, the rows do not fill a tile of the matrix unit. `int8Slices`: number
+    of int8 slices into which each element of the left operand is split, to be multiplied with
+    packed low-bit weights; 0 if the weights are dequantized. `cycles`: expected time of the kernel,
+    where one vector FMA takes one cycle; 0 if unknown.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$n, "int64_t":$lanes,
                         DefaultValuedParameter<"Unit", "Unit::Vectors">:$unit,
-                        DefaultValuedParameter<"int64_t", "0">:$vectorRows, DefaultValuedParameter<"int64_t", "0">:$limbs,
+                        DefaultValuedParameter<"int64_t", "0">:$vectorRows, DefaultValuedParameter<"int64_t", "0">:$int8Slices,
                         DefaultValuedParameter<"int64_t", "0">:$cycles);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -70,12 +78,18 @@ def Plan_ContractAttr : AttrDef<PlanDialect, "Contract"> {
 
 def Plan_WinogradAttr : AttrDef<PlanDialect, "Winograd"> {
   let mnemonic = "winograd";
-  let summary = "A contraction with weights transformed by Winograd's method: `block` tiles of results at a time.";
+  let summary = "A convolution with Winograd-transformed weights: computes `block` tiles of the result at a time.";
   let description = [{
-    The products of a block are made by register tiles of `m` rows (tiles of results) by `n` columns. `stride`: floats between the channels
-    of neighbouring tiles of a block. Transformed operands and sums lie in one of `slots` buffers of scratch memory, one a task. At each place of
-    a tile so many `panels` of n columns are multiplied before those of the next place; their number divides that of whole panels. Where one block is
-    all that there is, several slots share its columns, so many `panels` each, the last one the rest.
+    A block consists of `block` Winograd tiles. For each position within the tile, the kernel
+    multiplies one row per tile of the block by the weights, with register tiles of `m` rows by `n`
+    columns. `stride`: number of floats between the channels of neighboring tiles of a block. The
+    transformed input and the accumulators of a block are stored in one of `slots` scratch buffers,
+    one per task.
+
+    The kernel multiplies `panels` panels of n columns at one position within the tile before it
+    continues with the next position; `panels` divides the number of full panels. If there is only
+    one block, several slots share its columns: each slot computes `panels` panels, and the last
+    slot computes the rest.
   }];
   let parameters = (ins "int64_t":$block, "int64_t":$m, "int64_t":$n, "int64_t":$lanes, "int64_t":$stride, "int64_t":$slots,
                         DefaultValuedParameter<"int64_t", "1">:$panels);
@@ -85,18 +99,19 @@ def Plan_WinogradAttr : AttrDef<PlanDialect, "Winograd"> {
 
 def Plan_LoopsAttr : AttrDef<PlanDialect, "Loops"> {
   let mnemonic = "loops";
-  let summary = "Loops over what is made: `elements` of images that lie alike, `rows` and what is reduced of them, what is "
-                "cumulated, or a `map` that evaluates each element where it is.";
+  let summary = "Loops of a kernel without contraction: `elements` of tensors with equal layout, `rows` with their "
+                "reductions, a prefix scan (`cumulate`), or a `map` that computes each element from its index.";
   let parameters = (ins EnumParameter<Plan_LoopForm>:$form);
   let assemblyFormat = "`<` $form `>`";
 }
 
-def Plan_ChainAttr : AttrDef<PlanDialect, "Chain"> {
-  let mnemonic = "chain";
-  let summary = "Two contractions with rows between them (attention), `rows` of these at a time.";
+def Plan_AttentionAttr : AttrDef<PlanDialect, "Attention"> {
+  let mnemonic = "attention";
+  let summary = "Fused attention (contraction, row-wise ops, contraction): computes `rows` rows at a time.";
   let description = [{
-    `head`, `middle`, `tail`: the schedules of the steps, for so many rows. `slots`: buffers of scratch memory, one a task, in which the
-    rows lie; 0: they are on the stack.
+    `head`, `middle`, `tail`: schedules of the first contraction, of the row-wise ops and of the
+    second contraction, for `rows` rows. `slots`: number of scratch buffers that hold the scores of
+    these rows, one per task; 0 if the scores are on the stack.
   }];
   let parameters = (ins "int64_t":$rows, DefaultValuedParameter<"int64_t", "0">:$slots, "::mlir::Attribute":$head,
                         "::mlir::Attribute":$middle, "::mlir::Attribute":$tail);
@@ -104,13 +119,17 @@ def Plan_ChainAttr : AttrDef<PlanDialect, "Chain"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_GridTileAttr : AttrDef<PlanDialect, "GridTile"> {
-  let mnemonic = "grid_tile";
-  let summary = "The tile that a contraction on a grid is to have: m rows by n columns a block, over the whole sum or one of `splits` of it.";
+def Plan_GpuTileAttr : AttrDef<PlanDialect, "GpuTile"> {
+  let mnemonic = "gpu_tile";
+  let summary = "Requested GPU tile of a contraction: m rows by n columns per block, with `splits` split-K partials.";
   let description = [{
-    Not a schedule yet: split-K makes two kernels of one, and must be known before memory is laid out. hewn-decide-kernels makes
-    `#plan.grid_contract` of it, or another schedule where the kernel has no such form. `buffers`: slices of the operands in shared memory;
-    0: as many as are of use and fit. `groups`: whether groups of warps multiply together, where they can. `cycles`: what the model expects.
+    A pass chooses the tile before memory is planned, because split-K replaces one kernel by two.
+    hewn-assign-schedules replaces this attribute by `#plan.gpu_contract`, or by another schedule if
+    the kernel cannot use the tile.
+
+    `buffers`: number of pipeline stages (K-slices of the operands in shared memory); 0 for as many
+    as are useful and fit. `groups`: use warpgroup MMA if the target and the types allow it.
+    `cycles`: expected time of the kernel in cycles; 0 if unknown.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$splits,
                         DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"bool", "true">:$groups,
@@ -119,17 +138,22 @@ def Plan_GridTileAttr : AttrDef<PlanDialect, "GridTile"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_GridContractAttr : AttrDef<PlanDialect, "GridContract"> {
-  let mnemonic = "grid_contract";
-  let summary = "A contraction on a grid: a block makes m rows by n columns of the result, over the whole sum or one of `splits` of it.";
+def Plan_GpuContractAttr : AttrDef<PlanDialect, "GpuContract"> {
+  let mnemonic = "gpu_contract";
+  let summary = "A contraction on a GPU: a block computes an m by n tile of one of `splits` split-K partials.";
   let description = [{
-    `form`: `matrix`, by the warps' matrix instructions; `tiles`, by threads from shared memory; `few_rows` and `few_columns`, where the
-    other operand is read once, each of its elements for all of the few. Of `matrix` alone: `buffers`, slices of the operands in shared
-    memory; `warpsM` by `warpsN`, how warps share the tile; `groups`, whether groups of four warps multiply together; `fetches`, whether one
-    group more has the slices fetched, then by no more than `blocks` blocks that go from tile to tile. `cycles`: what the model expects;
-    0: it can't tell.
+    `form`: `matrix` uses warp or warpgroup MMA. `tiles` uses FMAs of threads on tiles in shared
+    memory. `few_rows` and `few_columns` are skinny GEMMs, which read the larger operand once and
+    multiply each of its elements by all rows or columns of the smaller operand.
+
+    The other parameters apply to the form `matrix` only. `buffers`: number of pipeline stages
+    (K-slices of the operands in shared memory). `warpsM`, `warpsN`: the tile is divided among
+    `warpsM` by `warpsN` warps. `groups`: use warpgroup MMA (four warps). `fetches`: a producer
+    warpgroup loads the K-slices with TMA. The kernel is then launched with at most `blocks` blocks,
+    each of which computes several tiles, one after another. `cycles`: expected time of the kernel
+    in cycles; 0 if unknown.
   }];
-  let parameters = (ins "GridForm":$form, "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$splits,
+  let parameters = (ins "GpuForm":$form, "int64_t":$m, "int64_t":$n, DefaultValuedParameter<"int64_t", "1">:$splits,
                         DefaultValuedParameter<"int64_t", "0">:$buffers, DefaultValuedParameter<"int64_t", "0">:$warpsM,
                         DefaultValuedParameter<"int64_t", "0">:$warpsN, DefaultValuedParameter<"bool", "false">:$groups,
                         DefaultValuedParameter<"bool", "false">:$fetches, DefaultValuedParameter<"int64_t", "0">:$blocks,
@@ -138,14 +162,18 @@ def Plan_GridContractAttr : AttrDef<PlanDialect, "GridContract"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_GridChainAttr : AttrDef<PlanDialect, "GridChain"> {
-  let mnemonic = "grid_chain";
-  let summary = "Two contractions with rows between them (attention) on a grid: a block has `warpsM` warps of rows by `warpsN` of columns.";
+def Plan_GpuAttentionAttr : AttrDef<PlanDialect, "GpuAttention"> {
+  let mnemonic = "gpu_attention";
+  let summary = "Fused attention on a GPU: `warpsM` by `warpsN` warps divide the rows and columns of a block.";
   let description = [{
-    A warp makes `columns` scores of each of its rows at a time. `online`: rows are made in one pass (a softmax), else one for each
-    reduction that needs another's result. `factors`: the type that products are of. `splitTiles`: where rows are too few for all
-    processors, their columns are split over blocks, so many tiles at least in each, and `blocks` blocks at most in all; 0: they are not.
-    `rowTiles`: how often a warp has the matrix instruction's rows; two, where factors are narrow, share what it reads of columns.
+    A warp computes `columns` scores of each of its rows at a time. `online`: the kernel computes
+    the rows in one pass (online softmax). Otherwise it makes one pass for each reduction that
+    depends on an earlier reduction. `factors`: element type of the MMA operands.
+
+    `splitTiles`: if the rows do not occupy all streaming multiprocessors, the columns of a row are
+    divided among blocks, with at least `splitTiles` tiles per block and at most `blocks` blocks in
+    total; 0 if columns are not divided. `rowTiles`: number of MMA row tiles per warp. With two row
+    tiles, a warp uses each 16-bit operand that it has loaded for the columns twice.
   }];
   let parameters = (ins "int64_t":$warpsM, "int64_t":$warpsN, "int64_t":$columns, "::mlir::Type":$factors,
                         DefaultValuedParameter<"bool", "false">:$online, DefaultValuedParameter<"int64_t", "0">:$splitTiles,
@@ -154,46 +182,48 @@ def Plan_GridChainAttr : AttrDef<PlanDialect, "GridChain"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_GridRowsAttr : AttrDef<PlanDialect, "GridRows"> {
-  let mnemonic = "grid_rows";
-  let summary = "Reductions over rows on a grid: `rowThreads` of a block's `threads` share a row, `width` elements at once.";
+def Plan_GpuRowsAttr : AttrDef<PlanDialect, "GpuRows"> {
+  let mnemonic = "gpu_rows";
+  let summary = "Row-wise reductions on a GPU: `rowThreads` of `threads` share a row and load `width` elements each.";
   let parameters = (ins "int64_t":$rowThreads, "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$width);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Plan_GridCumulateAttr : AttrDef<PlanDialect, "GridCumulate"> {
-  let mnemonic = "grid_cumulate";
-  let summary = "What is cumulated, on a grid: `lineThreads` of a block's `threads` share a line, `elements` of each thread at a time.";
+def Plan_GpuCumulateAttr : AttrDef<PlanDialect, "GpuCumulate"> {
+  let mnemonic = "gpu_cumulate";
+  let summary = "A prefix scan on a GPU: `lineThreads` of `threads` share a row, `elements` elements each at a time.";
   let parameters = (ins "int64_t":$lineThreads, "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$elements);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Plan_GridTransposeAttr : AttrDef<PlanDialect, "GridTranspose"> {
-  let mnemonic = "grid_transpose";
-  let summary = "A map that reads along another dim than it writes, on a grid: square tiles of `tile` elements a side through shared memory.";
+def Plan_GpuTransposeAttr : AttrDef<PlanDialect, "GpuTranspose"> {
+  let mnemonic = "gpu_transpose";
+  let summary = "A transpose on a GPU, through shared memory tiles of `tile` by `tile` elements.";
   let parameters = (ins "int64_t":$tile, "int64_t":$threads);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Plan_GridMapAttr : AttrDef<PlanDialect, "GridMap"> {
-  let mnemonic = "grid_map";
-  let summary = "Elements where they are, on a grid: a thread makes `widths` neighbours at once, of the results of each dims.";
+def Plan_GpuMapAttr : AttrDef<PlanDialect, "GpuMap"> {
+  let mnemonic = "gpu_map";
+  let summary = "An elementwise GPU kernel: a thread computes `widths` adjacent elements; one width per shape of results.";
   let parameters = (ins "int64_t":$threads, "::mlir::DenseI64ArrayAttr":$widths);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Plan_BoxAttr : AttrDef<PlanDialect, "Box"> {
-  let mnemonic = "box";
-  let summary = "A tensor from which a kernel's blocks fetch boxes, as an argument of the kernel says it.";
+def Plan_TmaTileAttr : AttrDef<PlanDialect, "TmaTile"> {
+  let mnemonic = "tma_tile";
+  let summary = "A TMA descriptor, which a kernel takes as an argument: a tensor and the tile that one load copies.";
   let description = [{
-    The memory is that of argument number `argument` of the kernel, elements of `bytes`, counted by `extents`, the innermost dim first;
-    `strides` are the bytes from one to the next along the others. Extents and strides are integers or expressions over the
-    kernel's symbols. A box has `sizes` elements along the dims; the bytes of its innermost one are a line, whose chunks of 16 bytes
-    are swizzled as in lib/Codegen/Grid/Grid.h. `rounds`: float32s come with eleven significant bits.
+    The tensor is argument number `argument` of the kernel, and its elements have `bytes` bytes.
+    `extents` lists its dims, the innermost first. `strides` lists the strides in bytes of all dims
+    but the innermost. Extents and strides are integers or expressions over the kernel's symbols.
+    `sizes` lists the dims of the tile in elements. The innermost dim of a tile is one row in shared
+    memory, whose 16-byte chunks are swizzled (lib/Codegen/GPU/Contract/GpuOperand.h). `rounds`: the
+    load rounds float32 elements to TF32, that is, to 11 significant bits.
   }];
   let parameters = (ins "int64_t":$argument, "int64_t":$bytes, "::mlir::ArrayAttr":$extents, "::mlir::ArrayAttr":$strides,
                         "::mlir::DenseI64ArrayAttr":$sizes, DefaultValuedParameter<"bool", "false">:$rounds);
@@ -203,28 +233,39 @@ def Plan_BoxAttr : AttrDef<PlanDialect, "Box"> {
 
 def Plan_TasksAttr : AttrDef<PlanDialect, "Tasks"> {
   let mnemonic = "tasks";
-  let summary = "How a function of vector code is launched: cut into `count` tasks, an expression over the kernel's `symbols`.";
+  let summary = "Launch of a CPU kernel, whose work is divided into `count` tasks (an expression over `symbols`).";
   let parameters = (ins DimParameter<>:$count, "::mlir::ArrayAttr":$symbols);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Plan_GridLaunchAttr : AttrDef<PlanDialect, "GridLaunch"> {
-  let mnemonic = "grid_launch";
-  let summary = "How a function for a grid is launched, and what it needs: `blocks` of `threads` each.";
+def Plan_GpuLaunchAttr : AttrDef<PlanDialect, "GpuLaunch"> {
+  let mnemonic = "gpu_launch";
+  let summary = "Launch configuration and resources of a GPU kernel: `blocks` blocks of `threads` threads.";
   let description = [{
-    Numbers that depend on sizes are expressions over `symbols`, the kernel's in their order. What is not said is 0 or not so; `blocks` are
-    not said while nobody knows them.
+    Launch sizes that depend on symbols are expressions over `symbols`, the symbols of the kernel in
+    their order. An omitted parameter is 0 or false. `blocks` is omitted as long as the number of
+    blocks is not determined.
 
-    `sharedBytes`: shared memory that a block is given when launched; 0: it has what it needs. `blockBytes`: shared memory that it uses.
-    `registers`: those that a thread wants, about; 0: few. `work`: products, as those of words at the machine's `mmaProductsPerCycle` that take as long;
-    `traffic`: bytes that are read and written, each once. `alone`: it is never a part of another kernel. `meets`: blocks wait for each
-    other, so that all must run at once; behind its symbols it takes the arena. `counters`: so many of 32 bits it takes behind that;
-    they are 0 before and behind it, but for the first one, by which blocks wait.
+    `sharedBytes`: bytes of dynamic shared memory per block that the launch requests. `blockBytes`:
+    bytes of shared memory per block that the kernel uses. `registers`: approximate number of
+    registers per thread; 0 for few. `work`: the computation of the kernel, as the number of
+    multiply-adds by 32-bit MMA that would take as long (`mmaProductsPerCycle` of the target).
+    `traffic`: bytes that the kernel reads and writes, where each byte counts once.
 
-    `boxes`: what its last arguments are, a `#plan.box` each, made when it is launched. `keeps`: the number of an argument, a constant, of
-    which each block may keep `keptBytes` in shared memory where one kernel runs all steps of a loop, by functions beside this one
-    (kKeepSuffix); `keptBytes` are 0 where it keeps none.
+    `alone`: the kernel is never a phase of a persistent kernel. `meets`: the kernel has grid-wide
+    barriers, so all of its blocks must be resident at once. The arena is then an additional
+    argument after the symbols. `counters`: number of 32-bit counters in memory that the kernel
+    uses. Their address is an additional argument after the arena. The first counter implements
+    grid-wide barriers. All others are 0 before and after each launch.
+
+    `boxes`: for each of the last arguments, which are TMA descriptors, its `#plan.tma_tile`. The
+    descriptors are created at launch.
+
+    `keeps`, `keptBytes`: argument number `keeps` is a constant (weights), of which each block may
+    keep `keptBytes` bytes resident in shared memory, if a persistent kernel runs all iterations of
+    a loop. The companion functions of the kernel function (kKeepSuffix) load and read these
+    weights. `keptBytes` is 0 if the kernel keeps none.
   }];
   let parameters = (ins OptionalDimParameter<>:$blocks, "int64_t":$threads, "::mlir::ArrayAttr":$symbols,
                         DefaultValuedParameter<"int64_t", "0">:$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$blockBytes,
@@ -237,7 +278,7 @@ def Plan_GridLaunchAttr : AttrDef<PlanDialect, "GridLaunch"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_PlaceKind : I32Enum<"PlaceKind", "Whose memory it is", [
+def Plan_BufferKind : I32Enum<"BufferKind", "Memory that a buffer belongs to", [
   I32EnumCase<"Arena", 0, "arena">,
   I32EnumCase<"Output", 1, "output">,
   I32EnumCase<"Slice", 2, "slice">,
@@ -248,22 +289,29 @@ def Plan_PlaceKind : I32Enum<"PlaceKind", "Whose memory it is", [
   let cppNamespace = "::hewn::plan";
 }
 
-def Plan_PlaceAttr : AttrDef<PlanDialect, "Place"> {
-  let mnemonic = "place";
-  let summary = "Where the memory of an op's result is.";
+def Plan_BufferAttr : AttrDef<PlanDialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "Buffer assignment of an op's result.";
   let description = [{
-    `<arena, offset>` in the arena, at a number of bytes or an expression over the inputs' symbols; `<output, i>` the memory
-    of output i; `<slice, i>` the current slice of output sequence i of the scan around; `<dynamic>` allocated when run, for
-    sizes known only then; `<subview, offset>` as many bytes behind the beginning of what it is a subview of; `<forward>` wherever the
-    value is that a branch yields; `<alias>` the operand's memory. The first, second, third and fifth have an offset, the others none.
+    | kind | memory |
+    | --- | --- |
+    | `<arena, offset>` | the arena, at `offset` bytes |
+    | `<output, offset>` | output number `offset` of the program |
+    | `<slice, offset>` | current slice of sequence output number `offset` of the enclosing scan |
+    | `<dynamic>` | allocated at run time, because the size is dynamic |
+    | `<subview, offset>` | `offset` bytes after the start of the buffer of the enclosing tensor |
+    | `<forward>` | the buffer of the value that the taken branch yields |
+    | `<alias>` | the buffer of the op's operand |
+
+    The offset of an arena buffer is an integer or an expression over the symbols of the inputs.
   }];
-  let parameters = (ins EnumParameter<Plan_PlaceKind>:$kind, OptionalDimParameter<>:$offset);
-  let builders = [AttrBuilder<(ins "PlaceKind":$kind), [{ return $_get($_ctxt, kind, std::nullopt); }]>];
+  let parameters = (ins EnumParameter<Plan_BufferKind>:$kind, OptionalDimParameter<>:$offset);
+  let builders = [AttrBuilder<(ins "BufferKind":$kind), [{ return $_get($_ctxt, kind, std::nullopt); }]>];
   let assemblyFormat = "`<` $kind (`,` $offset^)? `>`";
   let genVerifyDecl = 1;
 }
 
-def Plan_CopyTo : I32Enum<"CopyTo", "Which of the two memories of a machine with a device", [
+def Plan_CopyTo : I32Enum<"CopyTo", "Memory space of a target with a device", [
   I32EnumCase<"Host", 0, "host">,
   I32EnumCase<"Device", 1, "device">]> {
   let cppNamespace = "::hewn::plan";

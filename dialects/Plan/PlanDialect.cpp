@@ -30,38 +30,36 @@ void PlanDialect::initialize() {
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// What attributes may say: passes and engines divide by these sizes, and trust these types.
+// Verifiers of attributes. They are strict because passes and kernel generators divide by these
+// sizes and rely on these types without further checks.
 //===------------------------------------------------------------------------------------------------------------------===//
 
 using Emit = llvm::function_ref<InFlightDiagnostic()>;
 
-/// Threads of the smallest blocks that kernels have, and of most.
+/// Usual number of threads per GPU block. No generated kernel has smaller blocks.
 static constexpr int64_t kUsualThreads = 256;
-/// Tiles of a matrix unit that a kernel holds at once.
+/// Number of tile registers of a matrix unit that generated kernels use. A matrix unit must have at
+/// least as many.
 static constexpr int64_t kFewestTiles = 8;
 
 static unsigned bitsOf(Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0; }
 
-/// Elements of 8 or 16 bits, alike in both operands, and sums of 32: a lane holds whole groups.
+/// Checks the types of a dot-product instruction or matrix unit: both operands must have elements
+/// of 8 or 16 bits and of equal width, and accumulators must have 32 bits. A 32-bit lane then holds
+/// a whole number of elements.
 static LogicalResult verifyProducts(Emit emitError, Type left, Type right, Type sum) {
   if ((bitsOf(left) != 8 && bitsOf(left) != 16) || bitsOf(right) != bitsOf(left))
-    return emitError() << "left and right must be types of 8 or 16 bits, both alike";
+    return emitError() << "left and right must be types of 8 or 16 bits, of equal width";
   if (bitsOf(sum) != 32)
     return emitError() << "sum must be a type of 32 bits";
   return success();
 }
 
-LogicalResult DotAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool accumulates, bool) {
-  bool ofPairs = bitsOf(left) == 8 && bitsOf(right) == 8 && bitsOf(sum) == 16;
-  if (ofPairs && accumulates)
-    return emitError() << "sums of 16 bits are of two products, and of nothing that was before";
-  return ofPairs ? success() : verifyProducts(emitError, left, right, sum);
-}
-
-/// A parameter's name and value.
+/// Name and value of an integer parameter of an attribute, for error messages of verifiers.
 using Parameter = std::pair<StringRef, int64_t>;
 
-/// Each is at least so much; an error names the first one that is not.
+/// Checks that all given attribute parameters are at least `least`. The error names the first
+/// smaller one.
 static LogicalResult verifyAtLeast(Emit emitError, int64_t least, ArrayRef<Parameter> parameters) {
   for (auto [name, value] : parameters)
     if (value < least)
@@ -69,9 +67,19 @@ static LogicalResult verifyAtLeast(Emit emitError, int64_t least, ArrayRef<Param
   return success();
 }
 
-LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
-                                 int64_t depth, int64_t registers, Type, StringAttr, StringAttr, StringAttr, StringAttr,
-                                 int64_t relativeRate, int64_t minRows) {
+LogicalResult DotProductAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool accumulates,
+                                     bool, int64_t issueRate) {
+  if (failed(verifyAtLeast(emitError, 0, {{"issueRate", issueRate}})))
+    return failure();
+  bool ofPairs = bitsOf(left) == 8 && bitsOf(right) == 8 && bitsOf(sum) == 16;
+  if (ofPairs && accumulates)
+    return emitError() << "a dot product with a 16-bit sum must not accumulate";
+  return ofPairs ? success() : verifyProducts(emitError, left, right, sum);
+}
+
+LogicalResult MatrixUnitAttr::verify(Emit emitError, Type left, Type right, Type sum, int64_t rows, int64_t columns,
+                                     int64_t depth, int64_t registers, Type, StringAttr, StringAttr, StringAttr,
+                                     StringAttr, int64_t relativeRate, int64_t minRows) {
   if (failed(verifyAtLeast(emitError, 1,
                            {{"rows", rows},
                             {"columns", columns},
@@ -81,13 +89,13 @@ LogicalResult MatrixAttr::verify(Emit emitError, Type left, Type right, Type sum
     return failure();
   if (registers < kFewestTiles)
     return emitError() << "registers must be at least " << kFewestTiles
-                       << ", four for sums and as many for what is multiplied";
+                       << ", four for accumulators and four for operands";
   return verifyProducts(emitError, left, right, sum);
 }
 
 LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_t l2MissCost, int64_t loadCost,
                                       int64_t broadcastCost, int64_t fmaLatencyCost, int64_t minAccumulators,
-                                      int64_t chainRows, int64_t fmasPerCycle, int64_t memoryBytesPerCycle,
+                                      int64_t attentionRows, int64_t fmasPerCycle, int64_t memoryBytesPerCycle,
                                       int64_t cacheLineBytes, int64_t prefetchDistanceBytes,
                                       int64_t forkJoinInstructions, int64_t launchOverheadBytes, int64_t l3ByteCost,
                                       int64_t laneLoadCost, int64_t widenCost) {
@@ -105,7 +113,7 @@ LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_
                             {"widenCost", widenCost}})) ||
       failed(verifyAtLeast(emitError, 1,
                            {{"minAccumulators", minAccumulators},
-                            {"chainRows", chainRows},
+                            {"attentionRows", attentionRows},
                             {"fmasPerCycle", fmasPerCycle},
                             {"memoryBytesPerCycle", memoryBytesPerCycle}})))
     return failure();
@@ -114,9 +122,9 @@ LogicalResult VectorCostsAttr::verify(Emit emitError, int64_t l2LoadCost, int64_
   return success();
 }
 
-LogicalResult GridLimitsAttr::verify(Emit emitError, int64_t registers, int64_t threads, int64_t maxThreadRegisters,
-                                     int64_t registerGranularity, int64_t maxBlockThreads, int64_t reservedBlockBytes,
-                                     int64_t staticSharedBytes, int64_t maxArguments) {
+LogicalResult GpuLimitsAttr::verify(Emit emitError, int64_t registers, int64_t threads, int64_t maxThreadRegisters,
+                                    int64_t registerGranularity, int64_t maxBlockThreads, int64_t reservedBlockBytes,
+                                    int64_t staticSharedBytes, int64_t maxArguments) {
   if (failed(verifyAtLeast(emitError, 1,
                            {{"registers", registers},
                             {"threads", threads},
@@ -129,15 +137,15 @@ LogicalResult GridLimitsAttr::verify(Emit emitError, int64_t registers, int64_t 
                        {{"reservedBlockBytes", reservedBlockBytes}, {"staticSharedBytes", staticSharedBytes}});
 }
 
-LogicalResult GridCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle, int64_t warpgroupProductsPerCycle,
-                                    int64_t threadProductsPerCycle, int64_t instructionsPerCycle,
-                                    int64_t memoryBytesPerCycle, int64_t l2BytesPerCycle, int64_t sharedBytesPerCycle,
-                                    int64_t sectorBytes, int64_t megahertz, int64_t launchCycles,
-                                    int64_t gridBarrierCycles, int64_t blockOverheadCycles, int64_t sliceOverheadCycles,
-                                    int64_t termOverheadCycles, int64_t fetchLatencyCycles, int64_t tileOverheadCycles,
-                                    int64_t splitOverheadCycles, int64_t memoryLatencyCycles,
-                                    int64_t threadBytesInFlight, int64_t latencyHidingThreads,
-                                    int64_t jointProductCycles) {
+LogicalResult GpuCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle, int64_t warpgroupProductsPerCycle,
+                                   int64_t threadProductsPerCycle, int64_t instructionsPerCycle,
+                                   int64_t memoryBytesPerCycle, int64_t l2BytesPerCycle, int64_t sharedBytesPerCycle,
+                                   int64_t sectorBytes, int64_t megahertz, int64_t launchCycles,
+                                   int64_t gridBarrierCycles, int64_t blockOverheadCycles, int64_t sliceOverheadCycles,
+                                   int64_t termOverheadCycles, int64_t fetchLatencyCycles, int64_t tileOverheadCycles,
+                                   int64_t splitOverheadCycles, int64_t memoryLatencyCycles,
+                                   int64_t threadBytesInFlight, int64_t latencyHidingThreads,
+                                   int64_t persistentMmaCycles) {
   if (failed(verifyAtLeast(emitError, 1,
                            {{"mmaProductsPerCycle", mmaProductsPerCycle},
                             {"threadProductsPerCycle", threadProductsPerCycle},
@@ -159,13 +167,13 @@ LogicalResult GridCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle,
                         {"sliceOverheadCycles", sliceOverheadCycles},
                         {"termOverheadCycles", termOverheadCycles},
                         {"fetchLatencyCycles", fetchLatencyCycles},
-                        {"jointProductCycles", jointProductCycles},
+                        {"persistentMmaCycles", persistentMmaCycles},
                         {"tileOverheadCycles", tileOverheadCycles},
                         {"splitOverheadCycles", splitOverheadCycles}});
 }
 
-LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warpSize, int64_t sharedBytes,
-                               int64_t processorSharedBytes, int64_t mmasPerProduct, GridLimitsAttr, GridCostsAttr) {
+LogicalResult GpuAttr::verify(Emit emitError, int64_t processors, int64_t warpSize, int64_t sharedBytes,
+                              int64_t processorSharedBytes, int64_t mmasPerProduct, GpuLimitsAttr, GpuCostsAttr) {
   if (warpSize < 1 || warpSize > kUsualThreads || !llvm::isPowerOf2_64(uint64_t(warpSize)))
     return emitError() << "warpSize must be a power of two of at most " << kUsualThreads;
   if (failed(verifyAtLeast(emitError, 1, {{"processors", processors}})))
@@ -178,25 +186,27 @@ LogicalResult GridAttr::verify(Emit emitError, int64_t processors, int64_t warpS
 
 LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
                                  int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
-                                 ArrayAttr matrices, GridAttr, bool, StringAttr, bool, StringAttr, StringAttr, bool,
+                                 ArrayAttr matrices, GpuAttr, bool, StringAttr, bool, StringAttr, StringAttr, bool,
                                  bool) {
   if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
     return emitError() << "vectorBytes must be a power of two of at most 1024";
   if (vectorRegisters < 1 || vectorRegisters > 1024)
     return emitError() << "vectorRegisters must be 1 to 1024";
   if (l1Bytes < 0 || l1Ways < 0 || l2Bytes < 0 || l3Bytes < 0)
-    return emitError() << "sizes of caches must not be negative";
-  if (dots && !llvm::all_of(dots, llvm::IsaPred<DotAttr>))
-    return emitError() << "dots must be #plan.dot attributes";
-  if (matrices && !llvm::all_of(matrices, llvm::IsaPred<MatrixAttr>))
-    return emitError() << "matrices must be #plan.matrix attributes";
+    return emitError() << "cache sizes must not be negative";
+  if (dots && !llvm::all_of(dots, llvm::IsaPred<DotProductAttr>))
+    return emitError() << "dots must be #plan.dot_product attributes";
+  if (matrices && !llvm::all_of(matrices, llvm::IsaPred<MatrixUnitAttr>))
+    return emitError() << "matrices must be #plan.matrix_unit attributes";
   return success();
 }
 
-/// The most accumulators of a tile, many more than any machine has registers: a schedule by hand must end somewhere.
+/// Maximum number of accumulators in a register tile, far above the number of registers of any
+/// target. It limits the code size of schedules that users write.
 static constexpr int64_t kMaxAccumulators = 1024;
 
-/// Rows by columns of a tile whose columns lie in vectors of so many lanes.
+/// Verifies the register tile of a schedule: m rows by n columns, whose rows are in vectors of
+/// `lanes` lanes.
 static LogicalResult verifyTile(Emit emitError, int64_t m, int64_t n, int64_t lanes) {
   if (m < 1 || n < 1 || lanes < 1)
     return emitError() << "m, n and lanes must be at least 1";
@@ -207,13 +217,13 @@ static LogicalResult verifyTile(Emit emitError, int64_t m, int64_t n, int64_t la
 }
 
 LogicalResult ContractAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t lanes, Unit unit, int64_t vectorRows,
-                                   int64_t limbs, int64_t cycles) {
-  if (vectorRows < 0 || limbs < 0 || cycles < 0)
-    return emitError() << "vectorRows, limbs and cycles must not be negative";
+                                   int64_t slices, int64_t cycles) {
+  if (vectorRows < 0 || slices < 0 || cycles < 0)
+    return emitError() << "vectorRows, int8Slices and cycles must not be negative";
   if (unit != Unit::Matrix && vectorRows > 0)
-    return emitError() << "vectorRows are those of a kernel whose unit is matrix";
-  if (unit != Unit::Vectors && limbs > 0)
-    return emitError() << "limbs are multiplied by vectors";
+    return emitError() << "vectorRows requires the unit 'matrix'";
+  if (unit != Unit::Vectors && slices > 0)
+    return emitError() << "int8Slices requires the unit 'vectors'";
   if (vectorRows > kMaxAccumulators)
     return emitError() << "vectorRows must be at most " << kMaxAccumulators;
   return verifyTile(emitError, m, n, lanes);
@@ -231,8 +241,8 @@ LogicalResult WinogradAttr::verify(Emit emitError, int64_t block, int64_t m, int
   return success();
 }
 
-LogicalResult ChainAttr::verify(Emit emitError, int64_t rows, int64_t slots, Attribute head, Attribute middle,
-                                Attribute tail) {
+LogicalResult AttentionAttr::verify(Emit emitError, int64_t rows, int64_t slots, Attribute head, Attribute middle,
+                                    Attribute tail) {
   constexpr int64_t most = 1 << 12;
   if (rows < 1 || slots < 0 || std::max(rows, slots) > most)
     return emitError() << "rows must be 1 to " << most << ", and slots at most as many";
@@ -241,10 +251,12 @@ LogicalResult ChainAttr::verify(Emit emitError, int64_t rows, int64_t slots, Att
   return success();
 }
 
-/// The most elements that a thread makes at once: its code is as long.
+/// Maximum number of elements that a GPU thread computes at once. The code size of a thread is
+/// proportional to this number.
 static constexpr int64_t kMaxThreadCount = 1 << 8;
 
-/// Each is at most so much; an error names the first one that is not.
+/// Checks that all given attribute parameters are at most `most`. The error names the first larger
+/// one.
 static LogicalResult verifyAtMost(Emit emitError, int64_t most, ArrayRef<Parameter> parameters) {
   for (auto [name, value] : parameters)
     if (value > most)
@@ -252,13 +264,13 @@ static LogicalResult verifyAtMost(Emit emitError, int64_t most, ArrayRef<Paramet
   return success();
 }
 
-/// Each is 1 to `most`.
+/// Checks that all given attribute parameters are from 1 to `most`.
 static LogicalResult verifyCounts(Emit emitError, int64_t most, ArrayRef<Parameter> parameters) {
   return failure(failed(verifyAtLeast(emitError, 1, parameters)) || failed(verifyAtMost(emitError, most, parameters)));
 }
 
-LogicalResult GridTileAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t splits, int64_t buffers, bool,
-                                   int64_t cycles) {
+LogicalResult GpuTileAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t splits, int64_t buffers, bool,
+                                  int64_t cycles) {
   if (m < 1 || n < 1 || splits < 1)
     return emitError() << "m, n and splits must be at least 1";
   if (buffers < 0 || cycles < 0)
@@ -266,29 +278,29 @@ LogicalResult GridTileAttr::verify(Emit emitError, int64_t m, int64_t n, int64_t
   return verifyAtMost(emitError, kMaxGridCount, {{"m", m}, {"n", n}, {"splits", splits}});
 }
 
-LogicalResult GridContractAttr::verify(Emit emitError, GridForm form, int64_t m, int64_t n, int64_t splits,
-                                       int64_t buffers, int64_t warpsM, int64_t warpsN, bool groups, bool fetches,
-                                       int64_t blocks, int64_t cycles) {
+LogicalResult GpuContractAttr::verify(Emit emitError, GpuForm form, int64_t m, int64_t n, int64_t splits,
+                                      int64_t buffers, int64_t warpsM, int64_t warpsN, bool groups, bool fetches,
+                                      int64_t blocks, int64_t cycles) {
   if (failed(verifyCounts(emitError, kMaxGridCount, {{"m", m}, {"n", n}, {"splits", splits}})) ||
       failed(verifyAtLeast(emitError, 0, {{"blocks", blocks}, {"cycles", cycles}})) ||
       failed(verifyAtMost(emitError, kMaxGridCount, {{"blocks", blocks}})))
     return failure();
-  if (form == GridForm::Matrix) {
+  if (form == GpuForm::Matrix) {
     if (failed(verifyCounts(emitError, kMaxThreadCount, {{"warpsM", warpsM}, {"warpsN", warpsN}})) ||
         failed(verifyAtLeast(emitError, 2, {{"buffers", buffers}})) ||
         failed(verifyAtMost(emitError, kMaxThreadCount, {{"buffers", buffers}})))
       return failure();
     if (fetches != (blocks > 0) || (fetches && !groups))
-      return emitError() << "a grid_contract that fetches is of groups, and of so many blocks; others are not";
+      return emitError() << "fetches requires groups and blocks, and blocks requires fetches";
     return success();
   }
   if (splits != 1 || buffers != 0 || warpsM != 0 || warpsN != 0 || groups || fetches || blocks != 0)
-    return emitError() << "splits, buffers, warpsM, warpsN, groups, fetches and blocks are those of the form matrix";
+    return emitError() << "splits, buffers, warpsM, warpsN, groups, fetches and blocks require the form 'matrix'";
   return success();
 }
 
-LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warpsN, int64_t columns, Type factors,
-                                    bool online, int64_t splitTiles, int64_t blocks, int64_t rowTiles) {
+LogicalResult GpuAttentionAttr::verify(Emit emitError, int64_t warpsM, int64_t warpsN, int64_t columns, Type factors,
+                                       bool online, int64_t splitTiles, int64_t blocks, int64_t rowTiles) {
   if (failed(
           verifyCounts(emitError, kMaxThreadCount, {{"warpsM", warpsM}, {"warpsN", warpsN}, {"columns", columns}})) ||
       failed(verifyAtLeast(emitError, 0, {{"splitTiles", splitTiles}, {"blocks", blocks}})) ||
@@ -297,46 +309,46 @@ LogicalResult GridChainAttr::verify(Emit emitError, int64_t warpsM, int64_t warp
   if (!factors.isF32() && !factors.isF16() && !factors.isBF16())
     return emitError() << "factors must be f32, f16 or bf16";
   if ((splitTiles > 0) != (blocks > 0))
-    return emitError() << "splitTiles and blocks are given both, or none of them";
+    return emitError() << "splitTiles and blocks must both be positive or both be 0";
   if (!online && (warpsN > 1 || splitTiles > 0))
-    return emitError() << "only rows that are made online share their columns between warps, or blocks";
+    return emitError() << "warpsN > 1 and splitTiles require online";
   if (rowTiles != 1 && (rowTiles != 2 || !online || factors.isF32() || warpsN > 1))
-    return emitError() << "rowTiles is 1, or 2 where rows of narrow factors are made online, by a warp each";
+    return emitError() << "rowTiles must be 1, or 2 with online, 16-bit factors and warpsN = 1";
   return success();
 }
 
-LogicalResult GridRowsAttr::verify(Emit emitError, int64_t rowThreads, int64_t threads, int64_t width) {
+LogicalResult GpuRowsAttr::verify(Emit emitError, int64_t rowThreads, int64_t threads, int64_t width) {
   if (failed(verifyCounts(emitError, kMaxGridCount, {{"rowThreads", rowThreads}, {"threads", threads}})) ||
       failed(verifyCounts(emitError, kMaxThreadCount, {{"width", width}})))
     return failure();
   if (threads % rowThreads != 0)
     return emitError() << "threads must be a multiple of rowThreads";
   if (width > 1 && rowThreads == 1)
-    return emitError() << "rows of one thread each are read one element at a time";
+    return emitError() << "width must be 1 if rowThreads is 1";
   return success();
 }
 
-LogicalResult GridCumulateAttr::verify(Emit emitError, int64_t lineThreads, int64_t threads, int64_t elements) {
+LogicalResult GpuCumulateAttr::verify(Emit emitError, int64_t lineThreads, int64_t threads, int64_t elements) {
   if (failed(verifyCounts(emitError, kMaxGridCount, {{"lineThreads", lineThreads}, {"threads", threads}})) ||
       failed(verifyCounts(emitError, kMaxThreadCount, {{"elements", elements}})))
     return failure();
   if (lineThreads != 1 && lineThreads != threads)
-    return emitError() << "a line is one thread's, or all threads' of a block";
+    return emitError() << "lineThreads must be 1 or equal to threads";
   if (lineThreads == 1 && elements != 1)
-    return emitError() << "lines of one thread each are swept one element at a time";
+    return emitError() << "elements must be 1 if lineThreads is 1";
   return success();
 }
 
-LogicalResult GridTransposeAttr::verify(Emit emitError, int64_t tile, int64_t threads) {
+LogicalResult GpuTransposeAttr::verify(Emit emitError, int64_t tile, int64_t threads) {
   if (failed(verifyCounts(emitError, kMaxThreadCount, {{"tile", tile}})) ||
       failed(verifyCounts(emitError, kMaxGridCount, {{"threads", threads}})))
     return failure();
   if (threads % tile != 0 || tile % (threads / tile) != 0)
-    return emitError() << "threads must be whole lines of a tile, of which a tile has whole numbers";
+    return emitError() << "threads must be a multiple of tile, and threads / tile must divide tile";
   return success();
 }
 
-LogicalResult GridMapAttr::verify(Emit emitError, int64_t threads, DenseI64ArrayAttr widths) {
+LogicalResult GpuMapAttr::verify(Emit emitError, int64_t threads, DenseI64ArrayAttr widths) {
   if (failed(verifyCounts(emitError, kMaxGridCount, {{"threads", threads}})))
     return failure();
   for (int64_t width : widths.asArrayRef())
@@ -345,9 +357,9 @@ LogicalResult GridMapAttr::verify(Emit emitError, int64_t threads, DenseI64Array
   return success();
 }
 
-bool isOfGrid(Attribute schedule) {
-  return isa<GridTileAttr, GridContractAttr, GridChainAttr, GridRowsAttr, GridCumulateAttr, GridTransposeAttr,
-             GridMapAttr>(schedule);
+bool isOfGpu(Attribute schedule) {
+  return isa<GpuTileAttr, GpuContractAttr, GpuAttentionAttr, GpuRowsAttr, GpuCumulateAttr, GpuTransposeAttr,
+             GpuMapAttr>(schedule);
 }
 
 LogicalResult KernelOp::verify() {
@@ -359,29 +371,29 @@ LogicalResult KernelOp::verify() {
     return emitOpError("does not end with a graph.yield of its results");
   if (!llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
       !llvm::all_of(yield->getOperandTypes(), llvm::IsaPred<RankedTensorType>))
-    return emitOpError("takes or gives what is no tensor");
+    return emitOpError("has an argument or result that is not a ranked tensor");
   for (Attribute symbol : getSymbols())
     if (!isa<StringAttr>(symbol))
-      return emitOpError() << "has " << symbol << " among its symbols, which is no name";
+      return emitOpError() << "has " << symbol << " in its symbols, which is not a string";
   Attribute schedule = getScheduleAttr();
-  if (schedule && !isOfGrid(schedule) && !isa<ContractAttr, WinogradAttr, ChainAttr, LoopsAttr>(schedule))
-    return emitOpError("has a schedule that is none: ") << schedule;
+  if (schedule && !isOfGpu(schedule) && !isa<ContractAttr, WinogradAttr, AttentionAttr, LoopsAttr>(schedule))
+    return emitOpError("has a schedule of an unknown kind: ") << schedule;
   return success();
 }
 
-LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, ArrayAttr extents, ArrayAttr strides,
-                              DenseI64ArrayAttr sizes, bool rounds) {
+LogicalResult TmaTileAttr::verify(Emit emitError, int64_t argument, int64_t bytes, ArrayAttr extents, ArrayAttr strides,
+                                  DenseI64ArrayAttr sizes, bool rounds) {
   constexpr size_t mostDims = 5;
   if (argument < 0 || bytes < 1)
-    return emitError() << "argument must not be negative, and bytes at least 1";
+    return emitError() << "argument must be at least 0, and bytes at least 1";
   if (extents.empty() || extents.size() > mostDims || strides.size() + 1 != extents.size() ||
       size_t(sizes.size()) != extents.size())
-    return emitError() << "a box has 1 to " << mostDims << " extents, as many sizes, and strides of all but one";
+    return emitError() << "a TMA tile must have 1 to " << mostDims << " extents, as many sizes, and one stride less";
   auto isExpression = [](Attribute attr) { return graph::DimExpr::fromAttr(attr).has_value(); };
   if (!llvm::all_of(extents, isExpression) || !llvm::all_of(strides, isExpression))
     return emitError() << "extents and strides must be integers or expressions";
   if (rounds && bytes != 4)
-    return emitError() << "only float32s are rounded";
+    return emitError() << "rounds requires elements of 4 bytes";
   if (!llvm::all_of(sizes.asArrayRef(), [](int64_t size) { return size > 0; }))
     return emitError() << "sizes must be at least 1";
   return success();
@@ -390,7 +402,7 @@ LogicalResult BoxAttr::verify(Emit emitError, int64_t argument, int64_t bytes, A
 LogicalResult AssembleOp::verify() {
   int64_t rank = getOutput().getType().getRank(), length = 0;
   if (getSubviews().empty() || int64_t(getDim()) >= rank)
-    return emitOpError("needs subviews, and a dim of theirs");
+    return emitOpError("needs at least one subview, and a dim below the rank of the result");
   graph::Assembly assembly = formOf(*this);
   bool oneEach = int64_t(assembly.steps.size()) == rank && assembly.numInterleaved() == int64_t(getSubviews().size()) &&
                  llvm::all_of(assembly.steps, [](int64_t step) { return step > 0; });
@@ -401,36 +413,37 @@ LogicalResult AssembleOp::verify() {
     auto type = cast<RankedTensorType>(subview.getType());
     if (type.getRank() != rank || type.getElementType() != getOutput().getType().getElementType() ||
         (!assembly.isInterleaved() && type.isDynamicDim(assembly.dim)))
-      return emitOpError("has subviews that don't fit, or of unknown length along the dim");
+      return emitOpError(
+          "has a subview whose rank or element type differs from the result's, or whose length is dynamic");
     if (!isa_and_nonnull<LaunchOp>(subview.getDefiningOp()) ||
         subview.getDefiningOp()->getBlock() != (*this)->getBlock())
-      return emitOpError("has subviews that no launch beside it makes");
+      return emitOpError("has a subview that is not the result of a launch in the same block");
     if (llvm::count_if(subview.getUses(), [](OpOperand &use) { return isa<AssembleOp>(use.getOwner()); }) != 1)
-      return emitOpError("has a subview that is another's, too");
+      return emitOpError("has a subview that is an operand of another plan.assemble");
     if (subview.hasNUsesOrMore(kMaxSubviewReaders + 1))
-      return emitOpError("has a subview that is read more than ") << kMaxSubviewReaders << " times";
+      return emitOpError("has a subview with more than ") << kMaxSubviewReaders << " uses";
     if (!fillsWhole(type, getOutput().getType(), assembly, int64_t(number)))
-      return emitOpError("has a subview that does not lie in memory as its result does: ") << type;
+      return emitOpError("has a subview whose layout differs from its part of the result: ") << type;
     length += type.getDimSize(assembly.dim);
   }
   if (!assembly.isInterleaved() && getOutput().getType().getDimSize(assembly.dim) != length)
-    return emitOpError("is not as long as its subviews");
+    return emitOpError("has a result whose length is not the sum of the subviews' lengths");
   return success();
 }
 
 LogicalResult LaunchOp::verify() {
   for (Attribute symbol : getSymbols())
     if (!graph::DimExpr::fromAttr(symbol))
-      return emitOpError("has symbols that are no expressions: ") << symbol;
+      return emitOpError("has a symbol value that is not an expression: ") << symbol;
   return success();
 }
 
-LogicalResult PlaceAttr::verify(Emit emitError, PlaceKind kind, std::optional<graph::DimExpr> offset) {
+LogicalResult BufferAttr::verify(Emit emitError, BufferKind kind, std::optional<graph::DimExpr> offset) {
   bool hasOffset =
-      llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Subview}, kind);
+      llvm::is_contained({BufferKind::Arena, BufferKind::Output, BufferKind::Slice, BufferKind::Subview}, kind);
   if (hasOffset != offset.has_value())
-    return emitError() << "a place of the kind " << stringifyPlaceKind(kind)
-                       << (hasOffset ? " has an offset" : " has no offset");
+    return emitError() << "a buffer of kind '" << stringifyBufferKind(kind)
+                       << (hasOffset ? "' needs an offset" : "' must not have an offset");
   return success();
 }
 

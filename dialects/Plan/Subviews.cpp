@@ -8,7 +8,9 @@ using hewn::graph::LayoutAttr;
 
 namespace hewn::plan {
 
-/// Elements between neighbours of one of the interleaved operands of the whole; nullopt where they depend on a dim that is not known.
+/// Returns the strides, in elements, of an interleaved operand that is stored as a subview of the
+/// whole tensor. `steps` has the distance between neighbors of the operand along each dim. Returns
+/// nullopt if a stride depends on a dynamic dim.
 static std::optional<SmallVector<int64_t>> interleavedStrides(RankedTensorType whole, ArrayRef<int64_t> steps) {
   SmallVector<int64_t> strides(steps);
   std::optional<int64_t> stride = 1;
@@ -46,7 +48,8 @@ bool liesAsIn(RankedTensorType subview, RankedTensorType whole, const graph::Ass
   return graph::significantOrder(subview) == graph::significantOrder(graph::memoryOrder(whole), subview);
 }
 
-/// Whether subviews are runs of elements of the whole.
+/// Returns true if each subview is contiguous in the whole tensor, that is, if the subviews are
+/// concatenated along its outermost dim.
 static bool hasRuns(RankedTensorType whole, const graph::Assembly &assembly) {
   SmallVector<int64_t> order = graph::significantOrder(whole);
   return !assembly.isInterleaved() && !order.empty() && order.front() == assembly.dim;

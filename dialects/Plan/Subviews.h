@@ -1,39 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that are subviews of others.
+// Types and layouts of subviews. A subview is a tensor that is stored in a part of another tensor's
+// buffer; the other tensor is called the whole.
 #ifndef HEWN_DIALECTS_PLAN_SUBVIEWS_H
 #define HEWN_DIALECTS_PLAN_SUBVIEWS_H
 
-#include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Graph/Indexing/Interleave.h"
 #include "dialects/Plan/Plan.h"
 
 namespace hewn::plan {
 
-/// Whether the dims are known along which operands of such an op are put together.
+/// Returns true if the positions of subviews in a whole tensor of type `type` depend on static dims
+/// only.
 bool knowsDims(mlir::RankedTensorType type, const graph::Assembly &assembly);
 
-/// Whether a subview, operand `number` of what puts such together, lies in memory as the whole does: its dims are in the same order, and in
-/// no blocks. One that is interleaved has as many elements as are its own.
+/// Returns true if `subview`, operand number `number` of a plan.assemble, can be stored directly in
+/// the whole tensor. Conditions: the dims of both tensors have the same memory order, neither
+/// tensor has a blocked layout, and an interleaved subview has all elements that belong to it.
 bool liesAsIn(mlir::RankedTensorType subview, mlir::RankedTensorType whole, const graph::Assembly &assembly,
               int64_t number);
 
-/// On a plan.assemble whose subviews are interleaved: a step for each dim (graph::Assembly).
+/// Attribute of a plan.assemble whose subviews are interleaved: for each dim, the distance between
+/// neighboring elements of a subview, in elements of the whole along that dim (graph::Assembly).
 inline constexpr llvm::StringLiteral kStepsAttr = "plan.steps";
-/// How it puts its subviews together.
+/// Returns how a plan.assemble combines its subviews: by concatenation or by interleaving.
 graph::Assembly formOf(AssembleOp op);
 
-/// How often a subview is read at most: whoever asks what a value is a subview of looks through its readers.
+/// Maximum number of uses of a subview. It limits the time of the search for the whole tensor of a
+/// value, which visits all users of the value.
 inline constexpr unsigned kMaxSubviewReaders = 32;
 
-/// The type of a tensor like `subview` inside of the whole: its dims in the whole's order, in no blocks, and with gaps where it is no run
-/// of elements there. One that lies so (`liesAsIn`) and needs no gaps keeps its type.
+/// Returns the type with which `subview` is stored in the whole tensor: without a blocked layout,
+/// with its dims in the memory order of the whole, and with strides if it is not contiguous there.
+/// Returns the type of `subview` itself if it is contiguous in the whole and can be stored there
+/// directly (`liesAsIn`).
 mlir::RankedTensorType subviewType(mlir::RankedTensorType subview, mlir::RankedTensorType whole,
                                    const graph::Assembly &assembly);
 
-/// The type of the same tensor in memory of its own: its dims in the whole's order, with nothing between elements.
+/// Returns the type of a copy of the subview in a buffer of its own, where it is contiguous. Its
+/// dims have the memory order of the whole tensor.
 mlir::RankedTensorType contiguousType(mlir::RankedTensorType subview, mlir::RankedTensorType whole);
 
-/// Whether what is made as a tensor of type `subview` at its place in the whole is the whole's elements there.
+/// Returns true if a tensor of type `subview`, stored at its position in the whole tensor, has the
+/// memory layout that the type of the whole requires of these elements.
 bool fillsWhole(mlir::RankedTensorType subview, mlir::RankedTensorType whole, const graph::Assembly &assembly,
                 int64_t number);
 

@@ -12,12 +12,13 @@ TargetAttr targetOf(Operation *op) {
   return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
 }
 
-GridAttr gridOf(Operation *op) {
+GpuAttr gpuOf(Operation *op) {
   TargetAttr target = targetOf(op);
-  return target ? target.getGrid() : GridAttr();
+  return target ? target.getGpu() : GpuAttr();
 }
 
-/// The instruction of `list` for these types; null: none.
+/// Returns the instruction in `list` (dot products or matrix units) for these operand element
+/// types, or null if there is none.
 template <typename Instruction> static Instruction findByTypes(ArrayAttr list, Type left, Type right, Type sum) {
   if (list)
     for (auto found : list.getAsRange<Instruction>())
@@ -26,14 +27,14 @@ template <typename Instruction> static Instruction findByTypes(ArrayAttr list, T
   return {};
 }
 
-DotAttr findDot(Operation *op, Type left, Type right, Type sum) {
+DotProductAttr findDot(Operation *op, Type left, Type right, Type sum) {
   TargetAttr target = targetOf(op);
-  return target ? findByTypes<DotAttr>(target.getDots(), left, right, sum) : DotAttr();
+  return target ? findByTypes<DotProductAttr>(target.getDots(), left, right, sum) : DotProductAttr();
 }
 
-MatrixAttr findMatrix(Operation *op, Type left, Type right, Type sum) {
+MatrixUnitAttr findMatrix(Operation *op, Type left, Type right, Type sum) {
   TargetAttr target = targetOf(op);
-  return target ? findByTypes<MatrixAttr>(target.getMatrices(), left, right, sum) : MatrixAttr();
+  return target ? findByTypes<MatrixUnitAttr>(target.getMatrices(), left, right, sum) : MatrixUnitAttr();
 }
 
 int64_t vectorLanes(Operation *op) {

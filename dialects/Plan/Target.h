@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine that a module is for, as an op of it asks.
+// Queries of the target (`plan.target`) that a module is compiled for.
 #ifndef HEWN_DIALECTS_PLAN_TARGET_H
 #define HEWN_DIALECTS_PLAN_TARGET_H
 
@@ -8,17 +8,20 @@
 
 namespace hewn::plan {
 
-/// The machine of the module around `op`; null where the module does not say.
+/// Returns the target of the module that contains `op`, or null if the module has none.
 TargetAttr targetOf(mlir::Operation *op);
-/// The grid of that machine; null: it runs vectors.
-GridAttr gridOf(mlir::Operation *op);
+/// Returns the GPU of the target that the module of `op` is compiled for, or null if the target is
+/// a CPU.
+GpuAttr gpuOf(mlir::Operation *op);
 
-/// The target's instruction for such products; null where it has none.
-DotAttr findDot(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
-/// The target's matrix unit for a contraction of such operands and sums; null where it has none.
-MatrixAttr findMatrix(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
+/// Returns the target's dot-product instruction for these operand element types, or null if the
+/// target has none.
+DotProductAttr findDot(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
+/// Returns the target's matrix unit for these operand element types, or null if the target has
+/// none.
+MatrixUnitAttr findMatrix(mlir::Operation *op, mlir::Type left, mlir::Type right, mlir::Type sum);
 
-/// Lanes of vector code: vector bytes over four; eight where the module names no machine.
+/// Returns the number of 32-bit lanes in a vector of the target, or 8 if the module has no target.
 int64_t vectorLanes(mlir::Operation *op);
 
 } // namespace hewn::plan

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Sphinx makes the site (tools/docs). Its source is the whole tree, so that a link of one page to another, or to a file of the sources,
-is the same in the tree and on the site."""
+"""Sphinx configuration of the documentation site (tools/docs).
+
+The source folder is the root of the tree, so that links between pages and to source files work both
+in the tree and on the documentation site.
+"""
 
 import pathlib
 import re
@@ -14,7 +17,7 @@ release = re.search(r"project\(hewn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt"
 
 extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc"]
 root_doc = "docs/site/index"
-ROOMS = [
+FOLDERS = [
     "cmake",
     "dialects",
     "docs",
@@ -27,17 +30,18 @@ ROOMS = [
     "test",
     "tools",
 ]
-include_patterns = ["*.md"] + [f"{room}/{pages}" for room in ROOMS for pages in ("*.md", "**/*.md")]
+include_patterns = ["*.md"] + [f"{folder}/{pages}" for folder in FOLDERS for pages in ("*.md", "**/*.md")]
 exclude_patterns = ["build*", ".venv", ".deps", "dist"]
 source_suffix = {".md": "markdown"}
 
 myst_enable_extensions = ["colon_fence"]
-# A link to a heading, as `page.md#heading`.
+# Permits links to headings, such as `page.md#heading`.
 myst_heading_anchors = 4
-# Pages begin where they like; a code block of a text that is no language of Pygments' is shown as it is.
+# Pages may start with any heading level. Code blocks in a language that Pygments does not know are
+# shown as plain text.
 suppress_warnings = ["myst.header", "misc.highlighting_failure", "toc.not_included"]
 
-# tools/docs has Doxygen read include/hewn before, and says where its XML lies.
+# tools/docs runs Doxygen on include/hewn first, and passes the folder of its XML output.
 breathe_default_project = "hewn"
 breathe_domain_by_extension = {"h": "c", "hpp": "cpp"}
 breathe_show_include = False

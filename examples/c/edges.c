@@ -19,7 +19,7 @@ int main(void) {
   static float picture[ROWS * COLUMNS], edges[ROWS * COLUMNS];
   for (int y = 0; y < ROWS; ++y)
     for (int x = 0; x < COLUMNS; ++x) {
-      /* A character is twice as high as it is wide. */
+      /* Halve the horizontal distance: a character of the output is twice as high as it is wide. */
       float dy = y - 7.5f, dx = (x - 19.5f) / 2;
       picture[y * COLUMNS + x] = dx * dx + dy * dy < 36;
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the beats in a signal: beats.py FOLDER, where ops.json and ops.o are; `run` makes these."""
+"""Finds the beats in a signal. Usage: beats.py FOLDER, the folder of ops.json and ops.o (see `run`)."""
 
 import pathlib
 import sys

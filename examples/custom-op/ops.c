@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ops that ONNX lacks: a recursive filter, and the places of peaks. ops.json says what they take and give.
+// Two ops that ONNX lacks: a recursive filter, and the indices of peaks. ops.json declares their
+// inputs and outputs.
 #include "hewn/custom.h"
 
 // Filter(x [..., n], coefficients [5]) -> y [..., n]; attribute: gain.
@@ -32,7 +33,8 @@ int32_t example_filter(hewn_custom_call *call) {
   return hewn_custom_parallel_for(call, hewn_custom_elements(y) / n, filter_rows, &job);
 }
 
-// Peaks(x [n]) -> places [count], as int64: where x is above `threshold` and above its neighbours.
+// Peaks(x [n]) -> places [count], int64: the indices where x is above `threshold` and its
+// neighbors.
 int32_t example_peaks(hewn_custom_call *call) {
   const float *x = hewn_custom_data(call->inputs[0]), threshold = (float)call->attributes[0].f;
   int64_t n = call->inputs[0]->shape[0], count = 0, *places = hewn_custom_data(call->outputs[0]);
@@ -41,6 +43,6 @@ int32_t example_peaks(hewn_custom_call *call) {
   for (int64_t t = 1; t + 1 < n; ++t)
     if (x[t] > threshold && x[t] > x[t - 1] && x[t] >= x[t + 1])
       places[count++] = t;
-  call->sizes[0] = count; // of the room for n
+  call->sizes[0] = count; // the number of peaks, at most n; memory for n indices was allocated
   return HEWN_OK;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the text of a picture with a compiled PP-OCRv4 recognizer.
+"""Recognizes the text of an image with a compiled PP-OCRv4 recognizer.
 
-hewn compile ch_PP-OCRv4_rec_infer.onnx -o libread_text.so --dim ...    (tools/quickstart has the whole line)
+hewn compile ch_PP-OCRv4_rec_infer.onnx -o libread_text.so --dim ...    (see examples/read_text/run)
 read_text.py libread_text.so ch_PP-OCRv4_rec_infer.onnx line.png
 """
 
@@ -15,7 +15,7 @@ from PIL import Image
 
 
 def picture(path: str, height: int, width: int) -> np.ndarray:
-    """The picture as the recognizer wants it: blue first, -1 to 1, scaled to the height, padded on the right."""
+    """Returns the image as the recognizer's input: BGR in [-1, 1], scaled to the height, padded on the right."""
     image = Image.open(path).convert("RGB")
     image = image.resize((min(width, round(image.width * height / image.height)), height))
     pixels = np.asarray(image, np.float32)[:, :, ::-1].transpose(2, 0, 1) / 127.5 - 1
@@ -25,7 +25,7 @@ def picture(path: str, height: int, width: int) -> np.ndarray:
 
 
 def decode(scores: np.ndarray, characters: list[str]) -> str:
-    """The best character of each column; equal neighbours are one character, class 0 is none (CTC)."""
+    """Decodes CTC: the best class of each column; equal neighbors are one character, class 0 is blank."""
     best = scores[0].argmax(axis=1)
     keep = (best != 0) & np.append(True, best[1:] != best[:-1])
     return "".join(characters[i] for i in best[keep])

@@ -3,8 +3,8 @@
 #define HEWN_COMPILER_H
 
 /// \file
-/// The compiler as a library: a model in, an artifact out. C99; what is linked
-/// behind it is C++. Never prints, never aborts, never throws.
+/// The C API of the compiler: compiles a model to an artifact. C99 (the implementation is C++). No
+/// function prints, aborts or throws.
 ///
 ///     hewn_compile_options options = {sizeof options};
 ///     options.model_path = "resnet50.onnx";
@@ -29,131 +29,148 @@ extern "C" {
 #define HEWN_COMPILER_API
 #endif
 
-/// A function of this process under a C name.
+/// A function of the compiling process that implements a custom op, and the C symbol name of the
+/// function.
 typedef struct hewn_named_function {
   const char *name;
   void (*function)(void);
 } hewn_named_function;
 
-/// The inputs of one run, in the host's memory, row-major. The name of a model's
-/// only input may be "".
+/// Inputs of one calibration run: `num_tensors` row-major tensors in host memory and their input
+/// names. The name of a model's only input may be "".
 typedef struct hewn_sample {
   const char *const *names;
   const DLTensor *tensors;
   size_t num_tensors;
+  /// The callback's error message, if it fails to supply a sample.
   const char *problem;
 } hewn_sample;
 
-/// All zero, apart from `size`, is the default of every member. Strings are
-/// copied; NULL is the same as "".
+/// Options of a compilation. All members but `size` are optional: zero selects the default. Strings
+/// are copied. NULL and "" are equivalent.
 typedef struct hewn_compile_options {
-  size_t size; ///< sizeof(hewn_compile_options)
-  /// The model's file; or its bytes, and the folder of its external data.
+  size_t size; ///< size of this struct, sizeof(hewn_compile_options)
+  /// The model to compile: either the path of a file, or the bytes of a file in memory and the
+  /// folder of its external data.
   const char *model_path;
   const void *model_bytes;
   size_t model_size;
   const char *model_folder;
-  /// The artifact: its extension (.so, .a, .o) says which.
+  /// Path of the artifact. The extension selects its kind: .so, .a or .o.
   const char *output;
-  /// Instead of an artifact the text of a stage: "graph", "kernels", "loops",
-  /// "plan", "llvm", "asm", "header". Without `output` it is in the result.
+  /// Emits the text of a stage instead of an artifact: "graph", "kernels", "loops", "plan", "llvm",
+  /// "asm", "ptx" or "header". The text is written to `output`, or returned by
+  /// hewn_compilation_text if `output` is not set.
   const char *emit;
-  const char *target; ///< "host", "x86-64-v3", ...
-  /// "batch=1", "seq=1..512", "seq=1,128,1..512".
+  const char *target; ///< for example "host" (default) or "x86-64-v3"
+  /// Values or ranges of symbolic dims: "batch=1", "seq=1..512", "seq=1,128,1..512".
   const char *const *dims;
   size_t num_dims;
-  const char *precision; ///< "highest", "high", "medium"
-  /// "int8", "int4", a file that describes a quantization, or its text, which
-  /// begins with a brace (docs/quantization.md). NULL: as the model has it.
+  const char *precision; ///< "highest" (default), "high", "medium"
+  /// Quantization: "int8", "int4", the path of a quantization file, or its text, which begins with
+  /// a brace (docs/quantization.md). NULL: the model is not quantized further.
   const char *quantize;
-  int32_t jobs;     ///< threads that compile; 0: as many as the machine has
-  const char *name; ///< the model's name in C; NULL: from `output`
+  int32_t jobs;     ///< number of compiler threads; 0: one per CPU of the machine
+  const char *name; ///< C name of the model; NULL: derived from `output`
+  /// Nonzero disables optimizations (-O0).
   int32_t no_optimize;
+  /// Nonzero embeds the weights in the artifact instead of writing a weights file.
   int32_t embed_weights;
-  const char *cache_dir; ///< where artifacts and compiled kernels are kept; NULL: nowhere
-  const char *runtime;   ///< libhewn_runtime.a; NULL: it is looked for
-  /// Told the name of each stage when it begins.
+  const char *cache_dir; ///< folder of the cache of artifacts and compiled kernels; NULL: no cache
+  const char *runtime;   ///< path of libhewn_runtime.a; NULL: the default search path
+  /// Called with the name of each stage when the stage begins.
   void (*progress)(void *user, const char *stage);
   void *progress_user;
-  /// The artifact is for this process alone: it need not be on the disk when
-  /// the compile is done. Else a machine that stops in the middle leaves the
-  /// files of before, or the new ones, whole.
+  /// Nonzero if only this process uses the artifact. The files are then not synced to disk. If
+  /// zero, they are synced: after a crash of the machine, either the complete previous files or the
+  /// complete new files exist.
   int32_t transient;
-  /// "nodes=1000": what a model may ask for beyond what its file has. `nodes` in
-  /// the bodies of functions, branches and loops, their `nesting`, the `bytes`
-  /// of what stands shorter in the file, and operations of `folding` constants.
+  /// Limits on the expansion of a model beyond the size of its file, such as "nodes=1000": `nodes`
+  /// in function, branch and loop bodies, their `nesting`, `bytes` of values that the file stores
+  /// in a shorter form, and operations of constant `folding`.
   const char *const *limits;
   size_t num_limits;
-  /// Ops that hewn does not have: files that define them (docs/custom-ops.md),
-  /// or the text of one, which begins with a brace. They are code, and trusted.
+  /// Definitions of custom ops (docs/custom-ops.md): paths of files, or the text of one, which
+  /// begins with a brace. They contain code: use only trusted definitions.
   const char *const *custom_ops;
   size_t num_custom_ops;
-  /// Functions of such ops that are in this process and not in what the files
-  /// link. Only for an artifact that is for this process alone (`transient`).
+  /// Functions of this process that implement custom ops, instead of functions in the files that
+  /// the definitions link. Requires `transient`.
   const hewn_named_function *custom_functions;
   size_t num_custom_functions;
-  /// A file for what the passes left undone, and why, by ONNX node: JSON where
-  /// it ends in .json, else YAML as LLVM's tools read it. NULL: none.
+  /// Path of a file for remarks: optimizations that were missed, and why, by ONNX node. JSON if the
+  /// extension is .json, else YAML in LLVM's format. NULL: no remarks.
   const char *remarks;
-  /// Runs of the model that show the ranges of activations, one a call, which
-  /// fills in `sample`: 1, or 0 when there are no more, or -1 where the sample's
-  /// `problem` says what is wrong. What it points to is read until the next call.
-  /// NULL: weights alone are quantized.
+  /// Callback that supplies the inputs of calibration runs for activation ranges, one run per call.
+  /// Fills in `sample` and returns 1; returns 0 after the last run; or sets `problem` and returns
+  /// -1. The data of `sample` must stay valid until the next call. NULL: only weights are
+  /// quantized.
   int32_t (*next_sample)(void *user, hewn_sample *sample);
   void *next_sample_user;
-  /// What quantizing must leave of every output, in decibels of signal to noise
-  /// over these runs: contractions stay float until it does. 0: no bound.
+  /// Minimum signal-to-quantization-noise ratio of each output, in decibels, over the calibration
+  /// runs. Contractions fall back to float until it is reached. 0: 25 dB for activations in 8 bits
+  /// unless `largest_error` is set; otherwise no bound.
   double least_decibels;
-  /// The same as the largest error of any element of an output. 0: no bound.
+  /// Maximum absolute error of any element of an output over the calibration runs. 0: no bound.
   double largest_error;
-  /// Beside the artifact: the text (hewn_compilation_text) is what the stage
-  /// explain-json says of it (docs/reference/json.md).
+  /// Nonzero if hewn_compilation_text returns the text of the stage "explain-json"
+  /// (docs/reference/json.md) when an artifact is written.
   int32_t explain;
-  /// Schedules that were measured, and take the place of the compiler's own:
-  /// files of `hewn tune`, or the text of one, which begins with a brace
-  /// (docs/tutorials/tuning.md).
+  /// Schedules measured by `hewn tune`, which replace the compiler's choice of schedules: paths of
+  /// files, or the text of one file, which begins with a brace (docs/tutorials/tuning.md).
   const char *const *tunings;
   size_t num_tunings;
+  /// Number of ranks, and how the model is partitioned over them (docs/tutorials/partition.md):
   /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2", "pipeline=2,microbatches=4",
-  /// "tensor=2,sums=ordered", "tensor=2,lines=10", "auto": over how many ranks the
-  /// model is split, and how (docs/tutorials/partition.md). NULL: it is not.
+  /// "tensor=2,sums=ordered", "tensor=2,lines=10", or "auto". NULL: no partitioning.
   const char *partition;
-  /// With the partition "auto": the machines that it is the best for, a file or its
-  /// text, which begins with a brace (docs/reference/cluster.md).
+  /// Cluster for which the partition "auto" is optimized: the path of its description, or the text,
+  /// which begins with a brace (docs/reference/cluster.md).
   const char *cluster;
+  /// Dims of inputs for which the model declares the same name: "lenient" (default) requires them
+  /// to be equal only if an op of the model does, "strict" requires it always.
+  const char *dim_names;
 } hewn_compile_options;
 
-/// One thing to tell the user. No member is NULL.
+/// A diagnostic. No member is NULL; strings are owned by the compilation.
 typedef struct hewn_compile_message {
   int32_t is_warning;
-  int64_t opset;      ///< 0: not about a node
-  const char *node;   ///< the node's name
-  const char *op;     ///< "Conv"
-  const char *domain; ///< "" for ONNX's own
+  int64_t opset;      ///< opset of the node; 0 if the diagnostic is not about a node
+  const char *node;   ///< name of the node
+  const char *op;     ///< type of the node, such as "Conv"
+  const char *domain; ///< domain of the node's op; "" for ONNX
   const char *reason;
-  const char *text; ///< all of it in a line
+  const char *text; ///< the complete diagnostic on one line
 } hewn_compile_message;
 
 typedef struct hewn_compilation hewn_compilation;
 
-/// Compiles. Never NULL; the caller destroys it.
+/// Compiles a model. Never returns NULL; the caller must destroy the result. All strings that the
+/// following functions return are owned by the compilation.
 HEWN_COMPILER_API hewn_compilation *hewn_compile(const hewn_compile_options *options);
+/// Returns 1 if the compilation succeeded. Otherwise at least one message is an error.
 HEWN_COMPILER_API int32_t hewn_compilation_ok(const hewn_compilation *c);
 HEWN_COMPILER_API size_t hewn_compilation_num_messages(const hewn_compilation *c);
+/// Returns a diagnostic, or NULL if `index` is out of range.
 HEWN_COMPILER_API const hewn_compile_message *hewn_compilation_message(const hewn_compilation *c, size_t index);
-/// The text of a stage, "" for artifacts.
+/// Returns the text of the stage that the option `emit` selects, or of "explain-json" if the option
+/// `explain` is set. Returns "" if neither option is set. Writes the length of the text to `*bytes`
+/// unless `bytes` is NULL.
 HEWN_COMPILER_API const char *hewn_compilation_text(const hewn_compilation *c, size_t *bytes);
-/// Of a compile that quantizes, else "": what was chosen, as a text that
-/// `quantize` takes; and what it costs and brings, as JSON.
+/// Return the quantization that the compiler chose, as text that the option `quantize` accepts, and
+/// a JSON report of the accuracy and cost of the quantized model. Both are "" if the compilation
+/// does not quantize.
 HEWN_COMPILER_API const char *hewn_compilation_quantization(const hewn_compilation *c);
 HEWN_COMPILER_API const char *hewn_compilation_report(const hewn_compilation *c);
+/// Return the number of files that the compilation wrote, and the path of file `index` (NULL if
+/// `index` is out of range).
 HEWN_COMPILER_API size_t hewn_compilation_num_files(const hewn_compilation *c);
 HEWN_COMPILER_API const char *hewn_compilation_file(const hewn_compilation *c, size_t index);
 HEWN_COMPILER_API void hewn_compilation_destroy(hewn_compilation *c);
 
-/// The version of the compiler, "0.1.0".
+/// Returns the version of the compiler, such as "0.1.0".
 HEWN_COMPILER_API const char *hewn_compiler_version(void);
-/// What `target` may be; NULL beyond the end.
+/// Returns the name of a supported target, or NULL if `index` is out of range.
 HEWN_COMPILER_API const char *hewn_compiler_target(size_t index);
 
 #ifdef __cplusplus

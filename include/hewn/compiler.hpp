@@ -3,7 +3,7 @@
 #define HEWN_COMPILER_HPP
 
 /// \file
-/// compiler.h for C++17: the result as an object.
+/// C++17 wrapper of compiler.h.
 
 #include "hewn/compiler.h"
 
@@ -12,6 +12,7 @@
 
 namespace hewn {
 
+/// Owns a hewn_compilation.
 class Compilation {
 public:
   explicit Compilation(const hewn_compile_options &options)

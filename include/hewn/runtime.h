@@ -3,9 +3,8 @@
 #define HEWN_RUNTIME_H
 
 /// \file
-/// What an application calls to run a compiled model, and the descriptor that
-/// every compiled model consists of. C99; usable from C++; needs DLPack's
-/// header and nothing else.
+/// The C API that runs compiled models, and the descriptor of a compiled model. C99, usable from
+/// C++. The only dependency is DLPack's header.
 ///
 ///     hewn_context *context;
 ///     hewn_status status = hewn_context_create(&resnet50, NULL, &context);
@@ -15,16 +14,16 @@
 ///       puts(status.message);
 ///     hewn_context_destroy(context);
 ///
-/// A context is used by one thread at a time. Any number of contexts of one or
-/// of several models live side by side; code and weights are shared.
+/// A context may be used by one thread at a time. A process may have any number of contexts of any
+/// number of models; contexts of one model share its code and weights.
 ///
-/// A child of fork may use and destroy the contexts that were idle when it was
-/// made: the threads of a pool are started anew there. A context whose run was
-/// in progress is busy in the child for good, and a model for a GPU can't be
-/// used there (the driver's rule).
-/// Nothing here prints, aborts, or touches errno and the locale.
+/// After fork, the child may use and destroy contexts that were idle at the time of the fork: the
+/// thread pool restarts its threads in the child. A context whose run was in progress stays busy in
+/// the child forever. Models for a GPU cannot be used in the child (a rule of the CUDA driver).
 ///
-/// What generated code calls is in services.h.
+/// No function prints or aborts, and none changes errno or the locale.
+///
+/// The functions that generated code calls are in services.h.
 
 #include <dlpack/dlpack.h>
 
@@ -35,24 +34,24 @@
 extern "C" {
 #endif
 
-/// Functions of this header are visible, so that whoever links a shared
-/// library may export them. Everything else in the runtime is hidden.
+/// The functions of this header have default visibility, so that a shared library that links the
+/// runtime can export them. All other symbols of the runtime are hidden.
 #if defined(__GNUC__)
 #define HEWN_API __attribute__((visibility("default")))
 #else
 #define HEWN_API
 #endif
 
-/// Changes with every incompatible change of a struct in this header.
+/// Version of the structs in this header. It changes with every incompatible change of one of them.
 #define HEWN_ABI_VERSION 3
 
-/// A generated shared library exports its descriptor under the model's name,
-/// and a second time under this one, for loaders that know only the file.
+/// Name of the symbol under which a generated shared library exports its descriptor, in addition to
+/// the model's own name. A loader that knows only the file finds the descriptor by this name.
 #define HEWN_MODEL_SYMBOL "hewn_model_main"
 
-/// What an artifact says of itself is JSON in an ELF note of this section, owner
-/// and type, in libraries, objects and the programs that they are linked into:
-/// `hewn info` reads it, and no code of the file has to run for that.
+/// Section, owner and type of the ELF note that describes an artifact as JSON. Libraries, objects,
+/// and programs that link them contain the note. `hewn info` reads it without running any code of
+/// the file.
 #define HEWN_NOTE_SECTION ".note.hewn"
 #define HEWN_NOTE_NAME "hewn"
 #define HEWN_NOTE_DESCRIPTION 1
@@ -61,38 +60,38 @@ extern "C" {
 // Status
 //===----------------------------------------------------------------------===//
 
-/// The kinds of failure. Values never change.
+/// Values of `hewn_status.code`. The values never change.
 enum hewn_code {
   HEWN_OK = 0,
-  /// A tensor, an option or a symbol does not fit the model.
+  /// A tensor, an option or the value of a symbol is not valid for the model.
   HEWN_INVALID_ARGUMENT = 1,
-  /// The allocator said no, or the caller's arena is too small.
+  /// The allocator returned NULL, or the caller's arena is too small.
   HEWN_OUT_OF_MEMORY = 2,
-  /// An index operand (Gather and its kin) points outside its tensor.
+  /// An index (an operand of Gather, Scatter or a similar op) is out of bounds.
   HEWN_INDEX_OUT_OF_RANGE = 3,
   /// The weights file is missing, truncated, or belongs to another model.
   HEWN_IO = 4,
-  /// This machine or this runtime cannot run the model.
+  /// This machine, or this version of the runtime, cannot run the model.
   HEWN_UNSUPPORTED = 5,
-  /// A defect in hewn.
+  ///   An internal error: a defect of hewn, not of the model or the caller.
   HEWN_INTERNAL = 6,
-  /// A custom op says so, or breaks what its definition says: see custom.h.
+  /// A custom op reported a failure, or violated its definition (see custom.h).
   HEWN_OP_FAILED = 7,
-  /// Of a model that is split over ranks: another rank is gone, runs another
-  /// artifact, does something else, or lets this one wait too long.
+  /// For a model that is partitioned over ranks: another rank has exited, runs another artifact,
+  /// makes a different call, or did not respond within the time limit.
   HEWN_PEER_FAILED = 8
 };
 
-/// The answer of every call that can fail. `message` is never NULL (it is ""
-/// on success), names what was expected and what was found, and stays valid
-/// until the next call on the same context, or until the context is destroyed.
+/// Result of every call that can fail. `message` is never NULL; it is "" on success. On failure it
+/// names the expected and the actual value. It stays valid until the next call on the same context,
+/// or until the context is destroyed.
 typedef struct hewn_status {
   int32_t code;
   const char *message;
 } hewn_status;
 
 //===----------------------------------------------------------------------===//
-// The descriptor of a model: emitted by the compiler, constant
+// The descriptor of a model: a constant that the compiler emits
 //===----------------------------------------------------------------------===//
 
 typedef struct hewn_context hewn_context;
@@ -101,140 +100,146 @@ typedef struct hewn_runtime_table hewn_runtime_table;
 typedef struct hewn_device_code hewn_device_code;   ///< see services.h
 typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
-/// `DLDataType.code` of ONNX's bool (bits = 8): DLPack 1's kDLBool, which the
-/// headers of older DLPack lack. Tensors of uint8 are accepted in its place.
+/// `DLDataType.code` of ONNX's bool (bits = 8): kDLBool of DLPack 1, which older DLPack headers
+/// lack. For a bool tensor of the model, a uint8 tensor is accepted, too.
 #define HEWN_DL_BOOL 6
-/// `DLDataType.code` of the 8-bit floats (bits = 8), DLPack 1's values.
+/// `DLDataType.code` of the 8-bit floats (bits = 8), with the values of DLPack 1.
 #define HEWN_DL_FLOAT8_E4M3FN 10
 #define HEWN_DL_FLOAT8_E4M3FNUZ 11
 #define HEWN_DL_FLOAT8_E5M2 12
 #define HEWN_DL_FLOAT8_E5M2FNUZ 13
 #define HEWN_DL_FLOAT8_E8M0FNU 14
-/// The same of the 4-bit float (bits = 4).
+/// `DLDataType.code` of the 4-bit float (bits = 4), with the value of DLPack 1.
 #define HEWN_DL_FLOAT4_E2M1FN 17
 
-/// Of strings, `DLDataType` is {kDLOpaqueHandle, 64, 1}: each element is a
-/// `const char *` to UTF-8 that a zero byte ends; NULL is "". Strings of
-/// outputs lie in the context until the end of its next run, in the model's
-/// constants, or are the input's own.
+/// Category of an input or output: a tensor, a sequence or an optional value.
 ///
-/// What is no tensor is one such element (rank 0) that points elsewhere.
+/// The `DLDataType` of strings is {kDLOpaqueHandle, 64, 1}: each element is a `const char *` to
+/// UTF-8 text that ends with a zero byte. NULL is the empty string. The strings of an output belong
+/// to the context and stay valid until the end of its next run, or are constants of the model, or
+/// are the strings of an input.
+///
+/// A value that is not a tensor is passed as a tensor of rank 0 with one such element, which is a
+/// pointer of the type given here.
 enum hewn_kind {
   HEWN_KIND_TENSOR = 0,
   HEWN_KIND_SEQUENCE = 1,         ///< a `const hewn_sequence *`
-  HEWN_KIND_OPTIONAL = 2,         ///< one of a single tensor; NULL: not there
-  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< NULL: not there
+  HEWN_KIND_OPTIONAL = 2,         ///< a `const hewn_sequence *` with one tensor, or NULL if absent
+  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< a `const hewn_sequence *`, or NULL if absent
 };
 
-/// Tensors one after another, on the CPU and row-major. Sequences of outputs,
-/// with all that they point to, lie in the context until the end of its next
-/// run, or are the input's own.
+/// A sequence of tensors in CPU memory, each row-major. A sequence that is an output, with
+/// everything it points to, belongs to the context and stays valid until the end of its next run,
+/// or is the sequence of an input.
 typedef struct hewn_sequence {
   int64_t length;
   const DLTensor *elements;
 } hewn_sequence;
 
-/// In `hewn_tensor_info.dims`: d >= 0 is a fixed size; -1 - s is symbol s.
+/// Encodings of a dim in `hewn_tensor_info.dims`: a value d >= 0 is a fixed size, and the value -1
+/// - s refers to the symbol with index s.
 #define HEWN_DIM_SYMBOL(s) (-1 - (int64_t)(s))
-/// The size depends on data. In an output: known only after a run. In an
-/// input: not checked.
+/// Encoding of a dim whose size depends on data. The size of such an output dim is available only
+/// after a run; the size of such an input dim is not checked.
 #define HEWN_DIM_DYNAMIC INT64_MIN
-/// The size is a closed form over several symbols: ask `output_dims`.
+/// Encoding of a dim whose size is an expression over several symbols. Call `output_dims` of the
+/// model to evaluate the expression.
 #define HEWN_DIM_FORMULA (INT64_MIN + 1)
 
-/// One input or output.
+/// Description of one input or output.
 typedef struct hewn_tensor_info {
   const char *name;
   DLDataType dtype;
   int32_t rank;
   const int64_t *dims; ///< `rank` entries; may be NULL when rank is 0
-  /// `rank` entries: the text of each dim that is a formula, else NULL. NULL
-  /// where there is none.
+  /// `rank` entries: the expression of each HEWN_DIM_FORMULA dim as text, NULL for the other dims.
+  /// NULL if no dim is an expression.
   const char *const *formulas;
-  int32_t kind; ///< hewn_kind
-  /// Of what is no tensor: the type of its tensors, and their rank (negative:
-  /// any). Zero otherwise.
+  int32_t kind; ///< category of the value, a hewn_kind
+  /// For a sequence or optional value: the element type and the rank of its tensors (negative: any
+  /// rank). Zero for a tensor.
   DLDataType element;
   int32_t element_rank;
   uint32_t reserved;
 } hewn_tensor_info;
 
-/// A model whose symbols decide more than sizes (a dim that is 1 is dropped, so
-/// that the rank is another one) has code for each case, and so have sizes that
-/// the model was compiled for in particular.
+/// A specialization of the model for some values of its symbols. A model has cases if the symbols
+/// decide more than sizes (for example, a Squeeze of a dim that is 1 changes the rank), or if it
+/// was compiled for particular sizes.
 typedef struct hewn_case {
-  const char *condition; ///< as text: "n = 1, m != 1"
-  /// NULL, or why no run of this case is possible.
+  const char *condition; ///< the condition as text: "n = 1, m != 1"
+  /// The reason why the model cannot run in this case, or NULL if it can.
   const char *refusal;
-  /// `num_outputs` entries, as this case gives them; NULL where it is refused.
+  /// Descriptions of the model's outputs in this case: `num_outputs` entries. NULL if `refusal` is
+  /// set.
   const hewn_tensor_info *outputs;
 } hewn_case;
 
-/// One symbolic dimension: `min` <= value <= `max` (INT64_MAX: unbounded).
+/// One symbolic dimension. `min` and `max` are inclusive; INT64_MAX means no upper bound.
 typedef struct hewn_symbol {
   const char *name;
   int64_t min;
   int64_t max;
 } hewn_symbol;
 
-/// What the runtime remembers about a model's mapped weights file. Generated
-/// code defines one, all zero, in writable memory, beside the descriptor.
+/// State of the runtime for a model's mapped weights file. Generated code defines one next to the
+/// descriptor, in writable memory and initialized to zero.
 typedef struct hewn_weights_state {
   uint64_t opaque[4];
 } hewn_weights_state;
 
-/// The first 64 bytes of a weights file; the data follows directly. Numbers
-/// are little-endian.
+/// The header of a weights file (64 bytes). The data follows directly. Integers are little-endian.
 typedef struct hewn_weights_header {
   char magic[6];       ///< "HEWNW\0"
   uint16_t version;    ///< HEWN_WEIGHTS_VERSION
-  uint64_t data_bytes; ///< bytes after this header, == model.weights_bytes
-  char digest[40];     ///< == model.weights_digest, padded with zeros
-  uint64_t checksum;   ///< of the data: see below
+  uint64_t data_bytes; ///< size of the data after this header; equals model.weights_bytes
+  char digest[40];     ///< equals model.weights_digest, padded with zeros
+  uint64_t checksum;   ///< checksum of the data, see HEWN_CHECKSUM_FOLD
 } hewn_weights_header;
 
 #define HEWN_WEIGHTS_VERSION 2
 
-/// The checksum: XXH64 (seed 0) of each block of so many bytes, the last one
-/// shorter, folded from 0 on.
+/// The checksum of the weights is the XXH64 hash (seed 0) of each block of HEWN_CHECKSUM_BLOCK
+/// bytes (the last block may be shorter), combined in order by HEWN_CHECKSUM_FOLD, starting with 0.
 #define HEWN_CHECKSUM_BLOCK ((uint64_t)1 << 20)
 #define HEWN_CHECKSUM_FOLD(sum, hash) (((sum) ^ (hash)) * UINT64_C(0x9E3779B185EBCA87) + 1)
 
-/// What a model's `run` is given. The arrays have an entry per input, output
-/// or symbol.
+/// Arguments of a model's `run` function. Each array has one entry per input, output or symbol.
 typedef struct hewn_frame {
   const void *const *inputs;
   const int64_t *const *input_dims;
-  /// Entries of data-dependent outputs are NULL until generated code calls
-  /// `hewn_rt_alloc_output`, which fills them.
+  /// The entry of a data-dependent output is NULL until generated code calls
+  /// `hewn_rt_alloc_output`, which sets it.
   void **outputs;
-  /// Already filled in, but for data-dependent dims.
+  /// Dims of each output. The runtime sets them before the run, except for dims that depend on
+  /// data, which the generated code sets.
   int64_t *const *output_dims;
   const int64_t *symbols;
-  unsigned char *arena;         ///< 64-byte aligned, arena_bytes(symbols) long
-  const unsigned char *weights; ///< 64-byte aligned; NULL if there are none
+  unsigned char *arena;         ///< 64-byte aligned, at least arena_bytes(symbols) bytes
+  const unsigned char *weights; ///< 64-byte aligned; NULL if the model has no weights
 } hewn_frame;
 
-/// A model's code for one set of instructions. Inputs, outputs, symbols and
-/// weights are the same for all.
+/// A model's code for one instruction set. All variants of a model have the same inputs, outputs,
+/// symbols and weights.
 typedef struct hewn_variant {
   const char *target; ///< e.g. "x86-64-v3"
-  /// Bits of services.h's HEWN_CPU_* without which the code does not run.
+  /// HEWN_CPU_* bits (services.h) of the CPU features that the code requires.
   uint64_t cpu_features;
-  /// The arena's exact size; negative on overflow.
+  /// Returns the exact size of the arena in bytes, or a negative value on overflow.
   int64_t (*arena_bytes)(const int64_t *symbols);
-  /// Returns a hewn_code; what fails has told `hewn_rt_fail` before.
+  /// Runs the model and returns a hewn_code. A failure is recorded with `hewn_rt_fail` before `run`
+  /// returns.
   int32_t (*run)(hewn_context *context, const hewn_frame *frame);
 } hewn_variant;
 
-/// A compiled model.
+/// The descriptor of a compiled model.
 struct hewn_model {
   uint32_t abi_version;  ///< HEWN_ABI_VERSION
-  uint32_t struct_bytes; ///< sizeof(hewn_model)
+  uint32_t struct_bytes; ///< size of this struct, sizeof(hewn_model)
   const char *name;
-  const char *digest; ///< of the model and the compiler's options, in hex
-  const char *target; ///< as given to the compiler, e.g. "portable"
-  /// `&hewn_rt_table`: the runtime that the generated code was linked with.
+  const char *digest; ///< digest of the model and the compiler's options, in hex
+  const char *target; ///< the compiler's --target, for example "portable"
+  /// Function table of the runtime that is linked into the artifact: `&hewn_rt_table`.
   const hewn_runtime_table *runtime;
   int32_t num_inputs;
   int32_t num_outputs;
@@ -243,28 +248,33 @@ struct hewn_model {
   const hewn_tensor_info *inputs;
   const hewn_tensor_info *outputs;
   const hewn_symbol *symbols;
-  /// The best first: a machine runs the first one whose instructions it has.
+  /// The model's variants, sorted from the most to the least specialized instruction set. A context
+  /// uses the first variant whose CPU features are all available.
   const hewn_variant *variants;
-  /// Name of the weights file, without a folder; it is looked for beside the
-  /// binary that holds this descriptor. NULL: no weights, or embedded ones.
+  /// File name of the weights file, without a folder. The runtime looks for it in the folder of the
+  /// binary that contains this descriptor. NULL if the model has no weights, or if they are
+  /// embedded.
   const char *weights_file;
   const char *weights_digest;        ///< at most 40 hex digits
-  uint64_t weights_bytes;            ///< of the data, without the file's header
-  const unsigned char *weights;      ///< embedded (64-byte aligned), or NULL
-  hewn_weights_state *weights_state; ///< needed where weights_file is set
-  /// Writes every output's dims; HEWN_DIM_DYNAMIC where it depends on data.
+  uint64_t weights_bytes;            ///< size of the data, without the file's header
+  const unsigned char *weights;      ///< embedded weights (64-byte aligned), or NULL
+  hewn_weights_state *weights_state; ///< required if weights_file is set
+  /// Writes the dims of every output to `dims`; HEWN_DIM_DYNAMIC for a dim that depends on data.
   void (*output_dims)(const int64_t *symbols, int64_t *const *dims);
-  /// The code for a device beside the host; NULL: the host does it all.
+  /// Device code with the model's kernels, if they run on a device. NULL if the host runs all
+  /// kernels.
   const hewn_device_code *device;
-  /// NULL: there is one case. Else `outputs` has the largest rank of each, and
-  /// `output_dims` writes as many dims as the case has.
+  /// The cases of the model: `num_cases` entries, or NULL if there is only one case. If a model has
+  /// cases, the rank of an entry of `outputs` is the largest rank of this output over all cases,
+  /// and `output_dims` writes as many dims as the output has in the current case.
   const hewn_case *cases;
-  /// The number of the case for these symbols; NULL: there is one.
+  /// Returns the index of the case that the values of the symbols select. NULL if the model has
+  /// only one case.
   int32_t (*case_of)(const int64_t *symbols);
-  int32_t num_cases; ///< 0: there is one
-  /// The model is split over so many ranks, each of which runs it in a context
-  /// with a communicator (communicator.h); 0: it is not. The last symbol is then
-  /// the rank, which contexts know: whatever callers say of it is not looked at.
+  int32_t num_cases; ///< 0 if there is only one case
+  /// Number of ranks over which the model is partitioned, or 0 if it is not. Each rank runs the
+  /// model in a context with a communicator (communicator.h). The last symbol is then the rank; the
+  /// context sets it, and ignores the value that a caller passes.
   int32_t num_ranks;
 };
 
@@ -272,89 +282,96 @@ struct hewn_model {
 // Libraries
 //===----------------------------------------------------------------------===//
 
-/// A shared library made by hewn, loaded.
+/// A loaded shared library that hewn compiled.
 typedef struct hewn_library hewn_library;
 
-/// Loads the library that is at `path` now. Where another one was loaded from
-/// there before, and the file was replaced since, both live side by side
-/// (dlopen would give the old one again). Loading runs code: load what you
-/// trust.
+/// Loads the library file that is at `path` now. If another file was loaded from the same path
+/// before and has been replaced since, the process then has both libraries (dlopen alone would
+/// return the old one). Loading a library runs its code: load only trusted files.
 ///
-/// On failure `*library` may still be set: it then holds the message and must
-/// be closed.
+/// On failure `*library` may be set: it then owns the status' message, and the caller must close
+/// it.
 HEWN_API hewn_status hewn_library_open(const char *path, hewn_library **library);
 
-/// The model in it, which lives as long as the library is open; NULL after a
-/// failure.
+/// Returns the library's model, which is valid until the library is closed. Returns NULL if loading
+/// failed.
 HEWN_API const hewn_model *hewn_library_model(const hewn_library *library);
 
-/// Unloads it. Its contexts must have been destroyed. NULL is allowed.
+/// Unloads the library. All contexts of its model must have been destroyed before. `library` may be
+/// NULL.
 HEWN_API void hewn_library_close(hewn_library *library);
 
 //===----------------------------------------------------------------------===//
 // Contexts
 //===----------------------------------------------------------------------===//
 
-/// Where memory comes from. `allocate` returns NULL when it cannot;
-/// `alignment` is a power of two. `release` gets what `allocate` returned.
+/// An allocator. `allocate` returns NULL on failure; `alignment` is a power of two. `release` is
+/// called with pointers that `allocate` returned.
 typedef struct hewn_allocator {
   void *(*allocate)(void *user, size_t bytes, size_t alignment);
   void (*release)(void *user, void *memory);
   void *user;
 } hewn_allocator;
 
-/// A range of parallel work: the items [begin, end).
+/// A task of parallel work: processes the indices [begin, end).
 typedef void (*hewn_task)(void *arg, int64_t begin, int64_t end);
 
-/// The caller's own threads. `parallel_for` covers [0, n) by calls of `task`
-/// with disjoint ranges, from any threads, and returns when all are done.
-/// Kernels need up to 512 KB of a thread's stack, these threads' and the one's that calls hewn_run.
+/// Runs parallel work on the caller's threads. `parallel_for` calls `task` for disjoint ranges that
+/// cover [0, n), from any threads, and returns when all calls have returned. Kernels need up to 512
+/// KiB of stack, on these threads and on the thread that calls hewn_run.
 typedef struct hewn_thread_hook {
   void (*parallel_for)(void *user, int64_t n, hewn_task task, void *arg);
   void *user;
 } hewn_thread_hook;
 
-/// The phases that a trace hook hears of: a kernel's begin and end and, where
-/// HEWN_TRACE_TASKS is asked for, those of each range of a kernel's work.
+/// Events of a trace hook: begin and end of a kernel and, with HEWN_TRACE_TASKS, of each task of a
+/// kernel.
 enum hewn_trace_phase { HEWN_TRACE_BEGIN = 0, HEWN_TRACE_END = 1, HEWN_TRACE_TASK_BEGIN = 2, HEWN_TRACE_TASK_END = 3 };
 
-/// Called around every kernel, from the thread that runs the model; and around
-/// every range of work in parallel, from the thread that does it, several at
-/// once, with the kernel's name (NULL: no kernel runs).
+/// Receives trace events. The hook is called for each kernel by the thread that runs the model. It
+/// is called for each task by the thread that runs the task, possibly by several threads at the
+/// same time. `kernel` is the kernel's name, or NULL for a task that runs outside of a kernel.
 typedef struct hewn_trace_hook {
   void (*event)(void *user, int32_t phase, const char *kernel);
   void *user;
 } hewn_trace_hook;
 
-/// Of models for a GPU: told, after each run, of its kernels in the order of their launches, by the thread that called `hewn_run`. `begin` and `end`
-/// are microseconds on the device (of its events, half a microsecond fine), from where the run's work began there. The name is the library's. Kernels
-/// are then launched one by one instead of as one recorded graph, and a run waits for its end also on a caller's stream.
+/// Receives the device times of a GPU model's kernels. After each run, the thread that called
+/// `hewn_run` calls `kernel` once for each launch, in launch order. `begin` and `end` are
+/// microseconds on the device since the start of the run's work there, measured with CUDA events
+/// (resolution about 0.5 us). The library owns the name. With this hook, kernels are launched one
+/// by one instead of as one CUDA graph, and each run waits for its end, also on a caller's stream.
 typedef struct hewn_device_hook {
   void (*kernel)(void *user, const char *kernel, double begin, double end);
   void *user;
 } hewn_device_hook;
 
-/// What ranks of a model that is split did together, or handed on.
+/// One transfer between the ranks of a partitioned model: a collective, a send or a receive.
 typedef struct hewn_transfer {
-  size_t size;      ///< sizeof(hewn_transfer)
+  size_t size;      ///< size of this struct, sizeof(hewn_transfer)
   const char *what; ///< "all-reduce", "reduce-scatter", "all-gather", "send" or "receive"
-  const char *node; ///< the ONNX node that it belongs to, where there is one; never NULL
-  /// So many ranks from the first one on, of which this is one. Of "send" and "receive": the other one.
+  const char *node; ///< name of the ONNX node that the transfer belongs to, or ""; never NULL
+  /// Collectives: the `ranks` consecutive ranks from `first` on, which include this rank. "send"
+  /// and "receive": `first` is the other rank.
   int32_t first;
   int32_t ranks;
-  uint64_t bytes; ///< of this rank's operand; of "receive", of what has come
-  uint64_t moved; ///< by this rank, as hewn_communicator.moved counts
-  /// Microseconds: of CLOCK_MONOTONIC, or, `on_device`, as hewn_device_hook has them.
+  uint64_t bytes; ///< size of this rank's operand; for "receive", of the received data
+  uint64_t moved; ///< bytes moved by this rank, see hewn_communicator.moved
+  /// Begin and end of the transfer in microseconds: of the clock CLOCK_MONOTONIC, or, if
+  /// `on_device` is set, relative to the run's begin on the device, as in hewn_device_hook.
   double begin;
   double end;
-  /// Microseconds of these in which it did nothing but wait for other ranks; negative: the transport can't tell.
+  /// Part of the time from `begin` to `end`, in microseconds, in which this rank waited for other
+  /// ranks. Negative if the transport does not measure it.
   double waited;
   int32_t on_device;
   uint32_t reserved;
 } hewn_transfer;
 
-/// Of models that are split over ranks: told of each transfer of this rank that did not fail, by the thread that runs the model. What is on
-/// devices is told after the run; its run is then no recorded graph (see hewn_device_hook).
+/// Receives the transfers of a partitioned model. The thread that runs the model calls `transfer`
+/// for each transfer of this rank that succeeded: after each transfer in host memory, and after the
+/// run for transfers in device memory. With this hook, a run on a device is not launched as a CUDA
+/// graph (see hewn_device_hook).
 typedef struct hewn_transfer_hook {
   void (*transfer)(void *user, const hewn_transfer *transfer);
   void *user;
@@ -362,148 +379,145 @@ typedef struct hewn_transfer_hook {
 
 /// Bits of `hewn_context_options.flags`.
 enum hewn_context_flags {
-  /// Compares the weights with their file's checksum, which reads all of them:
-  /// HEWN_IO where they differ. Without it their size is checked, and that they
-  /// are this model's. Weights inside of the binary have no checksum.
+  /// Compares the weights with the checksum in their file, which reads all of them; fails with
+  /// HEWN_IO if they differ. Without this flag, only the header (digest of the model, sizes) is
+  /// checked. Weights that are embedded in the binary have no checksum.
   HEWN_VERIFY_WEIGHTS = 1,
-  /// Reads the weights into memory of the process's own instead of mapping the
-  /// file. A mapped file that somebody shortens ends the process (SIGBUS) when
-  /// the missing part is read, and one that is written to changes the weights;
-  /// a copy knows nothing of either. Contexts of a model share its weights: the
-  /// first one must ask for the copy.
+  /// Reads the weights into private memory instead of mapping the file. If a mapped file is
+  /// truncated, the process receives SIGBUS when it reads the missing part; if it is overwritten,
+  /// the weights change. A copy avoids both. Contexts of one model share its weights, so the first
+  /// context must set this flag.
   HEWN_COPY_WEIGHTS = 2,
-  /// The trace hook hears of ranges of work as well. Libraries whose runtime
-  /// does not have it refuse it.
+  /// Calls the trace hook for tasks, in addition to kernels. A library whose runtime lacks this
+  /// flag rejects it.
   HEWN_TRACE_TASKS = 4
 };
 
-/// All zero, apart from `size`, means: one thread, memory from malloc, weights
-/// from where the model says. Every member is optional. A library whose runtime
-/// is older, and knows fewer members, takes them where the others are zero.
+/// Options of a context. All members but `size` are optional: zero means one thread, memory from
+/// malloc, and the weights file of the model. A library with an older runtime, which has fewer
+/// members, accepts the struct if the additional members are zero.
 typedef struct hewn_context_options {
-  size_t size; ///< sizeof(hewn_context_options)
-  /// 0 and 1: the calling thread alone. n: it and n - 1 of the runtime's own,
-  /// unless `thread_hook` is set, which is then told to do the work.
+  size_t size; ///< size of this struct, sizeof(hewn_context_options)
+  /// Number of threads. 0 or 1: only the calling thread. n > 1: the calling thread and n - 1
+  /// threads of the runtime's pool, or the threads of `thread_hook` if that is set.
   int32_t threads;
-  uint32_t flags; ///< of hewn_context_flags
-  /// Memory for the arena, 64-byte aligned, kept until the context is gone.
-  /// A context that has it never allocates an arena: runs that need more fail.
+  uint32_t flags; ///< bits of hewn_context_flags
+  /// Memory for the arena, 64-byte aligned, owned by the caller, used until the context is
+  /// destroyed. If it is set, the context never allocates an arena, and a run that needs more
+  /// memory fails with HEWN_OUT_OF_MEMORY.
   void *arena;
   size_t arena_bytes;
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
-  /// The weights file, if it is not beside the model. Weights that are mapped
-  /// already for another context are shared, whatever their path.
+  /// Path of the weights file if it is not next to the model's binary. Ignored if another context
+  /// of the model has loaded the weights already: they are shared.
   const char *weights_path;
-  /// Of models for a GPU: its number, as the driver and DLPack count devices.
-  /// Code and weights are kept once a device. Ignored where one of the next two
-  /// is set: the context is then on theirs.
+  /// GPU models: the device's ordinal, as in CUDA and DLPack. Contexts on one device share code and
+  /// weights. Ignored if one of the next two members selects the device.
   int32_t device;
   uint32_t reserved_device;
-  /// The driver's stream (CUstream) that runs go to; NULL: one of the context's
-  /// own. See hewn_run for what a run then waits for. While it is recorded
-  /// (captured for a graph), runs are refused.
+  /// GPU models: the CUstream for runs. NULL for a stream of the context. See hewn_run for when a
+  /// run returns. While the stream is being captured, runs fail.
   void *device_stream;
-  /// The driver's context (CUcontext), which must outlive this one; NULL: the
-  /// stream's, or the device's primary one.
+  /// GPU models: the CUcontext to use, which must outlive this context. NULL: the context of
+  /// `device_stream`, or the primary context of the device.
   void *device_context;
-  /// A folder for code that the driver has translated, for the next process:
-  /// files are named by what they hold, written whole, and safe to share. NULL:
-  /// nothing is kept. `device_cache_bytes`: at most so much, the least recently
-  /// used go first; 0: 256 MiB.
+  /// GPU models: a folder in which compiled device code (cubin) is cached for later processes. File
+  /// names are digests of what the code depends on, and files appear atomically, so several
+  /// processes may share the folder. NULL disables the cache. `device_cache_bytes` limits its size
+  /// (0: 256 MiB); the least recently used files are deleted first.
   const char *device_cache;
   uint64_t device_cache_bytes;
-  /// Of a model that is split over ranks: how this one reaches the others. It
-  /// also says which rank the context is; it must outlive the context. All
-  /// ranks create theirs at the same time: creation waits for them.
+  /// Partitioned models: the connection to the other ranks, which also determines this context's
+  /// rank. It must outlive the context. All ranks must create their contexts at the same time:
+  /// creation waits for the other ranks.
   hewn_communicator *communicator;
-  /// Ignored where the model has no code for a device.
+  /// Hook that receives the device times of kernels. Ignored if the model has no code for a device.
   hewn_device_hook device_hook;
-  /// Ignored where the model is not split.
+  /// Hook that receives the transfers between ranks. Ignored if the model is not partitioned.
   hewn_transfer_hook transfer_hook;
 } hewn_context_options;
 
-/// The variant that runs on this machine; NULL where it has the instructions of
-/// none. Asks the processor: some microseconds.
+/// Returns the variant that runs on this machine, or NULL if the machine lacks CPU features for all
+/// variants. Queries the CPU, which takes some microseconds.
 HEWN_API const hewn_variant *hewn_model_variant(const hewn_model *model);
 
-/// Makes a context: chooses the variant of the code, maps the weights, starts the threads, and allocates the
-/// arena if its size does not depend on symbols. `options` may be NULL.
+/// Creates a context: selects the variant, maps the weights, allocates the arena if its size does
+/// not depend on symbols, and starts the threads. `options` may be NULL.
 ///
-/// On failure `*context` may still be set: it then holds the message and is
-/// good for nothing but `hewn_context_destroy`, which must be called (NULL is
-/// fine) in either case.
+/// On failure `*context` may be set: it then owns the status' message, and the only valid call on
+/// it is `hewn_context_destroy`. In all cases the caller must destroy `*context`, which may be
+/// NULL.
 HEWN_API hewn_status hewn_context_create(const hewn_model *model, const hewn_context_options *options,
                                          hewn_context **context);
 
-/// Stops the threads and frees what the context holds. NULL is allowed.
+/// Stops the threads and frees everything the context owns. `context` may be NULL.
 HEWN_API void hewn_context_destroy(hewn_context *context);
 
-/// Makes the arena large enough for runs with these values of the symbols
-/// (an array of `num_symbols`), so that those runs call no allocator.
+/// Allocates the arena for runs with these values of the symbols (an array of `num_symbols`), so
+/// that such runs do not allocate it.
 HEWN_API hewn_status hewn_context_reserve(hewn_context *context, const int64_t *symbols);
 
-/// Of models for a GPU: later runs go to this stream (CUstream) of the driver's
-/// context that the context was made in, behind what earlier ones have begun;
-/// NULL: to the context's own.
+/// GPU models: enqueues later runs on `stream` (a CUstream of the context's CUcontext), ordered
+/// after the runs that were enqueued before. NULL selects the stream that the context owns.
 HEWN_API hewn_status hewn_context_set_stream(hewn_context *context, void *stream);
 
-/// The message of the last call on this context, "" after success.
+/// Returns the message of the last call on this context, "" after success. The context owns the
+/// string.
 HEWN_API const char *hewn_context_message(const hewn_context *context);
 
-/// The exact number of bytes of arena for these symbols on this machine;
-/// negative if a symbol is outside its range, the size overflows, or this
-/// machine cannot run the model.
+/// Returns the exact size of the arena in bytes for these symbols on this machine. Returns a
+/// negative value if a symbol is out of range, if the size overflows, or if this machine cannot run
+/// the model.
 HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbols);
 
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
 
-/// Runs the model on `num_inputs` tensors into `num_outputs` tensors: on the
-/// CPU, row-major, aligned to their element. Everything is checked before the
-/// first kernel starts, and outputs are untouched if a check fails. Memory of
-/// outputs must not overlap that of inputs.
+/// Runs the model. `inputs` has `num_inputs` tensors and `outputs` has `num_outputs` tensors: in
+/// CPU memory, row-major, aligned to their element size. All checks are made before the first
+/// kernel starts; if one fails, the outputs are unchanged. The memory of outputs must not overlap
+/// that of inputs.
 ///
-/// Tensors of a model for a GPU may be on the context's device (kDLCUDA). What
-/// they hold must be complete before the call, and is when it returns. On the
-/// caller's stream it is complete in the stream's order instead: where all
-/// outputs are on the device, the call returns when all is enqueued, and what
-/// fails then is the status of a later call. Tensors that lie at the same places
-/// in every run (and at multiples of 64 bytes) are used where they are; others
-/// are copied, on the device.
+/// Tensors of a GPU model may also be in memory of the context's device (kDLCUDA). Their data must
+/// be complete before the call, and outputs are complete when the call returns. With a caller's
+/// stream they need to be complete only in stream order: if all outputs are in device memory, the
+/// call returns when the work is enqueued, and a later call returns the status of a failure on the
+/// device. Device tensors whose addresses are the same in every run (and multiples of 64 bytes) are
+/// used directly; others are copied on the device.
 ///
-/// Of an output whose rank depends on symbols, `ndim` is that of the case (see
-/// hewn_case); where the context allocates it, `ndim` is written, and `shape`
-/// has room for the largest rank, which is the descriptor's.
+/// For an output whose rank depends on symbols, `ndim` must be the rank in the current case (see
+/// hewn_case). If the context allocates the output, it writes `ndim`, and `shape` must have space
+/// for the largest rank, which is the rank in the descriptor.
 ///
-/// An output whose `data` is set must have the right shape; where the shape
-/// depends on data, `shape` says how much room there is and is overwritten.
-/// An output whose `data` is NULL is allocated by the context's allocator and
-/// is the caller's (see `hewn_output_release`): dtype, ndim, shape and data
-/// are filled in, and `shape` must point to room for `rank` entries.
+/// An output whose `data` is not NULL must have the exact shape. If the shape depends on data,
+/// `shape` gives the capacity and is overwritten with the actual shape. An output whose `data` is
+/// NULL is allocated with the context's allocator, and the caller owns it (see
+/// `hewn_output_release`): the call writes dtype, ndim, shape and data, and `shape` must point to
+/// space for `rank` entries.
 HEWN_API hewn_status hewn_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs,
                               DLTensor *outputs);
 
-/// `hewn_run` with the number of tensors that the caller has, checked first.
+/// Runs the model like `hewn_run`, after checking `num_inputs` and `num_outputs` against the model.
 HEWN_API hewn_status hewn_run_counted(const hewn_model *model, hewn_context *context, const DLTensor *inputs,
                                       int32_t num_inputs, DLTensor *outputs, int32_t num_outputs);
 
-/// The door for the typed functions of generated headers: inputs and outputs
-/// are bare pointers, sized by `symbols`. Checks the symbols' ranges and that
-/// no pointer is NULL where there are elements. Outputs that depend on data
-/// are allocated, written to `outputs[i]`, and their dims to `output_dims[i]`;
-/// `output_dims` and its entries may be NULL where nobody wants to know.
+/// Runs the model for the typed functions of generated headers: inputs and outputs are pointers
+/// whose sizes follow from `symbols`. Checks that each symbol is in range, and that no pointer of a
+/// non-empty tensor is NULL. An output whose shape depends on data is allocated; its address is
+/// written to `outputs[i]` and its dims to `output_dims[i]`. `output_dims` and its entries may be
+/// NULL.
 HEWN_API hewn_status hewn_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
                                        void **outputs, int64_t *const *output_dims, const int64_t *symbols);
 
-/// Gives back the memory of an output that a run allocated.
+/// Frees the memory of an output that a run allocated. `data` may be NULL.
 HEWN_API void hewn_output_release(hewn_context *context, void *data);
 
-/// The runtime inside a binary. The functions above go through the table of
-/// the model that they are given, so that a program may be linked with one
-/// version of the runtime and load models that carry another.
+/// Function table of the runtime that is linked into a binary. The functions above call through the
+/// table of their model or context, so that a program linked with one version of the runtime can
+/// load models that contain another version.
 struct hewn_runtime_table {
   uint32_t abi_version;
   uint32_t struct_bytes;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of pictures through a model, by Ray Data on as many workers as one likes:
+"""Example: classifies a folder of images with Ray Data on several workers.
 
-    python pictures.py --make 2000 pictures/
-    python pictures.py pictures/ --library model.so --workers 2 --output classes/
+    `python pictures.py --make 2000 images/`
+    `python pictures.py images/ --library model.so --workers 2 --output classes/`
 
-The model takes float32 [batch, 3, height, width] in 0 to 1 and gives scores; what is written has a row for each file: its path,
-the class."""
+The input of the model is float32 [batch, 3, height, width] with values from 0 to 1; its output is a
+score per class. The result has a row per file with its path and its class."""
 
 import argparse
 import os
@@ -17,15 +17,18 @@ import ray
 from hewn_batch import Predictor
 from PIL import Image
 
-# What Pillow raises for files that are no pictures, broken, or so large that they look like an attack.
+# Exceptions of Pillow for files that are not images, are damaged, or are so large that it suspects
+# an attack.
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 
 
 class Pictures(Predictor):
-    """Paths in, classes out; beside them why a picture could not be read (its class is then -1), the worker, and the time.
+    """Maps paths to classes. Also returns the error if an image could not be read (its class is
+    -1), the worker, and the time.
 
-    The worker reads the pictures itself: what goes through Ray's object store are paths and classes, and no core is needed for tasks that
-    read. With as many workers as cores there would be none, and Ray would wait for one for ever.
+    Workers read the images themselves. So Ray's object store only contains paths and classes, and
+    no separate tasks read images. Such tasks need a core; if the workers reserve all cores, Ray
+    waits forever.
     """
 
     def prepare(self, batch):
@@ -55,11 +58,12 @@ class Pictures(Predictor):
 
 
 def classes(folder, library, workers, batch_size=16, model=Pictures):
-    """The dataset of results, which is computed as it is read. A worker that dies is started again and its batch done again; one that starts
-    late still finds work, since none is given more than two blocks ahead. ValueError where there is no file."""
+    """Returns the dataset of results, which Ray computes when it is read. If a worker dies, Ray
+    restarts it and repeats its batch. A worker has at most two blocks queued, so that workers that
+    start late also get work. Raises ValueError if the folder is empty."""
     paths = [{"path": str(path)} for path in sorted(folder.iterdir())]
     if not paths:
-        raise ValueError(f"there are no pictures in '{folder}'")
+        raise ValueError(f"there are no images in '{folder}'")
     blocks = max(4 * workers, len(paths) // 256)
     return ray.data.from_items(paths, override_num_blocks=min(blocks, len(paths))).map_batches(
         model,
@@ -71,7 +75,9 @@ def classes(folder, library, workers, batch_size=16, model=Pictures):
 
 
 def rate(found):
-    """Pictures a second from when every worker had done a batch to when the first had done its last: without the workers' start."""
+    """Returns images per second while all workers were active: from the time when each worker had
+    completed a batch until the first worker completed its last batch. Excludes the start of the
+    workers."""
     rows = found.to_pandas(limit=None)
     by_worker = rows.groupby("pid")["finished"]
     begin, end = by_worker.min().max(), by_worker.max().min()
@@ -79,7 +85,7 @@ def rate(found):
 
 
 def make(folder, count, size=(64, 64)):
-    """Pictures of noise, each of its own seed."""
+    """Writes images of noise, each with its own seed."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         pixels = np.random.default_rng(number).integers(0, 256, (*size, 3), np.uint8)
@@ -89,7 +95,7 @@ def make(folder, count, size=(64, 64)):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--make", type=int, metavar="COUNT", help="make so many pictures there, and do nothing else")
+    parser.add_argument("--make", type=int, metavar="COUNT", help="only write this number of test images to the folder")
     parser.add_argument("--library", type=pathlib.Path)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path)
@@ -98,7 +104,7 @@ def main():
         make(given.folder, given.make)
         return
     if given.library is None or not given.folder.is_dir() or not any(given.folder.iterdir()):
-        parser.error("--library is missing" if given.library is None else f"there are no pictures in '{given.folder}'")
+        parser.error("--library is missing" if given.library is None else f"there are no images in '{given.folder}'")
     ray.init(ignore_reinit_error=True, log_to_driver=False)
     start = time.perf_counter()
     found = classes(given.folder, given.library, given.workers).materialize()
@@ -106,8 +112,8 @@ def main():
     if given.output:
         found.write_parquet(str(given.output))
     print(
-        f"{found.count()} pictures by {given.workers} workers: {found.count() / seconds:.0f} a second, "
-        f"{rate(found):.0f} while all of them work"
+        f"{found.count()} images by {given.workers} workers: {found.count() / seconds:.0f}/s, "
+        f"{rate(found):.0f}/s while all workers are active"
     )
 
 

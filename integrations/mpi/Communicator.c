@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator over MPI.
+// A hewn_communicator over MPI.
 //
-// The arena is a window (MPI_Win_allocate): on one machine it is memory that ranks
-// share, and on several what the network reaches. One-sided, a rank gets the pieces
-// of the others' addends that are its own to add, and puts the sum where each wants
-// it, or keeps it where each wants its own part; a message is put to where its receiver waits for it. Two-sided, MPI's own
-// collectives and messages do the same. Where memory is not in the window
-// (outputs in the caller's), two-sided calls are used on all ranks alike.
+// The arena is an MPI window (MPI_Win_allocate): shared memory between ranks of one machine, and
+// memory that the network reaches between machines. One-sided calls read and write the windows: in
+// an all-reduce, each rank gets its piece of every addend, adds the pieces, and puts the sum into
+// every rank's result; in a reduce-scatter, it keeps the sum; a send puts the bytes into the buffer
+// of the receiver. Two-sided calls use MPI's collectives and messages instead. If a buffer of any
+// rank lies outside of its window (for example an output in the caller's memory), all ranks use
+// two-sided calls.
 //
-// No call of MPI's that may wait for a peer is made without an end: what waits is
-// started (MPI_I...) and asked for, until it is done or too much time went by.
-//
-// In front of calls that have no such form ranks meet. After a failure MPI may still write to what it
-// was given: end the process soon.
+// Every MPI call that waits for a peer has a time limit: the non-blocking form (MPI_I...) is
+// started and polled until it completes or the limit has passed. A barrier precedes the calls that
+// have no non-blocking form. After a failure, MPI may still write to the buffers of pending calls:
+// the process should exit soon.
 #include "hewn_mpi.h"
 
 #include <mpi.h>
@@ -30,16 +30,19 @@
 #define ALIGNMENT 64
 #define PAGE_BYTES 4096
 
-/// What ranks say before a sum or a gather, so that none gets what it does not want.
+/// The parameters of a communicator call. Ranks exchange and compare them before they transfer
+/// data.
 typedef struct place {
   uint64_t bytes;
   uint64_t operation;
-  int64_t from, to; ///< in the window; negative: elsewhere
+  /// Offsets of the buffers in the MPI window; negative for a buffer outside of it.
+  int64_t from, to;
 } place;
 
 typedef struct mpi_group {
   hewn_communicator table;
-  /// Of all ranks, and of the fewer ones that this one is with (MPI_COMM_NULL: they have not met yet), from `first` on.
+  /// `comm` contains all ranks. `fewer` contains the ranks [first, first + count) of this rank's
+  /// subgroup; it is MPI_COMM_NULL before the subgroup's first call.
   MPI_Comm comm, fewer;
   int32_t first, count;
   MPI_Win window;
@@ -47,10 +50,12 @@ typedef struct mpi_group {
   size_t bytes;
   int64_t milliseconds;
   int twoSided, finalizes, failed;
-  int counts; ///< of the call that it is in: how long it waits is to be told
-  /// What is told and heard, and for pieces of others' addends. Here and not on the stack: where a wait has ended without an end, MPI may still
-  /// write to it; after a failure it is never given back.
-  place *places; ///< one a rank, this one's own, and a receiver's
+  int counts; ///< 1 if the current call measures its waiting time in `table.waited`
+  /// `places` is a buffer for the parameters of a call: first those of each rank, then those of
+  /// this rank, then those that the receiver of a message sent. `room` is a buffer for pieces of
+  /// addends. Both are on the heap, because MPI may still write to them after a timeout. They are
+  /// not freed after a failure.
+  place *places;
   unsigned char *room;
   size_t roomBytes;
   char text[TEXT_BYTES];
@@ -85,7 +90,8 @@ static int64_t nanoseconds(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/// Waits for what was started; what does not end in time is left to MPI, and the group with it.
+/// Waits until `request` completes. After the time limit, fails the group and leaves the request
+/// pending.
 static int32_t finish(mpi_group *group, int error, MPI_Request *request) {
   int32_t code = check(group, error);
   if (code != HEWN_OK)
@@ -97,15 +103,16 @@ static int32_t finish(mpi_group *group, int error, MPI_Request *request) {
     if (code != HEWN_OK || done)
       return code;
     if ((turn & 255) == 255 && now() - begin >= group->milliseconds)
-      return fail(group, "another rank has not come within %ld ms", (long)group->milliseconds, 0);
-    if (turn > 4096) { // where ranks have to share processors
+      return fail(group, "another rank did not respond within %ld ms", (long)group->milliseconds, 0);
+    if (turn > 4096) { // sleep, since the awaited rank may need this CPU
       struct timespec pause = {0, 20000};
       nanosleep(&pause, NULL);
     }
   }
 }
 
-/// The same of what moves no bytes of the model's: it ends when others have come.
+/// Waits until a request completes that carries no tensor data. The elapsed time is counted as
+/// waiting for peers.
 static int32_t await(mpi_group *group, int error, MPI_Request *request) {
   if (!group->counts)
     return finish(group, error, request);
@@ -115,7 +122,9 @@ static int32_t await(mpi_group *group, int error, MPI_Request *request) {
   return code;
 }
 
-/// A call begins. `tells`: whether what it waits for comes by itself, and not with the bytes that are moved.
+/// Begins a call. `tells` is 1 if the call can separate the time that it waits for peers from the
+/// time of its transfers. If `tells` is 1 and `table.waited` is negative, which requests the
+/// measurement, sets `table.waited` to 0; the call then adds its waiting time.
 static mpi_group *begun(void *user, int tells) {
   mpi_group *group = user;
   group->counts = tells && group->table.waited < 0;
@@ -124,13 +133,14 @@ static mpi_group *begun(void *user, int tells) {
   return group;
 }
 
-/// So many ranks from the first one on.
+/// A group of the ranks [first, first + count), with its MPI communicator.
 typedef struct ranks {
   int32_t first, count;
   MPI_Comm comm;
 } ranks;
 
-/// The communicator of these ranks: all, or always the same fewer ones.
+/// Sets `with` to the given ranks: all ranks, or this rank's subgroup, which must be the same in
+/// each call. Creates the MPI communicator of the subgroup in its first call.
 static int32_t chooseRanks(mpi_group *group, int32_t first, int32_t count, ranks *with) {
   with->first = first;
   with->count = count;
@@ -138,7 +148,8 @@ static int32_t chooseRanks(mpi_group *group, int32_t first, int32_t count, ranks
   if (first == 0 && count == group->table.num_ranks)
     return HEWN_OK;
   if (group->fewer != MPI_COMM_NULL && (group->first != first || group->count != count))
-    return fail(group, "a rank is with the ranks from %ld on, and then with those from %ld on", group->first, first);
+    return fail(group, "a rank joins a second group: it uses the ranks from %ld on, and then those from %ld on",
+                group->first, first);
   if (group->fewer == MPI_COMM_NULL) {
     MPI_Group all, some;
     int range[1][3] = {{first, first + count - 1, 1}};
@@ -163,7 +174,8 @@ static int32_t chooseRanks(mpi_group *group, int32_t first, int32_t count, ranks
 // The window
 //===----------------------------------------------------------------------===//
 
-/// In front of what all ranks must call and that would wait without an end: all are about to.
+/// Waits, within the time limit, until all ranks have arrived. Precedes collective calls of MPI
+/// that have no time limit.
 static int32_t gather(mpi_group *group) {
   MPI_Request request;
   return finish(group, MPI_Ibarrier(group->comm, &request), &request);
@@ -173,14 +185,15 @@ static void *allocate(void *user, size_t bytes) {
   mpi_group *group = user;
   if (group->failed || gather(group) != HEWN_OK)
     return NULL;
-  // Whole pages: where ranks' windows lie one behind the other in memory that they share, MPICH 4.0 looks for those of sizes that are no multiples
-  // of 16 bytes at other places than it has given out.
+  // Round up to whole pages: if windows are adjacent in shared memory, MPICH 4.0 computes wrong
+  // addresses for windows whose size is not a multiple of 16 bytes.
   size_t wanted = (bytes + ALIGNMENT + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
   if (check(group, MPI_Win_allocate((MPI_Aint)wanted, 1, MPI_INFO_NULL, group->comm, &group->base, &group->window)) !=
           HEWN_OK ||
       check(group, MPI_Win_lock_all(MPI_MODE_NOCHECK, group->window)) != HEWN_OK)
     return NULL;
-  // The same on all ranks where the bases are alike modulo 64; each tells offsets from its own base.
+  // The arena's offset in the window may differ between ranks (bases may differ modulo 64); each
+  // rank sends offsets relative to its own base.
   group->bytes = wanted;
   uintptr_t at = ((uintptr_t)group->base + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   return (void *)at;
@@ -189,7 +202,8 @@ static void *allocate(void *user, size_t bytes) {
 static void release(void *user, void *memory) {
   mpi_group *group = user;
   (void)memory;
-  // Freeing waits for all ranks: after a failure nobody may come.
+  // After a failure, the window is not freed: MPI_Win_free waits for all ranks, some of which may
+  // not call it.
   if (group->window == MPI_WIN_NULL || group->failed || gather(group) != HEWN_OK)
     return;
   MPI_Win_unlock_all(group->window);
@@ -199,6 +213,7 @@ static void release(void *user, void *memory) {
   group->bytes = 0;
 }
 
+/// Returns the offset of `data` in the window, or -1 if [data, data + bytes) is not within it.
 static int64_t offsetOf(const mpi_group *group, const void *data, size_t bytes) {
   uintptr_t base = (uintptr_t)group->base, at = (uintptr_t)data;
   if (!group->base || at < base || at - base > group->bytes || bytes > group->bytes - (at - base))
@@ -206,7 +221,8 @@ static int64_t offsetOf(const mpi_group *group, const void *data, size_t bytes) 
   return (int64_t)(at - base);
 }
 
-/// Tells all ranks this one's place, and checks that all do the same. `all`: a place a rank.
+/// Sends this rank's parameters to all ranks, receives theirs into `group->places`, and fails if
+/// their sizes or operations differ.
 static int32_t tell(mpi_group *group, const ranks *with, place told) {
   MPI_Request request;
   place *all = group->places, *own = &group->places[group->table.num_ranks];
@@ -216,13 +232,14 @@ static int32_t tell(mpi_group *group, const ranks *with, place told) {
       &request);
   for (int32_t r = 0; code == HEWN_OK && r < with->count; ++r)
     if (all[r].bytes != own->bytes || all[r].operation != own->operation)
-      code = fail(group, "ranks %ld and %ld do not do the same: were they given inputs of other shapes?",
+      code = fail(group, "ranks %ld and %ld make different calls: do their inputs have different shapes?",
                   group->table.rank, with->first + r);
   return code;
 }
 
-/// What was got from these ranks is here, and what was put to them is there. Rank by rank: MPI_Win_flush_all of MPICH 4.0 on UCX now and then
-/// returns before what it has got is there, and sums are those of the run before.
+/// Completes all gets from and puts to these ranks. Flushes rank by rank: in MPICH 4.0 on UCX,
+/// MPI_Win_flush_all sometimes returns before gets are complete, and sums then use data of the
+/// previous run.
 static int32_t flush(mpi_group *group, const ranks *with) {
   int32_t code = HEWN_OK;
   for (int32_t r = with->first; code == HEWN_OK && r < with->first + with->count; ++r)
@@ -230,7 +247,8 @@ static int32_t flush(mpi_group *group, const ranks *with) {
   return code;
 }
 
-/// Makes what others have put visible here, and what was written here to them.
+/// Barrier: afterwards, the puts of all ranks, and their local writes to their windows, are visible
+/// to all.
 static int32_t meet(mpi_group *group, const ranks *with) {
   MPI_Request request;
   int32_t code = flush(group, with);
@@ -241,13 +259,15 @@ static int32_t meet(mpi_group *group, const ranks *with) {
   return code == HEWN_OK ? check(group, MPI_Win_sync(group->window)) : code;
 }
 
+/// Returns the buffer `group->room` with at least `bytes` bytes; fails the group and returns NULL
+/// if out of memory.
 static unsigned char *room(mpi_group *group, size_t bytes) {
   if (group->roomBytes < bytes) {
     free(group->room);
     group->room = malloc(bytes);
     group->roomBytes = group->room ? bytes : 0;
     if (!group->room)
-      fail(group, "out of memory for %ld bytes of other ranks", (long)bytes, 0);
+      fail(group, "out of memory: cannot allocate %ld bytes for data of other ranks", (long)bytes, 0);
   }
   return group->room;
 }
@@ -256,7 +276,8 @@ static unsigned char *room(mpi_group *group, size_t bytes) {
 // Gathers and sums
 //===----------------------------------------------------------------------===//
 
-/// In pieces of less than 2 GiB: MPI counts by int.
+/// Gathers `bytes` bytes of each rank. Transfers at most 1 GiB per call, since MPI counts are
+/// `int`.
 static int32_t gatherAll(mpi_group *group, const ranks *with, const void *mine, void *all, size_t bytes) {
   const size_t most = (size_t)1 << 30;
   MPI_Request request;
@@ -278,7 +299,8 @@ static int32_t gatherAll(mpi_group *group, const ranks *with, const void *mine, 
   return HEWN_OK;
 }
 
-/// Chooses the ranks, and tells each what this one is about to do.
+/// Selects the ranks that take part in a communicator call, and exchanges the call's parameters
+/// with them.
 static int32_t begin(mpi_group *group, int32_t first, int32_t count, place own, ranks *with) {
   if (group->failed)
     return HEWN_PEER_FAILED;
@@ -294,18 +316,20 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *m
   return code == HEWN_OK ? gatherAll(group, &with, mine, all, bytes) : code;
 }
 
-/// `sum` of so many pieces of `count` elements, in the order of the ranks.
+/// Adds `ranks` pieces of `count` elements in rank order, so that the result does not depend on
+/// timing.
 static int32_t addInOrder(mpi_group *group, const unsigned char *pieces, int32_t ranks, void *sum, int64_t count,
                           DLDataType type) {
   size_t bytes = (size_t)count * (type.bits / 8u);
   memcpy(sum, pieces, bytes);
   for (int32_t r = 1; r < ranks; ++r)
     if (hewn_communicator_add(sum, pieces + bytes * (size_t)r, count, type) != HEWN_OK)
-      return fail(group, "elements of %ld bits (DLPack's type %ld) can't be added", type.bits, type.code);
+      return fail(group, "elements of %ld bits (DLPack type code %ld) cannot be summed", type.bits, type.code);
   return HEWN_OK;
 }
 
-/// Gets this rank's piece of all addends, and puts its sum to where each rank wants it.
+/// All-reduce by one-sided calls: gets this rank's piece of each addend, adds the pieces, and puts
+/// the sum into the result of each rank.
 static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all, int64_t count, DLDataType type) {
   int32_t rank = group->table.rank - with->first, ranks = with->count;
   size_t element = type.bits / 8u;
@@ -313,7 +337,8 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
   first = first < count ? first : count;
   last = last < count ? last : count;
   size_t bytes = (size_t)(last - first) * element, offset = (size_t)first * element;
-  int32_t code = meet(group, with); // the addends are there
+  // Barrier: all ranks have written their addends to their windows.
+  int32_t code = meet(group, with);
   if (code == HEWN_OK && bytes > 0) {
     unsigned char *pieces = room(group, bytes * (size_t)(ranks + 1));
     if (!pieces)
@@ -328,8 +353,10 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
       code = addInOrder(group, pieces, ranks, sum, last - first, type);
     if (code != HEWN_OK)
       return code;
-    // In place, another rank may not have got its piece of ours yet: but pieces are of one rank alone.
-    // The others' addends have come here, and the sum goes to the others.
+    // If the all-reduce is in place, other ranks may still read this rank's addend. Each rank reads
+    // and writes only its own piece of it, so the puts below don't overwrite data that other ranks
+    // still need. `moved` counts the pieces that this rank reads from the other ranks, and the sum
+    // that it writes to each of them.
     group->table.moved += 2 * (uint64_t)(ranks - 1) * bytes;
     for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
       code = check(group, MPI_Put(sum, (int)bytes, MPI_BYTE, with->first + r, (MPI_Aint)all[r].to + (MPI_Aint)offset,
@@ -338,7 +365,8 @@ static int32_t addOneSided(mpi_group *group, const ranks *with, const place *all
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
-/// All ranks' addends at each rank, block by block, added in the order of the ranks: the same bits as one-sided.
+/// All-reduce by two-sided calls: gathers blocks of all addends at each rank and adds them in rank
+/// order, which gives the same bits as addOneSided.
 static int32_t addTwoSided(mpi_group *group, const ranks *with, const void *mine, void *sum, int64_t count,
                            DLDataType type) {
   size_t element = type.bits / 8u;
@@ -374,7 +402,7 @@ static int32_t allReduce(void *user, int32_t first, int32_t numRanks, const void
   return inWindows ? addOneSided(group, &with, all, count, type) : addTwoSided(group, &with, mine, sum, count, type);
 }
 
-/// Gets this rank's part of all addends.
+/// Reduce-scatter by one-sided calls: gets this rank's part of each addend and adds the parts.
 static int32_t scatterOneSided(mpi_group *group, const ranks *with, const place *all, void *sum, int64_t count,
                                DLDataType type) {
   int32_t rank = group->table.rank - with->first, ranks = with->count;
@@ -382,7 +410,8 @@ static int32_t scatterOneSided(mpi_group *group, const ranks *with, const place 
   unsigned char *pieces = room(group, bytes * (size_t)ranks);
   if (!pieces)
     return HEWN_OUT_OF_MEMORY;
-  int32_t code = meet(group, with); // the addends are there
+  // Barrier: all ranks have written their addends to their windows.
+  int32_t code = meet(group, with);
   for (int32_t r = 0; code == HEWN_OK && r < ranks; ++r)
     code = check(group, MPI_Get(pieces + bytes * (size_t)r, (int)bytes, MPI_BYTE, with->first + r,
                                 (MPI_Aint)all[r].from + (MPI_Aint)(bytes * (size_t)rank), (int)bytes, MPI_BYTE,
@@ -392,10 +421,12 @@ static int32_t scatterOneSided(mpi_group *group, const ranks *with, const place 
   if (code == HEWN_OK)
     code = addInOrder(group, pieces, ranks, sum, count, type);
   group->table.moved += (uint64_t)(ranks - 1) * bytes;
-  return code == HEWN_OK ? meet(group, with) : code; // nobody reads addends any more
+  // Barrier: all ranks have read the addends, which may be overwritten from now on.
+  return code == HEWN_OK ? meet(group, with) : code;
 }
 
-/// Block by block of all parts, since MPI counts by int and the room is small.
+/// Reduce-scatter by two-sided calls, in blocks: MPI counts are `int`, and blocks bound the size of
+/// the buffer.
 static int32_t scatterTwoSided(mpi_group *group, const ranks *with, const unsigned char *mine, unsigned char *sum,
                                int64_t count, DLDataType type) {
   size_t element = type.bits / 8u, ranks = (size_t)with->count, whole = (size_t)count * element;
@@ -446,7 +477,8 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   mpi_group *group = begun(user, /*tells=*/1);
   if (group->failed)
     return HEWN_PEER_FAILED;
-  // Where the receiver wants it, and how much it waits for.
+  // To prepare a message, its receiver sends the offset of its buffer and the expected number of
+  // bytes.
   place *heard = &group->places[group->table.num_ranks + 1];
   MPI_Request request;
   int32_t code =
@@ -455,9 +487,10 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
     return code;
   place theirs = *heard;
   if (theirs.bytes != bytes)
-    return fail(group,
-                "rank %ld sends as many bytes as rank %ld does not want: were they given inputs of other shapes?",
-                group->table.rank, to);
+    return fail(
+        group,
+        "rank %ld sends a different number of bytes than rank %ld receives: do their inputs have different shapes?",
+        group->table.rank, to);
   const size_t most = (size_t)1 << 30;
   int puts = theirs.to >= 0 && !group->twoSided;
   for (size_t at = 0; code == HEWN_OK && at < bytes; at += most) {
@@ -476,7 +509,8 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
   return finish(group, MPI_Isend(NULL, 0, MPI_BYTE, to, TAG_DATA, group->comm, &request), &request);
 }
 
-/// The sender moves the bytes while this rank waits, by another clock: what of it is waiting can't be told.
+/// Receives bytes from a rank. The sender copies the data while this rank waits, so the waiting
+/// time cannot be separated from the time of the transfer and is not counted.
 static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   mpi_group *group = begun(user, /*tells=*/0);
   if (group->failed)
@@ -490,7 +524,7 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
       finish(group, MPI_Isend(told, (int)sizeof(*told), MPI_BYTE, from, TAG_PLACE, group->comm, &request), &request);
   if (code != HEWN_OK)
     return code;
-  if (own.to >= 0) { // it is put there; the message says that it is
+  if (own.to >= 0) { // the sender puts the data into the window, then sends an empty message
     code = finish(group, MPI_Irecv(NULL, 0, MPI_BYTE, from, TAG_DATA, group->comm, &request), &request);
     return code == HEWN_OK ? check(group, MPI_Win_sync(group->window)) : code;
   }
@@ -505,7 +539,9 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
 
 static void abandon(void *user, const char *why) {
   mpi_group *group = user;
-  (void)why; // this rank's own status tells it; the others see that it does not come
+  // `why` is not sent: the status of this rank reports it, and the other ranks fail by their time
+  // limit.
+  (void)why;
   group->failed = 1;
 }
 
@@ -519,7 +555,8 @@ static void destroy(void *user) {
     free(group->places);
   }
   if (group->finalizes && group->failed)
-    MPI_Abort(group->comm, HEWN_PEER_FAILED); // finalizing would wait for the ranks that are gone
+    // After a failure, MPI_Finalize would wait for ranks that have exited.
+    MPI_Abort(group->comm, HEWN_PEER_FAILED);
   if (!group->failed && group->fewer != MPI_COMM_NULL)
     MPI_Comm_free(&group->fewer);
   if (!group->failed)
@@ -544,13 +581,13 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
   if (!comm || MPI_Initialized(&isReady) != MPI_SUCCESS || !isReady)
     return status(HEWN_INVALID_ARGUMENT, "MPI is not initialized, or its communicator is NULL");
   if (milliseconds < 0 || flags & ~(uint32_t)HEWN_MPI_TWO_SIDED)
-    return status(HEWN_INVALID_ARGUMENT, "the time to wait is negative, or a flag is none of hewn_mpi_flags");
+    return status(HEWN_INVALID_ARGUMENT, "the time limit is negative, or a flag is none of hewn_mpi_flags");
   mpi_group *group = calloc(1, sizeof(mpi_group));
   if (!group)
     return status(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
   if (MPI_Comm_dup(*(const MPI_Comm *)comm, &group->comm) != MPI_SUCCESS) {
     free(group);
-    return status(HEWN_PEER_FAILED, "MPI's communicator can't be duplicated");
+    return status(HEWN_PEER_FAILED, "cannot duplicate the MPI communicator");
   }
   MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(group->comm, &rank);
@@ -560,7 +597,7 @@ hewn_status hewn_mpi_communicator_create(const void *comm, int64_t milliseconds,
     MPI_Comm_free(&group->comm);
     free(group->places);
     free(group);
-    return ranks > MAX_RANKS ? status(HEWN_INVALID_ARGUMENT, "a group has 1024 ranks at most")
+    return ranks > MAX_RANKS ? status(HEWN_INVALID_ARGUMENT, "a group has at most 1024 ranks")
                              : status(HEWN_OUT_OF_MEMORY, "out of memory for a communicator");
   }
   hewn_communicator table = {sizeof(hewn_communicator),
@@ -598,7 +635,7 @@ hewn_status hewn_mpi_world_create(int64_t milliseconds, hewn_communicator **comm
   *communicator = NULL;
   MPI_Initialized(&isReady);
   if (!isReady && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
-    return status(HEWN_PEER_FAILED, "MPI can't be initialized");
+    return status(HEWN_PEER_FAILED, "cannot initialize MPI");
   const char *twoSided = getenv("HEWN_MPI_TWO_SIDED");
   MPI_Comm world = MPI_COMM_WORLD;
   hewn_status made = hewn_mpi_communicator_create(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server calls. Nothing is thrown across it, and no state is global.
+// The functions that the server calls. They throw no exceptions and use no global state.
 #include "integrations/triton/Instance.h"
 
 #include <malloc.h>
@@ -20,9 +20,10 @@ Error stateOf(TRITONSERVER_Error *(*ask)(Handle *, void **), Handle *handle, Sta
   return nullptr;
 }
 
-/// All requests, each with a response; none of those where an error is returned, since the requests are then Triton's again.
+/// Creates a Request with a response for each handle. If a response cannot be created, deletes the
+/// others and returns an error; the server then keeps ownership of all requests.
 Error makeResponses(std::span<TRITONBACKEND_Request *const> handles, std::vector<Request> &requests) {
-  requests.reserve(handles.size()); // so that nothing is thrown where there are responses
+  requests.reserve(handles.size()); // emplace_back must not throw after a response was created
   for (TRITONBACKEND_Request *handle : handles) {
     TRITONBACKEND_Response *response = nullptr;
     if (Error error{TRITONBACKEND_ResponseNew(&response, handle)}) {
@@ -46,9 +47,9 @@ TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *) {
       return error;
     if (major != kTritonApiMajor || minor < kTritonApiMinor)
       return makeError(TRITONSERVER_ERROR_UNSUPPORTED,
-                       "the server's backend API is " + std::to_string(major) + "." + std::to_string(minor) +
-                           ", and hewn's backend wants " + std::to_string(kTritonApiMajor) + "." +
-                           std::to_string(kTritonApiMinor) + " or a later one of the same major version");
+                       "the backend API of the server is " + std::to_string(major) + "." + std::to_string(minor) +
+                           ", but the hewn backend requires " + std::to_string(kTritonApiMajor) + "." +
+                           std::to_string(kTritonApiMinor) + " or a later minor version");
     return nullptr;
   });
 }
@@ -60,7 +61,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *model) {
       return error;
     Error error(TRITONBACKEND_ModelSetState(model, loaded.get()));
     if (!error)
-      loaded.release(); // ModelFinalize deletes it
+      loaded.release(); // Triton holds the model from here on, and ModelFinalize deletes it
     return error;
   });
 }
@@ -72,7 +73,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *model) {
       return error;
     delete loaded;
 #ifdef __GLIBC__
-    malloc_trim(0); // or the C library keeps for itself what requests of the model took
+    malloc_trim(0); // returns freed memory to the operating system
 #endif
     return nullptr;
   });
@@ -91,7 +92,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
       return error;
     Error error(TRITONBACKEND_ModelInstanceSetState(instance, created.get()));
     if (!error)
-      created.release(); // ModelInstanceFinalize deletes it
+      // Triton holds the instance from here on, and ModelInstanceFinalize deletes it.
+      created.release();
     return error;
   });
 }
@@ -116,7 +118,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
   });
   if (error)
     return error.release();
-  // From here on requests are released: an error would give Triton those back that it no longer has.
+  // Errors are only logged: `execute` releases the requests, and Triton would use them again if
+  // this function returned an error.
   logIfError(guarded([&]() -> Error {
     created->execute(all);
     return nullptr;

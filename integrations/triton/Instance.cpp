@@ -28,7 +28,7 @@ DLTensor tensorOf(const hewn_tensor_info &info, void *data, std::vector<int64_t>
   return tensor;
 }
 
-/// Outputs that a run allocates go back to the context, whatever happened.
+/// Owns outputs that a run has allocated. The destructor gives them back to the context.
 class Allocated {
 public:
   explicit Allocated(hewn_context *context) : context(context) {}
@@ -74,7 +74,8 @@ Error Instance::create(TRITONBACKEND_ModelInstance *handle, Model &model, std::u
 }
 
 Instance::~Instance() {
-  if (!targets.empty()) // else it was never counted
+  // If `targets` is empty, `create` failed before it counted the instance's threads.
+  if (!targets.empty())
     model.countThreads(-model.settings().threads);
   hewn_context_destroy(context);
 }
@@ -112,7 +113,9 @@ void Instance::answer(std::span<Request *> group) {
   const uint64_t begin = now();
   Times times{begin, begin, begin};
   Error error = orThrown([&] { return run(group, times); });
-  if (error && group.size() > 1) { // whose fault it is shows where each runs by itself
+  // A request of the batch may be invalid: run each one separately, so that only the invalid one
+  // fails.
+  if (error && group.size() > 1) {
     for (Request *&request : group)
       answer({&request, 1});
     return;
@@ -151,7 +154,8 @@ Error Instance::run(std::span<Request *> group, Times &times) {
   return nullptr;
 }
 
-/// Where the input lies, if it lies in one part and right; else a copy of all parts of all requests, one behind the other.
+/// Binds an input to the request's memory if it consists of one aligned part; otherwise copies the
+/// parts of all requests one after another into a buffer of the instance.
 Error Instance::bindInput(std::span<Request *> group, size_t input, int64_t rows, DLTensor &tensor) {
   const hewn_tensor_info &info = model.inputs()[input];
   std::vector<int64_t> &dims = inputDims[input];
@@ -187,13 +191,14 @@ Error Instance::bindInput(std::span<Request *> group, size_t input, int64_t rows
       return error;
   }
   tensor.data = const_cast<const char **>(texts.pointers());
-  if (!tensor.data) // no element: not read
+  if (!tensor.data) // the tensor is empty: the run does not read it
     tensor.data = to;
   return nullptr;
 }
 
-/// The response's own memory where one request asks for an output whose size is known; else memory of the instance, or, of a size that
-/// depends on data, of the run.
+/// Chooses the memory of each output. If the size of the output is known and the batch has a single
+/// request, which requests the output, this is the buffer of the response. Otherwise it is a buffer
+/// of the instance, or memory that the run allocates if the size depends on data.
 Error Instance::bindOutputs(std::span<Request *> group, int64_t rows, std::vector<DLTensor> &tensors) {
   const hewn_model &descriptor = model.descriptor();
   std::vector<int64_t> symbols = group.front()->symbols();
@@ -219,8 +224,8 @@ Error Instance::bindOutputs(std::span<Request *> group, int64_t rows, std::vecto
       continue;
     if (!countElements(target.dims, count) ||
         __builtin_mul_overflow(uint64_t(count), uint64_t(bytesOf(infos[i].dtype)), &bytes))
-      return invalid("output '" + std::string(infos[i].name) + "' would be " + shapeText(target.dims) +
-                     ", which is no size");
+      return invalid("output '" + std::string(infos[i].name) + "' has shape " + shapeText(target.dims) +
+                     ", which is invalid");
     if (group.size() == 1 && group.front()->wants(i)) {
       if (Error error = group.front()->outputRoom(infos[i], target.dims, bytes, target.room))
         return error;
@@ -237,8 +242,8 @@ Error Instance::bindOutputs(std::span<Request *> group, int64_t rows, std::vecto
   return nullptr;
 }
 
-/// Whether a run may write where the response has the output: the room may be shared memory of the client's, which begins anywhere, and
-/// may lie over what the run still reads or over another output.
+/// Whether a run may write an output directly into the buffer of the response. The buffer may be
+/// shared memory of the client, which may be unaligned and may overlap an input or another output.
 bool Instance::mayBeInPlace(const Request &request, size_t output) const {
   const Target &target = targets[output];
   if (!target.room || !isAligned(target.room, target.info->dtype))
@@ -257,7 +262,9 @@ bool Instance::mayBeInPlace(const Request &request, size_t output) const {
   return true;
 }
 
-/// Copies a request's rows to where the client, or the next request of its sequence, has them.
+/// Copies a request's rows of an output into the request's response, if the client wants the output
+/// and the run did not write it there, and into the state of the sequence that stores the output,
+/// if there is one.
 Error Instance::deliver(Request &request, size_t output, const DLTensor &tensor, int64_t firstRow, int64_t allRows) {
   const Target &target = targets[output];
   const char *state = model.stateOf(output);
@@ -266,7 +273,7 @@ Error Instance::deliver(Request &request, size_t output, const DLTensor &tensor,
     return nullptr;
   std::vector<int64_t> dims(tensor.shape, tensor.shape + tensor.ndim);
   int64_t count = 0, first = 0;
-  countElements(dims, count); // it is in memory
+  countElements(dims, count); // the count does not overflow, since the tensor is in memory
   if (model.batchSymbol() >= 0) {
     if (dims.empty() || dims[0] != allRows)
       return makeError(TRITONSERVER_ERROR_INTERNAL, "output '" + std::string(target.info->name) + "' is " +

@@ -3,7 +3,7 @@
 #define HEWN_INTEGRATIONS_TRITON_INSTANCE_H
 
 /// \file
-/// An instance of a model: a context of its own, over the library and weights that all instances share.
+/// An instance of a model. It has its own context; all instances share the library and the weights.
 
 #include "integrations/triton/Request.h"
 
@@ -15,22 +15,24 @@ public:
   Instance(const Instance &) = delete;
   ~Instance();
 
-  /// Answers and releases all requests: those that fit together in one run, a wrong one by itself. What is thrown within is the error of
-  /// a request, so that each is answered.
+  /// Responds to and releases all requests. Compatible requests are batched into one run; an
+  /// invalid request gets an error of its own. An exception becomes the error of a request, so that
+  /// each request gets a response.
   void execute(std::span<Request> requests);
 
 private:
   Instance(TRITONBACKEND_ModelInstance *handle, Model &model) : handle(handle), model(model) {}
 
-  /// steady_clock, in nanoseconds: what Triton's statistics are made of.
+  /// Times of steady_clock in nanoseconds, for Triton's statistics.
   struct Times {
     uint64_t begin = 0, computeBegin = 0, computeEnd = 0;
   };
-  /// An output of a run: where it is written, and how large it is, where that is known before (`isSized`).
+  /// An output of a run: its destination, and its size if that is known before the run (`isSized`).
   struct Target {
     const hewn_tensor_info *info = nullptr;
     std::vector<int64_t> dims;
-    /// The response has it already, at `room` (NULL where it has no byte); and whether the run writes it there.
+    /// isInResponse: the output has been added to the response, with the buffer `room` (NULL if it
+    /// has 0 bytes). isInPlace: the run writes directly into `room`.
     bool isInResponse = false, isInPlace = false;
     void *room = nullptr;
     bool isSized = false;

@@ -14,13 +14,14 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// A tensor of the config: its dims are those behind the batch's.
+/// A tensor of the config. If the model is batched, `dims` do not include the batch dim.
 struct ConfiguredTensor {
   std::string name, type;
   std::vector<int64_t> dims;
 };
 
-/// Triton's JSON has 64-bit integers as numbers, or as strings where protobuf wrote it.
+/// Returns a 64-bit integer, which Triton's JSON has as a number, or as a string if protobuf wrote
+/// it. Returns `otherwise` for other values.
 int64_t integerOf(const Json &value, int64_t otherwise) {
   if (value.is_number_integer())
     return value.get<int64_t>();
@@ -32,6 +33,7 @@ int64_t integerOf(const Json &value, int64_t otherwise) {
   return number;
 }
 
+/// Returns a member of a JSON object, or null if there is none.
 const Json &member(const Json &object, const char *key) {
   static const Json none;
   auto found = object.is_object() ? object.find(key) : object.end();
@@ -54,17 +56,18 @@ std::vector<int64_t> integersOf(const Json &array) {
 ConfiguredTensor tensorOf(const Json &object, const char *nameKey) {
   ConfiguredTensor tensor{textOf(object, nameKey), textOf(object, "data_type"), integersOf(member(object, "dims"))};
   if (const Json &reshape = member(object, "reshape"); reshape.is_object())
-    tensor.dims = integersOf(member(reshape, "shape")); // none: no dim at all
+    tensor.dims = integersOf(member(reshape, "shape")); // empty if the tensor is a scalar
   return tensor;
 }
 
-/// What "threads" or another setting is: the model's parameter, else the server's; empty where neither says.
+/// Returns the value of a setting such as "threads": the parameter of the model, otherwise that of
+/// the server's command line, or "" if neither is given.
 std::string settingOf(const Json &model, const Json &server, const char *key) {
   std::string own = textOf(member(member(model, "parameters"), key), "string_value");
   return own.empty() ? textOf(member(server, "cmdline"), key) : own;
 }
 
-/// As config.pbtxt writes what Triton's metadata calls FP32.
+/// Returns the name of a type in config.pbtxt, for example TYPE_FP32.
 std::string configuredName(TRITONSERVER_DataType type) {
   return type == TRITONSERVER_TYPE_BYTES ? "TYPE_STRING" : "TYPE_" + std::string(TRITONSERVER_DataTypeString(type));
 }
@@ -74,7 +77,7 @@ Error readFlag(const Json &model, const Json &server, const char *key, uint32_t 
   if (text == "true" || text == "1")
     flags |= bit;
   else if (!text.empty() && text != "false" && text != "0")
-    return invalid("parameter '" + std::string(key) + "' is '" + text + "'; it is true or false");
+    return invalid("parameter '" + std::string(key) + "' is '" + text + "', must be true or false");
   return nullptr;
 }
 
@@ -84,38 +87,39 @@ Error readSettings(const Json &model, const Json &server, Settings &settings) {
     settings.file = file;
   if (settings.file.find('/') != std::string::npos)
     return invalid("default_model_filename is '" + settings.file +
-                   "'; it is the name of a file in the version's folder");
+                   "', must be the name of a file in the version folder");
   if (std::string threads = settingOf(model, server, "threads"); !threads.empty()) {
     auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), settings.threads);
     if (error != std::errc() || end != threads.data() + threads.size() || settings.threads < 1)
-      return invalid("parameter 'threads' is '" + threads + "'; it is a number of threads from 1 on");
+      return invalid("parameter 'threads' is '" + threads + "', must be a positive number of threads");
   }
   if (Error error = readFlag(model, server, "verify_weights", HEWN_VERIFY_WEIGHTS, settings.flags))
     return error;
   return readFlag(model, server, "copy_weights", HEWN_COPY_WEIGHTS, settings.flags);
 }
 
-/// Holds a tensor of the config to the model's. `lead` is 1 where Triton adds the batch's dim.
+/// Checks that a tensor of the config matches that of the model. `lead` is 1 if Triton adds a batch
+/// dim, otherwise 0.
 Error compare(const char *what, const ConfiguredTensor &said, const hewn_tensor_info &has, size_t lead) {
   std::string tensor = std::string(what) + " '" + said.name + "'";
   std::string type = configuredName(typeOf(has.dtype));
   if (said.type != type)
-    return invalid(tensor + " is " + said.type + " in the config and " + type + " in the model");
+    return invalid(tensor + " is " + said.type + " in the config but " + type + " in the model");
   size_t rank = said.dims.size() + lead;
-  bool isScalar = has.rank == 0 && said.dims == std::vector<int64_t>{1}; // Triton has no rank 0 without a batch
+  bool isScalar = has.rank == 0 && said.dims == std::vector<int64_t>{1}; // without batching, Triton has no rank 0
   if (!isScalar && rank != size_t(has.rank))
     return invalid(tensor + " has " + std::to_string(has.rank) + " dims in the model" +
-                   (lead ? ", the batch's among them" : "") + ", and " + shapeText(said.dims) + " in the config");
+                   (lead ? " (including the batch dim)" : "") + ", but " + shapeText(said.dims) + " in the config");
   for (size_t i = 0; !isScalar && i < said.dims.size(); ++i) {
     int64_t dim = has.dims[i + lead];
     if (said.dims[i] >= 0 && dim >= 0 && said.dims[i] != dim)
-      return invalid(tensor + " is " + shapeText(said.dims) + " in the config, and dim " + std::to_string(i + lead) +
+      return invalid(tensor + " is " + shapeText(said.dims) + " in the config, but dim " + std::to_string(i + lead) +
                      " is " + std::to_string(dim) + " in the model");
   }
   return nullptr;
 }
 
-/// Whether a formula's text speaks of the symbol.
+/// Whether the text of a formula contains the symbol as a whole word.
 bool speaksOf(std::string_view text, std::string_view symbol) {
   auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (size_t at = text.find(symbol); at != std::string_view::npos; at = text.find(symbol, at + 1)) {
@@ -126,7 +130,7 @@ bool speaksOf(std::string_view text, std::string_view symbol) {
   return false;
 }
 
-/// Whether dim i of the tensor is the symbol, or a formula with it.
+/// Whether dim i of the tensor is the symbol or a formula that may contain it.
 bool dependsOn(const hewn_tensor_info &tensor, int32_t i, const hewn_model &model, int32_t symbol) {
   if (tensor.dims[i] != HEWN_DIM_FORMULA)
     return tensor.dims[i] == HEWN_DIM_SYMBOL(symbol);
@@ -180,7 +184,7 @@ Error Model::readConfig(TRITONBACKEND_Model *model, std::string &text) {
     return error;
   Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object())
-    return makeError(TRITONSERVER_ERROR_INTERNAL, "the model's config is no JSON object");
+    return makeError(TRITONSERVER_ERROR_INTERNAL, "the config of the model is not a JSON object");
   return readSettings(parsed, Json::parse(serverText, nullptr, false), config);
 }
 
@@ -197,11 +201,12 @@ Error Model::checkTypes() const {
     for (const hewn_tensor_info &tensor : tensors) {
       std::string name = std::string(what) + " '" + tensor.name + "' ";
       if (tensor.kind != HEWN_KIND_TENSOR)
-        return makeError(TRITONSERVER_ERROR_UNSUPPORTED, name + "is a sequence or optional; Triton has tensors alone");
+        return makeError(TRITONSERVER_ERROR_UNSUPPORTED,
+                         name + "is a sequence or optional; Triton only supports tensors");
       if (typeOf(tensor.dtype) == TRITONSERVER_TYPE_INVALID)
-        return makeError(TRITONSERVER_ERROR_UNSUPPORTED, name + "has a type that Triton does not (DLPack's code " +
-                                                             std::to_string(tensor.dtype.code) + ", " +
-                                                             std::to_string(tensor.dtype.bits) + " bits)");
+        return makeError(TRITONSERVER_ERROR_UNSUPPORTED,
+                         name + "has a type that Triton does not support (DLPack type code " +
+                             std::to_string(tensor.dtype.code) + ", " + std::to_string(tensor.dtype.bits) + " bits)");
     }
     return nullptr;
   };
@@ -255,23 +260,23 @@ Error Model::checkTensors(const std::string &text) {
       given[place] = true;
   auto missing = std::ranges::find(given, false);
   if (missing != given.end())
-    return invalid("the config has no input '" + std::string(inputs()[missing - given.begin()].name) +
-                   "', which the model wants");
+    return invalid("the config does not list input '" + std::string(inputs()[missing - given.begin()].name) +
+                   "', which the model requires");
   return nullptr;
 }
 
 Error Model::findBatch() {
   if (config.maxBatch <= 0)
     return nullptr;
-  const std::string claim = "max_batch_size is " + std::to_string(config.maxBatch) + ", and ";
+  const std::string claim = "max_batch_size is " + std::to_string(config.maxBatch) + ", but ";
   for (auto tensors : {inputs(), outputs()})
     for (const hewn_tensor_info &tensor : tensors) {
       int64_t first = tensor.rank ? tensor.dims[0] : 0;
       bool isSymbol = first < 0 && first > HEWN_DIM_FORMULA;
       if (!isSymbol || (batch >= 0 && HEWN_DIM_SYMBOL(batch) != first))
         return invalid(claim + "the first dim of '" + tensor.name + "' is not " +
-                       (batch < 0 ? "open" : "'" + std::string(compiled->symbols[batch].name) + "'") +
-                       ": with max_batch_size 0 and all dims in the config the model runs request by request");
+                       (batch < 0 ? "dynamic" : "'" + std::string(compiled->symbols[batch].name) + "'") +
+                       ": set max_batch_size to 0 and list all dims to run each request separately");
       batch = int32_t(-1 - first);
     }
   for (auto tensors : {inputs(), outputs()})
@@ -279,9 +284,9 @@ Error Model::findBatch() {
       for (int32_t i = 1; i < tensor.rank; ++i)
         if (batch >= 0 && dependsOn(tensor, i, *compiled, batch))
           return invalid(claim + "'" + compiled->symbols[batch].name + "' is also in dim " + std::to_string(i) +
-                         " of '" + tensor.name + "', so that requests can't be put together");
+                         " of '" + tensor.name + "', so requests cannot be batched");
   if (batch < 0)
-    return invalid(claim + "the model has no tensor with a batch");
+    return invalid(claim + "no tensor of the model has a batch dim");
   const hewn_symbol &symbol = compiled->symbols[batch];
   if (symbol.max < config.maxBatch)
     return invalid(claim + "the model was compiled for '" + symbol.name + "' up to " + std::to_string(symbol.max));
@@ -292,8 +297,8 @@ void Model::countThreads(int32_t threads) {
   int64_t all = threadsInUse += threads, processors = std::thread::hardware_concurrency();
   if (processors > 0 && all > processors && !hasWarned.exchange(true))
     log(TRITONSERVER_LOG_WARN,
-        ("model '" + title + "': its instances have more threads than the machine's " + std::to_string(processors) +
-         " processors: instance_group's count times parameter 'threads' are in use at once")
+        ("model '" + title + "': its instances have more threads than the " + std::to_string(processors) +
+         " processors of the machine: reduce the count of instance_group or parameter 'threads'")
             .c_str());
 }
 
@@ -312,7 +317,7 @@ Error Model::load(TRITONBACKEND_Model *model, std::unique_ptr<Model> &loaded) {
   std::string text;
   Error error = made->readConfig(model, text);
   if (!error && artifact != TRITONBACKEND_ARTIFACT_FILESYSTEM)
-    error = makeError(TRITONSERVER_ERROR_UNSUPPORTED, "models are loaded from folders alone");
+    error = makeError(TRITONSERVER_ERROR_UNSUPPORTED, "models can only be loaded from the file system");
   if (!error)
     error = made->openLibrary(std::string(location) + "/" + std::to_string(version) + "/" + made->config.file);
   if (!error)

@@ -2,8 +2,8 @@
 #ifndef HEWN_INTEGRATIONS_TRITON_MODEL_H
 #define HEWN_INTEGRATIONS_TRITON_MODEL_H
 
-/// \file
-/// A model of the repository: its library, loaded once for all instances, and what its config.pbtxt says.
+/// \file A model of the repository: its library, which all instances share, and the settings of its
+/// config.pbtxt.
 
 #include "integrations/triton/Types.h"
 
@@ -13,19 +13,20 @@
 
 namespace hewn::triton {
 
-/// What the config says beside tensors. `parameters` of the model win over `--backend-config=hewn,KEY=VALUE` of the server.
+/// Settings of the config other than tensors. `parameters` of the model take precedence over
+/// `--backend-config=hewn,KEY=VALUE` of the server.
 struct Settings {
   int64_t maxBatch = 0;
-  /// parameters "threads": of each instance.
+  /// Number of threads of each instance (parameter "threads").
   int32_t threads = 1;
-  /// parameters "verify_weights", "copy_weights": HEWN_VERIFY_WEIGHTS, HEWN_COPY_WEIGHTS.
+  /// HEWN_VERIFY_WEIGHTS and HEWN_COPY_WEIGHTS (parameters "verify_weights" and "copy_weights").
   uint32_t flags = 0;
   std::string file = "model.so";
 };
 
 class Model {
 public:
-  /// Loads what lies in the model's version folder, and holds it to the config.
+  /// Loads the library from the version folder of the model and checks that it matches the config.
   static Error load(TRITONBACKEND_Model *model, std::unique_ptr<Model> &loaded);
   Model(const Model &) = delete;
   ~Model();
@@ -36,18 +37,21 @@ public:
   std::span<const hewn_tensor_info> outputs() const;
   const std::string &name() const { return title; }
 
-  /// The symbol that is the first dim of everything; -1 where requests are run one by one.
+  /// The symbol that is the batch dim (the first dim of all inputs and outputs), or -1 if requests
+  /// are not batched.
   int32_t batchSymbol() const { return batch; }
-  /// How many rows a run may have.
+  /// Maximum number of rows (batch size) of one run; 0 if requests are not batched.
   int64_t mostRows() const;
-  /// Whether an output goes into Triton's implicit state, whose name is this; NULL: it does not.
+  /// Name of the implicit state of Triton that stores this output, or NULL.
   const char *stateOf(size_t output) const;
-  /// The dims that the config gives to the state that a sequence begins with, the batch's 1 among them; empty: none.
+  /// Dims of the initial state of a sequence for this input as the config gives them, with a
+  /// leading 1 for the batch dim. The vector is empty if the config gives none.
   std::span<const int64_t> firstStateOf(size_t input) const { return firstStates[input]; }
-  /// Whether clients may ask for it.
+  /// Whether the config lists the output, so that clients may request it.
   bool isAnswer(size_t output) const { return answers[output]; }
 
-  /// Counts the threads of an instance; warns, once, where there are more than processors.
+  /// Adds the threads of an instance (negative to remove them). Logs a warning, once, if all
+  /// instances together have more threads than there are processors.
   void countThreads(int32_t threads);
 
 private:
@@ -64,14 +68,16 @@ private:
   const hewn_model *compiled = nullptr;
   int32_t batch = -1;
   std::vector<bool> answers;
-  /// By output; empty: none.
+  /// For each output, the name of the Triton state that stores it, or "" if no state does.
   std::vector<std::string> states;
   std::vector<std::vector<int64_t>> firstStates;
   std::atomic<int64_t> threadsInUse = 0;
   std::atomic<bool> hasWarned = false;
 };
 
-/// Which of the case's outputs' ranks holds for these symbols: `outputs` of the descriptor, or of its case.
+/// Returns the output descriptors that apply for these symbol values: those of the case that
+/// `case_of` selects if it has its own (ranks may differ between cases), otherwise `outputs` of the
+/// model.
 const hewn_tensor_info *outputsFor(const hewn_model &model, const int64_t *symbols);
 
 } // namespace hewn::triton

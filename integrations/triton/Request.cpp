@@ -11,7 +11,7 @@ namespace {
 bool isSymbol(int64_t dim) { return dim < 0 && dim > HEWN_DIM_FORMULA; }
 size_t symbolOf(int64_t dim) { return size_t(-1 - dim); }
 
-/// "[batch, 3]", for messages.
+/// Returns the shape of a tensor of the model for messages, for example "[batch, 3]".
 std::string shapeText(const hewn_tensor_info &info, const hewn_model &model) {
   std::string text = "[";
   for (int32_t i = 0; i < info.rank; ++i) {
@@ -22,20 +22,20 @@ std::string shapeText(const hewn_tensor_info &info, const hewn_model &model) {
   return text + "]";
 }
 
-/// Shapes as Triton has them: what has no dim is one element.
+/// Converts a shape to Triton's form: a scalar has the shape [1].
 std::vector<int64_t> tritonShape(std::span<const int64_t> dims) {
   return dims.empty() ? std::vector<int64_t>{1} : std::vector<int64_t>(dims.begin(), dims.end());
 }
 
 Error wrongMemory(const std::string &what) {
-  return makeError(TRITONSERVER_ERROR_UNSUPPORTED, what + " is in a GPU's memory, and this backend uses the CPU's");
+  return makeError(TRITONSERVER_ERROR_UNSUPPORTED, what + " is in GPU memory, but this backend requires host memory");
 }
 
 } // namespace
 
 Error Request::checkDims(const hewn_tensor_info &info, const hewn_model &model, std::span<const int64_t> dims) {
   auto wrong = [&](const std::string &why) {
-    return invalid("input '" + std::string(info.name) + "' is " + triton::shapeText(dims) + " and the model wants " +
+    return invalid("input '" + std::string(info.name) + "' is " + triton::shapeText(dims) + ", but the model expects " +
                    shapeText(info, model) + why);
   };
   if (dims.size() != size_t(info.rank))
@@ -49,8 +49,8 @@ Error Request::checkDims(const hewn_tensor_info &info, const hewn_model &model, 
     const hewn_symbol &symbol = model.symbols[symbolOf(want)];
     int64_t &value = values[symbolOf(want)];
     if (dims[i] < symbol.min || dims[i] > symbol.max)
-      return wrong(", '" + std::string(symbol.name) + "' from " + std::to_string(symbol.min) +
-                   (symbol.max == INT64_MAX ? " on" : " to " + std::to_string(symbol.max)));
+      return wrong(" with '" + std::string(symbol.name) + "' at least " + std::to_string(symbol.min) +
+                   (symbol.max == INT64_MAX ? "" : " and at most " + std::to_string(symbol.max)));
     if (value >= 0 && value != dims[i])
       return wrong(", where '" + std::string(symbol.name) + "' is already " + std::to_string(value));
     value = dims[i];
@@ -74,12 +74,13 @@ Error Request::readParts(const hewn_tensor_info &info, TRITONBACKEND_Input *inpu
     all += bytes;
   }
   uint64_t want = 0;
-  if (isString(info.dtype)) // their bytes are counted when they are read
+  // Strings have no fixed size, and Strings::read checks the number of bytes.
+  if (isString(info.dtype))
     return nullptr;
   if (__builtin_mul_overflow(uint64_t(view.count), uint64_t(bytesOf(info.dtype)), &want) || want != all)
-    return invalid("input '" + std::string(info.name) + "' has " + std::to_string(all) + " bytes, and shape " +
+    return invalid("input '" + std::string(info.name) + "' has " + std::to_string(all) + " bytes, but shape " +
                    triton::shapeText(view.dims) + " of " + TRITONSERVER_DataTypeString(typeOf(info.dtype)) +
-                   " takes others");
+                   " requires a different size");
   return nullptr;
 }
 
@@ -96,11 +97,12 @@ Error Request::readInput(const Model &model, size_t place, InputView &view) {
     return error;
   if (type != typeOf(info.dtype))
     return invalid("input '" + std::string(info.name) + "' is " + TRITONSERVER_DataTypeString(type) +
-                   ", and the model wants " + TRITONSERVER_DataTypeString(typeOf(info.dtype)));
+                   ", but the model expects " + TRITONSERVER_DataTypeString(typeOf(info.dtype)));
   view.dims.assign(shape, shape + rank);
   if (info.rank == 0 && view.dims == std::vector<int64_t>{1})
     view.dims.clear();
-  // Of the state that a sequence begins with, Triton tells open dims as 1, whatever initial_state says, and has bytes for what that says.
+  // For the initial state of a sequence, Triton reports dynamic dims as 1 but provides the bytes of
+  // the dims in initial_state. Use those dims if the number of bytes matches them.
   int64_t told = 0, first = 0;
   std::span<const int64_t> begin = model.firstStateOf(place);
   if (!begin.empty() && countElements(view.dims, told) && countElements(begin, first) && told != first &&
@@ -109,7 +111,8 @@ Error Request::readInput(const Model &model, size_t place, InputView &view) {
   if (Error error = checkDims(info, model.descriptor(), view.dims))
     return error;
   if (!countElements(view.dims, view.count))
-    return invalid("input '" + std::string(info.name) + "': " + triton::shapeText(view.dims) + " is no size");
+    return invalid("input '" + std::string(info.name) + "' has shape " + triton::shapeText(view.dims) +
+                   ", which is invalid");
   return readParts(info, input, buffers, view);
 }
 
@@ -195,7 +198,8 @@ Error Request::stateRoom(const char *name, const hewn_tensor_info &output, std::
 }
 
 void Request::send() {
-  for (TRITONBACKEND_State *state : states) // of a run that failed there are none that count
+  // Makes the new states those of the sequence; a failed request discards them.
+  for (TRITONBACKEND_State *state : states)
     if (!failure)
       fail(Error(TRITONBACKEND_StateUpdate(state)));
   logIfError(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, failure.get()));

@@ -2,10 +2,11 @@
 #ifndef HEWN_INTEGRATIONS_TRITON_TRITONAPI_H
 #define HEWN_INTEGRATIONS_TRITON_TRITONAPI_H
 
-/// \file
-/// The part of Triton Inference Server's backend API that this backend uses, declared anew from its documented ABI (tritonbackend.h and
-/// tritonserver.h of triton-inference-server/core, API version 1): names, order of arguments and values of enums are Triton's and never
-/// change within a major version. The server defines all functions but those that it calls, which are in Backend.cpp.
+/// \file The part of the backend API of Triton Inference Server that this backend uses, declared
+/// from its documented ABI (tritonbackend.h and tritonserver.h of triton-inference-server/core, API
+/// version 1). Names, order of arguments and enum values are those of Triton, which don't change
+/// within a major version. The server defines the functions, except the entry points at the end,
+/// which Backend.cpp defines.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,8 @@ struct TRITONBACKEND_Input;
 struct TRITONBACKEND_Output;
 struct TRITONBACKEND_State;
 
-/// 1.10 has bfloat16 (which came while it was 1.9), sequence states, and all else that is used here. Triton 2.51 has 1.19.
+/// Minimum version of the API. 1.10 has everything that is used here: bfloat16 (added during 1.9)
+/// and sequence states. Triton 2.51 has 1.19.
 inline constexpr uint32_t kTritonApiMajor = 1, kTritonApiMinor = 10;
 
 enum TRITONSERVER_DataType {
@@ -76,7 +78,7 @@ enum TRITONBACKEND_ArtifactType { TRITONBACKEND_ARTIFACT_FILESYSTEM };
 inline constexpr uint32_t TRITONSERVER_REQUEST_RELEASE_ALL = 1;
 inline constexpr uint32_t TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1;
 
-// Functions that can fail return NULL where they did not; the error is the caller's.
+// Functions that can fail return NULL on success, otherwise an error that the caller owns.
 TRITONSERVER_Error *TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const char *message);
 void TRITONSERVER_ErrorDelete(TRITONSERVER_Error *error);
 const char *TRITONSERVER_ErrorMessage(TRITONSERVER_Error *error);
@@ -87,14 +89,14 @@ TRITONSERVER_Error *TRITONSERVER_MessageDelete(TRITONSERVER_Message *message);
 const char *TRITONSERVER_DataTypeString(TRITONSERVER_DataType type);
 
 TRITONSERVER_Error *TRITONBACKEND_ApiVersion(uint32_t *major, uint32_t *minor);
-/// The message is Triton's.
+/// Sets `config` to a message with the backend's settings, which Triton owns.
 TRITONSERVER_Error *TRITONBACKEND_BackendConfig(TRITONBACKEND_Backend *backend, TRITONSERVER_Message **config);
 TRITONSERVER_Error *TRITONBACKEND_ModelBackend(TRITONBACKEND_Model *model, TRITONBACKEND_Backend **backend);
 TRITONSERVER_Error *TRITONBACKEND_ModelName(TRITONBACKEND_Model *model, const char **name);
 TRITONSERVER_Error *TRITONBACKEND_ModelVersion(TRITONBACKEND_Model *model, uint64_t *version);
 TRITONSERVER_Error *TRITONBACKEND_ModelRepository(TRITONBACKEND_Model *model, TRITONBACKEND_ArtifactType *type,
                                                   const char **location);
-/// The message is the caller's.
+/// Sets `config` to a message with the model's config, which the caller owns.
 TRITONSERVER_Error *TRITONBACKEND_ModelConfig(TRITONBACKEND_Model *model, uint32_t version,
                                               TRITONSERVER_Message **config);
 TRITONSERVER_Error *TRITONBACKEND_ModelState(TRITONBACKEND_Model *model, void **state);
@@ -125,7 +127,7 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response *respons
                                                  uint32_t rank);
 TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, void **buffer, uint64_t bytes,
                                                TRITONSERVER_MemoryType *memory, int64_t *memory_id);
-/// Takes the response; the error stays the caller's.
+/// Takes ownership of the response; the caller keeps ownership of the error.
 TRITONSERVER_Error *TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response, uint32_t flags,
                                                TRITONSERVER_Error *error);
 TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBACKEND_Request *request,
@@ -144,7 +146,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(TRITONBACKE
                                                                      uint64_t compute_start, uint64_t compute_end,
                                                                      uint64_t exec_end);
 
-// What the server calls.
+// Entry points, which the server calls.
 #define HEWN_TRITON_EXPORT __attribute__((visibility("default")))
 HEWN_TRITON_EXPORT TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend);
 HEWN_TRITON_EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *model);

@@ -50,7 +50,7 @@ TRITONSERVER_DataType typeOf(DLDataType type) {
     return TRITONSERVER_TYPE_INVALID;
   if (isString(type))
     return TRITONSERVER_TYPE_BYTES;
-  // Of 8, 16, 32 and 64 bits.
+  // The tables of Triton's types are indexed by log2(bits) - 3, for 8, 16, 32 and 64 bits.
   constexpr TRITONSERVER_DataType none = TRITONSERVER_TYPE_INVALID;
   constexpr TRITONSERVER_DataType ints[] = {TRITONSERVER_TYPE_INT8, TRITONSERVER_TYPE_INT16, TRITONSERVER_TYPE_INT32,
                                             TRITONSERVER_TYPE_INT64};
@@ -111,7 +111,7 @@ unsigned char *Buffer::room(size_t bytes) {
     if (rounded < bytes)
       throw std::bad_alloc();
     size = 0;
-    memory.reset(); // before the new one is there, so that both never are
+    memory.reset(); // frees the old memory first, to keep the peak low
     memory.reset(static_cast<unsigned char *>(std::aligned_alloc(line, rounded)));
     if (!memory)
       throw std::bad_alloc();
@@ -129,15 +129,15 @@ Error Strings::read(std::span<const unsigned char> bytes, int64_t count, const c
   for (int64_t i = 0; i < count; ++i) {
     uint32_t length = bytes.size() < 4 ? 0 : readLength(bytes.data());
     if (bytes.size() < 4 || bytes.size() - 4 < length)
-      return wrong("its bytes end within string " + std::to_string(i) + " of " + std::to_string(count));
+      return wrong("the data ends within string " + std::to_string(i) + " of " + std::to_string(count));
     const char *text = reinterpret_cast<const char *>(bytes.data() + 4);
     if (std::memchr(text, 0, length))
-      return wrong("string " + std::to_string(i) + " has a zero byte, which strings of ONNX do not have");
+      return wrong("string " + std::to_string(i) + " contains a zero byte, which is not supported");
     texts.emplace_back(text, length);
     bytes = bytes.subspan(4 + size_t(length));
   }
   if (!bytes.empty())
-    return wrong(std::to_string(bytes.size()) + " bytes are behind its " + std::to_string(count) + " strings");
+    return wrong(std::to_string(bytes.size()) + " bytes follow its " + std::to_string(count) + " strings");
   return nullptr;
 }
 

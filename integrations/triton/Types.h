@@ -3,7 +3,7 @@
 #define HEWN_INTEGRATIONS_TRITON_TYPES_H
 
 /// \file
-/// What a tensor is to Triton and to hewn: types, shapes, strings.
+/// Conversions between Triton's and hewn's errors, element types, shapes and strings.
 
 #include "integrations/triton/TritonApi.h"
 
@@ -18,50 +18,56 @@
 
 namespace hewn::triton {
 
-/// An error of Triton's, which is deleted unless it is released to the server. None: all is well.
+/// Owns an error of Triton until it is released to the server. Null means success.
 struct ErrorDeleter {
   void operator()(TRITONSERVER_Error *error) const { TRITONSERVER_ErrorDelete(error); }
 };
 using Error = std::unique_ptr<TRITONSERVER_Error, ErrorDeleter>;
 
 Error makeError(TRITONSERVER_Error_Code code, const std::string &message);
-/// Takes no memory of this library's, so that it tells where there is none.
+/// Returns an error of Triton. Does not allocate memory in this library, so that it can report that
+/// memory is exhausted.
 Error makeError(TRITONSERVER_Error_Code code, const char *message);
-/// Where a caller is wrong.
+/// Returns an error with the code INVALID_ARG, for mistakes of the client or in the configuration.
 Error invalid(const std::string &message);
-/// What a status of the runtime is to Triton; none for HEWN_OK.
+/// Converts a status of the runtime. Returns null for HEWN_OK.
 Error errorOf(const hewn_status &status);
-/// What `body` gives, an Error; what it throws is one as well.
+/// Calls `body`, which returns an Error, and converts exceptions to errors.
 template <typename Body> Error orThrown(Body body) {
   try {
     return body();
   } catch (const std::bad_alloc &) {
-    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn's backend has no memory for this");
+    return makeError(TRITONSERVER_ERROR_UNAVAILABLE, "hewn backend: out of memory");
   } catch (const std::exception &thrown) {
     return makeError(TRITONSERVER_ERROR_INTERNAL, thrown.what());
   } catch (...) {
-    return makeError(TRITONSERVER_ERROR_INTERNAL, "something was thrown");
+    return makeError(TRITONSERVER_ERROR_INTERNAL, "hewn backend: unknown exception");
   }
 }
 void log(TRITONSERVER_LogLevel level, const char *text);
-/// Logs what can't be told to anybody else.
+/// Logs and deletes an error that cannot be returned to the server. Does nothing if `error` is
+/// null.
 void logIfError(TRITONSERVER_Error *error);
 
-/// TRITONSERVER_TYPE_INVALID where Triton has no such type (8-bit and 4-bit floats, integers below 8 bits).
+/// Converts DLPack's type to Triton's. Returns TRITONSERVER_TYPE_INVALID if Triton has no
+/// corresponding type (8-bit and 4-bit floats, integers of fewer than 8 bits).
 TRITONSERVER_DataType typeOf(DLDataType type);
 bool isString(DLDataType type);
-/// Of one element; of strings that of a pointer.
+/// Size of one element in bytes; for strings, the size of a pointer.
 size_t bytesOf(DLDataType type);
-/// "[2, 3]"
+/// Returns a shape as text, for example "[2, 3]".
 std::string shapeText(std::span<const int64_t> dims);
 
-/// False where the product doesn't fit into 63 bits, or a dim is negative.
+/// Multiplies the dims into `count`. Returns false if a dim is negative or the result exceeds 63
+/// bits.
 bool countElements(std::span<const int64_t> dims, int64_t &count);
 
-/// Memory that starts at a cache line, which is what generated code reads fastest. Grows, and is kept.
+/// A reusable buffer that is aligned to a cache line (64 bytes), which generated code reads
+/// fastest. It never shrinks.
 class Buffer {
 public:
-  /// Room for so many bytes; what was in it is gone. Throws std::bad_alloc.
+  /// Returns at least `bytes` bytes of uninitialized memory; previous contents are lost. Throws
+  /// std::bad_alloc.
   unsigned char *room(size_t bytes);
 
 private:
@@ -72,17 +78,19 @@ private:
   size_t size = 0;
 };
 
-/// Strings as Triton has them: each a length of four bytes, little-endian, and so many bytes; and as hewn has them: pointers to text that a
-/// zero byte ends.
+/// Converts between Triton's strings (a 4-byte little-endian length, then the bytes) and hewn's
+/// strings (pointers to null-terminated text).
 class Strings {
 public:
   void clear() { texts.clear(); }
-  /// Appends `count` elements of `bytes`, which must be all that is there. An error names `input`.
+  /// Appends `count` strings from `bytes` in Triton's format, which must have exactly this length.
+  /// Error messages name `input`.
   Error read(std::span<const unsigned char> bytes, int64_t count, const char *input);
-  /// Good until the next change of this object.
+  /// Returns pointers to the strings, which are valid until this object changes.
   const char *const *pointers();
-  /// How many bytes `count` elements take, and their bytes.
+  /// Returns the size in bytes of `count` strings in Triton's format.
   static uint64_t writtenBytes(const char *const *elements, int64_t count);
+  /// Writes `count` strings in Triton's format to `to`.
   static void write(const char *const *elements, int64_t count, unsigned char *to);
 
 private:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of buffers in vectors: how lanes' places become loads.
+// Vector loads of a buffer's elements, and vector stores. The offsets of the lanes determine the
+// instructions:
 //
-//     neighbours             one load
-//     every second           as many loads of neighbours as the step says, and shuffles
-//     some of few            some loads of neighbours that have them all, and permutations known when run
-//     anywhere               a gather
+//     contiguous                          one load
+//     stride of 2 to 4                    one contiguous load per stride step, and shuffles
+//     within a range of a few vectors     contiguous loads of the range, and dynamic permutations
+//     other                               gather
 //
-// A gather takes an element at a time on most machines; loads and permutations take a cycle or two.
-#include "lib/Codegen/KernelElements.h"
+// A gather accesses one element at a time on most targets, whereas loads and permutations take a
+// cycle or two.
+#include "lib/Codegen/ElementEmitter.h"
 #include "lib/Schedule/Schedule.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,10 +23,10 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Steps up to which lanes are picked from loads of neighbours.
+/// Largest stride for which contiguous loads and shuffles are used instead of a gather.
 constexpr int64_t kMaxStep = 4;
 
-Value KernelElements::loadNeighbours(const Buffer &buffer, Value at, Value lanesThatExist) {
+Value ElementEmitter::loadNeighbours(const Buffer &buffer, Value at, Value lanesThatExist) {
   VectorType type = vectorType(storageType(buffer.elementType));
   if (!lanesThatExist)
     return vector::LoadOp::create(b, loc, type, buffer.memref, at);
@@ -32,18 +34,20 @@ Value KernelElements::loadNeighbours(const Buffer &buffer, Value at, Value lanes
                                       arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
 }
 
-Value KernelElements::loadSteps(const Buffer &buffer, Index address) {
+Value ElementEmitter::loadSteps(const Buffer &buffer, Index address) {
   int64_t step = std::abs(address.stride), last = step * (lanes - 1);
   bool backward = address.stride < 0;
   Index first = backward ? sub({address.base}, constant(last)) : Index{address.base};
-  // Element e of the run is lane e / step (from the end where backward) where step divides it.
+  // Element `e` of the loaded range is in lane e / step if `step` divides e. If the stride is
+  // negative, lanes are counted from the end.
   auto laneOf = [&](int64_t element) { return backward ? lanes - 1 - element / step : element / step; };
   Value none;
   if (mask)
     none = arith::ConstantOp::create(b, loc, b.getZeroAttr(mask.getType()));
   Value picked;
   for (int64_t k = 0; k < step; ++k) {
-    // The last load ends with the last element that is wanted: nothing behind it is read.
+    // The last load ends with the last element that a lane needs, so that it does not read past the
+    // end of the buffer.
     int64_t begin = k + 1 < step ? k * lanes : last + 1 - lanes, fresh = k * lanes;
     Value there;
     if (mask) {
@@ -64,7 +68,8 @@ Value KernelElements::loadSteps(const Buffer &buffer, Index address) {
   return picked;
 }
 
-/// `from`'s elements at `places` (vector of i32, each below its lanes), by the machine's instruction for float32s.
+/// Returns `from` permuted by `places`, by the target's permute instruction for float32. `places`
+/// is a vector of i32 lane numbers.
 static Value permuted(OpBuilder &b, Location loc, StringAttr instruction, Value from, Value places) {
   Type type = from.getType(), floats = cast<VectorType>(type).clone(b.getF32Type());
   Value bits = type == floats ? from : Value(arith::BitcastOp::create(b, loc, floats, from));
@@ -73,14 +78,15 @@ static Value permuted(OpBuilder &b, Location loc, StringAttr instruction, Value 
 }
 
 namespace {
-/// Places whose distances from each other are constants: a sum of indices that are the same in all lanes, and a constant for each lane.
+/// A vector of indices as the sum of uniform scalars (`same`) and a constant per lane (`steps`).
 struct KnownSteps {
   SmallVector<Value> same;
   SmallVector<int64_t> steps;
 };
 } // namespace
 
-/// Adds what `places` are sums of; false: of something else.
+/// Adds the summands of the vector `places` to `found`. Returns false if a summand is neither a
+/// broadcast index nor a constant.
 static bool addKnownSteps(Value places, KnownSteps &found) {
   auto broadcast = places.getDefiningOp<vector::BroadcastOp>();
   if (broadcast && broadcast.getSource().getType().isIndex()) {
@@ -97,15 +103,15 @@ static bool addKnownSteps(Value places, KnownSteps &found) {
   return sum && addKnownSteps(sum.getLhs(), found) && addKnownSteps(sum.getRhs(), found);
 }
 
-bool KernelElements::permutes(const Buffer &buffer) {
+bool ElementEmitter::permutes(const Buffer &buffer) {
   plan::TargetAttr target = plan::targetOf(b.getInsertionBlock()->getParentOp());
   return target && target.getPermuteIntrinsic() && buffer.blockDim < 0 && buffer.groupDim < 0 &&
          storageType(buffer.elementType).getIntOrFloatBitWidth() == 32 && lanes * 4 == target.getVectorBytes();
 }
 
-Value KernelElements::loadNear(const Buffer &buffer, Index address) {
+Value ElementEmitter::loadNear(const Buffer &buffer, Index address) {
   int64_t loads = llvm::divideCeil(address.span, lanes);
-  // From the first place on, but not beyond the buffer's end.
+  // Loads begin at the lowest offset, or earlier if they would extend past the end of the buffer.
   DimExpr count(1);
   for (auto [dim, stride] : llvm::zip(buffer.dims, buffer.strides))
     count = count + (dim - DimExpr(1)) * stride;
@@ -120,7 +126,9 @@ Value KernelElements::loadNear(const Buffer &buffer, Index address) {
   VectorType narrow = vectorType(b.getI32Type());
   Value place;
   KnownSteps known{{}, SmallVector<int64_t>(lanes, 0)};
-  if (addKnownSteps(address.base, known)) { // one number spread, not all of them calculated
+  // If possible, compute the lanes' positions as one broadcast scalar plus constants instead of by
+  // vector arithmetic.
+  if (addKnownSteps(address.base, known)) {
     Index start = sub(constant(0), first);
     for (Value same : known.same)
       start = add(start, {same});
@@ -148,7 +156,7 @@ Value KernelElements::loadNear(const Buffer &buffer, Index address) {
   return result;
 }
 
-Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
+Value ElementEmitter::load(const Buffer &buffer, ArrayRef<Index> at) {
   Index address = offset(buffer, at);
   if (lanes == 0 || address.uniform()) {
     loadsOnePlace = true;
@@ -171,10 +179,10 @@ Value KernelElements::load(const Buffer &buffer, ArrayRef<Index> at) {
   return toCompute(loaded, buffer.elementType);
 }
 
-void KernelElements::write(const Buffer &buffer, ArrayRef<Index> at, Value element) {
+void ElementEmitter::write(const Buffer &buffer, ArrayRef<Index> at, Value element) {
   Index address = offset(buffer, at);
   if (lanes == 0 || address.uniform()) {
-    if (isa<VectorType>(element.getType())) // one element, spread over lanes of which the first exists
+    if (isa<VectorType>(element.getType())) // all lanes have the same element
       element = vector::ExtractOp::create(b, loc, element, ArrayRef<int64_t>{0});
     memref::StoreOp::create(b, loc, toStorage(element, buffer.elementType), buffer.memref, address.base);
     return;

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns each plan.kernel into a function of loops.
-//
-//     plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {       func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>,
-//     %y: memref<?xf32>) {
-//       %y = graph.relu %x                                       →     scf.for ... { vector.load, arith, vector.store }
-//       graph.yield %y }                                             }
-//
-// By the schedule that the kernel has (DecideKernels.cpp): each kind of schedule has an engine. No op is refused: what none has a good
-// form for is a nest that evaluates each element where it is needed.
-#include "dialects/Grid/Grid.h"
-#include "lib/Codegen/Contract/ChainEngine.h"
+// Lowers each plan.kernel to a function of loops by the kernel generator of its schedule (see
+// Passes.td).
+#include "dialects/Simt/Simt.h"
+#include "lib/Codegen/Contract/AttentionEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
-#include "lib/Codegen/Grid/GridEngine.h"
+#include "lib/Codegen/GPU/GpuEngine.h"
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 
@@ -30,56 +23,58 @@ namespace hewn::codegen {
 #define GEN_PASS_DEF_LOWERKERNELSPASS
 #include "lib/Codegen/Passes.h.inc"
 
-/// Windows are transformed when compiling, and read by the engine for them alone.
+/// Verifies that only constants are Winograd-transformed, since this happens at compile time, and
+/// that only Winograd kernels read them.
 static LogicalResult verifyWindows(plan::KernelOp kernel) {
   FunctionType type = kernel.getFunctionType();
   if (llvm::any_of(type.getResults(), graph::winogradTile))
     return kernel.emitOpError(
-        "would transform windows by Winograd's method when run, which is done to constants alone");
+        "would apply the Winograd weight transform at run time, but only constants are transformed");
   if (llvm::any_of(type.getInputs(), graph::winogradTile) && !isa<plan::WinogradAttr>(kernel.getScheduleAttr()))
-    return kernel.emitOpError("has windows transformed by Winograd's method, but is not such a contraction");
+    return kernel.emitOpError("has Winograd-transformed weights, but is not a Winograd convolution");
   return success();
 }
 
-/// Whether it is a schedule of this kind of machine, and one that an engine takes.
-static LogicalResult verifySchedule(KernelFunction &k, Attribute schedule) {
-  bool ofGrid = bool(plan::gridOf(k.kernel));
-  if (ofGrid && failed(verifyForGrid(k.kernel)))
+/// Verifies that the kernel has a complete schedule, and one for a GPU exactly if the target is a
+/// GPU.
+static LogicalResult verifySchedule(KernelContext &k, Attribute schedule) {
+  bool ofGpu = bool(plan::gpuOf(k.kernel));
+  if (ofGpu && failed(verifyForGpu(k.kernel)))
     return failure();
   if (!schedule)
-    return k.kernel.emitOpError("@") << k.kernel.getName() << " has no schedule: hewn-decide-kernels makes one";
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has no schedule: run hewn-assign-schedules first";
   if (failed(verifyWindows(k.kernel)))
     return failure();
-  if (plan::isOfGrid(schedule) != ofGrid)
-    return refuse(k, schedule) << ", which is another kind of machine's";
-  if (isa<plan::GridTileAttr>(schedule))
-    return refuse(k, schedule) << ", which is not decided: hewn-decide-kernels makes a schedule of it";
-  return ofGrid ? verifyThreads(k, schedule) : success();
+  if (plan::isOfGpu(schedule) != ofGpu)
+    return refuse(k, schedule) << ", which is for another kind of target";
+  if (isa<plan::GpuTileAttr>(schedule))
+    return refuse(k, schedule) << ", which is incomplete: run hewn-assign-schedules first";
+  return ofGpu ? verifyThreads(k, schedule) : success();
 }
 
-static LogicalResult emitBySchedule(KernelFunction &k, OpBuilder &b, Attribute schedule) {
+static LogicalResult emitBySchedule(KernelContext &k, OpBuilder &b, Attribute schedule) {
   std::optional<Buffer> memory = takeScratch(k);
   return llvm::TypeSwitch<Attribute, LogicalResult>(schedule)
-      .Case([&](plan::ChainAttr chain) { return emitChain(k, b, chain, memory); })
+      .Case([&](plan::AttentionAttr attention) { return emitAttention(k, b, attention, memory); })
       .Case([&](plan::WinogradAttr winograd) { return emitWinograd(k, b, winograd, memory); })
       .Case([&](plan::ContractAttr contract) { return emitContraction(k, b, contract, memory); })
       .Case([&](plan::LoopsAttr loops) { return emitLoops(k, b, loops); })
-      .Case([&](plan::GridChainAttr chain) { return emitGridChain(k, b, chain, memory); })
-      .Case([&](plan::GridContractAttr contract) { return emitGridContraction(k, b, contract); })
-      .Case([&](plan::GridRowsAttr rows) { return emitGridRows(k, b, rows); })
-      .Case([&](plan::GridCumulateAttr cumulate) { return emitGridCumulate(k, b, cumulate); })
-      .Case([&](plan::GridTransposeAttr transpose) { return emitGridTranspose(k, b, transpose); })
-      .Case([&](plan::GridMapAttr map) { return emitGridMap(k, b, map); });
+      .Case([&](plan::GpuAttentionAttr attention) { return emitGpuAttention(k, b, attention, memory); })
+      .Case([&](plan::GpuContractAttr contract) { return emitGpuContraction(k, b, contract); })
+      .Case([&](plan::GpuRowsAttr rows) { return emitGpuRows(k, b, rows); })
+      .Case([&](plan::GpuCumulateAttr cumulate) { return emitGpuCumulate(k, b, cumulate); })
+      .Case([&](plan::GpuTransposeAttr transpose) { return emitGpuTranspose(k, b, transpose); })
+      .Case([&](plan::GpuMapAttr map) { return emitGpuMap(k, b, map); });
 }
 
 static LogicalResult lowerKernel(plan::KernelOp kernel) {
   OpBuilder b(kernel);
-  KernelFunction k = beginKernelFunction(kernel, b);
+  KernelContext k = beginKernelFunction(kernel, b);
   Attribute schedule = kernel.getScheduleAttr();
   LogicalResult lowered = verifySchedule(k, schedule);
   if (succeeded(lowered))
     lowered = emitBySchedule(k, b, schedule);
-  if (succeeded(lowered) && plan::isOfGrid(schedule))
+  if (succeeded(lowered) && plan::isOfGpu(schedule))
     lowered = finishGrid(k, b, schedule);
   kernel.erase();
   return lowered;

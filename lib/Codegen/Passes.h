@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes that turn kernels into loops.
+// Passes that lower kernels to loops.
 #ifndef HEWN_LIB_CODEGEN_PASSES_H
 #define HEWN_LIB_CODEGEN_PASSES_H
 
@@ -15,8 +15,10 @@ namespace hewn::codegen {
 #define GEN_PASS_REGISTRATION
 #include "lib/Codegen/Passes.h.inc"
 
-/// The same by a tuning that is read already, which outlives the pass; null: by the model alone.
-std::unique_ptr<mlir::Pass> createDecideKernelsPass(const plan::Tuning *tuning, llvm::StringRef machine);
+/// Creates the pass hewn-assign-schedules. `tuning` has measured schedules, of which `machine`
+/// selects some rows, and must outlive the pass. If `tuning` is null, all schedules come from the
+/// cost model.
+std::unique_ptr<mlir::Pass> createAssignSchedulesPass(const plan::Tuning *tuning, llvm::StringRef machine);
 
 } // namespace hewn::codegen
 

@@ -1,33 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel's work cut into equal tasks, so that the program can spread it over threads.
+// Splits the work of a kernel into equal tasks that threads can run in parallel.
 //
-// A kernel with tasks takes two more arguments, `begin` and `end`, and does the tasks in between; its function says in
-// `plan.launch_info` how many there are, as an expression over the symbols that it names (TasksAttr). The program calls it through
-// the runtime's parallel_for. Tasks write to different memory and may run in any order.
+// The function of a kernel with tasks has two more arguments, `begin` and `end`, and runs the tasks
+// in this range. The attribute `plan.launch_info` of the function has the number of tasks, an
+// expression over the symbols (TasksAttr). The program calls the function through the runtime's
+// parallel_for. Tasks write to disjoint memory and may run in any order.
 #ifndef HEWN_LIB_CODEGEN_TASKS_H
 #define HEWN_LIB_CODEGEN_TASKS_H
 
-#include "lib/Codegen/KernelFunction.h"
+#include "lib/Codegen/KernelContext.h"
 
 namespace hewn::codegen {
 
-/// The cost of a kernel in vector instructions or thereabouts.
+/// Returns an estimate of a kernel's cost as a number of vector instructions.
 graph::DimExpr vectorWork(const graph::DimExpr &elements, int64_t lanes, int64_t instructionsEach);
 
-/// A nest over `counts`, its leading dims as tasks where the kernel's `work` is worth sharing. Call one of these once a kernel; a
-/// kernel of several nests uses `KernelElements::loopNest`.
-void overTasks(KernelFunction &k, KernelElements &e, llvm::ArrayRef<graph::DimExpr> counts, const graph::DimExpr &work,
+/// Emits a nest with the trip counts `counts`. Its leading dims form tasks if the cost `work` is
+/// large enough. A kernel may call only one of overTasks, overRanges and overSlots, once; it emits
+/// further nests by `ElementEmitter::loopNest`.
+void overTasks(KernelContext &k, ElementEmitter &e, llvm::ArrayRef<graph::DimExpr> counts, const graph::DimExpr &work,
                llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
 
-/// `count` tasks, of which `body` does those from `begin` to `end`, so that a thread can prepare once what all of its tasks need. It may
-/// write to memory of task `begin`.
-void overRanges(KernelFunction &k, KernelElements &e, const graph::DimExpr &count, const graph::DimExpr &work,
+/// Forms `count` tasks. `body` emits the code of one call, which runs the tasks [begin, end). The
+/// code may first do work that all of these tasks share, and may write to the memory of task
+/// `begin`.
+void overRanges(KernelContext &k, ElementEmitter &e, const graph::DimExpr &count, const graph::DimExpr &work,
                 llvm::function_ref<void(graph::Index begin, graph::Index end)> body);
 
-/// The same for work that needs memory beside its operands: a task for each of `slots` buffers of it, with an equal share of the
-/// nest in order. `enter` is called at the start of a slot, `body` at each point.
-void overSlots(KernelFunction &k, KernelElements &e, int64_t slots, llvm::ArrayRef<graph::DimExpr> counts,
+/// Emits a nest with the trip counts `counts` for work that needs scratch memory. There are `slots`
+/// scratch buffers, and one task for each, which processes an equal contiguous share of the nest.
+/// `enter` is called at the start of a task, `body` at each point of its share.
+void overSlots(KernelContext &k, ElementEmitter &e, int64_t slots, llvm::ArrayRef<graph::DimExpr> counts,
                const graph::DimExpr &work, llvm::function_ref<void(graph::Index)> enter,
                llvm::function_ref<void(llvm::ArrayRef<graph::Index>)> body);
 

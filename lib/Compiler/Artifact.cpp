@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the plan stage to files: kernels and program to objects, objects to an artifact, weights and header beside it.
+// Creates the files of an artifact from planned modules: compiles kernels and programs to objects,
+// links them, and writes the weights file and the header next to the library.
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Link.h"
 #include "lib/Compiler/Compilation.h"
@@ -25,7 +26,7 @@ namespace {
 
 class ArtifactWriter {
 public:
-  explicit ArtifactWriter(Compilation &c) : c(c), options(c.options), base(target::baseMachine(c.machines.front())) {}
+  explicit ArtifactWriter(Compilation &c) : c(c), options(c.options), base(target::baseTarget(c.machines.front())) {}
   bool write();
 
 private:
@@ -40,32 +41,34 @@ private:
   std::string stem();
   std::string beside(StringRef file);
   std::string weightsName();
-  /// Writes the header, and warns where it is no longer that of another artifact.
+  /// Writes the C header. Warns if it replaces a header with other content, which other artifacts
+  /// in the folder may use.
   void writeHeader(llvm::raw_ostream &os);
   codegen::CodeOptions codeOptions();
   Error link();
   Error emitDeviceCode();
-  /// The weights as an object to be linked: its path.
+  /// Writes the weights as an object file for the linker and returns its path.
   llvm::Expected<std::string> embedWeights(const codegen::ScratchFolder &scratch);
 
   Error whyNoRuntime();
 
   Compilation &c;
   const CompileOptions &options;
-  /// Of the machines, what all have.
-  const codegen::MachineSpec base;
+  /// The instruction set that all targets support. Code that runs before a variant is selected is
+  /// compiled for it.
+  const codegen::TargetSpec base;
   GeneratedCode generated;
 };
 
 Error ArtifactWriter::whyNoRuntime() {
   if (isForThisMachine(base))
-    return createStringError("libhewn_runtime.a is neither beside the compiler nor in ../lib");
-  return createStringError("'" + options.target + "' has no runtime here: hewn was built without C's library for " +
+    return createStringError("libhewn_runtime.a is neither in the compiler's folder nor in ../lib");
+  return createStringError("'" + options.target + "' has no runtime: hewn was built without the C library for " +
                            llvm::Triple(base.triple).getArchName() + " (Debian's " + base.runtimeNeeds +
                            "); an object (-o .o) needs none");
 }
 
-/// The artifact's name without folder, "lib" and extension.
+/// Returns the artifact's file name without the prefix "lib" and without its extension.
 std::string ArtifactWriter::stem() {
   StringRef path = !options.output.empty() ? StringRef(options.output) : StringRef(options.modelPath);
   StringRef stem = llvm::sys::path::stem(path), extension = llvm::sys::path::extension(path);
@@ -80,8 +83,10 @@ std::string ArtifactWriter::beside(StringRef file) {
   return path.str().str();
 }
 
-/// No two artifacts of a folder share a file: libmodel.so has model.weights, as a linker's name of it is model; every other name stands whole before
-/// the ending: model.so.weights, model.a.weights. The text of a stage names what a library would have.
+/// Returns the name of the weights file. Different artifacts in a folder have different weights
+/// files. For libmodel.so it is model.weights, because linkers know the library as "model". For
+/// other names it is the full name with an extension: model.so.weights, model.a.weights. The text
+/// of a stage contains the name for a shared library.
 std::string ArtifactWriter::weightsName() {
   StringRef file = llvm::sys::path::filename(options.output);
   auto isArtifact = [](StringRef name) {
@@ -93,17 +98,20 @@ std::string ArtifactWriter::weightsName() {
   return (file + ".weights").str();
 }
 
-/// What a header says of the interface: all but its line of targets, which artifacts of one model may differ in.
+/// Returns the text of a C header without the line that lists the targets. Artifacts of one model
+/// share the header even if they are compiled for different targets.
 static std::string withoutTargets(StringRef header) {
   auto [before, after] = header.split(codegen::kHeaderTargets);
   return (before + after.split('\n').second).str();
 }
 
-/// libmodel.so, model.so and model.a have one header, model.h, as they are one model to C's compiler: that of what was compiled last.
+/// libmodel.so, model.so and model.a have one header in common, model.h, because C code uses these
+/// artifacts in the same way. Each compile overwrites it.
 void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
   std::string text = codegen::headerText(generated.interface), path = beside(stem() + ".h");
   os << text;
-  std::string reason; // a device or a FIFO is no header of before
+  // a device or a FIFO at the header's path cannot be a previous header, so it is not read
+  std::string reason;
   std::unique_ptr<llvm::MemoryBuffer> before = openRegular(path, reason);
   if (!before || withoutTargets(before->getBuffer()) == withoutTargets(text))
     return;
@@ -113,13 +121,14 @@ void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
       others.push_back(file);
   if (!others.empty())
     c.diagnostics.warning("'" + path + "' is now the header of " + llvm::sys::path::filename(options.output) +
-                          " and is unlike that of before: compile " + llvm::join(others, " and ") +
-                          " again, or keep artifacts of different models in folders of their own");
+                          " and differs from the previous one: compile " + llvm::join(others, " and ") +
+                          " again, or keep artifacts of different models in separate folders");
 }
 
 codegen::CodeOptions ArtifactWriter::codeOptions() {
   codegen::CodeOptions code;
-  // The oracle's loops are as the ops say them, and run often enough for what LLVM makes of scalars.
+  // At -O0, multiplications and additions are not combined to FMAs, so that each op is rounded as
+  // ONNX defines it.
   code.fuseProducts = options.optimize;
   code.threads = unsigned(std::max(options.jobs, 0));
   code.cacheDir = options.cacheDir;
@@ -134,7 +143,7 @@ codegen::CodeOptions ArtifactWriter::codeOptions() {
 
 llvm::Expected<std::string> ArtifactWriter::embedWeights(const codegen::ScratchFolder &scratch) {
   if (generated.weights.size() > uint64_t(1) << 30)
-    return createStringError("weights of more than 1 GiB can't be embedded: leave --embed-weights out");
+    return createStringError("weights of more than 1 GiB cannot be embedded: leave --embed-weights out");
   std::string object = scratch.path("weights.o");
   if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights", base.triple))
     return std::move(error);
@@ -168,7 +177,8 @@ Error ArtifactWriter::link() {
     return file.takeError();
   };
   files.reserve(3);
-  // A file of hundreds of megabytes is written while the rest is linked.
+  // Writes the weights, which may have hundreds of megabytes, in another thread while this one
+  // links the library.
   std::future<void> written;
   c.result.weightsBytes = generated.weights.size();
   if (generated.weights.size() != 0 && options.embedWeights) {
@@ -202,11 +212,11 @@ Error ArtifactWriter::link() {
   return publish(c, std::move(files));
 }
 
-/// The kernels alone, as one text.
+/// Emits the text (PTX) of the device kernels alone, without the host program.
 Error ArtifactWriter::emitDeviceCode() {
   codegen::CodeOptions code = codeOptions();
   code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
-  const codegen::MachineSpec &machine = c.machines.front();
+  const codegen::TargetSpec &machine = c.machines.front();
   std::vector<codegen::Variant> modules;
   for (const PlannedModule &variant : c.variants)
     modules.push_back(
@@ -242,7 +252,7 @@ bool ArtifactWriter::write() {
     interface.partition = c.partition.text();
   c.result.name = interface.name;
   std::vector<PlannedVariant> variants;
-  for (const codegen::MachineSpec &machine : c.machines) {
+  for (const codegen::TargetSpec &machine : c.machines) {
     variants.push_back({machine, {}});
     interface.variants.push_back({machine.name, machine.cpuFeatures});
     for (const importer::Case &one : c.cases.list) {

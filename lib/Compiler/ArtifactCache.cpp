@@ -16,7 +16,8 @@ namespace json = llvm::json;
 
 namespace hewn {
 
-/// Another one where any source of the compiler is another.
+/// Hash of the compiler's sources, so that another version of the compiler uses other cache
+/// entries.
 static constexpr char kCompilerId[] =
 #include "lib/Compiler/CompilerId.inc"
     ;
@@ -47,11 +48,12 @@ void writeJSON(const std::string &path, json::Value value) { writeCacheFile(path
 
 timespec coarseTime() {
   timespec now = {};
-  clock_gettime(CLOCK_REALTIME_COARSE, &now); // the one that the times of files are read from
+  // reads the coarse clock, because file systems use it for file times
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return now;
 }
 
-/// Whether a file may be another one than it was at `time`.
+/// Returns true if the file may have changed after `time`.
 bool changedSince(const std::string &path, timespec time) {
   struct stat status;
   return stat(path.c_str(), &status) != 0 ||
@@ -76,32 +78,34 @@ Message messageFrom(const json::Object &object) {
 
 ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(coarseTime()) {
   const CompileOptions &o = c.options;
-  // Addresses mean something to this process alone.
-  // What a step has to tell is told by compiling.
+  // Does not cache compiles with custom functions that are given by address, because addresses are
+  // valid in this process only, nor the steps of a quantizing compile, because they have results
+  // besides the artifact.
   if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty() || o.step)
     return;
-  std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseMachine(c.machines.front())) : o.runtime;
+  std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseTarget(c.machines.front())) : o.runtime;
   std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(runtimePath);
   if (o.modelBytes.empty() && !(model = open(o.modelPath)))
-    return; // which the importer says better
+    return; // the model cannot be read: the importer reports the error
   ContentHash hash;
   hash << kCompilerId << LLVM_VERSION_STRING << (runtime ? runtime->getBuffer() : "");
   for (const std::string &part : findParts(runtimePath))
     if (std::unique_ptr<llvm::MemoryBuffer> archive = open(part))
       hash << part << archive->getBuffer();
-  for (const codegen::MachineSpec &machine : c.machines)
+  for (const codegen::TargetSpec &machine : c.machines)
     hash << machine.name << machine.triple << machine.cpu << machine.features;
   hash << o.target << nameOf(c.precision) << o.name << int64_t(o.optimize) << int64_t(o.embedWeights);
   for (const std::string &dim : o.dims)
     hash << dim;
-  hash << c.limits.folding;
+  hash << o.dimNames << c.limits.folding;
   hash << c.partition.tensor << c.partition.stages << c.partition.microBatches << int64_t(c.partition.orderedSums)
        << c.partition.lines;
-  if (c.partition.isAuto) { // which machines' best it is stands in their file
+  if (c.partition.isAuto) { // the best partition depends on the cluster file
     std::unique_ptr<llvm::MemoryBuffer> cluster = open(o.cluster);
     hash << (cluster ? cluster->getBuffer() : o.cluster);
   }
-  if (c.tuning.size() > 0) // what is in the files, in whatever order they came
+  // hashes the content of the tuning files, which does not depend on their order
+  if (c.tuning.size() > 0)
     hash << c.tuning.text();
   for (const std::string &text : c.customOps.texts)
     hash << text;
@@ -109,7 +113,7 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
     std::unique_ptr<llvm::MemoryBuffer> code = open(path);
     hash << path << (code ? code->getBuffer() : "");
   }
-  // Names of files stand in the artifact and in messages.
+  // Hashes the output's file names, because they appear in the artifact and in messages.
   hash << llvm::sys::path::filename(o.output) << o.modelPath << int64_t(model != nullptr)
        << (model ? model->getBuffer() : o.modelBytes);
   key = hash.text();
@@ -134,8 +138,9 @@ std::string ArtifactCache::entryName(llvm::ArrayRef<External> files) const {
   return hash.text() + "-entry";
 }
 
-/// The model's bytes decide which files it names, so there is one list of them for a key; what is in them is a part of the name
-/// of the entry.
+/// A cache key determines the bytes of the model, and therefore the list of the model's external
+/// files. The file KEY-names contains this list. The name of the cache entry also includes a hash
+/// of the contents of the external files.
 std::optional<std::string> ArtifactCache::findEntry() const {
   std::optional<json::Value> names = key.empty() ? std::nullopt : readJSON(path(key + "-names"));
   json::Array *list = names ? names->getAsArray() : nullptr;
@@ -152,7 +157,8 @@ std::optional<std::string> ArtifactCache::findEntry() const {
   return entryName(files);
 }
 
-/// Copies a file of the entry to where this compile wants it; nothing where the cache has not what the entry says.
+/// Copies a file of the cached artifact to the output folder. Returns nullopt if the cache does not
+/// contain the file, or contains it with other content.
 std::optional<OutputFile> ArtifactCache::copyOut(const json::Object &file) const {
   StringRef name = llvm::sys::path::filename(file.getString("name").value_or(""));
   std::string digest = file.getString("digest").value_or("").str();
@@ -186,11 +192,14 @@ bool ArtifactCache::restore() {
     const json::Object *file = value.getAsObject();
     std::optional<OutputFile> copy = file ? copyOut(*file) : std::nullopt;
     if (!copy)
-      return false; // pruned, or not what was kept: compiled anew, and kept again
+      // the cached file was pruned or is damaged: the caller compiles and stores it again
+      return false;
     copies.push_back(std::move(*copy));
   }
   if (llvm::Error error = publish(c, std::move(copies))) {
-    consumeError(std::move(error)); // which compiling says better, if it fails too
+    // returns without a message: an error that is not specific to the cache is reported by the
+    // compile
+    consumeError(std::move(error));
     return false;
   }
   for (json::Value &value : *warnings)
@@ -202,7 +211,8 @@ bool ArtifactCache::restore() {
   return true;
 }
 
-/// Keeps a file under the name of its content. Nothing where it can't be.
+/// Stores a copy of the file in the cache, under the hash of its content. Returns nullopt on
+/// failure.
 std::optional<json::Object> ArtifactCache::copyIn(const OutputFile &file) const {
   ContentHash hash;
   llvm::Error error = file.read([&](StringRef bytes) { hash.append(bytes); });
@@ -231,7 +241,8 @@ void ArtifactCache::keep() {
   json::Array names, files, warnings;
   for (const auto &mapping : c.weights.mappedFiles()) {
     StringRef name = mapping->getBufferIdentifier();
-    // What was compiled is then perhaps not what a hash says now.
+    // If an external file changed during the compile, its hash may not be that of the compiled
+    // content, so nothing is stored.
     if (changedSince(name.str(), began))
       return;
     if (name == c.options.modelPath) {
@@ -252,7 +263,7 @@ void ArtifactCache::keep() {
   }
   for (const Message &message : c.diagnostics.messages())
     warnings.push_back(toJSON(message));
-  // The entry behind its files: who finds it finds them.
+  // Writes the index entry last: a visible entry implies that its files exist.
   writeJSON(path(entryName(external)), json::Object{{"files", std::move(files)},
                                                     {"warnings", std::move(warnings)},
                                                     {"name", c.result.name},

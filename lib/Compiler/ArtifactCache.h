@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole artifacts on disk, by a hash of all that they depend on: the compiler, the options, the model and its external data.
+// A disk cache of artifacts. The key is a hash of everything that an artifact depends on: compiler,
+// options, model and external data.
 //
-// They lie in the same folder as the code of kernels (lib/Codegen/Emit/CodeCache.h), by the same rules: there whole or not at all,
-// checked when they are read, pruned together, and a folder that can't be written or read is no failure.
+// The artifacts share the folder and the rules of the kernel cache (lib/Codegen/Emit/CodeCache.h):
+// files appear atomically, are verified when read, and are pruned together. A folder that cannot be
+// read or written is not an error.
 //
-//     KEY-names      which external files the model names; KEY: compiler, options, the model's bytes
-//     ENTRY-entry    the files of the artifact, its warnings; ENTRY: KEY, and what is in the external files
-//     DIGEST         a file, by its content
+//     KEY-names      names of the model's external files; KEY hashes compiler, options and model
+//     ENTRY-entry    files and warnings of the artifact; ENTRY hashes KEY and the external files
+//     DIGEST         a file, by the hash of its content
 //
-// Nothing is ever there under another name than its own, so compiles that run at once, or end in the middle, can't mix.
+// A name determines its content, so concurrent or interrupted compiles cannot mix files.
 #ifndef HEWN_LIB_COMPILER_ARTIFACTCACHE_H
 #define HEWN_LIB_COMPILER_ARTIFACTCACHE_H
 
@@ -22,29 +24,31 @@ namespace hewn {
 
 class ArtifactCache {
 public:
-  /// For a compile whose options are checked. Text of a stage is not kept, nor anything without CompileOptions::cacheDir.
+  /// The options of the compilation must have been checked. Nothing is cached if
+  /// CompileOptions::cacheDir is empty, or if the compile emits the text of a stage.
   explicit ArtifactCache(Compilation &compilation);
 
-  /// Writes the files of an equal compile where this one wants them, and reports its warnings. False where there was none.
+  /// Copies the files of a cached artifact to the output and reports the artifact's warnings.
+  /// Returns false if the cache does not contain the artifact.
   bool restore();
-  /// Keeps what the compile has written.
+  /// Stores the files that the compile has written in the cache.
   void keep();
 
 private:
-  /// The name of an external file, as the model has it, and a hash of its content.
+  /// An external file of the model: its name in the model, and the hash of its content.
   using External = std::pair<std::string, std::string>;
 
-  /// Where the cache keeps `name`.
+  /// Returns the path of the cache file `name`.
   std::string path(llvm::StringRef name) const;
   std::string entryName(llvm::ArrayRef<External> files) const;
   std::optional<std::string> findEntry() const;
   std::optional<OutputFile> copyOut(const llvm::json::Object &file) const;
   std::optional<llvm::json::Object> copyIn(const OutputFile &file) const;
-  /// The folder that the model's external data is in, with a separator behind it.
+  /// Returns the folder of the model's external data, with a trailing separator.
   std::string modelFolder() const;
 
   Compilation &c;
-  std::string key; // empty: nothing is kept
+  std::string key; // hash of compiler, options and model, or empty if nothing is cached
   std::string modelDigest;
   timespec began;
 };

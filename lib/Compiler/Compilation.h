@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of this folder share of one compile.
+// The state of one compile, which the files of this folder share.
 #ifndef HEWN_LIB_COMPILER_COMPILATION_H
 #define HEWN_LIB_COMPILER_COMPILATION_H
 
@@ -22,12 +22,13 @@
 
 namespace hewn {
 
-/// A case of the model for a machine.
+/// A variant of the artifact: one case of the model, compiled for one target up to the plan stage.
 struct PlannedModule {
-  const codegen::MachineSpec *machine;
+  const codegen::TargetSpec *machine;
   const importer::Case *of;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// Which of several it is, for texts: "x86-64-v3, where n = 1"; empty where there is one.
+  /// Identifies the variant in reports, such as "x86-64-v3, where n = 1". Empty if there is only
+  /// one variant.
   std::string title;
 };
 
@@ -37,52 +38,62 @@ struct Compilation {
   const CompileOptions &options;
   Diagnostics &diagnostics;
   CompileResult &result;
-  /// Declared in this order: what the module names must outlive it.
+  /// Bytes of the model's constants. This member must precede the members with modules, which refer
+  /// to the bytes: members are destroyed in reverse order.
   WeightTable weights;
-  /// In the order in which a loader tries them.
-  std::vector<codegen::MachineSpec> machines;
+  /// Targets of the artifact, in the order in which a loader tries them.
+  std::vector<codegen::TargetSpec> machines;
   Precision precision = Precision::Highest;
   std::vector<importer::DimBinding> dims;
+  importer::DimNaming dimNaming = importer::DimNaming::Lenient;
   Limits limits;
   importer::CustomOps customOps;
   plan::Tuning tuning;
   PartitionShape partition;
-  /// Of the links between ranks, where the partition is the best for a cluster.
+  /// Costs of the links between tensor-parallel ranks if the partition is chosen for a cluster,
+  /// otherwise null.
   std::shared_ptr<const partition::RowCosts> rowCosts;
-  /// As many threads as CompileOptions::jobs says; null: one.
+  /// Thread pool with CompileOptions::jobs threads, or null for one thread.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   std::unique_ptr<mlir::MLIRContext> context;
   Remarks remarks;
-  /// The model's cases up to the stage that is the same for all machines; then all that can be compiled, for each of them in turn.
+  /// The cases of the model. They own their modules up to the stage that all targets share. Later,
+  /// `variants` owns one module per target and case.
   importer::Cases cases;
-  /// How many of them there are without ranks.
+  /// Returns the number of cases of the model itself, without the repetition of each case for each
+  /// rank.
   size_t numSizes() const { return cases.list.size() / size_t(partition.ranks()); }
   std::vector<PlannedModule> variants;
-  /// What was written and published: for the cache, whatever became of the names since.
+  /// The files that the compile has written. The artifact cache reads their content through the
+  /// open file descriptors, because the files may have been renamed or deleted since.
   std::vector<OutputFile> files;
 };
 
-/// What the command line says of the import.
+/// Returns the import options that the compile options describe.
 importer::ImportOptions importOptions(Compilation &compilation);
-/// What it says of the stages up to the plan, whose constants are in `weights`. Ranks, and whether modules share weights, are the caller's to say;
-/// both outlive what is returned.
+/// Returns the options of the stages up to the plan, with constants in `weights`. The caller sets
+/// the ranks and `sharesWeights`. Both arguments must outlive the result.
 PipelineOptions pipelineOptions(Compilation &compilation, WeightTable &weights);
-/// Says of a module for which machine it is.
-void setTarget(Compilation &compilation, mlir::ModuleOp module, const codegen::MachineSpec &machine);
+/// Sets the target attribute of a module.
+void setTarget(Compilation &compilation, mlir::ModuleOp module, const codegen::TargetSpec &machine);
 
-/// From the plan stage to text (llvm, asm, header) or files. Returns false after an error.
+/// Compiles planned modules to files, or to the text of the stage llvm, asm or header. Returns
+/// false after an error.
 bool emitArtifact(Compilation &compilation);
-/// Publishes what makes up an artifact: weights, library, header, in this order. A program that finds a library of before beside
-/// new weights is told so by their digest.
+/// Publishes the files of an artifact in this order: weights, library, header. If a program loads
+/// the old library with the new weights in between, it gets an error, because their digests differ.
 llvm::Error publish(Compilation &compilation, std::vector<OutputFile> files);
-/// Text to the output file, or into the result.
+/// Writes the text of a stage to the output file, or to the compile's result if no output file was
+/// given.
 bool deliver(Compilation &compilation, const std::string &text);
 
-/// Whether code for `machine` is for the architecture that this process runs on.
-bool isForThisMachine(const codegen::MachineSpec &machine);
-/// The path of the libhewn_runtime.a for `machine`; empty where there is none.
-std::string findRuntime(const codegen::MachineSpec &machine);
-/// The archives of parts that stand on libraries of others, which lie beside the runtime as far as hewn was built with them.
+/// Returns true if code for `machine` has the architecture of this process.
+bool isForThisMachine(const codegen::TargetSpec &machine);
+/// Returns the path of libhewn_runtime.a for `machine`, or an empty string if there is none.
+std::string findRuntime(const codegen::TargetSpec &machine);
+/// Returns the paths of the archives with runtime functions that need third-party libraries. If
+/// hewn was built with these libraries, the archives are in the folder of the runtime archive
+/// `runtime`.
 std::vector<std::string> findParts(llvm::StringRef runtime);
 
 } // namespace hewn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages of a compile in their order.
+// Runs the stages of a compile.
 #include "lib/Compiler/Compiler.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Handle/Handle.h"
@@ -13,6 +13,7 @@
 #include "lib/Compiler/InProcess.h"
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Compiler/WeightGrowth.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Support/Files/InputFile.h"
@@ -36,7 +37,8 @@ namespace hewn {
 
 namespace {
 
-/// The stages up to the plan; what comes behind it is Artifact.cpp's.
+/// Stages of a compile up to the plan. `Behind` represents all later stages, which Artifact.cpp
+/// implements.
 enum Stage { Graph, Kernels, Loops, Plan, Behind };
 
 struct StageInfo {
@@ -46,10 +48,11 @@ struct StageInfo {
 const StageInfo stages[] = {
     {"graph", buildGraphStage}, {"kernels", buildKernelsStage}, {"loops", buildLoopsStage}, {"plan", buildPlanStage}};
 
-/// What is decided, instead of a stage: for readers, and for programs.
+/// Names of the stages that print the compiler's decisions instead of IR: as text, and as JSON.
 constexpr StringRef kExplain = "explain", kExplainJson = "explain-json";
 
-/// Every print of a module goes through here: without local scope, printing reads all that attributes refer to.
+/// Prints a module. Local scope is used because printing would otherwise visit everything that
+/// attributes refer to.
 std::string printModule(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -58,9 +61,9 @@ std::string printModule(ModuleOp module) {
   return text;
 }
 
-std::vector<std::string> identitiesOf(ArrayRef<codegen::MachineSpec> machines) {
+std::vector<std::string> identitiesOf(ArrayRef<codegen::TargetSpec> machines) {
   std::vector<std::string> names;
-  for (const codegen::MachineSpec &machine : machines)
+  for (const codegen::TargetSpec &machine : machines)
     names.push_back(target::identity(machine));
   return names;
 }
@@ -82,7 +85,8 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// The rows of all tunings. Files that have none for the machines of this compile are told.
+/// Reads all tuning files. Warns about a file that contains no entry for the targets of this
+/// compile.
 void readTunings(Compilation &c) {
   for (const std::string &given : c.options.tunings) {
     plan::Tuning one;
@@ -93,11 +97,11 @@ void readTunings(Compilation &c) {
     bool isUsed = llvm::any_of(wanted, [&](const std::string &machine) { return llvm::is_contained(known, machine); });
     if (!isUsed && !known.empty() && !wanted.empty())
       c.diagnostics.warning((StringRef(given).starts_with("{") ? "a tuning" : "'" + given + "'") +
-                            " is of other machines, and nothing of it is used: its rows are for " +
-                            llvm::join(known, ", ") + ", and code is made for " + llvm::join(wanted, ", "));
+                            " is ignored: its schedules are for " + llvm::join(known, ", ") +
+                            ", and the code is compiled for " + llvm::join(wanted, ", "));
   }
   if (!c.options.tunings.empty() && !c.options.optimize)
-    c.diagnostics.error("-O0 makes no use of schedules: a tuning has no meaning for it");
+    c.diagnostics.error("-O0 does not use schedules: leave --tuning out");
 }
 
 bool isExplained(const CompileOptions &options) { return options.emit == kExplain || options.emit == kExplainJson; }
@@ -105,22 +109,24 @@ bool isExplained(const CompileOptions &options) { return options.emit == kExplai
 void checkCluster(Compilation &c) {
   const CompileOptions &options = c.options;
   if (c.partition.isAuto && options.cluster.empty())
-    c.diagnostics.error("--partition auto is the best for a cluster: --cluster FILE says of which machines it is");
+    c.diagnostics.error("--partition auto needs a cluster description: add --cluster FILE");
   if (!options.cluster.empty() && options.partition.empty())
-    c.diagnostics.error("--cluster is for a model that is split: --partition auto, tensor=N or pipeline=N");
+    c.diagnostics.error("--cluster needs --partition auto, tensor=N or pipeline=N");
   if (!options.cluster.empty() && !c.partition.isAuto && !isExplained(options))
     c.diagnostics.error("--cluster is for --partition auto: '" + options.partition + "' is chosen already");
   if (!options.cluster.empty() && c.partition.microBatches > 1)
-    c.diagnostics.error("--cluster knows no micro-batches: leave microbatches=N out of '" + options.partition + "'");
+    c.diagnostics.error("--cluster does not support micro-batches: leave microbatches=N out of '" + options.partition +
+                        "'");
   if (!options.cluster.empty() && c.partition.orderedSums)
-    c.diagnostics.error("--cluster knows no sums in an order: leave sums=ordered out of '" + options.partition + "'");
+    c.diagnostics.error("--cluster does not support ordered sums: leave sums=ordered out of '" + options.partition +
+                        "'");
   if (!options.cluster.empty() && isExplained(options) && !options.remarks.empty())
-    c.diagnostics.error("there are no remarks where --cluster is explained: leave --remarks out");
+    c.diagnostics.error("explaining --cluster gives no remarks: leave --remarks out");
   if (!options.cluster.empty() && llvm::sys::path::extension(options.modelPath) == ".mlir")
     c.diagnostics.error("--cluster is for models, and '" + options.modelPath + "' is the text of a stage");
 }
 
-/// Says what is wrong with the options, all of it, before anything is read.
+/// Checks all options before the model is read, and reports all errors.
 bool checkOptions(Compilation &c) {
   const CompileOptions &options = c.options;
   auto refuse = [&](const llvm::Twine &why) { c.diagnostics.error(why); };
@@ -144,6 +150,10 @@ bool checkOptions(Compilation &c) {
   for (const std::string &text : options.dims)
     if (std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, c.diagnostics))
       c.dims.push_back(*binding);
+  if (options.dimNames == "strict")
+    c.dimNaming = importer::DimNaming::Strict;
+  else if (options.dimNames != "lenient")
+    refuse("unknown use of dim names '" + options.dimNames + "'; there are: strict, lenient");
   for (const std::string &text : options.limits)
     parseLimit(text, c.limits, c.diagnostics);
   for (const std::string &given : options.customOps)
@@ -152,8 +162,9 @@ bool checkOptions(Compilation &c) {
   if (!options.partition.empty())
     (void)readPartition(options.partition, c.partition, c.diagnostics);
   checkCluster(c);
-  // What is linked in must be there, and code; an object leaves it to whoever links it.
-  std::string triple = c.machines.empty() ? "" : target::baseMachine(c.machines.front()).triple;
+  // Files of custom code that this compile links must exist and contain code for the target. An
+  // object file (.o) is linked by the user later, so nothing is checked for it.
+  std::string triple = c.machines.empty() ? "" : target::baseTarget(c.machines.front()).triple;
   if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
     for (const std::string &path : c.customOps.code) {
       std::string why;
@@ -164,10 +175,9 @@ bool checkOptions(Compilation &c) {
         refuse("can't link " + path + ", the code of custom ops: " + why);
     }
   if (!options.customFunctions.empty() && !options.transient)
-    refuse("custom ops by functions of this process are for an artifact that is for this process alone");
+    refuse("custom ops given as functions of this process need an artifact for this process only");
   if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
-    refuse("what to make is told by the output's extension (.so, .a, .o) or by --emit; '" + options.output +
-           "' is neither");
+    refuse("the output's extension must be .so, .a or .o unless --emit is given, not that of '" + options.output + "'");
   if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);
@@ -176,17 +186,18 @@ bool checkOptions(Compilation &c) {
       return options.remarks == other || llvm::sys::fs::equivalent(options.remarks, other);
     };
     if (options.remarks == "-")
-      refuse("remarks go to a file of their own, not to '-'");
+      refuse("--remarks needs a file of its own, not '-'");
     else if (isOne(options.output) || isOne(options.modelPath))
-      refuse("remarks go to a file of their own: '" + options.remarks + "' is the model's or the output's");
+      refuse("--remarks needs a file of its own: '" + options.remarks + "' is the model or the output");
     else if (std::string why = whyNotWritable(options.remarks); !why.empty())
       refuse("can't write '" + options.remarks + "': " + why);
   }
   return !c.diagnostics.hasErrors();
 }
 
-/// Whether a stage's text can be compiled further: weights are only named in it, their bytes are not there. To look at it,
-/// another stage's text will do.
+/// Returns true if the stage text that is the input can be compiled to code: it must not refer to
+/// weights, because the text does not contain their bytes. Without the bytes, the compile can only
+/// print the text of a stage.
 bool hasAllConstants(Compilation &c, ModuleOp module) {
   if (llvm::is_contained(
           {StringRef("graph"), StringRef("kernels"), StringRef("loops"), StringRef("plan"), kExplain, kExplainJson},
@@ -201,20 +212,22 @@ bool hasAllConstants(Compilation &c, ModuleOp module) {
     return true;
   constexpr size_t told = 3;
   std::string more = names.size() > told ? " and " + std::to_string(names.size() - told) + " more" : "";
-  c.diagnostics.error("'" + c.options.modelPath + "' names weights whose bytes are not in a stage's text: '" +
+  c.diagnostics.error("'" + c.options.modelPath + "' refers to weights whose bytes are not part of a stage's text: '" +
                       llvm::join(names.getArrayRef().take_front(told), "', '") + "'" + more +
-                      "; compile the model that it was made of");
+                      "; compile the original model");
   return false;
 }
 
-/// What passes hold of each other's work must hold of a text too, which anybody may have written.
+/// Verifies the invariants that passes rely on, in a module that was read from the text of a stage:
+/// a hand-written text may violate them.
 bool isWellFormed(Compilation &c, ModuleOp module) {
   PassManager pm(c.context.get());
   pm.addPass(createVerifyKernelsPass());
   return module.getOps<plan::KernelOp>().empty() || succeeded(pm.run(module));
 }
 
-/// The text of a stage that was written before: for tests, and for going on from where a stage was looked at.
+/// Reads the text of a stage as the input of the compile, which continues from that stage. Tests of
+/// single stages use such inputs.
 bool readText(Compilation &c) {
   std::string why;
   std::unique_ptr<llvm::MemoryBuffer> file = openRegular(c.options.modelPath, why);
@@ -222,7 +235,7 @@ bool readText(Compilation &c) {
     c.diagnostics.error("can't read " + c.options.modelPath + ": " + why);
     return false;
   }
-  // A copy: MLIR's lexer wants a zero behind the text.
+  // Parses a copy of the text, because the lexer needs a terminating zero.
   auto module =
       parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(c.context.get()), c.options.modelPath);
   if (!module || !isWellFormed(c, *module) || !hasAllConstants(c, *module))
@@ -248,7 +261,7 @@ bool import(Compilation &c, Explanation *explanation) {
   return !c.cases.list.empty();
 }
 
-/// The first stage that a module has not been through.
+/// Returns the first stage whose passes have not been applied to the module.
 Stage firstStage(ModuleOp module) {
   if (!module.getOps<plan::KernelOp>().empty())
     return Loops;
@@ -267,13 +280,14 @@ bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &opt
   return false;
 }
 
-/// One module for each machine and case, each of which may be told of its own.
+/// Creates a module for each combination of target and case, because passes add attributes that
+/// depend on both.
 void splitVariants(Compilation &c) {
   bool severalMachines = c.machines.size() > 1;
-  bool sharesFloats = severalMachines && llvm::any_of(c.machines, [](const codegen::MachineSpec &machine) {
+  bool sharesFloats = severalMachines && llvm::any_of(c.machines, [](const codegen::TargetSpec &machine) {
                         return !machine.hasHalfConversions;
                       });
-  for (const codegen::MachineSpec &machine : c.machines)
+  for (const codegen::TargetSpec &machine : c.machines)
     for (importer::Case &one : c.cases.list) {
       if (!one.module)
         continue;
@@ -294,7 +308,7 @@ void splitVariants(Compilation &c) {
     }
 }
 
-/// The first stage, with what a compile that quantizes wants of this one.
+/// Runs the graph stage, with the options of a quantizing compile if this is a step of one.
 bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
   if (const QuantizeStep *step = c.options.step) {
     options.quantization = &step->wanted;
@@ -307,8 +321,9 @@ bool runGraphStage(Compilation &c, PipelineOptions options, ModuleOp module) {
   return runStage(c, stages[Graph], options, module);
 }
 
-/// The stages up to the plan, or to the one that is wanted as text. What a machine decides begins behind the graph.
-/// What they decide goes to `explanation`, if that is not null.
+/// Runs the stages up to the plan, or up to the stage whose text is requested. Stages after the
+/// graph stage depend on the target. Their decisions are recorded in `explanation` if it is not
+/// null.
 bool runStages(Compilation &c, Explanation *explanation) {
   PipelineOptions options = pipelineOptions(c, c.weights);
   options.sharesWeights = c.cases.list.size() > 1;
@@ -323,7 +338,8 @@ bool runStages(Compilation &c, Explanation *explanation) {
     Timer timer(c, stages[s].name);
     for (auto [number, one] : llvm::enumerate(c.cases.list)) {
       options.rank = int64_t(number / c.numSizes());
-      // The graph is for all machines; where there is one, integers may as well have the signs that it multiplies.
+      // All targets share the graph stage. If there is only one target, the graph stage can already
+      // convert 8-bit integers to the signedness that its instructions require.
       if (one.module && c.machines.size() == 1)
         setTarget(c, *one.module, c.machines.front());
       if (one.module && !runGraphStage(c, options, *one.module))
@@ -355,33 +371,36 @@ bool runStages(Compilation &c, Explanation *explanation) {
   return true;
 }
 
-/// What the plan says of kernels of several launches, done.
-bool formJoints(Compilation &c) {
+/// Merges launches into the persistent kernels that the plan stage has decided on.
+bool formPersistentKernels(Compilation &c) {
   for (const PlannedModule &variant : c.variants) {
     PassManager pm(c.context.get());
-    buildJointStage(pm);
+    buildPersistentKernelStage(pm);
     if (variant.machine->device && failed(pm.run(*variant.module))) {
       if (!c.diagnostics.hasErrors())
-        c.diagnostics.error("internal error where launches become one kernel");
+        c.diagnostics.error("internal error while forming persistent kernels");
       return false;
     }
   }
   return true;
 }
 
-/// What is to be said of all, after the plan.
+/// Completes the explanation after the plan stage and returns its text or JSON.
 std::string explain(Compilation &c, Explanation &explanation) {
   explanation.target = c.options.target;
   explanation.machines = identitiesOf(c.machines);
   for (const importer::Case &one : c.cases.list)
     if (c.cases.list.size() > 1)
       explanation.cases.push_back({one.condition(), one.refusal});
-  // Locations of what was folded name initializers too.
+  // Removes names that are no nodes: locations of folded constants may contain the names of
+  // initializers.
   auto isNoNode = [&](const std::string &name) { return !explanation.valuesOfNode.contains(name); };
   for (auto [variant, explained] : llvm::zip(c.variants, explanation.variants)) {
     for (ExplainedKernel &kernel : explained.kernels)
       for (std::vector<std::string> &nodes : kernel.launchNodes) {
-        if (!explanation.valuesOfNode.empty()) // else a text of a stage
+        // the map of outputs is empty if the compile starts from the text of a stage instead of a
+        // model
+        if (!explanation.valuesOfNode.empty())
           llvm::erase_if(nodes, isNoNode);
         for (const std::string &node : nodes)
           if (!llvm::is_contained(kernel.nodes, node))
@@ -405,10 +424,11 @@ std::string explain(Compilation &c, Explanation &explanation) {
   return jsonDocument(explanation.json());
 }
 
-/// Texts of several modules have MLIR's own line between them.
+/// Prints all modules, with MLIR's split marker between them.
 std::string printModules(Compilation &c) {
   std::string text;
-  bool isSame = c.options.emit == stages[Graph].name; // for all machines
+  // after the graph stage, a case has the same module for all targets, so it is printed once
+  bool isSame = c.options.emit == stages[Graph].name;
   for (const PlannedModule &variant : c.variants) {
     if (isSame && variant.machine != &c.machines.front())
       continue;
@@ -420,7 +440,7 @@ std::string printModules(Compilation &c) {
   return text;
 }
 
-/// What passes said, to the file that is asked for.
+/// Writes the missed-optimization remarks to the file that the user requested.
 bool writeRemarks(Compilation &c) {
   const std::string &path = c.options.remarks;
   if (path.empty())
@@ -478,6 +498,10 @@ bool run(Compilation &c) {
       c.diagnostics.error("the model can't be read");
     return false;
   }
+  WeightGrowth growth;
+  for (const importer::Case &one : c.cases.list)
+    if (one.module)
+      growth.noteModel(*one.module);
   if (!addRanks(c) || !runStages(c, explains) || !writeRemarks(c))
     return false;
   for (const StageInfo &stage : stages)
@@ -485,11 +509,17 @@ bool run(Compilation &c) {
       return deliver(c, printModules(c));
   if (explanation && !c.options.explain)
     return deliver(c, explain(c, *explanation));
-  if (explanation) // before kernels become code
+  if (explanation) // collects the data now, before kernels are lowered to code
     c.result.text = explain(c, *explanation);
   Timer timer(c, "emit");
-  if (!formJoints(c) || !emitArtifact(c))
+  for (const PlannedModule &variant : c.variants)
+    growth.noteArtifact(*variant.module);
+  if (!formPersistentKernels(c) || !emitArtifact(c))
     return false;
+  // The steps of a quantizing compile and the ranks of a partition have other weights by intent.
+  std::string grown = c.options.step || c.partition.ranks() > 1 ? "" : growth.warning(c.result.weightsBytes);
+  if (!grown.empty() && c.options.emit.empty())
+    c.diagnostics.warning(grown);
   cache.keep();
   return true;
 }
@@ -502,6 +532,7 @@ importer::ImportOptions importOptions(Compilation &c) {
   options.bytes = c.options.modelBytes;
   options.folder = c.options.modelFolder;
   options.dims = c.dims;
+  options.dimNaming = c.dimNaming;
   options.limits = c.limits;
   options.customOps = &c.customOps;
   return options;
@@ -525,7 +556,7 @@ PipelineOptions pipelineOptions(Compilation &c, WeightTable &weights) {
   return options;
 }
 
-void setTarget(Compilation &c, ModuleOp module, const codegen::MachineSpec &machine) {
+void setTarget(Compilation &c, ModuleOp module, const codegen::TargetSpec &machine) {
   module->setAttr(plan::kTargetAttr, target::attribute(c.context.get(), machine, c.precision));
 }
 
@@ -540,7 +571,8 @@ ArrayRef<StringRef> emitStages() {
 CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
   Compilation compilation(options, diagnostics, result);
-  // What is wrong with a model is told where it is found; this is for what should not happen.
+  // Converts an internal error of LLVM to a diagnostic of the compile. Errors of the model or the
+  // options do not get here: they are reported where they are found.
   llvm::Error error = codegen::guardLLVM([&] {
     result.ok = run(compilation);
     return llvm::Error::success();
@@ -550,15 +582,15 @@ CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostic
     diagnostics.error(e.message());
   });
   if (!result.ok && !diagnostics.hasErrors())
-    diagnostics.error("internal error: a compile failed without saying why");
+    diagnostics.error("internal error: the compile failed without a diagnostic");
   return result;
 }
 
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
   FileSizeSignalBlocked blocked;
   if (!options.cluster.empty() && !options.quantize.empty()) {
-    diagnostics.error("--cluster plans a model as it is, and --quantize makes another one of it: split it by "
-                      "--partition tensor=N or pipeline=N");
+    diagnostics.error(
+        "--cluster does not support --quantize: partition the model by --partition tensor=N or pipeline=N");
     return {};
   }
   return options.quantize.empty() ? compileOnce(options, diagnostics) : compileQuantized(options, diagnostics);

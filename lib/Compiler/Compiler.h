@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One compile: a model and options in, files or the text of a stage out.
+// Compiles a model to files, or to the text of a stage.
 #ifndef HEWN_LIB_COMPILER_COMPILER_H
 #define HEWN_LIB_COMPILER_COMPILER_H
 
@@ -18,98 +18,121 @@ namespace codegen {
 class CodeStore;
 }
 
-/// An input of a model by its name, which may be empty where the model has one input.
+/// An input array of a calibration run, with the name of the model's input. The name may be empty
+/// if the model has one input.
 struct Feed {
   std::string name;
   Array array;
 };
 
 struct CompileOptions {
-  /// The model: a file (.onnx, .onnxtxt, or .mlir of any stage), or bytes with the folder of their external data.
+  /// Path of the model (.onnx, .onnxtxt, or .mlir of any stage). If it is empty, the model is given
+  /// as bytes, with the folder of its external data.
   std::string modelPath;
   llvm::StringRef modelBytes;
   std::string modelFolder;
-  /// The artifact; its extension says which: .so .a .o. Empty: only text is wanted (`emit`).
+  /// Path of the artifact to write. The extension selects its type: .so, .a or .o. Empty if only
+  /// the text of a stage (`emit`) is needed.
   std::string output;
-  /// graph, kernels, loops, plan, llvm, asm, header: stop there; the text goes to `output`, or to the result where that
-  /// is empty. Empty: the artifact.
+  /// Stage whose text is emitted: graph, kernels, loops, plan, llvm, asm, header. The text is
+  /// written to the file `output`, or returned in the result if `output` is empty. If `emit` is
+  /// empty, an artifact is compiled.
   std::string emit;
   std::string target = "host";
-  /// "batch=1", "seq=1..512", "seq=1,128,1..512".
+  /// Values or ranges of the model's symbolic dims: "batch=1", "seq=1..512", "seq=1,128,1..512".
   std::vector<std::string> dims;
-  /// "nodes=1000": what a model may ask for beyond what its file has (lib/Support/Limits.h).
+  /// How dims of inputs with the same name are related: "strict" (they are equal) or "lenient"
+  /// (they are equal if the model requires it).
+  std::string dimNames = "lenient";
+  /// Resource limits such as "nodes=1000" for models that expand beyond their file size
+  /// (lib/Support/Limits.h).
   std::vector<std::string> limits;
-  /// "highest", "high", "medium" (lib/Support/Precision.h).
+  /// Precision of float32 contractions: "highest", "high", "medium" (lib/Support/Precision.h).
   std::string precision = "highest";
-  /// Files in which ops are given that hewn does not have, or their text: docs/custom-ops.md.
+  /// Definitions of custom ops: files or their texts (docs/custom-ops.md).
   std::vector<std::string> customOps;
-  /// Functions of such ops that are in this process, by their symbols. For an artifact that is `transient`.
+  /// Addresses of custom op functions in this process, by symbol. For `transient` artifacts only.
   std::vector<std::pair<std::string, uint64_t>> customFunctions;
-  /// Schedules that were measured: files of `hewn tune`, or the text of one (docs/tutorials/tuning.md). Rows of other machines are left alone.
+  /// Tuning files of `hewn tune` with measured schedules, as paths or as texts
+  /// (docs/tutorials/tuning.md). Entries for other targets are ignored.
   std::vector<std::string> tunings;
-  /// "tensor=2", "pipeline=2", "tensor=2,pipeline=2,microbatches=4", "auto": over how many ranks the model is split (docs/tutorials/partition.md). Empty: it is not.
+  /// Partition of the model over ranks: "tensor=2", "pipeline=2",
+  /// "tensor=2,pipeline=2,microbatches=4" or "auto" (docs/tutorials/partition.md). Empty if the
+  /// model is not partitioned.
   std::string partition;
-  /// Of which machines: a file, or its text, which begins with a brace (docs/reference/cluster.md). With the partition "auto" the best for them; the stages
-  /// explain and explain-json say what each way takes there.
+  /// Description of the cluster: the path of a file, or its text, which starts with a brace
+  /// (docs/reference/cluster.md). If `partition` is "auto", the best partition for this cluster is
+  /// chosen. The stages explain and explain-json report the estimated time of each partition.
   std::string cluster;
-  /// How many threads compile; 0: as many as the machine has.
+  /// Number of compile threads; 0 for the number of hardware threads.
   int jobs = 0;
-  /// The model's name in C; empty: from the output's, or the model's file name.
+  /// Name of the model in the C header and in symbols. If empty, it is derived from the file name
+  /// of the output or of the model.
   std::string name;
   bool optimize = true;
   bool embedWeights = false;
-  /// The artifact is for this process alone: it need not be on the disk when the compile is done.
+  /// True if only this process uses the artifact, so that its files need not be flushed to disk.
   bool transient = false;
-  /// A file for what passes say of what they did not do, and why: JSON where it ends in .json, else YAML. Empty: none.
+  /// Path of a file to which missed-optimization remarks are written: as JSON if it ends in .json,
+  /// otherwise as YAML. Empty if no remarks are needed.
   std::string remarks;
-  /// The text of the stage explain-json is the result's, beside the artifact.
+  /// True if the result should also contain the text of the stage explain-json.
   bool explain = false;
-  /// Where artifacts and compiled kernels are kept for later compiles; empty: nowhere.
+  /// Folder of the artifact and kernel cache. Empty if nothing is cached.
   std::string cacheDir;
-  /// Code that several compiles of this process share; null: none.
+  /// Store of kernel code that several compiles of this process share, or null.
   codegen::CodeStore *codeStore = nullptr;
-  /// For an artifact of which nobody is told: kernels are called after what is in them, so that they are shared however they are numbered.
+  /// True if kernels are named by a hash of their content instead of a number, so that several
+  /// compiles can share kernel code. Used for artifacts that only the compiler itself runs.
   bool namesByContent = false;
-  /// "int8", "int4", the file or the text of a quantization (docs/quantization.md); empty: as the model has it.
+  /// How the model is quantized: "int8", "int4", or a quantization as a file or a text
+  /// (docs/quantization.md). Empty if the model is not quantized.
   std::string quantize;
-  /// Gives the feeds of one run that shows ranges, in memory that is read until the next call; false: there are no more, or `problem` says
-  /// why not. Null: no run is made.
+  /// Provides calibration samples. Each call stores the inputs of the next run in `feeds`; their
+  /// memory must stay valid until the next call. Returns false if there are no more samples, or
+  /// after an error, which is then in `problem`. Null if there are no calibration samples.
   std::function<bool(std::vector<Feed> &feeds, std::string &problem)> nextSample;
-  /// What quantizing must leave of every output, in decibels of signal to noise over these runs; contractions stay float until it does.
-  /// 0: no bound.
+  /// Lower bound in decibels of the signal-to-noise ratio of every output, compared with the float
+  /// model. Contractions fall back to float until the calibration samples satisfy the bound. 0 if
+  /// there is no bound.
   double leastDecibels = 0;
-  /// The same as the largest error of any element.
+  /// Upper bound of the absolute error of every output element, compared with the float model.
+  /// Contractions fall back to float as for `leastDecibels`. 0 if there is no bound.
   double largestError = 0;
-  /// Of a compile that is a step of one that quantizes.
+  /// Describes the step, if this compile is a step of a quantizing compile. For any other compile
+  /// the pointer is null.
   const QuantizeStep *step = nullptr;
-  /// libhewn_runtime.a; empty: it is looked for.
+  /// The path of libhewn_runtime.a. If empty, the compiler searches for it.
   std::string runtime;
-  /// Told the name of each stage when it begins.
+  /// Called with the name of each stage when it starts.
   std::function<void(llvm::StringRef stage)> progress;
 };
 
 struct CompileResult {
   bool ok = false;
-  /// What `emit` asked for, without an output.
+  /// Text of the stage `emit`, if no output file was given.
   std::string text;
-  /// Every file that was written.
+  /// Paths of all files that the compile has written.
   std::vector<std::string> files;
-  /// Of a compile that quantizes: what was chosen, as a text that `quantize` takes, and the report in JSON.
+  /// Result of a quantizing compile: the chosen quantization as a text for `quantize`, and the
+  /// report in JSON.
   std::string quantization, report;
-  /// Facts for reports.
+  /// Name of the compiled model, and statistics about the model for reports.
   std::string name;
   uint64_t weightsBytes = 0, numKernels = 0;
   std::vector<std::pair<std::string, double>> stageSeconds;
 };
 
-/// Never throws and never prints; where `ok` is false, `diagnostics` has an error.
+/// Compiles a model. Throws no exceptions and prints nothing. If `ok` is false in the result,
+/// `diagnostics` contains an error.
 CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics);
 
-/// What `CompileOptions.target` may be.
+/// Returns the valid values of `CompileOptions.target`.
 std::vector<std::string> compileTargets();
-/// The libhewn_runtime.a that objects for such a target are linked with; empty where there is none.
+/// Returns the path of libhewn_runtime.a for the target `target`, or an empty string if there is
+/// none.
 std::string runtimeFor(llvm::StringRef target);
-/// What `CompileOptions.emit` may be.
+/// Returns the valid values of `CompileOptions.emit`.
 llvm::ArrayRef<llvm::StringRef> emitStages();
 
 } // namespace hewn

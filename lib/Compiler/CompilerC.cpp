@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C API.
+// Implements the C API, include/hewn/compiler.h.
 #include "hewn/compiler.h"
 #include "hewn/version.h"
 #include "lib/Compiler/Compiler.h"
@@ -21,7 +21,7 @@ struct hewn_compilation {
 
 static std::string text(const char *text) { return text ? text : ""; }
 
-/// A sample as the caller has it, which need not lie densely.
+/// Copies the arrays of the caller's calibration sample to `feeds`. The arrays must be row-major.
 static bool copy(const hewn_sample &sample, std::vector<Feed> &feeds, std::string &problem) {
   for (size_t i = 0; i < sample.num_tensors; ++i) {
     const DLTensor &tensor = sample.tensors[i];
@@ -36,7 +36,7 @@ static bool copy(const hewn_sample &sample, std::vector<Feed> &feeds, std::strin
       isDense &= !llvm::MulOverflow(step, tensor.shape[d], step);
     }
     if (!isDense || llvm::MulOverflow(step, feed.array.elementBytes(), step)) {
-      problem = "'" + feed.name + "' is no row-major tensor in the host's memory";
+      problem = "'" + feed.name + "' is not a row-major tensor in host memory";
       return false;
     }
     const char *data = static_cast<const char *>(tensor.data) + tensor.byte_offset;
@@ -56,6 +56,8 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.target = o.target;
   for (size_t i = 0; i < o.num_dims; ++i)
     options.dims.push_back(text(o.dims[i]));
+  if (!text(o.dim_names).empty())
+    options.dimNames = o.dim_names;
   for (size_t i = 0; i < o.num_limits; ++i)
     options.limits.push_back(text(o.limits[i]));
   for (size_t i = 0; i < o.num_custom_ops; ++i)
@@ -99,7 +101,8 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
 
 hewn_compilation *hewn_compile(const hewn_compile_options *given) {
   auto *c = new hewn_compilation;
-  // Callers that were compiled against an older header have a shorter struct: what it lacks is zero.
+  // Callers that were compiled with an older header pass a shorter options struct. The fields that
+  // such a struct lacks are set to zero.
   hewn_compile_options whole = {};
   if (given)
     std::memcpy(&whole, given, std::min(given->size, sizeof(whole)));

@@ -17,7 +17,7 @@ using codegen::Variant;
 
 namespace {
 
-/// Of all that the code and the numbers depend on.
+/// Returns a hash of everything that the generated code and its results depend on.
 std::string digestOf(ArrayRef<Variant> variants, const GeneratedCode &generated) {
   llvm::SHA256 hash;
   for (const Variant &variant : variants) {
@@ -32,17 +32,19 @@ std::string digestOf(ArrayRef<Variant> variants, const GeneratedCode &generated)
   return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 40);
 }
 
-/// A module of some case for some machine.
+/// The planned module of one case for one target.
 struct Planned {
   Variant variant;
   size_t machine, caseNumber;
 };
 
-/// All modules, those of one machine together, with names of their own for what is in them.
+/// Lists the modules of all targets and cases, grouped by target. Assigns a unique symbol prefix to
+/// each module.
 std::vector<Planned> nameModules(ArrayRef<PlannedVariant> variants, StringRef model) {
   std::vector<Planned> modules;
   for (auto [m, variant] : llvm::enumerate(variants)) {
-    // Dots, which no C name has: a model's functions are never those of another one. A device's code allows of none.
+    // Symbols contain a dot, which C identifiers cannot, so that symbols of different models never
+    // collide. PTX does not allow dots, so device code has an underscore.
     StringRef dot = variant.machine.device ? "_" : ".";
     std::string name = model.str();
     if (variants.size() > 1)
@@ -54,32 +56,35 @@ std::vector<Planned> nameModules(ArrayRef<PlannedVariant> variants, StringRef mo
   return modules;
 }
 
-/// A program as LLVM has it, in a context of its own.
+/// The LLVM module of a host program. It has an LLVM context of its own, so that programs can be
+/// compiled in parallel.
 struct Program {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
-  const codegen::MachineSpec *machine;
+  const codegen::TargetSpec *machine;
   std::string symbol, text, code;
 };
 
 class Generator {
 public:
-  Generator(ArrayRef<Planned> planned, size_t numMachines, const codegen::MachineSpec &base,
+  Generator(ArrayRef<Planned> planned, size_t numMachines, const codegen::TargetSpec &base,
             const codegen::CodeOptions &options, GeneratedCode &generated)
       : planned(planned), numMachines(numMachines), base(base), options(options), generated(generated) {}
 
   Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table);
-  /// Those for a program: straight code that takes LLVM more than its share, and no time to run, is translated as it stands.
+  /// Returns the code generation options of a host program. Large programs are not optimized: they
+  /// are straight-line code that calls kernels; optimizing it takes LLVM long and does not make it
+  /// faster.
   codegen::CodeOptions optionsOf(const llvm::Module &program) const;
   Error compilePrograms();
-  /// The texts of a device's kernels become a part of the descriptor.
-  void joinKernels(const codegen::MachineSpec &machine);
+  /// Adds the texts of the device kernels (PTX) to the model's descriptor.
+  void joinKernels(const codegen::TargetSpec &machine);
   Error compileDescriptor(const codegen::WeightsReference &weights);
 
 private:
   ArrayRef<Planned> planned;
   size_t numMachines;
-  const codegen::MachineSpec &base;
+  const codegen::TargetSpec &base;
   const codegen::CodeOptions &options;
   GeneratedCode &generated;
   std::vector<Program> programs;
@@ -87,7 +92,8 @@ private:
   std::optional<codegen::DeviceReference> deviceCode;
 };
 
-/// Every variant's program. Those that come out the same, which they do where all kernels are shared, are one.
+/// Emits the host program of each variant. If two variants share all kernels, their programs are
+/// equal, and one program is emitted for both.
 Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table) {
   codegen::ProgramInterface &interface = generated.interface;
   interface.variants.resize(numMachines);
@@ -96,8 +102,9 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
   llvm::StringMap<std::string> byText;
   for (size_t v = planned.size(); v-- > 0;) {
     const Variant &variant = planned[v].variant;
-    // What launches a device's kernels runs wherever a driver does.
-    const codegen::MachineSpec &machine = variant.machine.device ? base : variant.machine;
+    // The program that launches the kernels of a device is compiled for the baseline, so that it
+    // runs on any host CPU.
+    const codegen::TargetSpec &machine = variant.machine.device ? base : variant.machine;
     Program program{std::make_unique<llvm::LLVMContext>(),       nullptr, &machine,
                     (variant.prefix + plan::kProgramName).str(), "",      ""};
     program.module = std::make_unique<llvm::Module>(interface.name, *program.context);
@@ -118,7 +125,8 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
     shown.cpuFeatures = machine.cpuFeatures;
     codegen::ProgramCode &code = shown.programs[planned[v].caseNumber];
     code.arena = codegen::readArenaSize(function);
-    // Less demanding ones come first here: what serves them serves all that has the same text.
+    // Emits programs for targets with fewer instruction sets first: the program of a target with
+    // more instruction sets can then be replaced by an equal one that was already emitted.
     code.run = byText.try_emplace(program.text, program.symbol).first->second;
     if (code.run != program.symbol)
       continue;
@@ -131,9 +139,12 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
 }
 
 codegen::CodeOptions Generator::optionsOf(const llvm::Module &program) const {
-  constexpr unsigned many = 8192; // instructions; programs of hundreds of kernels have 3,000
+  // limit above which a program is not optimized, in LLVM instructions; a program with hundreds of
+  // kernels has about 3,000
+  constexpr unsigned many = 8192;
   codegen::CodeOptions own = options;
-  // What is named by content is run a few times, here.
+  // Host programs of compiles whose kernels are named by a hash of their content are not optimized:
+  // they run only a few times, in this process.
   own.optimize = own.optimize && !own.namesByContent && program.getInstructionCount() <= many;
   return own;
 }
@@ -157,7 +168,7 @@ Error Generator::compilePrograms() {
   return Error::success();
 }
 
-void Generator::joinKernels(const codegen::MachineSpec &machine) {
+void Generator::joinKernels(const codegen::TargetSpec &machine) {
   std::vector<StringRef> texts;
   for (const codegen::CompiledUnit &unit : generated.code)
     texts.push_back(unit.code);
@@ -189,7 +200,7 @@ std::string casePrefix(StringRef before, StringRef dot, size_t number, size_t co
 
 char ToldError::ID = 0;
 
-Error generate(ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &base, const codegen::CodeOptions &options,
+Error generate(ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base, const codegen::CodeOptions &options,
                StringRef weightsFile, const WeightTable &table, GeneratedCode &generated) {
   std::vector<Planned> planned = nameModules(variants, generated.interface.name);
   auto modules = llvm::map_to_vector(planned, [](const Planned &p) { return p.variant; });

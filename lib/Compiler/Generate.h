@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the plan stage to code: what artifacts and in-process runs share.
+// Generates code from planned modules, for artifacts and for runs in this process.
 #ifndef HEWN_LIB_COMPILER_GENERATE_H
 #define HEWN_LIB_COMPILER_GENERATE_H
 
@@ -10,24 +10,27 @@
 
 namespace hewn {
 
-/// The model planned for one machine: a module for each of its cases, null where that can't be run.
+/// The model, planned for one target: one module per case of the model. The module of a case is
+/// null if the target cannot run the case.
 struct PlannedVariant {
-  codegen::MachineSpec machine;
+  codegen::TargetSpec machine;
   llvm::SmallVector<mlir::ModuleOp, 1> cases;
 };
 
-/// In front of the names of all functions of case `number` of `count`: `before` and `dot`, and the number where there are several.
+/// Returns the symbol prefix of the program for case `number`: `before`, `dot` and, if the model
+/// has several cases (`count`), "case", the number and `dot` again. Example: "model.case1.".
 std::string casePrefix(llvm::StringRef before, llvm::StringRef dot, size_t number, size_t count);
 
 struct GeneratedCode {
   codegen::ProgramInterface interface;
   codegen::Weights weights;
-  /// The kernels (each once, whatever number of variants it serves), the programs, the descriptor.
+  /// Compiled object files: those of kernels (one per kernel, even if several variants share it),
+  /// those of host programs, and that of the descriptor.
   std::vector<codegen::CompiledUnit> code;
   size_t numKernels = 0, numPrograms = 0;
 };
 
-/// A failure of which MLIR's diagnostics have told already.
+/// Error value for a failure that MLIR diagnostics have already reported.
 class ToldError : public llvm::ErrorInfo<ToldError> {
 public:
   static char ID;
@@ -35,10 +38,13 @@ public:
   std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
 };
 
-/// Compiles kernels and programs of planned modules, and the descriptor for `base`, which all of the machines have: it runs
-/// before one is chosen. A device comes alone. `variants` are in the order in which a loader tries them. `weightsFile` is the name that the
-/// descriptor gives (empty: the weights are linked in). `generated.interface` is filled in before, but for its variants.
-llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::MachineSpec &base,
+/// Compiles the kernels and programs of planned modules, and the descriptor of the model.
+/// `variants` are in the order in which a loader tries them; a device has only one. The descriptor
+/// is compiled for `base`, whose instruction sets all targets have, because its code runs before a
+/// variant is chosen. `weightsFile` is the name of the weights file that the descriptor contains,
+/// or empty if the weights are linked into the artifact. All fields of `generated.interface` except
+/// its variants must be set.
+llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base,
                      const codegen::CodeOptions &options, llvm::StringRef weightsFile, const WeightTable &table,
                      GeneratedCode &generated);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The objects are the ones that would be linked: they are loaded by LLVM's JIT linker, against the runtime that is a
-// part of this binary.
+// Runs generated objects in this process. LLVM's JIT linker loads them and binds them to the
+// runtime in this binary.
 #include "lib/Compiler/InProcess.h"
 #include "dialects/Plan/Plan.h"
 #include "hewn/services.h"
@@ -25,7 +25,7 @@ namespace {
 
 using Results = std::vector<std::vector<char>>;
 
-/// 64-byte aligned memory.
+/// A block of memory with an alignment of 64 bytes.
 struct Block {
   explicit Block(size_t bytes) : data(static_cast<char *>(std::aligned_alloc(64, (bytes + 127) / 64 * 64))) {}
   ~Block() { std::free(data); }
@@ -34,7 +34,7 @@ struct Block {
   char *data;
 };
 
-/// Writes into memory that is there.
+/// An output stream that writes to a preallocated buffer.
 class MemoryStream : public llvm::raw_ostream {
 public:
   explicit MemoryStream(char *to) : raw_ostream(/*unbuffered=*/true), to(to) {}
@@ -53,7 +53,7 @@ template <typename T> llvm::orc::ExecutorSymbolDef symbolOf(T *address) {
   return {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
 }
 
-/// What generated code calls, by its name.
+/// Returns the addresses of the runtime functions that generated code calls, by name.
 llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap map;
 #define HEWN_SERVICE(name) map[jit.mangleAndIntern(#name)] = symbolOf(&name);
@@ -86,7 +86,8 @@ bool lower(ModuleOp module, WeightTable &weights) {
   return succeeded(pm.run(module));
 }
 
-/// The results' sizes: all static, since folding takes nothing else.
+/// Returns the sizes in bytes of the results of `main`. The sizes are static, because constant
+/// folding runs only ops with static shapes.
 std::vector<size_t> resultBytes(ModuleOp module) {
   std::vector<size_t> sizes;
   auto program = module.lookupSymbol<func::FuncOp>(plan::kProgramName);
@@ -139,7 +140,8 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, 
   const PlannedVariant host{*target::find("host"), {*module}};
   (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, Precision::Highest));
   Results results;
-  // What fails here is no error of the user's: the ops stay, and are compiled like all others.
+  // Suppresses diagnostics: if folding fails, the user has made no error, and the ops are compiled
+  // as usual.
   ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });
   if (!lower(*module, weights))
     return failure();
@@ -150,7 +152,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, 
     if (failed(interface))
       return llvm::createStringError("no interface");
     generated.interface = std::move(*interface);
-    if (Error error = generate(host, target::baseMachine(host.machine), options, "", weights, generated))
+    if (Error error = generate(host, target::baseTarget(host.machine), options, "", weights, generated))
       return error;
     return run(generated, resultBytes(*module), results);
   });

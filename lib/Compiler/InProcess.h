@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running what was just compiled, in this process: for constant folding.
+// Runs a compiled module in this process, for constant folding.
 #ifndef HEWN_LIB_COMPILER_INPROCESS_H
 #define HEWN_LIB_COMPILER_INPROCESS_H
 
@@ -12,8 +12,9 @@
 
 namespace hewn {
 
-/// Compiles a graph-stage module whose `main` has no arguments, without optimizations, runs it and returns the bytes of
-/// the results. `options`: objects, and where they are kept. Fails without a word where that can't be done: folding then leaves the ops as they are.
+/// Compiles a graph-stage module whose `main` has no arguments, without optimizations, runs it, and
+/// returns the bytes of its results. The number of threads and the caches are those of `options`.
+/// On failure, emits no diagnostic: constant folding then keeps the ops.
 mlir::FailureOr<std::vector<std::vector<char>>> evaluate(mlir::OwningOpRef<mlir::ModuleOp> module, WeightTable &weights,
                                                          const codegen::CodeOptions &options);
 

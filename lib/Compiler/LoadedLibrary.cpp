@@ -67,7 +67,8 @@ std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, cons
     return loaded->descriptor->runtime->context_create(loaded->descriptor, &options, &loaded->context);
   };
   status = create();
-  // Before ranks have met: the runtime of an older library knows no such hook, and then nobody is told.
+  // A library with an older runtime rejects the transfer hook, before it synchronizes ranks. In
+  // that case the context is created again without the hook.
   if (status.code == HEWN_INVALID_ARGUMENT && !loaded->context && options.transfer_hook.transfer) {
     options.transfer_hook = {};
     status = create();
@@ -112,7 +113,7 @@ hewn_status LoadedLibrary::run(const std::vector<Array> &inputs, std::vector<Arr
       descriptor->runtime->run(descriptor, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
   if (status.code != HEWN_OK)
     return status;
-  outputs.resize(out.size()); // of an earlier run, whose memory is used again
+  outputs.resize(out.size()); // reuses the memory of an earlier run
   for (size_t i = 0; i < out.size(); ++i) {
     outputs[i].type = out[i].dtype;
     outputs[i].shape.assign(out[i].shape, out[i].shape + out[i].ndim);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled library, loaded into this process and run on arrays.
+// Loads a compiled library into this process and runs it on arrays.
 #ifndef HEWN_LIB_COMPILER_LOADEDLIBRARY_H
 #define HEWN_LIB_COMPILER_LOADEDLIBRARY_H
 
@@ -12,7 +12,7 @@
 
 namespace hewn {
 
-/// A tensor in the host's memory: row-major, its bytes as a model has them.
+/// A row-major tensor in host memory.
 struct Array {
   DLDataType type = {kDLFloat, 32, 1};
   std::vector<int64_t> shape;
@@ -26,19 +26,21 @@ struct Array {
   }
 };
 
-/// "2x3", or "scalar".
+/// Returns the dims of an array as text, such as "2x3", or "scalar" if the array has rank 0.
 std::string shapeText(const Array &array);
-/// "float32"
+/// Returns the element type of an array as text, such as "float32".
 std::string dataTypeText(DLDataType type);
 
 class LoadedLibrary {
 public:
-  /// Gives a model that is split the communicator by which it reaches its other ranks, and what depends on which rank it is. False, and why
-  /// in `problem`.
+  /// Sets the rank-specific options of a context for a partitioned model, such as the communicator.
+  /// Returns false after an error, with the reason in `problem`.
   using RanksOf = std::function<bool(const hewn_model &model, hewn_context_options &options, std::string &problem)>;
 
-  /// Loads the library at `path`; of its variants `variant`, if that is not empty, else the machine's choice. Null, and why in `problem`.
-  /// An allocator is there without one in `options`; a model that is split needs `ranks`.
+  /// Loads the library at `path`. Selects the variant named `variant`; if the name is empty,
+  /// selects the best variant for this CPU. If `options` has no allocator, a default one is used.
+  /// If the model is partitioned, `ranks` must be set. Returns null after an error, with the reason
+  /// in `problem`.
   static std::unique_ptr<LoadedLibrary> open(const std::string &path, const std::string &variant,
                                              hewn_context_options options, std::string &problem,
                                              const RanksOf &ranks = nullptr);
@@ -46,11 +48,12 @@ public:
   ~LoadedLibrary();
 
   const hewn_model &model() const { return *descriptor; }
-  /// The code that runs.
+  /// Returns the variant of the model that `run` executes.
   const hewn_variant &variant() const { return *descriptor->runtime->model_variant(descriptor); }
-  /// The input of this name; -1 where there is none.
+  /// Returns the index of the input with this name, or -1 if there is none.
   int inputNamed(const std::string &name) const;
-  /// One array an input, in order; `outputs` are made.
+  /// Runs the model. `inputs` has one array for each input, in the model's order. The results are
+  /// stored in `outputs`.
   hewn_status run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
 private:
@@ -59,7 +62,8 @@ private:
 
   hewn_library *library = nullptr;
   const hewn_model *descriptor = nullptr;
-  /// The library's descriptor with one variant alone, where the user chose it: the runtime has no switch for that.
+  /// A copy of the model's descriptor that contains only the variant that the user chose. The
+  /// runtime has no option to force a variant.
   hewn_model forced = {};
   hewn_context *context = nullptr;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops are LLVM's IR for the same machine as the kernels', loaded by its JIT linker: sums in as many registers as hide an FMA's
-// latency, and loads with nothing but an addition behind each.
+// Measures instruction rates and memory bandwidth with loops of LLVM IR. The loops are compiled for
+// the same target as kernels and loaded by LLVM's JIT linker. Loops for rates add products to
+// enough accumulators to hide the latency of an FMA. Loops for bandwidth load vectors, with one
+// addition per load.
 #include "lib/Compiler/MachineRates.h"
 #include "hewn/services.h"
 #include "lib/Codegen/Emit/Object.h"
@@ -42,7 +44,8 @@ double MachineRates::rateOf(StringRef type, bool rounds) const {
 double MachineRates::bandwidthOf(double bytes) const {
   double most = 0;
   for (size_t i = bandwidths.size(); i-- > 0;) {
-    // Between two sizes on a line in the logarithm of the size; nothing is slower than with more bytes.
+    // Interpolates the bandwidth linearly in the logarithm of the buffer size. If a larger buffer
+    // was measured with a higher bandwidth, that bandwidth also counts for smaller buffers.
     most = std::max(most, bandwidths[i].bytesPerSecond);
     if (i == 0 || bytes >= bandwidths[i].bytes)
       return most;
@@ -56,17 +59,21 @@ double MachineRates::bandwidthOf(double bytes) const {
 
 namespace {
 
-/// Short ones, and many: of these one is not interrupted, on a busy machine too.
+/// `kTries`: number of measurements of a loop, of which the fastest counts. The measurements are
+/// many and short, so that the scheduler does not interrupt all of them even on a busy machine.
+/// `kReadSums`: number of accumulators of a loop that measures bandwidth.
 constexpr int kTries = 12, kReadSums = 8;
 constexpr double kSecondsOfATry = 5e-4, kSecondsOfAll = 3e-2;
-/// Of reads, of all threads together; the last one is larger than the caches that a core shares with few.
+/// Smallest and largest total size of the buffers that all threads read. The largest size exceeds
+/// the last-level cache of a group of cores.
 constexpr size_t kFewestBytes = size_t(16) << 10, kMostBytes = size_t(256) << 20;
 
 using Clock = std::chrono::steady_clock;
-/// void(memory, count): count steps.
+/// A compiled loop: runs `count` iterations on the buffer `memory`.
 using Loop = void (*)(char *memory, int64_t count);
 
-/// A function `name` that does `body` `count` times with sums in `numSums` registers of `type`, which end in memory.
+/// Builds a function `name` that runs a loop body `count` times with `numSums` accumulators of
+/// `type`, and stores their sum.
 class LoopBuilder {
 public:
   LoopBuilder(llvm::Module &module, StringRef name, llvm::Type *type, int numSums) : b(module.getContext()) {
@@ -112,7 +119,8 @@ public:
   llvm::BasicBlock *loop, *exit;
 };
 
-/// Sums that leave registers for both factors, enough to hide the latency of any machine's FMA.
+/// Returns the number of accumulators of a loop of FMAs: enough to hide the latency of an FMA on
+/// any target, and so few that registers are left for both operands of the FMA.
 int numSums(plan::TargetAttr target) { return int(std::clamp<int64_t>(target.getVectorRegisters() - 4, 4, 16)); }
 
 void buildFloats(llvm::Module &module, plan::TargetAttr target) {
@@ -127,8 +135,9 @@ void buildFloats(llvm::Module &module, plan::TargetAttr target) {
   loop.finish(next);
 }
 
-/// False where LLVM has no such intrinsic for the machine.
-bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, plan::DotAttr dot) {
+/// Builds a loop of dot-product instructions. Returns false if LLVM has no such intrinsic for the
+/// target.
+bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, plan::DotProductAttr dot) {
   llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(dot.getIntrinsic().getValue());
   if (id == llvm::Intrinsic::not_intrinsic)
     return false;
@@ -141,7 +150,8 @@ bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, pla
   unsigned bits = dot.getRight().getIntOrFloatBitWidth();
   llvm::Type *factor =
       dot.getRight().isBF16() ? llvm::Type::getBFloatTy(context) : llvm::Type::getIntNTy(context, bits);
-  // Of overloaded ones the types are the sums' and the factors'.
+  // The overloaded dot-product intrinsics of LLVM take the types of the accumulator and of the
+  // operands as type parameters.
   llvm::SmallVector<llvm::Type *> overloads;
   if (llvm::Intrinsic::isOverloaded(id))
     overloads = {lanes, vectorOf(factor)};
@@ -154,7 +164,8 @@ bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, pla
     unsigned first = dot.getAccumulates();
     if (dot.getAccumulates())
       operands.push_back(as(sum, type->getParamType(0)));
-    // Without an accumulator the sum is a factor, so that no product is the same as the last one.
+    // If the instruction does not accumulate, the accumulator is passed as an operand. Otherwise
+    // the dot product would be the same in each iteration, and LLVM would move it out of the loop.
     operands.push_back(as(dot.getAccumulates() ? loop.left : sum, type->getParamType(first)));
     operands.push_back(as(loop.right, type->getParamType(first + 1)));
     llvm::Value *product = as(loop.b.CreateIntrinsic(id, overloads, operands), lanes);
@@ -166,7 +177,7 @@ bool buildDot(llvm::Module &module, StringRef name, plan::TargetAttr target, pla
   return true;
 }
 
-/// Each step reads one vector for each sum.
+/// Builds a loop that measures bandwidth. Each iteration loads one vector per accumulator.
 void buildReads(llvm::Module &module, plan::TargetAttr target) {
   auto *type =
       llvm::FixedVectorType::get(llvm::Type::getInt32Ty(module.getContext()), unsigned(target.getVectorBytes() / 4));
@@ -183,19 +194,22 @@ void buildReads(llvm::Module &module, plan::TargetAttr target) {
   loop.finish(next);
 }
 
-/// The threads that run a loop at once, each on memory of its own.
+/// Runs a measurement loop on several threads at the same time, each with a buffer of its own.
 class Team {
 public:
   Team(int threads, size_t bytes) : threads(threads), all(static_cast<char *>(std::aligned_alloc(4096, bytes))) {
     if (all)
-      std::memset(all, 0, bytes); // so that it is memory, and not one page many times
+      // writes to the threads' buffers, because the kernel maps all untouched pages to one zero
+      // page
+      std::memset(all, 0, bytes);
   }
   Team(const Team &) = delete;
   ~Team() { std::free(all); }
 
-  /// Calls of `loop` a second, all threads together, each on `bytes` of its own: the best of some tries.
+  /// Returns how often per second all threads together call `loop`, each with a buffer of `bytes`
+  /// bytes. The best of several measurements counts.
   double callsPerSecond(Loop loop, int64_t count, size_t bytes) const {
-    double once = seconds(loop, count, bytes, 1); // caches warm up
+    double once = seconds(loop, count, bytes, 1); // warms up the caches
     once = std::max(std::min(once, seconds(loop, count, bytes, 1)), 1e-8);
     auto calls = std::max<int64_t>(1, int64_t(kSecondsOfATry / once));
     double best = 0;
@@ -210,7 +224,7 @@ public:
   char *const all;
 
 private:
-  /// How long the slowest thread takes.
+  /// Returns the time that the slowest of the threads takes for its calls of `loop`.
   double seconds(Loop loop, int64_t count, size_t bytes, int64_t calls) const {
     std::atomic<int> ready = 0, expected = threads;
     std::vector<double> taken(size_t(threads), 0.0);
@@ -227,8 +241,9 @@ private:
     try {
       for (int i = 1; i < threads; ++i)
         others.emplace_back(work, i);
-    } catch (const std::system_error
-                 &) { // the system has no more: the others' part of the rates is what they would have been
+    } catch (const std::system_error &) {
+      // If the system cannot create a further thread, extrapolates the rate from the threads that
+      // run.
       expected = int(others.size()) + 1;
     }
     work(0);
@@ -238,8 +253,8 @@ private:
   }
 };
 
-Expected<std::string> compileLoops(const codegen::MachineSpec &spec, plan::TargetAttr target,
-                                   llvm::SmallVectorImpl<plan::DotAttr> &dots) {
+Expected<std::string> compileLoops(const codegen::TargetSpec &spec, plan::TargetAttr target,
+                                   llvm::SmallVectorImpl<plan::DotProductAttr> &dots) {
   llvm::LLVMContext context;
   llvm::Module module("rates", context);
   if (Error error = codegen::setMachine(module, spec))
@@ -247,8 +262,9 @@ Expected<std::string> compileLoops(const codegen::MachineSpec &spec, plan::Targe
   buildFloats(module, target);
   buildReads(module, target);
   for (mlir::Attribute attr : target.getDots() ? target.getDots().getValue() : llvm::ArrayRef<mlir::Attribute>())
-    // Sums of 16 bits, which overflow soon, are for weights of few bits alone.
-    if (auto dot = mlir::dyn_cast<plan::DotAttr>(attr); dot && dot.getSum().getIntOrFloatBitWidth() == 32)
+    // Dot products with 16-bit accumulators are not measured: the accumulators overflow soon, and
+    // only kernels with low-bit weights use them.
+    if (auto dot = mlir::dyn_cast<plan::DotProductAttr>(attr); dot && dot.getSum().getIntOrFloatBitWidth() == 32)
       if (buildDot(module, "dot" + std::to_string(dots.size()), target, dot))
         dots.push_back(dot);
   return codegen::generateCode(module, spec, {});
@@ -260,13 +276,13 @@ std::string typeText(mlir::Type type) {
   return text;
 }
 
-Error measure(const codegen::MachineSpec &spec, MachineRates &rates) {
+Error measure(const codegen::TargetSpec &spec, MachineRates &rates) {
   mlir::DialectRegistry registry;
   registry.insert<plan::PlanDialect>();
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   plan::TargetAttr target = target::attribute(&context, spec, Precision::Highest);
-  llvm::SmallVector<plan::DotAttr> dots;
+  llvm::SmallVector<plan::DotProductAttr> dots;
   Expected<std::string> code = compileLoops(spec, target, dots);
   if (!code)
     return code.takeError();
@@ -299,7 +315,8 @@ Error measure(const codegen::MachineSpec &spec, MachineRates &rates) {
   for (auto [i, dot] : llvm::enumerate(dots))
     if (Error error = addRate("dot" + std::to_string(i), typeText(dot.getRight()), 2 * dot.getGroup()))
       return error;
-  // Of integers the fastest.
+  // If the target has several dot-product instructions for integer types of one size, keeps only
+  // the rate of the fastest.
   auto isSlower = [&](const MachineRates::Rate &rate) {
     return isInteger(rate.type) && rate.perSecond < rates.rateOf(rate.type, /*rounds=*/false);
   };
@@ -324,9 +341,9 @@ Error measure(const codegen::MachineSpec &spec, MachineRates &rates) {
 Expected<MachineRates> measureMachine(StringRef name, int threads) {
   Clock::time_point begin = Clock::now();
   target::initialize();
-  std::optional<codegen::MachineSpec> spec = target::find(name);
+  std::optional<codegen::TargetSpec> spec = target::find(name);
   if (!spec)
-    return llvm::createStringError("there is no machine '" + name + "'");
+    return llvm::createStringError("unknown target '" + name + "'");
   if (spec->device)
     return llvm::createStringError("'" + name + "' is a GPU, whose rates are not measured");
   if (!isForThisMachine(*spec) || (spec->cpuFeatures & ~hewn_rt_cpu(nullptr)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the machine is that this process runs on: the two roofs of a roofline (Williams, Waterman, Patterson: "Roofline", CACM 2009).
+// Measures the peak instruction rates and the memory bandwidth of this machine, for a roofline
+// model (Williams, Waterman, Patterson: "Roofline", CACM 2009).
 #ifndef HEWN_LIB_COMPILER_MACHINERATES_H
 #define HEWN_LIB_COMPILER_MACHINERATES_H
 
@@ -11,35 +12,40 @@
 
 namespace hewn {
 
-/// What loops of one instruction reach on `threads` threads, the best of some tries.
+/// Rates that loops of a single instruction reach on `threads` threads. Each rate is the best of
+/// several measurements.
 struct MachineRates {
-  /// The instruction set that the loops were compiled for, and the threads that ran them at once.
+  /// `target`: target that the loops were compiled for. `threads`: number of threads that ran a
+  /// loop at the same time.
   std::string target;
   int threads = 1;
-  /// Multiplications and additions a second, by what is multiplied, as MLIR has it ("f32", "i8"). float32 comes first; the others are the
-  /// target's dot products.
+  /// Number of multiplications plus additions per second, for operands of the MLIR type `type`
+  /// ("f32", "i8"). The first entry of the list is the rate of float32 FMAs; the rates of the
+  /// target's dot-product instructions follow.
   struct Rate {
     std::string type;
     double perSecond;
   };
   std::vector<Rate> rates = {};
-  /// Bytes a second of reads of as many bytes again and again, from the smallest on; the last one is too much for caches.
+  /// Number of bytes per second when a buffer of `bytes` bytes is read repeatedly. The list is in
+  /// ascending order of the buffer size; the last buffer does not fit the caches.
   struct Bandwidth {
     double bytes, bytesPerSecond;
   };
   std::vector<Bandwidth> bandwidths = {};
-  /// What measuring took.
+  /// Number of seconds that measuring all rates took.
   double seconds = 0;
 
-  /// The rate at which kernels that multiply `type` can, at most: integers by any dot product of integers, and where `rounds` float32s by those
-  /// of 16-bit floats.
+  /// Returns the peak rate for kernels that multiply elements of `type`. An integer type has the
+  /// rate of the fastest integer dot product. If `rounds`, float32 may be rounded to 16-bit floats,
+  /// so it has the rate of their dot products.
   double rateOf(llvm::StringRef type, bool rounds) const;
-  /// The rate at which so many bytes can be read, at most.
+  /// Returns the peak bandwidth for repeated reads of a buffer of `bytes` bytes.
   double bandwidthOf(double bytes) const;
 };
 
-/// Compiles loops for `target` ("host", "x86-64-v3") and runs them: a fraction of a second. Fails, and says why, where this machine does not
-/// run such code.
+/// Compiles the loops for `target` ("host", "x86-64-v3") and measures them, in a fraction of a
+/// second. Returns an error if this machine cannot run code for the target.
 llvm::Expected<MachineRates> measureMachine(llvm::StringRef target, int threads);
 
 } // namespace hewn

@@ -12,7 +12,8 @@ using namespace llvm;
 
 namespace hewn {
 
-/// The file that this code is in: the tool, or the Python extension.
+/// Returns the path of the binary that contains this code: the command-line tool or the Python
+/// extension.
 static std::string ownPath() {
   Dl_info info;
   SmallString<256> real;
@@ -26,11 +27,11 @@ static std::string ownPath() {
   return "";
 }
 
-bool isForThisMachine(const codegen::MachineSpec &machine) {
+bool isForThisMachine(const codegen::TargetSpec &machine) {
   return Triple(sys::getProcessTriple()).getArch() == Triple(machine.triple).getArch();
 }
 
-std::string findRuntime(const codegen::MachineSpec &machine) {
+std::string findRuntime(const codegen::TargetSpec &machine) {
   std::string own = ownPath();
   StringRef beside = isForThisMachine(machine) ? StringRef("") : StringRef(machine.runtimeFolder);
   auto in = [&](StringRef folder, StringRef place) {
@@ -42,14 +43,16 @@ std::string findRuntime(const codegen::MachineSpec &machine) {
   for (StringRef place : {"../lib", "../lib64", ""})
     if (std::string path = own.empty() ? "" : in(sys::path::parent_path(own), place); !path.empty())
       return path;
-  StringRef built = HEWN_RUNTIME_ARCHIVE; // empty in a release, whose bytes say nothing of where it was made
+  // HEWN_RUNTIME_ARCHIVE is empty in a release build, whose bytes must not depend on the build
+  // folder
+  StringRef built = HEWN_RUNTIME_ARCHIVE;
   return built.empty() ? "" : in(sys::path::parent_path(built), "");
 }
 
 std::string runtimeFor(StringRef target) {
   auto machines = target::findAll(target);
   if (machines)
-    return findRuntime(target::baseMachine(machines->front()));
+    return findRuntime(target::baseTarget(machines->front()));
   consumeError(machines.takeError());
   return "";
 }

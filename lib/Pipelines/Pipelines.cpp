@@ -20,142 +20,152 @@ using namespace mlir;
 namespace hewn {
 
 void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
-  // Strings and sequences are integers that stand for them from here on.
+  // Lower strings, sequences and optional values to integer handles.
   pm.addPass(createLowerHandlesPass());
-  // Equal ops become one, unused ones go.
+  // Merge equal ops and erase unused ones.
   pm.addPass(createCSEPass());
-  // Ops that are defined by others are written in them.
-  pm.addPass(createComposeOpsPass());
-  pm.addNestedPass<func::FuncOp>(createEraseUnreadPass());
+  // Decompose composite ops into simpler ops.
+  pm.addPass(createDecomposeOpsPass());
+  pm.addNestedPass<func::FuncOp>(createEraseDeadOpsPass());
   pm.addPass(createCSEPass());
-  // Weights that come in few bits are seen as such, whatever ops make floats of them.
+  // Raise Cast/Sub/Mul chains over integer constants to `graph.dequantize`.
   if (options.optimize && options.weights && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createRecognizeCodesPass(options.weights, options.evaluate));
-  // Contractions become integers as the user wants them to; their weights must be constants for that.
+    pm.addNestedPass<func::FuncOp>(createRaiseDequantizePass(options.weights, options.evaluate));
+  // Quantize the contractions that the user selected. Fold constants before, because only
+  // contractions with constant weights can be quantized.
   if (options.quantization) {
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(
           createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps, KeptCodes::Matrices));
     if (options.exposed)
-      pm.addNestedPass<func::FuncOp>(createExposeOperandsPass(options.quantization, options.exposed));
+      pm.addNestedPass<func::FuncOp>(createInsertObserversPass(options.quantization, options.exposed));
     if (options.quantized)
       pm.addNestedPass<func::FuncOp>(createQuantizeContractionsPass(
           {options.quantization, options.weights, options.quantized, options.shifts, options.trial, options.evidence,
            /*tables=*/options.tensorRanks <= 1, options.precision}));
   }
-  // Tables in narrow elements stay so where rows of them are looked up.
+  // Gather rows of a quantized embedding table first, then dequantize only those rows.
   if (options.optimize && options.tensorRanks <= 1)
-    pm.addNestedPass<func::FuncOp>(createLookUpNarrowPass());
-  // Products of quantized tensors are products of integers.
+    pm.addNestedPass<func::FuncOp>(createGatherBeforeDequantizePass());
+  // Compute contractions of two dequantized tensors on their integers.
   if (options.optimize) {
     pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));
     pm.addPass(createCSEPass());
   }
-  // What a run must check of dims that the types leave open.
-  pm.addNestedPass<func::FuncOp>(createRequireDimsPass());
-  // What is constant is run now, but for weights that a machine may take as integers.
+  // Insert run-time guards for the dims that the types leave dynamic.
+  pm.addNestedPass<func::FuncOp>(createInsertShapeGuardsPass());
+  // Fold constants. Low-bit weights stay integers, since a kernel may read them packed.
   if (options.weights && options.evaluate)
     pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
                                                            options.optimize ? KeptCodes::All : KeptCodes::None));
-  // One rank's share of a model that several run, and its parts of the constants.
+  // Reduce a model that is partitioned over ranks to the program of this rank. Its shards of
+  // constants are folded.
   if (options.tensorRanks > 1 || options.stages > 1) {
     pm.addNestedPass<func::FuncOp>(createPartitionPass(
         {options.tensorRanks, options.stages, options.microBatches, options.orderedSums, options.lines, options.rank},
         options.weights, options.rowCosts));
-    // Parts of a batch are of sizes that nobody has looked at.
+    // Insert shape guards again, because micro-batches introduce new sizes.
     if (options.microBatches > 1)
-      pm.addNestedPass<func::FuncOp>(createRequireDimsPass());
+      pm.addNestedPass<func::FuncOp>(createInsertShapeGuardsPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
                                                              options.optimize ? KeptCodes::All : KeptCodes::None));
   }
-  // Every access is inside of its tensor, or looked at before.
-  pm.addNestedPass<func::FuncOp>(createVerifyAccessesPass());
+  // Verify that no op accesses memory out of bounds: by its types, by a shape guard, or by a check
+  // at run time.
+  pm.addNestedPass<func::FuncOp>(createVerifyInBoundsPass());
 }
 
 void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
-    // Weights in few bits stay so where this machine gains from it: scales are taken behind the sums, or weights are decoded. The others are floats
-    // from here on.
-    ScaleBehindSumsPassOptions scales;
+    // Keep low-bit weights packed where the cost model prefers it: their scales are applied after
+    // accumulation, or the kernel dequantizes them. Fold all other low-bit weights to float.
+    SinkWeightScalesPassOptions scales;
     scales.precision = options.precision;
-    pm.addNestedPass<func::FuncOp>(createScaleBehindSumsPass(scales, options.weights));
-    FormCodesPassOptions codes;
-    codes.precision = options.precision;
-    pm.addNestedPass<func::FuncOp>(createFormCodesPass(codes, options.weights));
+    pm.addNestedPass<func::FuncOp>(createSinkWeightScalesPass(scales, options.weights));
+    PackLowBitWeightsPassOptions packing;
+    packing.precision = options.precision;
+    pm.addNestedPass<func::FuncOp>(createPackLowBitWeightsPass(packing, options.weights));
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
-    // Rows that are multiplied one after another by the same weights are multiplied at once.
-    pm.addNestedPass<func::FuncOp>(createJoinRowsPass());
-    // What is done with a contraction's result is done in its shape.
+    // Merge GEMVs that use the same weights into one GEMM.
+    pm.addNestedPass<func::FuncOp>(createMergeGemvsPass());
+    // Sink reshapes below elementwise ops, so that these fuse into the contraction's epilogue.
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
-    // One item of a batch after another, where all of them would not fit the caches.
-    pm.addNestedPass<func::FuncOp>(createLoopBatchesPass());
-    // Products in bfloat16 where the machine is faster at them, of integers as the machine has them; weights are rounded and
-    // widened now.
-    NarrowContractionsPassOptions narrow;
-    narrow.precision = options.precision;
-    pm.addNestedPass<func::FuncOp>(createNarrowContractionsPass(narrow, options.weights));
-    WidenContractionsPassOptions widen;
-    widen.largestTile = plan::largestWinogradTile(options.precision);
-    pm.addNestedPass<func::FuncOp>(createWidenContractionsPass(widen, options.weights));
-    // Pictures that nothing wants with their channels last are multiplied as they are, and what is done with the products is in their shape.
-    pm.addNestedPass<func::FuncOp>(createFormPixelProductsPass());
-    pm.addNestedPass<func::FuncOp>(createRepeatChannelsPass());
+    // Loop over batch elements where the tensors of the full batch exceed the caches.
+    pm.addNestedPass<func::FuncOp>(createTileBatchPass());
+    // Compute float32 contractions in bfloat16 where the target is faster at it, and convert
+    // integer operands to types that the target's instructions multiply. Constant weights are
+    // converted at compile time.
+    LowerMatmulPrecisionPassOptions lowering;
+    lowering.precision = options.precision;
+    pm.addNestedPass<func::FuncOp>(createLowerMatmulPrecisionPass(lowering, options.weights));
+    LegalizeMatmulTypesPassOptions legalize;
+    legalize.largestTile = plan::largestWinogradTile(options.precision);
+    pm.addNestedPass<func::FuncOp>(createLegalizeMatmulTypesPass(legalize, options.weights));
+    // Lower 1x1 convolutions that stay NCHW to a matmul vectorized along the pixels. Sink reshapes
+    // again, so that elementwise ops fuse into the epilogues of these new matmuls.
+    pm.addNestedPass<func::FuncOp>(createPointwiseConvToMatmulPass());
+    pm.addNestedPass<func::FuncOp>(createExpandChannelMultiplierPass());
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     pm.addPass(createCSEPass());
     if (options.weights && options.evaluate)
       pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
-    // A matrix that is read once, along its sum, is no product of tiles.
-    pm.addNestedPass<func::FuncOp>(createReduceDotsPass());
-    // Nothing is laid out for ops that nobody reads: those before an unread one that CSE, which walks forward, has taken away.
-    pm.addNestedPass<func::FuncOp>(createEraseUnreadPass());
-    // Orders of dims in memory, and constants packed to them.
+    // Rewrite matrix-vector products whose matrix is contiguous along K as multiply + reduce.
+    pm.addNestedPass<func::FuncOp>(createMatvecToReductionPass());
+    // Erase dead ops before layouts are assigned. The CSE pass visits an op before its users, so it
+    // erases an unused op, but not the op's operands, which become unused only then.
+    pm.addNestedPass<func::FuncOp>(createEraseDeadOpsPass());
+    // Choose the layout of each tensor, and pack constants into their layout.
     AssignLayoutsPassOptions layouts;
     layouts.largestTile = plan::largestWinogradTile(options.precision);
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
     pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights, options.sharesWeights));
     pm.addPass(createCSEPass());
   }
-  // Which ops become one kernel: decided, then done.
-  DecideGroupsPassOptions groups;
-  groups.fuse = options.optimize;
-  pm.addNestedPass<func::FuncOp>(createDecideGroupsPass(groups));
+  // Decide which ops form a kernel; FormFusionGroups applies the decision.
+  DecideFusionPassOptions fusion;
+  fusion.fuse = options.optimize;
+  pm.addNestedPass<func::FuncOp>(createDecideFusionPass(fusion));
   if (options.optimize) {
-    // What makes wide elements of narrow ones is in the groups that read it, and no number that becomes an integer is divided.
-    pm.addNestedPass<func::FuncOp>(createWidenAtReadersPass());
+    // Sink dequantize and extend ops into the fusion groups of their users. Replace the division of
+    // a quantize op by a multiplication where the results are equal.
+    pm.addNestedPass<func::FuncOp>(createSinkDequantizePass());
     if (options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createTabulateCodesPass(options.evaluate));
+      pm.addNestedPass<func::FuncOp>(createFoldToLookupTablePass(options.evaluate));
     pm.addNestedPass<func::FuncOp>(createQuantizeByReciprocalPass());
   }
-  pm.addNestedPass<func::FuncOp>(createFormGroupsPass());
+  pm.addNestedPass<func::FuncOp>(createFormFusionGroupsPass());
   pm.addPass(createOutlineKernelsPass());
   if (options.optimize) {
-    // How a grid multiplies matrices: decided, then what of it needs a kernel more.
-    pm.addPass(createChooseTilesPass());
+    // Choose the tiles of GPU contractions. Where the schedule splits K, a second kernel sums the
+    // partials.
+    pm.addPass(createSelectGpuTilesPass());
     pm.addPass(createSplitKPass());
-    // Weights of a recurrence that blocks may keep over its steps.
-    pm.addPass(createKeepConstantsPass());
+    // Mark weights of recurrences that GPU blocks may keep in shared memory over all time steps.
+    pm.addPass(createMarkResidentWeightsPass());
   }
-  // What is only put one after another is made where it belongs.
+  // Allocate concat operands as subviews of the result; the concat becomes a no-op.
   if (options.optimize) {
-    pm.addPass(createPlaceSubviewsPass());
-    // How each kernel is computed, and the memory that it needs for that.
-    pm.addPass(codegen::createDecideKernelsPass(options.tuning, options.machine));
+    pm.addPass(createConcatInPlacePass());
+    // Choose the schedule of each kernel, and allocate the scratch memory that the schedule needs.
+    pm.addPass(codegen::createAssignSchedulesPass(options.tuning, options.machine));
   }
-  // Which launches find in the cache what the step before them read last.
+  // Alternate the task order of kernels in loop bodies, so that a step starts with the data that
+  // the previous one left in cache.
   if (options.optimize)
-    pm.addPass(createTurnStepsPass());
-  // Which launches may write over an input.
+    pm.addPass(createAlternateTaskOrderPass());
+  // Mark launches whose result may overwrite the buffer of an input.
   pm.addPass(createMarkInPlacePass());
   pm.addPass(createVerifyKernelsPass());
 }
 
 void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (!options.optimize) {
-    // The oracle: a loop nest an op, and the C library's functions.
+    // Lower kernels at -O0, the reference that tests compare with: one loop nest per op, with math
+    // functions from libm.
     pm.addPass(createLowerKernelsNaivePass());
     pm.addPass(createConvertLinalgToLoopsPass());
     codegen::ExpandMathPassOptions math;
@@ -164,39 +174,40 @@ void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addPass(codegen::createExpandFloat8Pass());
     return;
   }
-  // Each kernel by the engine that has the best form for it.
+  // Generate the loops of each kernel according to its schedule.
   pm.addPass(codegen::createLowerKernelsPass());
-  // exp, tanh and kin as vector arithmetic of our own.
+  // Expand exp, tanh and similar math functions in kernels to vector arithmetic.
   pm.addPass(codegen::createExpandMathPass());
-  // float8 as integer arithmetic.
+  // Emulate float8 by integer arithmetic.
   pm.addPass(codegen::createExpandFloat8Pass());
 }
 
 void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {
-  // An order in which less is live at once.
+  // Reorder launches to lower the peak of live memory.
   pm.addPass(createOrderLaunchesPass());
-  // Where kernels run on a device with memory of its own: what crosses between it and the host.
-  pm.addPass(createInsertCopiesPass());
-  // A place for every value.
+  // Insert copies between host and device memory.
+  pm.addPass(createInsertTransfersPass());
+  // Assign every value a buffer.
   pm.addPass(createPlanMemoryPass());
   pm.addPass(createVerifyPlanPass());
-  // Which launches cost more than what they launch.
-  pm.addPass(createJoinLaunchesPass());
+  // Decide which launches become phases of persistent kernels, because a launch costs more than the
+  // work that it starts.
+  pm.addPass(createDecidePersistentKernelsPass());
 }
 
-void buildJointStage(OpPassManager &pm) {
-  // Those become one kernel, whose blocks wait for each other.
-  pm.addPass(codegen::createFormJointsPass());
+void buildPersistentKernelStage(OpPassManager &pm) {
+  // Merge the launches that were chosen as phases into persistent kernels with grid-wide barriers.
+  pm.addPass(codegen::createFormPersistentKernelsPass());
 }
 
 namespace {
 
-/// What the driver takes from its flags, with the flags' defaults.
+/// The flags of `hewn compile` that concern the pipeline stages, with their defaults.
 struct StageOptions : PassPipelineOptions<StageOptions> {
   Option<bool> optimize{*this, "optimize",
-                        llvm::cl::desc("Off: every op is a kernel of its own, in the model's layout"),
+                        llvm::cl::desc("Fuse ops and choose layouts; if false, each op is its own kernel"),
                         llvm::cl::init(PipelineOptions().optimize)};
-  Option<Precision> precision{*this, "precision", llvm::cl::desc("How exact products of float32 must be"),
+  Option<Precision> precision{*this, "precision", llvm::cl::desc("Precision of float32 matmuls and convolutions"),
                               llvm::cl::init(PipelineOptions().precision), precisionValues()};
 };
 
@@ -213,10 +224,10 @@ void registerPipelines(WeightTable &weights) {
                                              build(pm, options);
                                            });
   };
-  add("hewn-graph-stage", "An imported graph, simplified", buildGraphStage);
-  add("hewn-kernels-stage", "The graph as kernels and a program", buildKernelsStage);
-  add("hewn-loops-stage", "Kernels as functions of loops", buildLoopsStage);
-  add("hewn-plan-stage", "The program with a place for every value", buildPlanStage);
+  add("hewn-graph-stage", "Simplify and check an imported graph", buildGraphStage);
+  add("hewn-kernels-stage", "Fuse the graph into kernels and choose their schedules", buildKernelsStage);
+  add("hewn-loops-stage", "Lower kernels to loops", buildLoopsStage);
+  add("hewn-plan-stage", "Order launches and assign every value a buffer", buildPlanStage);
 }
 
 } // namespace hewn

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The stages of a compile, as pipelines.
+// The stages of a compile as pass pipelines.
 #ifndef HEWN_LIB_PIPELINES_PIPELINES_H
 #define HEWN_LIB_PIPELINES_PIPELINES_H
 
@@ -19,56 +18,66 @@ struct RowCosts;
 }
 
 struct PipelineOptions {
-  /// Off: every op is a kernel of its own, in the model's layout.
+  /// True if ops are fused into kernels. If false, each op is a kernel of its own, and values keep
+  /// the model's layout.
   bool optimize = true;
-  /// How exact products of float32 must be, where others are faster.
+  /// The lowest precision allowed for float32 contractions. A precision lower than float32 is used
+  /// only where it is faster.
   Precision precision = Precision::Highest;
-  /// Constants' bytes. Null: what needs them is left out.
+  /// The bytes of the model's constants. If null, passes that need them are not run.
   WeightTable *weights = nullptr;
-  /// Whether another module of the same compile reads them too, or will.
+  /// True if another module of the same compile reads the same constants.
   bool sharesWeights = false;
-  /// Runs what is constant; null: it stays.
+  /// Evaluates constant subgraphs at compile time. If null, they are not folded.
   ConstantEvaluator evaluate;
-  /// What is to become integers; null: nothing.
+  /// The contractions to quantize, and how to quantize each. If null, none is quantized.
   const quantize::Quantization *quantization = nullptr;
-  /// Where given, that is done, and what became of each contraction is told here.
-  std::vector<QuantizedSite> *quantized = nullptr;
-  /// Where given, what that shifts is told by results of the program, which goes on with floats.
+  /// If set, contractions are quantized, and the outcome for each candidate is appended here.
+  std::vector<QuantizedCandidate> *quantized = nullptr;
+  /// If set, the program returns, as additional results, the values that measure the bias of each
+  /// quantized contraction, and computes with the float results.
   std::vector<ExposedShift> *shifts = nullptr;
-  /// Where given, they are computed both ways, and an input more says how far each is which.
+  /// If set, the program computes quantization candidates both in float and in integers, and an
+  /// added input selects the result.
   QuantizeTrial *trial = nullptr;
-  /// What runs showed of operands; null: nothing.
+  /// Calibration statistics of operands, or null if there are none.
   const quantize::EvidenceOf *evidence = nullptr;
-  /// Where given, the operands that are to become integers are results of the program too.
+  /// If set, the program returns the operands to be quantized as additional results, for
+  /// calibration.
   std::vector<ExposedOperand> *exposed = nullptr;
-  /// Schedules that were measured, and the machine that code is made for, as they name it; null: the models decide alone.
+  /// Schedules that `hewn tune` has measured, and the target's name in them. If null, cost models
+  /// alone choose the schedules.
   const plan::Tuning *tuning = nullptr;
   std::string machine;
-  /// Of a model that is split over ranks: among how many contractions are cut, in how many stages, through which a batch goes in how many parts, and for
-  /// which rank the program is.
+  /// For a model that is partitioned over ranks: number of ranks that share each contraction, of
+  /// pipeline stages, and of micro-batches per batch; and the rank that this program is for.
   int64_t tensorRanks = 1, stages = 1, microBatches = 1, rank = 0;
   bool orderedSums = false;
-  /// Percent of the constants' bytes that such ranks have whole, to share by lines what reads them; below 0: as is best.
+  /// Percentage of the bytes of constants that stay unsharded, because the ops that read them are
+  /// sharded spatially, by rows of the feature map. If negative, the cost model decides.
   int64_t lines = -1;
-  /// What it takes to hand bytes among the former; null: nothing is known of their links.
+  /// The cost of communication between the ranks of one stage. If null, default costs are assumed.
   std::shared_ptr<const partition::RowCosts> rowCosts;
-  /// How many operations on elements folding may take, beside some for each element of the constants.
+  /// Number of elementwise operations that constant folding may execute, in addition to a number
+  /// per element of the constants.
   int64_t maxFoldedOps = Limits().folding;
 };
 
-/// An imported graph, simplified.
+/// Simplifies an imported graph and checks that its accesses are in bounds.
 void buildGraphStage(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// The graph as kernels and a program that launches them.
+/// Fuses the ops of the graph into kernels. The remaining program launches them.
 void buildKernelsStage(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// Kernels as functions of loops.
+/// Lowers kernels to functions of loops.
 void buildLoopsStage(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// The program with a place for every value.
+/// Orders the launches and assigns every value a buffer.
 void buildPlanStage(mlir::OpPassManager &pm, const PipelineOptions &options);
-/// What the plan says of launches that become one kernel, done: the last step before code is made.
-void buildJointStage(mlir::OpPassManager &pm);
+/// Forms the persistent kernels that the plan stage decided on. This is the last stage before code
+/// generation.
+void buildPersistentKernelStage(mlir::OpPassManager &pm);
 
-/// Each stage as --hewn-<name>-stage, with the driver's options and their defaults. `weights` outlives all pipelines: of what a text
-/// names it has no bytes, but what these stages pack goes there. Nothing is evaluated.
+/// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults. `weights`
+/// must outlive all pipelines; the stages add packed constants to it. Weights that the parsed text
+/// only names have no bytes. Constant expressions are not evaluated.
 void registerPipelines(WeightTable &weights);
 
 } // namespace hewn

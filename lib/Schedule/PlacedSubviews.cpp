@@ -16,23 +16,25 @@ bool mayBeReadApart(RankedTensorType subview, Value whole, const graph::Assembly
          (target && elements && *elements * graph::elementBytes(whole) <= target.getL2Bytes() / 2);
 }
 
-/// Whether the value has to be in memory for its readers: not where one alone takes it element by element.
+/// Returns true if the users of the value read it from memory. A value whose only user reads it
+/// element by element is not stored.
 static bool isReadWhole(Value value) {
   if (!value.hasOneUse())
     return true;
   Operation *reader = *value.user_begin();
   if (graph::isView(reader))
     return isReadWhole(reader->getResult(0));
-  if (auto border = dyn_cast<graph::MoveOpInterface>(reader); border && border->hasOneUse())
+  if (auto border = dyn_cast<graph::IndexingOpInterface>(reader); border && border->hasOneUse())
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(*border->user_begin()))
       if (contraction->getOperand(0) == border->getResult(0) && plan::leavesOutBorder(contraction, border))
         return true;
-  return !isa<graph::ElementwiseOpInterface, graph::MoveOpInterface, graph::ReduceOpInterface,
-              graph::CumulateOpInterface>(reader);
+  return !isa<graph::ElementwiseOpInterface, graph::IndexingOpInterface, graph::ReduceOpInterface,
+              graph::PrefixScanOpInterface>(reader);
 }
 
-/// Whether few contractions are between the first operand's maker and the op: the whole is live from there on, and its memory is
-/// wanted by what is done meanwhile.
+/// Returns true if there are few contractions between the first producer of an operand and the
+/// concat. If operands are computed in the result of the concat, that result is live from this
+/// producer on, so the contractions in between cannot use its memory.
 static bool isMadeAtOnce(Operation *op) {
   constexpr int64_t perOperand = 4;
   Operation *first = op;
@@ -46,20 +48,20 @@ static bool isMadeAtOnce(Operation *op) {
   return between <= perOperand * int64_t(op->getNumOperands());
 }
 
-bool isPutTogether(graph::MoveOpInterface op) {
+bool isPutTogether(graph::IndexingOpInterface op) {
   std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
   return assembly && (assembly->isInterleaved() || isReadWhole(op->getResult(0)));
 }
 
-Verdict placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
+Eligibility placesSubviews(graph::IndexingOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
   std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
-  if (gridOf(op))
-    return Verdict::no("kernels of a grid of threads read and write whole lines, and subviews may have gaps");
+  if (gpuOf(op))
+    return Eligibility::no("GPU kernels access contiguous rows, and subviews may be strided");
   if (!isMadeAtOnce(op))
-    return Verdict::no("the memory of the whole would be taken while many contractions are computed");
+    return Eligibility::no("the result would be live while many contractions are computed");
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());
   if (!knowsDims(whole, *assembly))
-    return Verdict::no("where a subview lies in the whole is known only when run");
+    return Eligibility::no("the offset of an operand in the result is dynamic");
   auto length = [&](Type type) {
     return assembly->isInterleaved() ? 1 : cast<RankedTensorType>(type).getDimSize(assembly->dim);
   };
@@ -69,15 +71,15 @@ Verdict placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)
     Operation *maker = operand.getDefiningOp();
     auto type = cast<RankedTensorType>(operand.getType());
     bool computed = isa_and_nonnull<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::ContractOpInterface,
-                                    graph::MoveOpInterface>(maker) &&
+                                    graph::IndexingOpInterface>(maker) &&
                     !graph::isViewKind(maker) && maker->getBlock() == op->getBlock();
     auto putsTogether = [](OpOperand &use) {
-      auto move = dyn_cast<graph::MoveOpInterface>(use.getOwner());
+      auto move = dyn_cast<graph::IndexingOpInterface>(use.getOwner());
       return graph::assemblyOf(move).has_value();
     };
     auto staysInKernels = [](Operation *user) {
-      return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
-                 graph::ContractOpInterface, graph::MoveOpInterface>(user) &&
+      return isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::PrefixScanOpInterface,
+                 graph::ContractOpInterface, graph::IndexingOpInterface>(user) &&
              !graph::isViewKind(user);
     };
     if (computed && isMadeElsewhere(operand) && liesAsIn(type, whole, *assembly, int64_t(number)) &&
@@ -86,12 +88,14 @@ Verdict placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(Value)
         (operand.hasOneUse() || mayBeReadApart(type, op->getResult(0), *assembly)))
       placed += length(type);
   }
-  // Of what is interleaved the others are copied, as all would be; subviews with gaps take longer to read.
+  // Compares the sizes of the concat operands: those that cannot be computed in the result are
+  // copied into it, whereas without subviews all operands would be copied. Strided subviews take
+  // longer to access, so interleaved operands have another threshold.
   bool areMost = assembly->isInterleaved() ? 4 * placed >= all : 3 * placed >= 2 * all && placed > 0;
-  return areMost ? Verdict::yes()
-                 : Verdict::no("most of the whole lies otherwise than its operands, which are inputs or constants, are "
-                               "read by others, "
-                               "or lie in another order");
+  return areMost ? Eligibility::yes()
+                 : Eligibility::no(
+                       "most operands cannot be written into the result: they are inputs or constants, have other "
+                       "users, or have another layout");
 }
 
 } // namespace hewn::plan

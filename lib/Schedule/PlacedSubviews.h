@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tensors are made as subviews of others, instead of being put together.
+// Decides which operands of a concat or interleave are allocated as subviews of the result.
 #ifndef HEWN_LIB_SCHEDULE_PLACEDSUBVIEWS_H
 #define HEWN_LIB_SCHEDULE_PLACEDSUBVIEWS_H
 
@@ -9,17 +9,20 @@
 
 namespace hewn::plan {
 
-/// Whether the op puts its operands together for readers that want them in one tensor: not where its only reader takes them out of
-/// memory one by one anyhow, unless they are interleaved, which is expensive to read so.
-bool isPutTogether(graph::MoveOpInterface op);
+/// Returns true if the op is a concat or interleave whose result must be in memory. A concat whose
+/// only user is an elementwise or indexing op is not stored: the user reads its elements one by
+/// one. Interleaved operands are expensive to read that way, so the result of an interleave is
+/// always stored.
+bool isPutTogether(graph::IndexingOpInterface op);
 
-/// Whether the op, which puts its operands together, need not be run: what makes the operands, or most of their elements, can
-/// make them where they belong. Not where some wait long for the others, or on grids, whose kernels read and write whole lines.
-/// `isMadeElsewhere`: of an operand, whether it is made in a kernel that the op can't be in.
-Verdict placesSubviews(graph::MoveOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
+/// Returns yes if the kernels that compute most of the operands can write them directly into the
+/// op's result, so that the op copies only the other operands. Returns no on GPUs, and if the
+/// result would be live for many ops before this op. `isMadeElsewhere`: returns true for an operand
+/// that is computed in another kernel than the op.
+Eligibility placesSubviews(graph::IndexingOpInterface op, llvm::function_ref<bool(mlir::Value)> isMadeElsewhere);
 
-/// Whether a subview of that type, one in a tensor of the whole's type and dims, may be read by others, too. With gaps it is spread over
-/// more memory, and what comes from beyond the cache comes with the gaps.
+/// Returns true if ops other than the concat may read the operand as a subview of the result. A
+/// strided subview is spread over more memory, so reading a large one takes more memory bandwidth.
 bool mayBeReadApart(mlir::RankedTensorType subview, mlir::Value whole, const graph::Assembly &assembly);
 
 } // namespace hewn::plan

@@ -1,162 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The analytic model of register tiles: from the machine's registers and caches and the sizes to a schedule (the reasoning of
-// "Analytical Modeling Is Enough for High-Performance BLIS", Low et al. 2016).
+// Analytic cost model of register tiles: chooses a schedule from the target's registers and caches
+// and from the dims of a contraction. It follows "Analytical Modeling Is Enough for
+// High-Performance BLIS" (Low et al. 2016).
 #ifndef HEWN_LIB_SCHEDULE_SCHEDULE_H
 #define HEWN_LIB_SCHEDULE_SCHEDULE_H
 
 #include "dialects/Graph/Analysis/Dims.h"
-#include "dialects/Graph/Contract/Chain.h"
+#include "dialects/Graph/Contract/FusedAttention.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Support/Remarks.h"
 
 namespace hewn::plan {
 
-/// Slots of the memory that kernels have for their tasks: as many threads as may share a kernel.
+/// Maximum number of scratch memory slots for the tasks of a kernel, and maximum number of threads
+/// that share a kernel.
 inline constexpr int64_t kScratchSlots = 16;
 
-/// The target's instruction for this contraction's types; null where it has none or is computed in its own type.
-DotAttr findDot(graph::ContractOpInterface op);
+/// Returns the target's dot-product instruction for the element types of this contraction, or null.
+DotProductAttr findDot(graph::ContractOpInterface op);
 
-/// The types of two operands.
+/// Element types of the two operands of a contraction.
 struct OperandTypes {
   mlir::Type left, right;
 };
-/// The integers of 8 bits whose products the target sums in 32: those of its dots, then of its matrix units, each once. A target without
-/// such an instruction, whose operands are widened, and a grid, which multiplies any two, have the one that quantized models come
-/// with mostly: data without a sign, weights with one.
+/// Returns the pairs of 8-bit integer types that the target multiplies and accumulates in 32 bits:
+/// those of its dot-product instructions, then those of its matrix units, each once. For a target
+/// without such instructions, and for a GPU, which supports all pairs, returns the usual pair of
+/// quantized models: unsigned activations and signed weights.
 llvm::SmallVector<OperandTypes, 2> byteProducts(mlir::Operation *op);
 
-/// Whether a contraction of these sizes can run on the unit and should: the summed dim is a multiple of its depth, and the rows
-/// fill a tile, or may when run; then the machine must have vectors for the same products, for when they do not.
-Verdict fills(graph::ContractOpInterface op, MatrixAttr matrix);
-/// The matrix unit that this contraction runs on: its types have one, and it fills it; null otherwise.
-MatrixAttr findMatrix(graph::ContractOpInterface op);
+/// Returns yes if the contraction can use the matrix unit and is faster with it: K must be a
+/// multiple of the unit's K depth, and the number of rows must be dynamic or at least the unit's
+/// minimum. If it is dynamic, the target must also have a dot-product instruction of these types,
+/// for runs with fewer rows.
+Eligibility fills(graph::ContractOpInterface op, MatrixUnitAttr matrix);
+/// Returns the matrix unit that this contraction uses, or null if no unit supports its types and
+/// dims.
+MatrixUnitAttr findMatrix(graph::ContractOpInterface op);
 
-/// Neighbours along the sum that a lane of what this contraction runs on takes at once; 1: it is computed in its own type.
+/// Returns the number of adjacent K elements that the contraction's instruction multiplies and adds
+/// in one lane: 1 for FMAs in the accumulator type.
 int64_t groupSize(graph::ContractOpInterface op);
 
-/// The op that makes the contraction's right operand of a code, where the contraction decodes it as it goes; null: not so.
-graph::CodedOpInterface decoderOf(graph::ContractOpInterface op);
+/// Returns the op that dequantizes the contraction's right operand, if the kernel dequantizes it on
+/// the fly. Returns null otherwise.
+graph::PackedWeightsOpInterface decoderOf(graph::ContractOpInterface op);
 
-/// How a contraction multiplies quantized weights as the integers that they are: activations are split into signed limbs of 8 bits,
-/// which are scaled by the largest element of their segment of a row. Three limbs are as exact as a float; one, where the model allows
-/// that. Sums of products of limbs are exact.
-struct Limbs {
-  /// The instruction, of codes and limbs: these have a sign, codes need none.
-  DotAttr dot;
-  /// Where its sums are of pairs and have 16 bits: the one that makes sums of 32 bits of them, which multiplies them by ones. Null: its
-  /// sums have 32 bits.
-  DotAttr widen;
-  /// How many sums of pairs have room in 16 bits: of as many codes in each byte of a lane. 0: none for certain.
+/// How a kernel multiplies floats by packed low-bit weights in int8. Activations are split into
+/// signed 8-bit slices, scaled by the largest element of a segment of a row. Three slices are as
+/// accurate as float32; the kernel uses one slice if the model allows that. The integer
+/// accumulation is exact.
+struct Int8Slices {
+  /// The instruction that multiplies weights (which may be unsigned) by int8 slices (which are
+  /// signed).
+  DotProductAttr dot;
+  /// The instruction that extends 16-bit accumulators to 32 bits, by a multiplication by ones, if
+  /// the results of `dot` are 16-bit sums of pairs. Null if the accumulators of `dot` have 32 bits.
+  DotProductAttr widen;
+  /// Returns the number of results of `dot` that a 16-bit accumulator can add up without overflow,
+  /// if each byte of a lane holds one weight. Returns 0 if a single result may overflow.
   int64_t sumsInPairs() const {
-    constexpr int64_t room = (1 << 15) - 1, largestLimb = 128;
-    int64_t largestCode =
-        code.tableInBytes ? graph::Code::tableHighest - graph::Code::tableLowest : (int64_t(1) << code.bits) - 1;
-    return room / (2 * largestLimb * largestCode);
+    constexpr int64_t room = (1 << 15) - 1, largestSlice = 128;
+    int64_t largestCode = code.tableInBytes ? graph::WeightEncoding::tableHighest - graph::WeightEncoding::tableLowest
+                                            : (int64_t(1) << code.bits) - 1;
+    return room / (2 * largestSlice * largestCode);
   }
-  /// What stands for zero: of codes the middle one, of a table's numbers, which are multiplied without a sign, what is added to them.
-  int64_t middle() const { return code.tableInBytes ? -graph::Code::tableLowest : int64_t(1) << (code.bits - 1); }
-  graph::Code code;
-  /// What codes are multiplied less by: a whole byte without a sign is no operand of an instruction whose left one has it.
+  /// Returns the offset that makes the stored low-bit weights unsigned: the midpoint for integers;
+  /// for entries of a lookup table, minus the smallest entry.
+  int64_t middle() const {
+    return code.tableInBytes ? -graph::WeightEncoding::tableLowest : int64_t(1) << (code.bits - 1);
+  }
+  graph::WeightEncoding code;
+  /// Returns the amount that is subtracted from unsigned 8-bit weights before the multiplication,
+  /// if the instruction requires a signed left operand; otherwise 0.
   int64_t lessByte() const {
     return code.bits == 8 && !dot.getLeft().isUnsignedInteger() ? int64_t(1) << (code.bits - 1) : 0;
   }
-  /// Elements of a segment, and segments of a block; the last one may be shorter.
+  /// Sizes of the activation segments that share a scale. `segmentDepth`: number of K elements in a
+  /// segment of a row. `segmentsPerBlock`: number of segments in a quantization block. `blocks`:
+  /// number of quantization blocks along K. The last segment and the last block may be shorter.
   int64_t segmentDepth = 0, segmentsPerBlock = 0, blocks = 0;
   int64_t count = 3;
   static constexpr int64_t maxCount = 3, elementsInFloat = 4;
-  /// Elements that limbs are made of at a time.
+  /// Number of activation elements that are split into int8 slices at a time.
   static constexpr int64_t atOnce = 16;
-  /// What a task keeps of a segment of a row, in floats: a header (scale, scaled sum of the elements, for each limb minus the sum times
-  /// the middle code), then the limbs.
+  /// Size of the header in a task's buffer for a segment of an activation row, in floats. The
+  /// header contains the scale, the scaled sum of the elements and, for each slice, minus its sum
+  /// times the midpoint of the weights. The slices follow the header.
   static constexpr int64_t header = llvm::alignTo(2 + maxCount, elementsInFloat);
   int64_t segmentFloats() const { return header + segmentDepth / elementsInFloat * count; }
   int64_t rowFloats() const { return segmentFloats() * segmentsPerBlock * blocks; }
-  /// Rows that a task has limbs of at a time.
+  /// Number of activation rows whose int8 slices a task holds in its buffer at a time.
   static constexpr int64_t rows = 32;
 };
-/// The limbs of a contraction of vectors by weights of such a code, or why its rows are not split into any.
-Found<Limbs> limbsFor(graph::ContractOpInterface op, graph::Code code);
-/// The same for the code that it decodes.
-Found<Limbs> limbsOf(graph::ContractOpInterface op);
+/// Returns the int8 slices for a contraction whose weights have the encoding `code`, or the reason
+/// why its activations are not split into slices.
+OrReason<Int8Slices> int8SlicesFor(graph::ContractOpInterface op, graph::WeightEncoding code);
+/// Returns the int8 slices for a contraction that dequantizes its weights, or the reason why its
+/// activations are not split into slices.
+OrReason<Int8Slices> int8SlicesOf(graph::ContractOpInterface op);
 
-/// The roles of a contraction's dims on this machine: graph::groupedLanes where groups are narrower than a vector of it, else
-/// graph::contractRoles.
+/// Returns the roles of a contraction's dims on this target: graph::groupedLanes if a group has
+/// fewer columns than a vector has lanes, otherwise graph::contractRoles.
 std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op);
 
-/// Whether the contraction leaves out the border of zeros (graph::leavesOutBorder): not where it runs on a matrix unit, which
-/// reads whole tiles, nor on a grid of threads where sizes are known only when run.
-bool leavesOutBorder(graph::ContractOpInterface op, graph::MoveOpInterface border);
+/// Returns true if zero padding of the input is folded into the contraction
+/// (graph::leavesOutBorder). A contraction on a matrix unit does not fold it, because the unit
+/// loads full tiles. A contraction on a GPU folds it for static sizes only.
+bool leavesOutBorder(graph::ContractOpInterface op, graph::IndexingOpInterface border);
 
-/// What vector code costs on the machine; where the module names none, on one that is none in particular.
+/// Returns the cost parameters of vector code on the target. If the module has no target, returns
+/// round numbers that describe no real target.
 VectorCostsAttr costsOf(mlir::Operation *op);
 
-/// What the model looks at.
+/// The properties of a contraction that the cost model uses.
 struct ContractShape {
-  /// Rows that lie evenly spaced and may share a tile: those of one line of a window, all of a matrix.
+  /// `rows`: number of rows of the contraction that can share a tile because they have the same
+  /// distance in memory: all rows of a matrix, or the pixels of one row of a convolution's result.
+  /// `columns`: number of columns of the contraction.
   graph::DimExpr rows, columns;
-  /// Bytes between neighbours of them in the left operand; 0 where that is not known.
+  /// Distance in bytes between adjacent rows of the contraction's left operand; 0 if unknown.
   int64_t rowBytes = 0;
-  /// Lanes run along the left operand too, so that it gives vectors and not scalars.
+  /// True if the left operand of the contraction also has the column dim, as in a depthwise
+  /// convolution, so that it is loaded as vectors instead of broadcast scalars.
   bool columnInLeft = false;
-  /// Bytes of a lane.
+  /// Number of bytes in a vector lane of the contraction's accumulators.
   int64_t sumBytes = 4;
-  /// Whether lanes hold groups of narrower elements.
+  /// True if each vector lane of an operand holds a group of adjacent 8-bit or 16-bit K elements.
   bool grouped = false;
-  /// What it runs on; null: vectors.
-  MatrixAttr matrix = {};
-  /// Whether the columns are decoded before they are used; bytes of one that is decoded to floats (`decodedColumnBytes`), where tiles are chosen by it.
+  /// The matrix unit that the contraction uses, or null if it uses vectors.
+  MatrixUnitAttr matrix = {};
+  /// `decoded`: true if the kernel dequantizes the weights. `decodedBytes`: number of bytes of a
+  /// column of weights after dequantization (see decodedColumnBytes), or 0 if the choice of the
+  /// tile should not depend on it.
   bool decoded = false;
   int64_t decodedBytes = 0;
-  /// Whether columns are of a narrower float, and are widened when they have been read.
+  /// True if the right operand of the contraction has a 16-bit float type and the kernel extends it
+  /// to float32 after loading it.
   bool widens = false;
 };
 
-/// Lanes of the vectors that a contraction of this shape uses: vectorLanes, or half of them where that wastes less.
+/// Returns the number of lanes of the vectors that a contraction of this shape uses: vectorLanes,
+/// or half of it if that leaves fewer lanes without a column.
 int64_t contractLanes(mlir::Operation *op, const ContractShape &shape);
 
-/// Bytes of a column of weights that come as codes and are decoded to floats; 0 where none are, or as many as only a run tells.
+/// Returns the number of bytes that a column of weights has after the kernel dequantizes it to
+/// float. Returns 0 if the kernel dequantizes none, or if K is dynamic.
 int64_t decodedColumnBytes(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
-/// The shape of a contraction whose left operand lies with its channels innermost.
+/// Returns the shape, for the cost model, of a contraction whose left operand has its channels
+/// innermost.
 ContractShape contractShape(graph::ContractOpInterface op, const graph::ContractRoles &roles);
 
-/// A tile of m rows by n columns, and what the model expects of it: the cycles that all rows and columns take for one step along the sum,
-/// at one product of a vector each; 0 where it can't tell.
+/// A register tile of a contraction: m rows by n columns. `cyclesPerDepth`: expected time of one K
+/// step for all rows and columns of the contraction, in units of one vector FMA; 0 if unknown.
 struct ContractTile {
   int64_t m, n;
   double cyclesPerDepth = 0;
 };
 
-/// The tile for a contraction. `n` is a multiple of `contractLanes`. With `block` given, the right operand is packed in panels of so
-/// many columns, and n is one or several of them, or a part of one that was made for a machine with more room in its registers.
+/// Returns the register tile for a contraction. `n` is a multiple of `contractLanes`. If the right
+/// operand is packed in panels of `block` columns, n is a multiple of `block`, or a divisor of it
+/// if the panel was packed for a target with more registers.
 ContractTile chooseContractTile(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
 
-/// The tiles that a search over schedules may try: the one that is chosen first, then others in the order of what the model expects of
-/// them, as far as that is within reach of the best.
+/// Returns the register tiles that `hewn tune` should measure: the chosen tile first, then the
+/// tiles whose expected time is close to that of the chosen one, the fastest first.
 llvm::SmallVector<ContractTile> contractTiles(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
 
-/// Columns in a panel of a constant right operand: those of a tile, or where several machines share the constant, as many
-/// as all of them read well.
+/// Returns the number of columns in a packed panel of a constant right operand: the columns of a
+/// tile or, if the module's constants are shared by several targets, a number that suits all of
+/// them.
 int64_t choosePanel(mlir::Operation *op, const ContractShape &shape);
-/// The lanes of the widest machine of those that share constants; 0 where the constants are one machine's.
+/// Returns the number of lanes of the longest vectors among the targets that share the module's
+/// constants, or 0 if the constants are not shared.
 int64_t packingLanes(mlir::Operation *op);
 
-/// Whether a grid's matrix instruction takes a chain: lines of its factors are of known length, and short enough for sums in
+/// Returns yes if a GPU kernel can compute the attention with MMAs, otherwise no with the reason.
+/// The head dims of both contractions must be static, and small enough for accumulators in
 /// registers.
-Verdict gridTakesChain(const graph::Chain &chain);
+Eligibility gpuTakesAttention(const graph::FusedAttention &attention);
 
-/// Rows of scores that a task of a chain (graph::Chain) holds on its stack, for so many columns of so many bytes; 0 where not
-/// even a few fit there, or beside the operands in the cache.
-int64_t chainRows(mlir::Operation *op, int64_t columns, int64_t columnBytes);
+/// Returns the number of rows of scores that a task of fused attention holds on its stack. A row
+/// has `columns` columns, of which each takes `columnBytes` bytes. Returns 0 if not even one tile
+/// of rows fits the stack buffer and the cache.
+int64_t attentionRows(mlir::Operation *op, int64_t columns, int64_t columnBytes);
 
-/// Elements between rows of `elements` each that are used together: an odd number of cache lines, so that neighbours don't fall
-/// into one set of the cache.
+/// Returns the distance in elements at which a kernel should store rows of `elements` elements. The
+/// distance is an odd number of cache lines, so that adjacent rows, which kernels use together, map
+/// to different cache sets.
 graph::DimExpr rowStride(mlir::Operation *op, const graph::DimExpr &elements, int64_t bytesEach);
 
-/// Rows of a chain that a task has in scratch memory at a time, where a stack won't do.
-int64_t chainRowsInMemory(mlir::Operation *op, const graph::DimExpr &rows);
+/// Returns the number of rows of scores that a task of fused attention holds in scratch memory at a
+/// time, if they do not fit the stack.
+int64_t attentionRowsInMemory(mlir::Operation *op, const graph::DimExpr &rows);
 
 } // namespace hewn::plan
 

@@ -15,11 +15,12 @@ namespace json = llvm::json;
 
 namespace hewn::plan {
 
-/// Of the format: rows of another one would be read as what they are not.
+/// Version of the format of tuning files. Files of other versions are rejected.
 static constexpr int64_t kVersion = 1;
 static constexpr StringRef kVersionKey = "hewn_tuning";
 
-/// As it is written: so that what is kept is what a file gives back.
+/// Rounds a measured time to the decimals that a tuning file contains, so that writing and reading
+/// a row does not change it.
 static double rounded(double microseconds) {
   constexpr double perMicrosecond = 1e3;
   return std::max(std::round(microseconds * perMicrosecond), 1.0) / perMicrosecond;
@@ -36,7 +37,9 @@ void TriedCandidates::add(const TriedCandidates &other) {
   first = std::max(first, other.first);
   beyond.insert(other.beyond.begin(), other.beyond.end());
   beyond.erase(beyond.begin(), beyond.lower_bound(first));
-  add(0); // what no gap is in front of any more
+  // updates the number of candidates before the first gap, because the added ones may have closed
+  // gaps
+  add(0);
 }
 
 std::string TuningRow::text() const {
@@ -62,7 +65,8 @@ void Tuning::add(TuningRow row) {
   TuningRow &kept = at->second;
   TriedCandidates tried = kept.tried;
   tried.add(row.tried);
-  // An order of all rows by all but what is put together, so that merging is the same in any order.
+  // Selects one of two rows for the same kernel. If their ratios of times are equal, all fields but
+  // `tried` are compared, so that the result does not depend on the order of additions.
   kept.tried = row.tried = TriedCandidates();
   auto order = [](const TuningRow &one) { return std::make_tuple(one.ratio(), one.microseconds, one.text()); };
   if (order(row) < order(kept))
@@ -95,37 +99,41 @@ std::string Tuning::text() const {
   return text;
 }
 
-/// False after an error.
+/// Reads the first line of a tuning file, which contains the version of the format. Returns false
+/// after an error.
 static bool readVersion(JsonReader &reader, const json::Value &line) {
   const json::Object *header = reader.object(line, "", {kVersionKey});
   std::optional<int64_t> version = header ? reader.integer(*header, kVersionKey, "") : std::nullopt;
   if (version == kVersion)
     return true;
   if (header)
-    reader.error("", version ? "is a tuning of version " + std::to_string(*version) + ", and this hewn reads version " +
-                                   std::to_string(kVersion)
-                             : "is no tuning: its first line must be {\"hewn_tuning\": 1}");
+    reader.error("", version ? "has format version " + std::to_string(*version) +
+                                   ", but this version of hewn reads version " + std::to_string(kVersion)
+                             : "is not a tuning file: its first line must be {\"hewn_tuning\": 1}");
   return false;
 }
 
-/// What is wrong with a schedule, or with what it is said to gain, as far as that is seen without the compiler; empty: nothing.
+/// Returns why the schedules or times of a tuning row are invalid, or an empty string if no error
+/// is found. The schedules are not parsed; that needs an MLIR context.
 static std::string whyNoRow(const TuningRow &row) {
   constexpr size_t longest = 4096;
-  constexpr int deepest = 8; // of #plan.chain<head = #plan.contract<...>> two: MLIR's parser recurses
+  // limit of the nesting of angle brackets, because MLIR's parser is recursive; a valid schedule
+  // has two levels: #plan.attention<head = #plan.contract<...>>
+  constexpr int deepest = 8;
   constexpr double mostGained = 1000;
   StringRef schedule = row.schedule;
   if (schedule.size() > longest || nestsDeeper(schedule, deepest))
-    return "has a 'schedule' of more than " + std::to_string(longest) + " characters, or nested deeper than " +
+    return "has a 'schedule' that is longer than " + std::to_string(longest) + " characters or nested deeper than " +
            std::to_string(deepest);
   if (!schedule.starts_with("#plan.") || !schedule.ends_with(">"))
-    return "has a 'schedule' that is none: it begins with #plan. and ends with >";
+    return "has a 'schedule' that does not start with #plan. and end with >";
   if (row.microseconds * mostGained < row.modelMicroseconds)
-    return "is said to be faster than the model's choice by more than 1000 times, which no schedule is";
+    return "has 'microseconds' below a thousandth of 'model_microseconds'";
   return "";
 }
 
 static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row) {
-  // What is written has three digits.
+  // Times in a tuning file are written with three decimals.
   constexpr double shortest = 1e-3, longest = 1e12, most = 1e6;
   const json::Object *object = reader.object(line, "",
                                              {"machine", "kernel", "schedule", "microseconds", "model",
@@ -145,10 +153,10 @@ static bool readRow(JsonReader &reader, const json::Value &line, TuningRow &row)
     if (number && *number >= 1 && double(*number) <= most)
       row.tried.add(*number);
     else
-      reader.error(at, "must be the place of a candidate, a whole number from 1 to 1000000");
+      reader.error(at, "must be the index of a candidate, an integer from 1 to 1000000");
   });
   if (!time || !modelTime)
-    reader.error("", "must say its microseconds and model_microseconds");
+    reader.error("", "lacks the key 'microseconds' or 'model_microseconds'");
   row.microseconds = time.value_or(0);
   row.modelMicroseconds = modelTime.value_or(0);
   bool isWhole =
@@ -167,11 +175,11 @@ bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
     file = llvm::sys::path::filename(given).str();
     buffer = openRegular(given, why);
     if (!buffer) {
-      diagnostics.error("can't read " + given + ", a tuning: " + why);
+      diagnostics.error("can't read the tuning file " + given + ": " + why);
       return false;
     }
     text = buffer->getBuffer();
-    text.consume_front("\xEF\xBB\xBF"); // which some editors put in front of UTF-8
+    text.consume_front("\xEF\xBB\xBF"); // byte-order mark
   }
   unsigned errors = diagnostics.numErrors();
   bool isFirst = true;
@@ -184,15 +192,15 @@ bool Tuning::read(StringRef given, Diagnostics &diagnostics) {
     llvm::Expected<json::Value> value = parseJson(line);
     TuningRow row;
     if (!value)
-      reader.error("", "is no JSON: " + llvm::toString(value.takeError()));
+      reader.error("", "is not valid JSON: " + llvm::toString(value.takeError()));
     else if (isFirst ? readVersion(reader, *value) && false : readRow(reader, *value, row))
       add(std::move(row));
     isFirst = false;
     if (diagnostics.numErrors() > errors)
-      return false; // one wrong line says enough
+      return false; // only the first invalid line is reported
   }
   if (isFirst)
-    diagnostics.error(file + " is no tuning: it is empty");
+    diagnostics.error(file + " is not a tuning file: it is empty");
   return !isFirst;
 }
 

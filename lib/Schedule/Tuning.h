@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tuning: schedules that were measured, by machine and kernel. Rows are found by what a decision depends on, never by names, so that a
-// tuning of one model serves others, and two are merged by putting their rows together (docs/tutorials/tuning.md).
+// Reads and writes tuning files, which contain measured schedules by target and kernel. A kernel is
+// identified by the properties that the choice of its schedule depends on, not by its name. The
+// tuning of one model therefore applies to other models with such kernels, and files are merged by
+// concatenating their rows (docs/tutorials/tuning.md).
 #ifndef HEWN_LIB_SCHEDULE_TUNING_H
 #define HEWN_LIB_SCHEDULE_TUNING_H
 
@@ -14,58 +16,70 @@
 
 namespace hewn::plan {
 
-/// Which of a kernel's candidates were measured, by their places in the compiler's order; the model's choice has the place 0 and always was.
+/// The set of those candidate schedules of a kernel that `hewn tune` has measured. Candidates are
+/// identified by their index in the compiler's list. The cost model's choice has index 0 and is
+/// always in the set.
 class TriedCandidates {
 public:
   TriedCandidates() = default;
-  /// The first ones, at least one.
+  /// Creates a set of the first `count` candidate schedules, at least one.
   explicit TriedCandidates(int64_t count) : first(std::max<int64_t>(count, 1)) {}
   void add(int64_t place);
   void add(const TriedCandidates &other);
   bool has(int64_t place) const { return place < first || beyond.count(place) > 0; }
   int64_t count() const { return first + int64_t(beyond.size()); }
-  /// So many from the first on, and the places of others behind them, which parts of a search leave.
+  /// Which candidate schedules were measured. `withoutGap`: number of candidates before the first
+  /// one that was not measured. `behindGaps`: indices of the measured candidates after it. A search
+  /// that is divided over several runs leaves gaps.
   int64_t withoutGap() const { return first; }
   const std::set<int64_t> &behindGaps() const { return beyond; }
 
 private:
   int64_t first = 1;
-  std::set<int64_t> beyond; // never `first` itself, nor less
+  std::set<int64_t> beyond; // contains only indices above `first`
 };
 
-/// The best schedule that was found for a kernel on a machine, and the model's own.
+/// A row of a tuning file: the fastest known schedule of a kernel on a target, and the schedule
+/// that the cost model chooses.
 struct TuningRow {
-  /// The machine that code was made for (target::identity), and what the kernel is (codegen::Tunable::key).
+  /// Identifiers of the target (target::identity) and of the kernel (codegen::Tunable::key).
   std::string machine, kernel;
-  /// Attributes of a kernel, as MLIR has them. They are equal where nothing was faster.
+  /// The fastest schedule and the cost model's choice, as attributes in MLIR's syntax. The two are
+  /// equal if no other candidate was faster.
   std::string schedule, model;
-  /// Microseconds of a run that the kernel took by each of them.
+  /// Measured times of the kernel with `schedule` and with `model`, in microseconds.
   double microseconds = 0, modelMicroseconds = 0;
   TriedCandidates tried;
-  /// The processor's name.
+  /// Name of the CPU or GPU on which the times were measured.
   std::string processor;
 
-  /// Time by the schedule over time by the model's: 1 or less.
+  /// Returns the time of the row's schedule divided by the time of the cost model's choice, at most
+  /// 1.
   double ratio() const { return microseconds / modelMicroseconds; }
-  /// One line of a file.
+  /// Returns the row as a line of the tuning file.
   std::string text() const;
 };
 
 class Tuning {
 public:
-  /// Adds the rows of a file, or of the text of one, which begins with a brace. False after errors, which name the line: no JSON, no row, a
-  /// schedule that can't be one, or times that can't be (of no length, or a thousand times faster than the model's choice).
+  /// Adds the rows of a tuning file. `given` is the text of the file if it starts with a brace,
+  /// otherwise its path. Returns false after an error, which names the line. Errors are invalid
+  /// JSON, an invalid row or schedule, and an impossible time: 0, or less than a thousandth of the
+  /// time of the cost model's choice.
   bool read(llvm::StringRef given, Diagnostics &diagnostics);
-  /// Of two rows for one kernel of one machine the one stays that gained more, whichever came first; tried is what either has tried.
+  /// Adds a row to the tuning. If there is already a row for this kernel and target, the one with
+  /// the lower ratio of times is kept, and gets the measured candidates of both. The result does
+  /// not depend on the order of additions.
   void add(TuningRow row);
-  /// The same for all rows of another.
+  /// Adds all rows of another tuning file.
   void add(const Tuning &other);
-  /// Null where there is none.
+  /// Returns the tuning row of a kernel on a target, or null if there is none.
   const TuningRow *find(llvm::StringRef machine, llvm::StringRef kernel) const;
-  /// The machines of all rows, each once.
+  /// Returns the targets that occur in the tuning rows, each once.
   std::vector<std::string> machines() const;
   size_t size() const { return rows.size(); }
-  /// The whole file: the same bytes for the same rows, in whatever order they came.
+  /// Returns the text of the tuning file. The text does not depend on the order in which rows were
+  /// added.
   std::string text() const;
 
 private:

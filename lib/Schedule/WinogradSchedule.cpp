@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace hewn::plan {
 
-/// Row tiles are counted as this many where that is known only when run.
+/// Number of Winograd tiles that the cost model assumes for a dynamic image size.
 static constexpr int64_t kUnknownTiles = 4096;
 
 static int64_t l2Bytes(Operation *op) {
@@ -22,7 +22,7 @@ std::pair<graph::DimExpr, graph::DimExpr> winogradTiles(graph::ContractOpInterfa
   return {extents[dims.rows[0]].ceilDiv(tile), extents[dims.rows[1]].ceilDiv(tile)};
 }
 
-/// Of a transformed weight.
+/// Returns the size in bytes of one element of the Winograd-transformed weights.
 static int64_t weightBytes(graph::ContractOpInterface op) { return graph::elementBytes(op->getOperand(1)); }
 
 static int64_t placesOf(int64_t tile) {
@@ -36,22 +36,25 @@ int64_t winogradSlotFloats(WinogradAttr schedule, int64_t tile) {
 
 namespace {
 
-/// How many tiles of results there are, and how many blocks they fall into; the products of one of these.
+/// Division of a convolution into blocks of Winograd tiles: the number of tiles, the number of
+/// blocks, and the shape of the GEMM that a block computes for each position of the tile.
 struct Blocks {
   graph::DimExpr all;
   int64_t tiles, blocks, stride;
-  /// Whether the transformed weights are several times as large as the L2 cache.
+  /// True if the Winograd-transformed weights are several times as large as the L2 cache.
   bool far;
   ContractShape products;
-  /// `share`: a block is that part of what the cache has room for.
+  /// Divides the convolution into blocks. `share`: factor by which a block is larger or smaller
+  /// than the L2 cache suggests.
   Blocks(graph::ContractOpInterface op, int64_t tile, double share = 1) {
     graph::WinogradDims dims = *graph::winogradDims(op);
     graph::Dims extents = op.getIterationDims(graph::getDims);
     auto [down, across] = winogradTiles(op, tile);
     stride = *rowStride(op, extents[dims.channels], sizeof(float)).constant();
-    // The transformed operand stays in the cache beside the weights that stream by; the more tiles, the more often each of
-    // these is used. Weights much larger than that cache come from behind it again for each block: larger blocks then, also where their operand no
-    // longer fits.
+    // The transformed input of a block should stay in the L2 cache while the weights are streamed.
+    // Larger blocks use each weight more often. If the weights are several times as large as the L2
+    // cache (`far`), they are loaded from beyond L2 again for each block. Blocks are then as large
+    // as possible, even if their transformed input does not fit the cache.
     constexpr int64_t fewest = 12, most = 64, farBehind = 4, mostOfABlock = 1 << 20;
     int64_t columns = extents[graph::contractRoles(op)->column].constant().value_or(0);
     int64_t placeBytes = placesOf(tile) * stride * int64_t(sizeof(float));
@@ -60,7 +63,9 @@ struct Blocks {
     all = down * across;
     tiles = all.constant().value_or(kUnknownTiles);
     blocks = llvm::divideCeil(tiles, std::max<int64_t>(int64_t(double(room) * share), 1));
-    if (blocks > 1) // of an odd number one of two threads has one more (whole register tiles may make them fewer again)
+    // An even number of blocks of Winograd tiles gives two threads equal work. Rounding the size of
+    // blocks up to full register tiles may change the number of blocks again.
+    if (blocks > 1)
       blocks += blocks % 2;
     products = ContractShape{graph::DimExpr(int64_t(llvm::divideCeil(tiles, blocks))),
                              extents[graph::contractRoles(op)->column], stride * 4};
@@ -73,7 +78,8 @@ int64_t winogradPanel(graph::ContractOpInterface op, int64_t tile) {
   return choosePanel(op, Blocks(op, tile).products);
 }
 
-/// Images of a batch, and what else is no row of a window.
+/// Returns the number of images in a batch: the extent of the row dims that are not rows or columns
+/// of an image.
 static graph::DimExpr imagesOf(graph::ContractOpInterface op) {
   graph::WinogradDims dims = *graph::winogradDims(op);
   graph::Dims extents = op.getIterationDims(graph::getDims);
@@ -92,28 +98,37 @@ bool sharesColumns(graph::ContractOpInterface op, int64_t tile, int64_t block, i
 
 namespace {
 
-/// Buffers of scratch memory, and panels of columns that one multiplies at a place before those of the next place.
+/// Scratch buffers (slots) for blocks of Winograd tiles. `count`: number of slots. `panels`: number
+/// of weight panels that the kernel multiplies at one position of the Winograd tile before it
+/// continues with the next position.
 struct Slots {
   int64_t count, panels;
 };
 
 } // namespace
 
-/// `operand`, `sums`: floats of a block's transformed operand, and of the sums of a panel, of which `whole` are whole.
+/// Chooses the slots (scratch buffers) of a Winograd kernel. `operand`: number of floats in the
+/// transformed input of a block. `sums`: number of floats in the accumulators of a panel. `whole`:
+/// number of panels that cover all columns.
 static Slots slotsOf(graph::ContractOpInterface op, const Blocks &all, const graph::DimExpr &blocks, int64_t operand,
                      int64_t sums, int64_t whole) {
-  // A slot for each thread that is likely to be there, and more of them as far as a few megabytes go.
+  // A Winograd kernel has at least one slot for each of four threads, and more slots as long as
+  // they fit in a few megabytes of scratch memory.
   constexpr int64_t fewest = 4, mostFloats = (4 << 20) / sizeof(float);
-  // Weights much larger than L2 are read in the order in which they lie, all panels of a place, with that place's part of the operand in L1; else
-  // one panel at a time, which needs the least memory for sums.
+  // Winograd weights much larger than the L2 cache are read in the order in which they are stored:
+  // all panels of one tile position, while the transformed input for that position is in the L1
+  // cache. Smaller weights are read one panel at a time, which needs the least memory for
+  // accumulators.
   int64_t panels = all.far ? whole : 1;
   if (!blocks.is(1)) {
     int64_t slots = std::clamp(mostFloats / (operand + panels * sums), fewest, kScratchSlots);
-    if (std::optional<int64_t> count = blocks.constant(); count && *count > 0) // as few as have no more blocks each
+    // reduces the number of slots to the smallest one that has the same number of blocks per slot
+    if (std::optional<int64_t> count = blocks.constant(); count && *count > 0)
       slots = llvm::divideCeil(*count, llvm::divideCeil(*count, slots));
     return {slots, panels};
   }
-  // The only block has columns for several threads, and one alone then has the sums of all of them at once.
+  // If there is only one block of Winograd tiles, several threads can divide its columns. If only
+  // one thread runs, that thread needs memory for the accumulators of all columns at once.
   bool mayShare = all.far || (operand + whole * sums) * int64_t(sizeof(float)) <= 2 * l2Bytes(op);
   if (!mayShare || whole == 1)
     return {1, panels};
@@ -165,7 +180,7 @@ int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise) {
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate) {
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
   TargetAttr target = targetOf(op);
-  if (!dims || !target || gridOf(op)) // whose engine has no such form
+  if (!dims || !target || gpuOf(op)) // the GPU kernel generators have no Winograd form
     return 0;
   graph::ContractRoles roles = *graph::contractRoles(op);
   graph::Dims extents = op.getIterationDims(graph::getDims);
@@ -175,7 +190,8 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, doubl
   int64_t height = extents[dims->rows[0]].constant().value_or(64),
           width = extents[dims->rows[1]].constant().value_or(64);
   constexpr double window = graph::Winograd::window * graph::Winograd::window;
-  // In products of a vector, which a load or a store costs as much as.
+  // Costs of the direct and the Winograd convolution are in vector FMAs; a vector load or store
+  // counts as one FMA.
   double direct = double(height * width) * window * double(channels) * vectors(columns), best = 0.75 * direct / rate;
   int64_t chosen = 0;
   for (int64_t tile : {2, 4}) {
@@ -187,10 +203,13 @@ int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, doubl
     double tiles = double(llvm::divideCeil(height, tile) * llvm::divideCeil(width, tile));
     double blocks = double(llvm::divideCeil(int64_t(tiles), block));
     double products = blocks * double(block) * planes * double(channels) * vectors(columns);
-    // Each element of a tile is loaded and stored, and goes through two sums of about three terms.
+    // Cost of the transforms: each element of a Winograd tile is loaded and stored once, and
+    // transformed along both dims by a sum of about three summands.
     double input = tiles * vectors(channels) * planes * 8, output = tiles * vectors(columns) * size * (size + out) * 5;
-    // Weights come from L2, as fast as they are used, or from behind it. Those of float16 are counted as float32s, so that no more windows are
-    // transformed, which makes weights longer, where models come with half the bytes.
+    // Cost of streaming the transformed weights: from L2 at the rate at which they are used, or
+    // more slowly from beyond L2. float16 weights count as float32: Winograd increases the size of
+    // the weights, and a model with float16 weights should not transform more of them than the
+    // float32 model does.
     double bytes = planes * double(channels) * double(columns) * sizeof(float);
     double each = bytes > double(l2Bytes(op)) / 2 ? double(costsOf(op).getL2MissCost()) / 100 : 1;
     double stream = blocks * bytes / double(target.getVectorBytes()) * each;

@@ -53,7 +53,7 @@ llvm::StringRef nodeName(Location location) {
 
 CollectDiagnostics::CollectDiagnostics(MLIRContext &context, Diagnostics &diagnostics)
     : ScopedDiagnosticHandler(&context) {
-  // The op would come along as a note: for a module that is megabytes.
+  // Disables MLIR's note with the op of an error, which has megabytes if the op is a module.
   context.printOpOnDiagnostic(false);
   setHandler([&diagnostics](Diagnostic &d) {
     if (d.getSeverity() != DiagnosticSeverity::Error && d.getSeverity() != DiagnosticSeverity::Warning)

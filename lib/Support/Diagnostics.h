@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the user is told. Stages report here and go on where they can, so that one run lists every problem; nobody
-// prints and nobody throws.
+// Errors and warnings for the user. Compile stages report them here and continue if they can, so
+// that one run lists all problems. The compiler does not throw exceptions and prints nothing
+// itself.
 #ifndef HEWN_LIB_SUPPORT_DIAGNOSTICS_H
 #define HEWN_LIB_SUPPORT_DIAGNOSTICS_H
 
@@ -13,23 +14,25 @@
 
 namespace hewn {
 
-/// One problem. Only `message` is always there; the rest says which ONNX node has it.
+/// One error or warning. Only `message` is always set; the other fields identify the ONNX node.
 struct Message {
   enum class Level { Error, Warning };
   Level level = Level::Error;
-  /// The node's name, or "#12 Conv" where it has none.
+  /// Name of the ONNX node, or "#12 Conv" (index and type) if the node has no name.
   std::string node;
   std::string op;
   std::string domain;
-  /// The version of `domain` that the model imports; 0: none.
+  /// Opset version of `domain` that the model imports; 0 if it imports none.
   int64_t opset = 0;
   std::string message;
 
-  /// "error: conv1 (Conv, opset 13): dims do not fit"
+  /// Returns the text of the message for the user, such as "error: conv1 (Conv, opset 13): shape
+  /// mismatch".
   std::string str() const;
 };
 
-/// The list of one compile. Equal messages are kept once, and all are printable (Printable.h).
+/// The errors and warnings of one compile. Equal messages are kept once; all text is printable
+/// (Printable.h).
 class Diagnostics {
 public:
   void report(Message message);
@@ -39,9 +42,9 @@ public:
   unsigned numErrors() const { return errors; }
   bool hasErrors() const { return errors != 0; }
   llvm::ArrayRef<Message> messages() const { return list; }
-  /// What was reported after the first `count`, as if it never had been.
+  /// Removes the messages after the first `count`, and returns them.
   std::vector<Message> takeBack(size_t count);
-  /// One line a message.
+  /// Prints the errors and warnings, one line per message.
   void print(llvm::raw_ostream &os) const;
 
 private:
@@ -50,14 +53,14 @@ private:
   unsigned errors = 0;
 };
 
-/// While it lives, what MLIR reports in `context` (verifiers, passes) goes to `diagnostics`, with the name of the node
-/// that the location tells.
+/// While an object of this class exists, MLIR's diagnostics in `context` (from verifiers and
+/// passes) are added to `diagnostics`. The node name is taken from the location.
 class CollectDiagnostics : public mlir::ScopedDiagnosticHandler {
 public:
   CollectDiagnostics(mlir::MLIRContext &context, Diagnostics &diagnostics);
 };
 
-/// The name in a location made of names, "" where there is none.
+/// Returns the name in a NameLoc of `location`, or "" if there is none.
 llvm::StringRef nodeName(mlir::Location location);
 
 } // namespace hewn

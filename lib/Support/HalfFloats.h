@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finite numbers of float16, as the bits that they are. Constants have millions of them: without the instruction, which the compiler's own build does not ask
-// for, the library call that _Float16 is takes six times as long.
+// Conversions between float16 bits and double, for finite numbers. They are implemented here for
+// speed, because constants have millions of elements: the compiler itself is built without the F16C
+// instructions, and the library call that converts _Float16 would take six times as long.
 #ifndef HEWN_LIB_SUPPORT_HALFFLOATS_H
 #define HEWN_LIB_SUPPORT_HALFFLOATS_H
 
@@ -21,13 +22,14 @@ inline double doubleOfHalf(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-/// The nearest one, of two that are as near the even one; infinite where there is none as large.
+/// Rounds a double to the nearest float16, ties to even. Returns infinity on overflow.
 inline uint16_t halfOfDouble(double x) {
   constexpr double leastNormal = 0x1p-14, steps = 0x1p24;
   constexpr uint64_t dropped = 52 - 10, exponents = uint64_t(1023 - 15) << 10, infinite = 0x7c00;
   uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   double size = std::fabs(x);
-  if (size < leastNormal) // a carry makes the least normal number
+  // rounds a subnormal float16; a carry out of its significand yields the smallest normal number
+  if (size < leastNormal)
     return sign | uint16_t(std::nearbyint(size * steps));
   auto bits = llvm::bit_cast<uint64_t>(size);
   uint64_t rounded = (bits + (uint64_t(1) << (dropped - 1)) - 1 + (bits >> dropped & 1)) >> dropped;

@@ -33,9 +33,9 @@ bool nestsDeeper(StringRef text, int most) {
 }
 
 llvm::Expected<json::Value> parseJson(StringRef text) {
-  constexpr int deepest = 64; // LLVM's parser recurses
+  constexpr int deepest = 64; // LLVM's parser is recursive
   if (nestsDeeper(text, deepest))
-    return llvm::createStringError("nests deeper than " + Twine(deepest) + " lists and objects");
+    return llvm::createStringError("nests deeper than " + Twine(deepest) + " levels");
   return json::parse(text);
 }
 
@@ -65,12 +65,12 @@ std::optional<JsonText> readJson(StringRef given, StringRef what, Diagnostics &d
 const json::Object *JsonReader::object(const json::Value &value, const std::string &at, Keys keys) {
   const json::Object *object = value.getAsObject();
   if (!object) {
-    error(at, "is no object");
+    error(at, "is not an object");
     return nullptr;
   }
   for (const auto &entry : *object)
     if (!llvm::is_contained(keys, StringRef(entry.first)))
-      error(at, "has the key '" + StringRef(entry.first) + "'; there are: " + llvm::join(keys, ", "));
+      error(at, "has an unknown key '" + StringRef(entry.first) + "'; known keys are: " + llvm::join(keys, ", "));
   return object;
 }
 
@@ -79,7 +79,7 @@ std::string JsonReader::string(const json::Object &object, StringRef key, const 
   if (std::optional<StringRef> text = value ? value->getAsString() : std::nullopt)
     return text->str();
   if (value || required)
-    error(at, value ? "has a '" + key + "' that is no string" : "lacks the key '" + key + "'");
+    error(at, value ? "has a '" + key + "' that is not a string" : "lacks the key '" + key + "'");
   return "";
 }
 
@@ -98,7 +98,7 @@ std::optional<double> JsonReader::number(const json::Object &object, StringRef k
     return number;
   std::string range;
   llvm::raw_string_ostream(range) << llvm::format("%g to %g", low, high);
-  error(at, "has a '" + key + "' that is no number from " + range);
+  error(at, "has a '" + key + "' that is not a number from " + range);
   return std::nullopt;
 }
 
@@ -106,7 +106,7 @@ std::optional<int64_t> JsonReader::integer(const json::Object &object, StringRef
   const json::Value *value = object.get(key);
   std::optional<int64_t> number = value ? value->getAsInteger() : std::nullopt;
   if (value && !number)
-    error(at, "has a '" + key + "' that is no whole number");
+    error(at, "has a '" + key + "' that is not an integer");
   return number;
 }
 
@@ -129,7 +129,7 @@ void JsonReader::each(const json::Object &object, StringRef key, const std::stri
     return;
   const json::Array *list = value->getAsArray();
   if (!list)
-    return error(at.empty() ? "the text" : at, "has '" + key + "' that are no list");
+    return error(at.empty() ? "the text" : at, "has a '" + key + "' that is not a list");
   for (auto [i, element] : llvm::enumerate(*list))
     visit(element, (at.empty() ? "" : at + ", ") + key.str() + "[" + std::to_string(i) + "]");
 }
@@ -140,7 +140,7 @@ std::vector<std::string> JsonReader::strings(const json::Object &object, StringR
     if (std::optional<StringRef> text = value.getAsString())
       all.push_back(text->str());
     else
-      error(here, "is no string");
+      error(here, "is not a string");
   });
   return all;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON that programs read: LLVM's values, from what JSON can't hold.
+// Writes JSON for other programs to read. Strings and numbers that JSON cannot represent are
+// replaced.
 #ifndef HEWN_LIB_SUPPORT_JSONWRITER_H
 #define HEWN_LIB_SUPPORT_JSONWRITER_H
 
@@ -9,11 +10,11 @@
 
 namespace hewn {
 
-/// A name from a file: bytes that are no UTF-8 become U+FFFD.
+/// Returns `text`, with bytes that are not UTF-8 replaced by U+FFFD.
 llvm::json::Value jsonText(llvm::StringRef text);
-/// null for what is infinite or no number.
+/// Returns the number as a JSON value, which is null if the number is infinite or NaN.
 llvm::json::Value jsonNumber(double number);
-/// A whole document: indented by two, keys in the order of their names, a new line at its end.
+/// Returns the text of a JSON document with an indentation of two, sorted keys and a final newline.
 std::string jsonDocument(llvm::json::Value value);
 
 } // namespace hewn

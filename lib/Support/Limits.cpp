@@ -15,7 +15,8 @@ struct Entry {
   int64_t most;
 };
 constexpr int64_t kAny = int64_t(1) << 62;
-/// Bodies are imported by calls within calls: more of them would outgrow the stack.
+/// The limit `nesting` protects the stack, because the importer recurses into the bodies of
+/// functions, branches and loops.
 const Entry entries[] = {{"nodes", &Limits::nodes, kAny},
                          {"nesting", &Limits::nesting, 200},
                          {"bytes", &Limits::bytes, kAny},
@@ -31,13 +32,13 @@ bool parseLimit(StringRef text, Limits &limits, Diagnostics &diagnostics) {
   const auto *entry = llvm::find_if(entries, [name = name.trim()](const Entry &e) { return e.name == name; });
   if (entry == std::end(entries)) {
     auto names = llvm::map_range(entries, [](const Entry &e) { return e.name; });
-    diagnostics.error("'" + text +
-                      "' sets no limit: --limit wants NAME=NUMBER, and there are: " + llvm::join(names, ", "));
+    diagnostics.error("'" + text + "' is not a valid limit: --limit takes NAME=NUMBER, where NAME is one of: " +
+                      llvm::join(names, ", "));
     return false;
   }
   int64_t number;
   if (value.trim().getAsInteger(10, number) || number < 0 || number > entry->most) {
-    diagnostics.error("'" + text + "' sets no limit: '" + entry->name + "' may be 0 to " + Twine(entry->most));
+    diagnostics.error("'" + text + "' is not a valid limit: '" + entry->name + "' must be 0 to " + Twine(entry->most));
     return false;
   }
   limits.*entry->value = number;

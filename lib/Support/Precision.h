@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How exact products of float32 must be: what the user says, and all that is said of it on the way to the engines. What follows from it
-// is said once, where it belongs: terms of bfloat16 and factors of a grid's products (lib/Schedule, lib/Target), tiles of
-// minimal filtering (lib/Schedule).
+// Required accuracy of float32 multiplications, as the user selects it. lib/Schedule and lib/Target
+// derive the number of split-bf16 components, the TF32 split and the Winograd tile size from it.
 #ifndef HEWN_LIB_SUPPORT_PRECISION_H
 #define HEWN_LIB_SUPPORT_PRECISION_H
 
@@ -13,20 +12,21 @@
 
 namespace hewn {
 
-/// The names are those of PyTorch's float32_matmul_precision.
+/// Required accuracy of float32 multiplications. The values have the names of PyTorch's
+/// float32_matmul_precision.
 enum class Precision {
-  /// As exact as float32.
+  /// Matmul products are as accurate as in float32.
   Highest,
-  /// About 2^-16 of a product may be lost.
+  /// Matmul products have a relative error of about 2^-16 per multiplication.
   High,
-  /// Operands may be rounded to bfloat16.
+  /// Matmul operands may be rounded to bfloat16.
   Medium,
 };
 
-/// Every precision with its name, the default first.
+/// Returns all precisions with their names, the default first.
 llvm::ArrayRef<std::pair<Precision, llvm::StringRef>> precisions();
 llvm::StringRef nameOf(Precision precision);
-/// nullopt where the text names none.
+/// Returns the precision with the given name, or nullopt for an unknown name.
 std::optional<Precision> parsePrecision(llvm::StringRef text);
 
 } // namespace hewn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The precision as an option of passes and pipelines, by the names that the flag has.
+// The command-line option type of `Precision`, for passes and pipelines. The values have the names
+// of the compiler's flag.
 #ifndef HEWN_LIB_SUPPORT_PRECISIONOPTION_H
 #define HEWN_LIB_SUPPORT_PRECISIONOPTION_H
 
@@ -11,8 +12,8 @@ namespace hewn {
 
 inline llvm::cl::ValuesClass precisionValues() {
   return llvm::cl::values(
-      clEnumValN(Precision::Highest, nameOf(Precision::Highest), "as exact as float32"),
-      clEnumValN(Precision::High, nameOf(Precision::High), "about 2^-16 of a product may be lost"),
+      clEnumValN(Precision::Highest, nameOf(Precision::Highest), "float32 accuracy"),
+      clEnumValN(Precision::High, nameOf(Precision::High), "relative error of about 2^-16 per multiplication"),
       clEnumValN(Precision::Medium, nameOf(Precision::Medium), "operands may be rounded to bfloat16"));
 }
 

@@ -8,7 +8,8 @@ using llvm::StringRef;
 
 namespace hewn {
 
-/// How many bytes of `text`, which is not empty, are one character that may be printed; 0: the first byte is none.
+/// Returns the number of bytes of the UTF-8 character at the start of `text`, or 0 if that is a
+/// control character or not valid UTF-8. `text` must not be empty.
 static unsigned printableBytes(StringRef text) {
   auto lead = uint8_t(text[0]);
   if (lead < 0x80)
@@ -17,7 +18,7 @@ static unsigned printableBytes(StringRef text) {
   const auto *bytes = reinterpret_cast<const llvm::UTF8 *>(text.data());
   if (size > text.size() || !llvm::isLegalUTF8Sequence(bytes, bytes + size))
     return 0;
-  // U+0080 to U+009F are control characters too.
+  // U+0080 to U+009F are control characters too, which must not be printed.
   return lead == 0xc2 && uint8_t(text[1]) < 0xa0 ? 0 : size;
 }
 
@@ -41,10 +42,12 @@ StringRef nearestName(StringRef given, llvm::ArrayRef<StringRef> names) {
   unsigned distance = 1 + unsigned(given.size()) / 3;
   for (StringRef name : names) {
     unsigned own = given.edit_distance(name, /*AllowReplacements=*/true, distance);
-    // A flag that was cut short is near, however much is missing.
+    // If the misspelled name `given` is the start of a flag's name, the flag counts as similar,
+    // however many characters are missing.
     if (given.size() > 1 && name.starts_with(given))
       own = 1;
-    if (own >= name.size()) // nothing of the name is left: "-o" is near to nothing
+    // a short name such as "-o" is not similar if all of its characters would have to be replaced
+    if (own >= name.size())
       continue;
     if (own < distance || (own == distance && best.empty())) {
       best = name;

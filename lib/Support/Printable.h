@@ -8,11 +8,12 @@
 
 namespace hewn {
 
-/// Text from a file as one line for a terminal, and for whoever takes nothing but UTF-8: control characters and bytes that
-/// are no UTF-8 stand as \xNN, new lines and tabs as spaces.
+/// Returns text from a file as one line of printable UTF-8. Control characters and invalid bytes
+/// become \xNN; newlines and tabs become spaces.
 std::string printable(llvm::StringRef text);
 
-/// The one of `names` that `given` was probably meant to be; empty where none is near.
+/// Returns the element of `names` that is the most similar to the misspelled name `given`, or "" if
+/// none is similar.
 llvm::StringRef nearestName(llvm::StringRef given, llvm::ArrayRef<llvm::StringRef> names);
 
 } // namespace hewn

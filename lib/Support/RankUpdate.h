@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// S += Σ x xᵀ over rows x of data: BLAS's symmetric rank-k update, for what compiles look at.
+// Symmetric rank-k update (BLAS syrk): adds x xᵀ to a matrix for each row x of a panel. Calibration
+// uses it for second moments at compile time.
 #ifndef HEWN_LIB_SUPPORT_RANKUPDATE_H
 #define HEWN_LIB_SUPPORT_RANKUPDATE_H
 
@@ -11,9 +12,11 @@
 
 namespace hewn {
 
-/// Some rows of `size` floats, of which there are `count`, each with zeros behind it up to where the longest vectors of a tile end.
+/// A panel of `count` matrix rows with `size` floats each, for the rank-k update. Each row is
+/// padded with zeros, so that vectors of any supported length cover it.
 struct RowPanel {
-  /// Rows that are added before sums go back to memory.
+  /// Number of rows in a full panel. The rank-k update writes its accumulators to memory once per
+  /// panel.
   static constexpr size_t kRows = 64;
   static constexpr size_t kPadding = 32;
   explicit RowPanel(size_t size)
@@ -25,14 +28,16 @@ struct RowPanel {
   std::vector<float> elements;
 };
 
-/// Adds to the lower half of `sums`, [size, size], and to what lies beside it in a tile.
+/// Adds the rank-k update of the panel to the lower triangle of `sums`, a [size, size] matrix.
+/// Elements above the diagonal that are in the same register tile change as well.
 using RankUpdate = void(const RowPanel &panel, float *sums);
 
-/// Sums in registers: rows of them, by vectors.
+/// Size of a register tile of accumulators: number of rows, and number of vectors in each row.
 inline constexpr size_t kUpdateRows = 4, kUpdateVectors = 2;
 
-/// Sums i to i + kUpdateRows by j to j + kUpdateVectors vectors'. Each is added to in the order of the rows, and by a product and a sum, so that vectors of any length give
-/// the same.
+/// Updates one register tile: the kUpdateRows rows from i on, and the kUpdateVectors vectors of
+/// columns from j on. The panel's rows are added in order, with a separate multiplication and
+/// addition instead of an FMA, so that the result does not depend on the vector length.
 template <size_t lanes>
 [[gnu::always_inline]] inline void updateTile(const RowPanel &panel, size_t i, size_t j, float *sums) {
 #pragma clang fp contract(off)
@@ -58,7 +63,8 @@ template <size_t lanes>
     std::copy_n(lines[a], columns, sums + (i + a) * panel.size + j);
 }
 
-/// The whole of it by vectors of `lanes` floats, which the function that this is inlined in may have instructions for.
+/// Performs the rank-k update with vectors of `lanes` floats. The function is always inlined, so
+/// that a caller that enables the instructions for such vectors gets code that uses them.
 template <size_t lanes> [[gnu::always_inline]] inline void updateByVectors(const RowPanel &panel, float *sums) {
   for (size_t i = 0; i < panel.size; i += kUpdateRows)
     for (size_t j = 0; j < std::min(i + kUpdateRows, panel.size); j += kUpdateVectors * lanes)

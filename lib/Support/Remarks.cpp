@@ -69,7 +69,7 @@ void Remarks::add(Remark remark) {
 
 void Remarks::writeYaml(llvm::raw_ostream &os) const {
   auto serializer = llvm::remarks::createRemarkSerializer(llvm::remarks::Format::YAML, os);
-  if (!serializer) { // YAML is always there
+  if (!serializer) { // the YAML serializer always exists
     llvm::consumeError(serializer.takeError());
     return;
   }
@@ -78,7 +78,8 @@ void Remarks::writeYaml(llvm::raw_ostream &os) const {
     remark.RemarkType = one.type;
     remark.PassName = one.pass;
     remark.RemarkName = one.name;
-    remark.FunctionName = one.node.empty() ? "<unknown function>" : StringRef(one.node); // which may not be empty
+    // the serializer requires a function name
+    remark.FunctionName = one.node.empty() ? "<unknown function>" : StringRef(one.node);
     auto add = [&](StringRef key, StringRef value) {
       llvm::remarks::Argument argument(key, value);
       remark.Args.push_back(argument);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes say of what they did not do, and why: MLIR's remarks (mlir/IR/Remarks.h), collected with the ONNX node of each.
+// Optimization remarks: MLIR's remarks (mlir/IR/Remarks.h), collected with the ONNX node of each.
 //
-// A pass that leaves a fusion, a layout, a write in place or a faster form undone emits `missed`; `hewn explain` tells them by
-// reason, `--remarks` writes them all. Where nobody collects, a remark costs the look at one pointer.
+// A pass that does not apply a fusion, a layout, an in-place write or a faster kernel form emits a
+// `missed` remark with the reason. `hewn explain` summarizes remarks by reason; `--remarks` writes
+// all of them. If remarks are not collected, emitting one costs a pointer check.
 #ifndef HEWN_LIB_SUPPORT_REMARKS_H
 #define HEWN_LIB_SUPPORT_REMARKS_H
 
@@ -18,7 +19,8 @@
 
 namespace hewn {
 
-/// One remark. `node` is the ONNX node, `others` what the remark names beside it ("Producer" → "relu1").
+/// One optimization remark. `node` is the name of the ONNX node; `others` are further named values,
+/// such as "Producer" with the value "relu1".
 struct Remark {
   std::string pass, name, node, variant, reason;
   std::vector<std::pair<std::string, std::string>> others;
@@ -27,21 +29,25 @@ struct Remark {
   bool operator<(const Remark &other) const;
 };
 
-/// The remarks of one compile, each once, in the order in which they came.
+/// The optimization remarks of one compile, without duplicates, in the order of emission.
 class Remarks {
 public:
-  /// Equal ones are kept once. From any thread.
+  /// Adds an optimization remark unless there is an equal one. Thread-safe.
   void add(Remark remark);
   llvm::ArrayRef<Remark> list() const { return all; }
 
-  /// As LLVM's tools read them (opt-viewer, llvm-remarkutil): one YAML document a remark.
+  /// Writes one YAML document per remark, in the format of LLVM's tools (opt-viewer,
+  /// llvm-remarkutil).
   void writeYaml(llvm::raw_ostream &os) const;
-  /// An array of objects: pass, name, type, node, reason and what else is named.
+  /// Writes the remarks as a JSON array of objects with the keys pass, name, type, node, reason and
+  /// the names in `others`.
   void writeJson(llvm::raw_ostream &os) const;
-  /// By pass and reason, the most frequent first, with the first nodes of each.
+  /// Returns a text that groups remarks by name and reason, the most frequent group first, with the
+  /// first few nodes of each group.
   std::string summary() const;
 
-  /// Which of several programs of one compile is compiled: "x86-64-v3, where n = 1".
+  /// Title of the model variant whose remarks are collected, such as "x86-64-v3, where n = 1".
+  /// Empty if the compile has one variant.
   std::string variant;
 
 private:
@@ -50,7 +56,8 @@ private:
   std::set<Remark> known;
 };
 
-/// While it lives, remarks in `context` go to `remarks`.
+/// While an object of this class exists, it adds the remarks that are emitted in `context` to
+/// `remarks`.
 class CollectRemarks {
 public:
   CollectRemarks(mlir::MLIRContext &context, Remarks &remarks);
@@ -61,32 +68,37 @@ private:
   mlir::MLIRContext &context;
 };
 
-/// Says that `pass` did not do `name` at `op`, and why. More may be said by `<< remark::metric("Producer", …)`.
+/// Emits a remark that the pass `pass` did not apply the optimization `name` to `op`, with the
+/// reason. The caller may append values with `<< remark::metric("Producer", …)`.
 mlir::remark::detail::InFlightRemark missed(mlir::Operation *op, llvm::StringRef pass, llvm::StringRef name,
                                             llvm::StringRef reason);
 
-/// Whether somebody collects: for reasons that cost time to find.
+/// Returns true if optimization remarks are collected. Callers check it before they compute
+/// expensive reasons.
 bool wantsRemarks(mlir::Operation *op);
 
-/// A yes or no and the reason, a literal, for it.
-class Verdict {
+/// The answer yes or no to whether an optimization applies, with the reason. The reason is a string
+/// literal.
+class Eligibility {
 public:
-  static Verdict yes(llvm::StringRef why = "") { return {true, why}; }
-  static Verdict no(llvm::StringRef why) { return {false, why}; }
+  static Eligibility yes(llvm::StringRef why = "") { return {true, why}; }
+  static Eligibility no(llvm::StringRef why) { return {false, why}; }
   explicit operator bool() const { return holds; }
   llvm::StringRef why() const { return reason; }
 
 private:
-  Verdict(bool holds, llvm::StringRef reason) : holds(holds), reason(reason) {}
+  Eligibility(bool holds, llvm::StringRef reason) : holds(holds), reason(reason) {}
   bool holds;
   llvm::StringRef reason;
 };
 
-/// A value, or the reason, a literal, why there is none.
-template <typename T> class Found {
+/// A value, or the reason why there is none. The reason is a string literal.
+template <typename T> class OrReason {
 public:
-  Found(T value) : value(std::move(value)) {}
-  Found(Verdict no) : reason(no.why()) { assert(!no && "nothing is found by a yes"); }
+  OrReason(T value) : value(std::move(value)) {}
+  OrReason(Eligibility no) : reason(no.why()) {
+    assert(!no && "an OrReason without a value needs a negative Eligibility");
+  }
   explicit operator bool() const { return value.has_value(); }
   const T &operator*() const { return *value; }
   const T *operator->() const { return &*value; }

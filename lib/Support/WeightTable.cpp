@@ -8,7 +8,8 @@
 
 namespace hewn {
 
-/// Gives whole pages back to the system; those at the ends belong to others too.
+/// Releases the memory pages that lie completely in `bytes`. The pages at its two ends may contain
+/// other data and are kept.
 static void discardPages(llvm::ArrayRef<char> bytes) {
   constexpr uintptr_t page = 4096;
   uintptr_t begin = (uintptr_t(bytes.begin()) + page - 1) / page * page, end = uintptr_t(bytes.end()) / page * page;
@@ -17,7 +18,8 @@ static void discardPages(llvm::ArrayRef<char> bytes) {
 }
 
 std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
-  // Several cases of a model name the same bytes.
+  // The bytes may be in the table already: each variant of a model adds the same weights again, and
+  // gets the same key.
   std::string &known = keys[{wanted.str(), bytes.data(), bytes.size()}];
   if (auto there = entries.find(known);
       !known.empty() && there != entries.end() && there->second.bytes.data() == bytes.data())
@@ -30,7 +32,8 @@ std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes,
 
 std::string WeightTable::firstFree(llvm::StringRef wanted) const {
   auto numbered = [&](uint64_t n) { return n == 1 ? wanted.str() : (wanted + "_" + llvm::Twine(n)).str(); };
-  // Numbers are taken in their order: the first free one lies between one that is taken and one that is not.
+  // Numbers that are appended to keys are assigned in ascending order, so a binary search between a
+  // taken and a free number finds the first free one.
   uint64_t taken = 0, open = 1;
   while (entries.contains(numbered(open))) {
     taken = open;
@@ -78,7 +81,8 @@ void WeightTable::drop(llvm::StringRef key) {
   auto found = entries.find(key);
   if (found == entries.end())
     return;
-  // The heap would keep the pages for a thread that may not ask for them again. A model's bytes may be the caller's.
+  // Releases the pages of the freed weight, because the allocator would keep freed memory for this
+  // thread. Bytes that the table does not own are left alone: the caller may use them.
   if (found->second.isOwn && found->second.owner.use_count() == 1)
     discardPages(found->second.bytes);
   found->second = Entry();
@@ -96,7 +100,7 @@ std::string WeightTable::contentHash(llvm::ArrayRef<char> bytes) {
 }
 
 void WeightTable::letGo(llvm::ArrayRef<char> bytes) const {
-  // Memory that is no file's would be lost.
+  // Only pages of mapped weight files are released: anonymous memory would lose its content.
   if (llvm::none_of(mappings, [&](const auto &mapping) {
         return mapping->getBufferStart() <= bytes.begin() && bytes.end() <= mapping->getBufferEnd() &&
                mapping->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;

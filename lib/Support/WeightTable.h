@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where constant bytes lie. The IR only names them (`#graph.weight<"key", offset : bytes>`); a compile has one table
-// that maps keys to a part of a mapped file or to a buffer. Bytes are little-endian, as ONNX stores them: one byte a
-// bool, two 4-bit integers a byte.
+// Storage of constant bytes. The IR only names them (`#graph.weight<"key", offset : bytes>`). A
+// compile has one table, which maps keys to parts of a mapped file or to buffers. Bytes are
+// little-endian, as ONNX stores them: one byte per bool, two 4-bit integers per byte.
 #ifndef HEWN_LIB_SUPPORT_WEIGHTTABLE_H
 #define HEWN_LIB_SUPPORT_WEIGHTTABLE_H
 
@@ -25,65 +25,72 @@ public:
   WeightTable(const WeightTable &) = delete;
   WeightTable &operator=(const WeightTable &) = delete;
 
-  /// Enters bytes under `wanted`, or under `wanted` with a number behind it where other bytes have that key; returns the key.
-  /// `owner` is kept as long as the table and keeps the bytes.
+  /// Adds constant bytes under the key `wanted`, or `wanted` with a number appended if other bytes
+  /// have that key. Returns the key. The table holds a reference to `owner`, which owns the bytes.
   std::string add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner);
-  /// The same for bytes that the table takes over.
+  /// Adds constant bytes that the table owns. Returns their key.
   std::string add(llvm::StringRef wanted, std::vector<char> bytes);
 
-  /// A key of bytes that are nowhere, for those who ask what a model would be and never run it: what is made of them has a name as well.
+  /// Registers a key without bytes and returns it, for compiles that only analyze a model.
+  /// Constants that are derived from such a constant get keys without bytes, too.
   std::string name(llvm::StringRef wanted);
   bool isNameOnly(llvm::StringRef key) const;
 
-  /// The key of bytes that were made of others, by a description of all that they depend on; empty until it is set. Whoever
-  /// makes the same for another machine finds them here.
+  /// Returns a reference to the key of bytes that are derived from other constants, such as packed
+  /// weights. `description` must contain everything that the bytes depend on. The key is empty
+  /// until a caller computes the bytes and sets it. Compiles for several targets share derived
+  /// bytes this way.
   std::string &derived(const std::string &description) { return derivedKeys[description]; }
 
-  /// The key of a matrix with rows and columns exchanged; empty until somebody has made it.
+  /// Returns a reference to the key of the transpose of the matrix `weight`. The key is empty until
+  /// a caller sets it.
   template <typename WeightAttr> std::string &transposed(WeightAttr weight) {
     return derived(
         ("transposed " + weight.getKey() + " " + llvm::Twine(weight.getOffset()) + " " + llvm::Twine(weight.getBytes()))
             .str());
   }
 
-  /// Tells of a mapped file that bytes lie in, for `releasePages`.
+  /// Registers a mapped file that contains weights, so that `releasePages` releases its pages.
   void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) { mappings.push_back(std::move(mapping)); }
   llvm::ArrayRef<std::shared_ptr<const llvm::MemoryBuffer>> mappedFiles() const { return mappings; }
-  /// Gives the pages of mapped files back to the system, which reads them again when they are needed. To be called
-  /// after a stage has read weights: pages that were read count as memory of the process.
+  /// Releases the memory pages of all mapped weight files, since pages that were read count as
+  /// memory of the process. The operating system reads them again on demand. Called after a stage
+  /// that reads weights.
   void releasePages() const;
 
-  /// The bytes of a weight; empty where the table has no such key or the range is outside of it: text that was parsed
-  /// names weights that nobody has entered.
+  /// Returns the bytes of a weight. Returns an empty array if the key is unknown or the range is
+  /// out of bounds, which is possible for IR that was parsed from text.
   llvm::ArrayRef<char> bytes(llvm::StringRef key, int64_t offset, int64_t size) const;
-  /// The same for `#graph.weight` (a template, since this room knows no dialect).
+  /// Returns the bytes of a `#graph.weight`. It is a template because this library must not depend
+  /// on dialects.
   template <typename WeightAttr> llvm::ArrayRef<char> bytes(WeightAttr weight) const {
     return bytes(weight.getKey(), weight.getOffset(), weight.getBytes());
   }
 
-  /// Says that these bytes, of a weight or made of one, are not read soon: pages of mapped files then don't count as memory of
-  /// the process until they are. The system keeps the file.
+  /// Releases the memory pages that contain `bytes`, a weight or a part of one, if they belong to a
+  /// mapped file. The operating system reads them again on demand.
   void letGo(llvm::ArrayRef<char> bytes) const;
 
-  /// Gives up the bytes of a key, which stays taken: what was made of them is all that is read from now on.
+  /// Frees the bytes of a weight that will not be read again. Its key stays reserved.
   void drop(llvm::StringRef key);
 
-  /// A hash of the content, the same on every machine: equal weights have equal hashes whatever their keys.
+  /// Returns a hash of the bytes of a weight, independent of the key and of the host.
   template <typename WeightAttr> std::string contentHash(WeightAttr weight) const { return contentHash(bytes(weight)); }
   static std::string contentHash(llvm::ArrayRef<char> bytes);
 
 private:
-  /// `wanted`, or it with the first number behind it that no key has.
+  /// Returns the key `wanted`, or `wanted` with the lowest number appended for which no key exists.
   std::string firstFree(llvm::StringRef wanted) const;
   struct Entry {
     llvm::ArrayRef<char> bytes;
     std::shared_ptr<const void> owner;
-    /// Whether the table took the bytes over: memory that nobody else knows.
+    /// True if the weight table owns the bytes of this entry.
     bool isOwn = false;
     bool isNameOnly = false;
   };
   llvm::StringMap<Entry> entries;
-  /// The key of bytes, by the name that was wanted for them.
+  /// Maps the requested key, the address and the size of added weight bytes to the key that they
+  /// got.
   std::map<std::tuple<std::string, const char *, size_t>, std::string> keys;
   llvm::StringMap<std::string> derivedKeys;
   std::vector<std::shared_ptr<const llvm::MemoryBuffer>> mappings;

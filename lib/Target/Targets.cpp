@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
 #include "lib/Support/Files/CacheFile.h"
-#include "lib/Target/AArch64/AArch64Machine.h"
-#include "lib/Target/NVPTX/NVPTXMachine.h"
+#include "lib/Target/AArch64/AArch64Target.h"
+#include "lib/Target/NVPTX/NVPTXTarget.h"
 #include "lib/Target/NVPTX/Passes.h"
-#include "lib/Target/X86/X86Machine.h"
 #include "lib/Target/X86/X86RankUpdate.h"
+#include "lib/Target/X86/X86Target.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Triple.h"
@@ -31,39 +31,42 @@ std::vector<std::string> names() {
   return all;
 }
 
-std::optional<codegen::MachineSpec> find(StringRef name) {
-  for (auto find : {x86::findMachine, aarch64::findMachine, nvptx::findMachine})
-    if (std::optional<codegen::MachineSpec> machine = find(name))
+std::optional<codegen::TargetSpec> find(StringRef name) {
+  for (auto find : {x86::findTarget, aarch64::findTarget, nvptx::findTarget})
+    if (std::optional<codegen::TargetSpec> machine = find(name))
       return machine;
   return std::nullopt;
 }
 
-/// Wider vectors first, then more sets: a machine that has all of another's, and more, comes before it.
-static bool comesBefore(const codegen::MachineSpec &a, const codegen::MachineSpec &b) {
+/// Order in which the loader tries the targets of a model: returns true if it tries `a` before `b`.
+/// Targets with longer vectors come first, then those with more instruction sets. A target with a
+/// superset of another's instruction sets comes before it.
+static bool comesBefore(const codegen::TargetSpec &a, const codegen::TargetSpec &b) {
   return std::pair(a.vectorBytes, llvm::popcount(a.cpuFeatures)) >
          std::pair(b.vectorBytes, llvm::popcount(b.cpuFeatures));
 }
 
-llvm::Expected<std::vector<codegen::MachineSpec>> findAll(StringRef list) {
+llvm::Expected<std::vector<codegen::TargetSpec>> findAll(StringRef list) {
   llvm::SmallVector<StringRef> names;
   list.split(names, ',');
-  std::vector<codegen::MachineSpec> found;
+  std::vector<codegen::TargetSpec> found;
   for (StringRef name : names) {
     for (StringRef one : name == "portable" ? x86::portableNames() : llvm::ArrayRef(name)) {
-      std::optional<codegen::MachineSpec> machine = find(one);
+      std::optional<codegen::TargetSpec> machine = find(one);
       if (!machine)
-        return llvm::createStringError("unknown target '" + one + "'; there are: " + llvm::join(target::names(), ", ") +
-                                       "; +vnni, +bf16 and others may follow a name, and commas part several");
-      for (const codegen::MachineSpec &other : found) {
+        return llvm::createStringError(
+            "unknown target '" + one + "'; there are: " + llvm::join(target::names(), ", ") +
+            "; a name may be followed by +vnni, -amx and others, and a list is separated by commas");
+      for (const codegen::TargetSpec &other : found) {
         if (machine->device || other.device)
-          return llvm::createStringError("of the targets '" + other.name + "' and '" + machine->name +
-                                         "' one is a device, and a device's artifact has code for no other target");
+          return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
+                                         "' cannot be combined: an artifact for a device has no other target");
         if (machine->triple != other.triple)
-          return llvm::createStringError("the targets '" + other.name + "' and '" + machine->name +
-                                         "' are of two architectures, and an artifact is for one");
+          return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
+                                         "' have different architectures: an artifact supports one");
         if (machine->cpuFeatures == other.cpuFeatures)
-          return llvm::createStringError("of the targets '" + other.name + "' and '" + machine->name +
-                                         "' only one could ever run: they have the same instructions");
+          return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
+                                         "' have the same instruction sets: remove one");
       }
       found.insert(llvm::upper_bound(found, *machine, comesBefore), *machine);
     }
@@ -72,37 +75,38 @@ llvm::Expected<std::vector<codegen::MachineSpec>> findAll(StringRef list) {
 }
 
 namespace {
-/// What the compiler asks of an architecture that runs programs. One row each, so that none is taken for another.
+/// A CPU architecture: its name and the functions that its target library provides.
 struct Architecture {
   llvm::Triple::ArchType type;
-  codegen::MachineSpec (*baseMachine)();
-  plan::TargetAttr (*attribute)(mlir::MLIRContext *, const codegen::MachineSpec &);
+  codegen::TargetSpec (*baseTarget)();
+  plan::TargetAttr (*attribute)(mlir::MLIRContext *, const codegen::TargetSpec &);
 };
 } // namespace
 
-static const Architecture &architectureOf(const codegen::MachineSpec &machine) {
-  static constexpr Architecture all[] = {{llvm::Triple::x86_64, x86::baseMachine, x86::targetAttr},
-                                         {llvm::Triple::aarch64, aarch64::baseMachine, aarch64::targetAttr}};
+static const Architecture &architectureOf(const codegen::TargetSpec &machine) {
+  static constexpr Architecture all[] = {{llvm::Triple::x86_64, x86::baseTarget, x86::targetAttr},
+                                         {llvm::Triple::aarch64, aarch64::baseTarget, aarch64::targetAttr}};
   llvm::Triple::ArchType type = llvm::Triple(machine.triple).getArch();
   const Architecture *found = llvm::find_if(all, [&](const Architecture &row) { return row.type == type; });
-  assert(found != std::end(all) && "each machine that find() knows has a row");
+  assert(found != std::end(all) && "each target that find() returns has an architecture");
   return *found;
 }
 
-codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine) {
-  // What starts a device's kernels runs on a machine of the kind that compiles them.
-  codegen::MachineSpec processor = machine.device ? *find("host") : machine;
-  return architectureOf(processor).baseMachine();
+codegen::TargetSpec baseTarget(const codegen::TargetSpec &machine) {
+  // A device target (GPU) has no host code of its own: the code that launches its kernels is
+  // compiled for the host.
+  codegen::TargetSpec processor = machine.device ? *find("host") : machine;
+  return architectureOf(processor).baseTarget();
 }
 
-std::string identity(const codegen::MachineSpec &machine) {
+std::string identity(const codegen::TargetSpec &machine) {
   constexpr size_t digits = 8;
   ContentHash hash;
   hash << machine.triple << machine.features << machine.vectorBytes;
   return machine.cpu + "/" + hash.text().substr(0, digits);
 }
 
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision) {
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::TargetSpec &machine, Precision precision) {
   return machine.device ? nvptx::targetAttr(context, machine, precision)
                         : architectureOf(machine).attribute(context, machine);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All machines that code can be made for, whatever their kind.
+// The targets of the compiler, for all architectures.
 #ifndef HEWN_LIB_TARGET_TARGETS_H
 #define HEWN_LIB_TARGET_TARGETS_H
 
@@ -14,32 +14,38 @@
 
 namespace hewn::target {
 
-/// Makes LLVM's code generators available; any number of times.
+/// Initializes LLVM's code generators of all targets. May be called more than once.
 void initialize();
 
-/// The dialects that machines have beside the compiler's own, and the passes that lower them.
+/// Register the ops that only one architecture has (the nvptx dialect), and the passes that lower
+/// them.
 void registerDialects(mlir::DialectRegistry &registry);
 void registerPasses();
 
-/// What `--target` may say, and the one machine that a name means; nullopt for any other name.
+/// Return the accepted values of `--target`, and the target with a given name, or nullopt if the
+/// name is unknown.
 std::vector<std::string> names();
-std::optional<codegen::MachineSpec> find(llvm::StringRef name);
+std::optional<codegen::TargetSpec> find(llvm::StringRef name);
 
-/// The machines of `--target`, in the order in which a loader tries them. A device comes alone. An error names the name.
-llvm::Expected<std::vector<codegen::MachineSpec>> findAll(llvm::StringRef list);
+/// Returns the targets of a `--target` list, in the order in which the loader tries them. A device
+/// must be the only target. An error names the invalid target.
+llvm::Expected<std::vector<codegen::TargetSpec>> findAll(llvm::StringRef list);
 
-/// Of the machines of `machine`'s kind the one that all others have the instructions of: for what runs before one is chosen, and for the
-/// program in front of a device.
-codegen::MachineSpec baseMachine(const codegen::MachineSpec &machine);
+/// Returns the baseline of the architecture of the target `machine`: the instruction sets that all
+/// of its CPUs have. The loader's code, which selects a variant of the model for the CPU, is
+/// compiled for the baseline. For a device, returns the baseline of the host.
+codegen::TargetSpec baseTarget(const codegen::TargetSpec &machine);
 
-/// The processor and what is used of it, as a tuning names a machine that code was measured for: the same for a name and for the host that it
-/// is the name of.
-std::string identity(const codegen::MachineSpec &machine);
+/// Returns the name by which tuning files identify a target: LLVM's CPU and a hash of the features.
+/// "host" and the name of the host have the same identity.
+std::string identity(const codegen::TargetSpec &machine);
 
-/// What passes may know of the machine, whose own products of float32 are as exact as the precision asks.
-plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::MachineSpec &machine, Precision precision);
+/// Returns the description of a target for passes (#plan.target). GPU targets multiply float32 as
+/// accurately as `precision` requires.
+plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::TargetSpec &machine, Precision precision);
 
-/// BLAS's syrk by the longest vectors of the machine that this process runs on; the same sums on each.
+/// Returns the rank-k update (BLAS syrk) function that uses the longest vectors of the host. Its
+/// result is the same on all hosts.
 RankUpdate *rankUpdate();
 
 } // namespace hewn::target

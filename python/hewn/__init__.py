@@ -48,7 +48,7 @@ __version__ = _hewn.version()
 
 @dataclasses.dataclass(frozen=True)
 class Diagnostic:
-    """One thing that the compiler has to say, about a node of the model where `node` is not empty."""
+    """A message of the compiler, about a node of the model if `node` is not empty."""
 
     node: str
     op: str
@@ -60,7 +60,7 @@ class Diagnostic:
 
 
 class CompileError(Exception):
-    """The model cannot be compiled. `diagnostics` has every reason."""
+    """The model cannot be compiled. `diagnostics` lists all errors and warnings."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
@@ -68,22 +68,24 @@ class CompileError(Exception):
         super().__init__("\n".join(errors) or "the model cannot be compiled")
 
     def __reduce__(self):
-        return CompileError, (self.diagnostics,)  # whole, from one process to another
+        return CompileError, (self.diagnostics,)  # pickles all diagnostics
 
 
 class RunError(Exception):
-    """A run was refused or failed: inputs that do not fit, no memory, an index out of range."""
+    """A run was rejected or failed: invalid inputs, out of memory, an index out of range."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """An input or output: symbols in the shape are names, formulas of them text, None is a dim that only a run tells.
+    """An input or output. A dim in `shape` is a size, the name of a symbol, a formula of symbols as
+    text, or None if it depends on data.
 
-    Where the rank of an output depends on the values of symbols, `shape` has the most dims, and `cases` all shapes:
-    {"n = 1": ("m",), "n != 1": ("n", "m")}.
+    If the rank of an output depends on the values of symbols, `shape` is the one with the most
+    dims, and `cases` has all shapes: {"n = 1": ("m",), "n != 1": ("n", "m")}.
 
-    Strings are of dtype object. `kind` is "tensor", "sequence" (a list of arrays), "optional" (an array or None) or
-    "optional sequence"; dtype and shape are then those of the arrays, shape None where they may be of any rank.
+    Strings have dtype object. `kind` is "tensor", "sequence" (a list of arrays), "optional" (an
+    array or None) or "optional sequence"; dtype and shape are those of the arrays, and shape is
+    None if they can have any rank.
     """
 
     name: str
@@ -93,16 +95,17 @@ class Tensor:
     cases: Mapping[str, tuple[int | str | None, ...]] = dataclasses.field(default_factory=dict)
 
 
-# Outputs are allocated by the run.
+# No output buffers: the run allocates all outputs.
 _NOWHERE: list = []
 _KINDS = ("tensor", "sequence", "optional", "optional sequence")
 
 
 def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
-    """Python's numbers, and lists of them: these have no width of their own, so only fractions can be lost."""
+    """Converts Python numbers, or nested lists of them, to the type of an input. Python numbers
+    have no bit width, so only fractions are rejected, for integers."""
     array = np.asarray(value)
     if array.dtype.kind in "fc" and dtype.kind in "iub":
-        raise TypeError(f"these are fractions, the model wants {dtype}")
+        raise TypeError(f"got fractions, but the model expects {dtype}")
     return array.astype(dtype)
 
 
@@ -124,27 +127,29 @@ def _release(model_holder: list, folder: str | None) -> None:
 
 def _expect_threads(threads: object) -> None:
     if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
-        raise ValueError(f"threads is a whole number from 1 on, not {threads!r}")
+        raise ValueError(f"threads must be a positive integer, got {threads!r}")
 
 
 def _expect_library(path: str | os.PathLike[str]) -> None:
-    """What is loaded by mistake is a model, of which the system's loader says that its ELF header is wrong."""
+    """Rejects paths of models, for which the system's loader would only report an invalid ELF
+    header."""
     if pathlib.Path(os.fsdecode(path)).suffix in (".onnx", ".onnxtxt"):
-        raise RunError(f"'{os.fsdecode(path)}' is a model and no library: hewn.compile compiles and loads it")
+        raise RunError(f"'{os.fsdecode(path)}' is a model, not a library: use hewn.compile to compile and load it")
 
 
 class _Closed:
-    """What stands in a module where its model was."""
+    """Replaces the model of a closed module, so that each use of the module raises RunError."""
 
     def __getattr__(self, name: str) -> object:
         raise RunError("this module is closed")
 
 
 class Module:
-    """A compiled model, loaded. Runs of one module take turns; load it again to run at the same time.
+    """A compiled and loaded model. Runs of a module are serialized; load it several times for
+    concurrent runs.
 
-    A module is a context manager; `close` gives its library and memory back. Where its library is a file that was asked for (`output`, or
-    `hewn.load`) it can be pickled, by that path and the options of loading.
+    A module is a context manager; `close` releases its library and memory. A module whose library
+    is a permanent file (`output`, or `hewn.load`) can be pickled: as the path and the load options.
     """
 
     def __init__(
@@ -167,12 +172,13 @@ class Module:
             model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
-        # What quantizing cost and brought, where `compile` did that: by output its "sqnr_db", layers, bytes, the quantization itself.
+        # Report of the quantization, if `compile` quantized: "sqnr_db" by output, layers, bytes,
+        # the quantization.
         self.report: dict | None = None
         self._options = (os.path.abspath(path), threads, device, cache_dir, verify, copy_weights)
         self._has_ranks = ranks is not None
         self._is_temporary = _folder is not None
-        self._held = [model, _custom]  # whose functions the model calls
+        self._held = [model, _custom]  # the model calls functions of _custom
         self._calls_python = bool(_custom and _custom.functions)
         self._model = model
         self.inputs = [Tensor(name, _dtype(c, bits), shape, _KINDS[k]) for name, c, bits, shape, k in model.inputs]
@@ -182,7 +188,7 @@ class Module:
             unlike = shape is not None and any(len(own) != len(shape) for own in shapes.values())
             self.outputs.append(Tensor(name, _dtype(code, bits), shape, _KINDS[kind], shapes if unlike else {}))
         self._names = {t.name for t in self.inputs}
-        # Tensors of numbers, which nearly all models have alone, are handed over without a look at what else there is.
+        # Fast path of `run` for models with only numeric tensors, which nearly all are.
         tensors = (*self.inputs, *self.outputs)
         self._has_device = model.has_device
         self._only_numbers = all(t.kind == "tensor" and t.dtype.isbuiltin == 1 and t.dtype != object for t in tensors)
@@ -191,8 +197,8 @@ class Module:
         self._release = weakref.finalize(self, _release, self._held, _folder)
 
     def close(self) -> None:
-        """Gives back the library, the memory of its context and, of a module that `compile` keeps no library of, its files. Arrays that
-        runs returned stay. Waits for a run that is under way; closing twice is one close."""
+        """Releases the library, the memory of its context and temporary files. Returned arrays stay
+        valid. Waits for a running run. Closing a closed module has no effect."""
         with self._turn:
             self._model = _Closed()
             self._release()
@@ -212,49 +218,49 @@ class Module:
 
     def __reduce__(self) -> tuple:
         if self._is_temporary:
-            raise TypeError(
-                "this module's library goes away with its process: compile it with output=PATH to pickle it"
-            )
+            raise TypeError("the library of this module is temporary: compile it with output=PATH to pickle it")
         if self._has_ranks:
-            raise TypeError(
-                "this module is one rank of several, and what it reaches the others by is this process's own"
-            )
+            raise TypeError("this module is a rank of a partitioned model, and its communicator cannot be pickled")
         if self._held[1:] and self._calls_python:
-            raise TypeError("this module calls Python functions, which are this process's own")
+            raise TypeError("this module calls Python functions, which cannot be pickled")
         return Module, self._options
 
     @property
     def name(self) -> str:
-        """The model's name in C."""
+        """Name of the model in C: the prefix of the functions in generated headers."""
         return self._model.name
 
     @property
     def cases(self) -> dict[str, str | None]:
-        """Conditions on dims for which there is code of its own, and where the model can't be run, why: {} is one case."""
+        """Conditions on dims for which the library has specialized code. Each maps to None, or to
+        the reason why the model cannot run in this case. Empty if there is only one case."""
         return {condition: refusal for condition, refusal, _ in self._model.cases}
 
     @property
     def variants(self) -> list[str]:
-        """The targets that the library has code for, the best first."""
+        """Targets for which the library has code, ordered from the most to the least
+        specialized."""
         return self._model.variants
 
     @property
     def variant(self) -> str:
-        """The one of `variants` that this machine runs."""
+        """The element of `variants` that this machine runs."""
         return self._model.variant
 
     @property
     def moved_bytes(self) -> int:
-        """Of one rank of a model that is split: the bytes that it has read of other ranks, written to them and received, in all runs."""
+        """Bytes that this rank of a partitioned model read from, wrote to and received from other
+        ranks in all runs."""
         return self._model.moved_bytes
 
     def __call__(self, *arrays: object, **named: object) -> Any:
-        """Runs on arrays in the order of `inputs`, or by name, and returns the output, or where there are several a tuple of them."""
+        """Runs on arrays in the order of `inputs`, or by name. Returns the output, or a tuple of
+        several outputs."""
         if len(arrays) > len(self.inputs):
-            raise RunError(f"{len(arrays)} arrays, the model has {len(self.inputs)} inputs")
+            raise RunError(f"got {len(arrays)} arrays, but the model has {len(self.inputs)} inputs")
         feeds = {tensor.name: array for tensor, array in zip(self.inputs, arrays)}
         if twice := sorted(feeds.keys() & named.keys()):
-            raise RunError(f"given twice, by position and by name: {', '.join(twice)}")
+            raise RunError(f"inputs given by position and by name: {', '.join(twice)}")
         results = tuple(self.run(feeds | named).values())
         return results[0] if len(results) == 1 else results
 
@@ -265,23 +271,26 @@ class Module:
         out: Mapping[str, object] | None = None,
         stream: object = None,
     ) -> dict[str, Any]:
-        """Runs on arrays by name (numpy, or anything with DLPack) and returns the outputs by name: arrays of numpy's, or tensors of
-        torch's where an input is one.
+        """Runs on arrays by name (numpy arrays, or objects with DLPack). Returns the outputs by
+        name, as numpy arrays, or as torch tensors if an input is one.
 
-        `outputs` names those to return, in this order. `out` gives arrays for outputs, by name (numpy, or anything with DLPack: torch's
-        bfloat16 too): writable, dense, of the output's type and shape; the run writes them where they are, without a copy, and returns them.
-        They must not overlap the inputs.
+        `outputs` names the outputs to return, in this order. `out` has arrays for outputs, by name
+        (numpy arrays, or objects with DLPack, including torch's bfloat16). They must be writable,
+        dense, of the output's type and shape, and must not overlap the inputs. The run writes them
+        in place and returns them.
 
-        Sequences are lists of arrays, an optional value that is not there is None, strings are arrays of str.
+        Sequences are lists of arrays, an absent optional value is None, strings are arrays of str.
 
-        A model for a GPU takes tensors on the device as well, and there `out` too. Where one is of torch's or CuPy's, outputs are new tensors of
-        that package on its device, but those whose size only the run tells; other packages' get arrays of the host, unless `out` has one.
-        `stream` is the stream of the device that the run goes to (torch's, CuPy's, or the driver's address of one), behind what it holds:
-        results that stay on the device are there when the stream has come to them. Without it that is the package's current stream, and
-        where no tensor is on the device, a stream of the module's own, which the run waits for.
+        A model for a GPU also accepts tensors on the device, as inputs and in `out`. If one of them
+        is a torch or CuPy tensor, the outputs are new tensors of that package on its device, except
+        those whose size depends on data. For other packages, outputs are host arrays, unless `out`
+        has a tensor. `stream` is the stream on which the run is enqueued (of torch or CuPy, or the
+        address of a driver stream): results on the device are valid after preceding work in that
+        stream. By default it is the package's current stream. If no tensor is on the device, the
+        module uses its own stream, and the run waits for it.
         """
         if type(feeds) is not dict and not isinstance(feeds, Mapping):
-            raise TypeError(f"run takes arrays by name, as in run({{'x': array}}), not {type(feeds).__name__}")
+            raise TypeError(f"run expects arrays by name, as in run({{'x': array}}), got {type(feeds).__name__}")
         if feeds.keys() != self._names:
             missing, extra = self._names - feeds.keys(), feeds.keys() - self._names
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
@@ -292,7 +301,7 @@ class Module:
         if self._has_device:
             return self._run_on_device(feeds, outputs, out, stream)
         if stream is not None:
-            raise RunError(f"a stream is a device's, and this module runs on {self.variant}")
+            raise RunError(f"stream requires a model for a GPU; this module runs on {self.variant}")
         if only_numbers := self._only_numbers:
             arrays = []
             for name, dtype, tensor in self._wanted:
@@ -330,7 +339,7 @@ class Module:
         out: Mapping[str, object] | None,
         stream: object,
     ) -> dict[str, Any]:
-        """`run` of a model for a GPU, whose tensors are on the host or on the device."""
+        """Implements `run` of a model for a GPU, with tensors on the host or on the device."""
         out = dict(out or {})
         self._expect_outputs(out)
         first = _device.first_on_device(feeds, out)
@@ -357,26 +366,27 @@ class Module:
         return found if outputs is None else self._chosen(found, outputs)
 
     def _fed_on_device(self, tensor: Tensor, value: object, handle: int) -> object:
-        """What is given for an input: where it lies."""
+        """Returns the tensor for an input, on the host or on the device."""
         if not _device.is_on_device(value):
             return self._feed(tensor, value)
         return self._opened_on_device(tensor, value, handle, to_write=False)
 
     @staticmethod
     def _opened_on_device(tensor: Tensor, value: object, handle: int, to_write: bool) -> _device.DeviceTensor:
-        what, verb = ("out", "gives") if to_write else ("input", "wants")
+        what, verb = ("out", "returns") if to_write else ("input", "expects")
         if tensor.kind != "tensor" or tensor.dtype == object:
-            raise RunError(f"{what} '{tensor.name}': only tensors of numbers can be on a device")
+            raise RunError(f"{what} '{tensor.name}': only numeric tensors can be on a device")
         try:
             opened = _device.opened(value, handle, to_write)
         except (BufferError, TypeError, ValueError, RuntimeError) as problem:
             raise RunError(f"{what} '{tensor.name}': {problem}") from None
         if opened.dtype != tensor.dtype:
-            raise RunError(f"{what} '{tensor.name}' is {opened.dtype}, the model {verb} {tensor.dtype}")
+            raise RunError(f"{what} '{tensor.name}' is {opened.dtype}, but the model {verb} {tensor.dtype}")
         return opened
 
     def _allocate(self, given: dict, first: object, handle: int, arrays: list) -> None:
-        """Adds a tensor beside `first` for each output that has none and whose shape is known."""
+        """Allocates a tensor on the device of `first` for each output of known shape that has
+        none."""
         shapes = self._model.output_shapes([getattr(array, "shape", None) for array in arrays])
         for tensor, shape in zip(self.outputs, shapes):
             if tensor.name in given or shape is None or tensor.dtype == object:
@@ -385,7 +395,8 @@ class Module:
                 given[tensor.name] = made
 
     def _into_on_device(self, given: Mapping[str, object], arrays: list, handle: int) -> list:
-        """What the extension writes into, one for each output: a tensor on the device, an array, or None."""
+        """Returns the output buffers for the extension: for each output a tensor on the device, an
+        array, or None."""
         fed = [array for array in arrays if isinstance(array, _device.DeviceTensor)]
         on_host = [array for array in arrays if not isinstance(array, _device.DeviceTensor)]
         into = self._into({n: v for n, v in given.items() if not _device.is_on_device(v)}, on_host)
@@ -400,7 +411,8 @@ class Module:
         return into
 
     async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, Any]:
-        """`run` in a thread, to be awaited: the event loop goes on meanwhile. Runs of one module still take turns."""
+        """Awaits `run` in a thread, without blocking the event loop. Runs of a module are still
+        serialized."""
         return await asyncio.to_thread(self.run, feeds, **options)
 
     def _chosen(self, found: dict, outputs: Sequence[str]) -> dict:
@@ -413,7 +425,7 @@ class Module:
             raise RunError(f"no such outputs: {', '.join(unknown)}")
 
     def _into(self, out: Mapping[str, object], arrays: list) -> list:
-        """What the extension writes into, one for each output: an array, or None."""
+        """Returns the output buffers for the extension: for each output an array, or None."""
         self._expect_outputs(out)
         into = []
         for tensor in self.outputs:
@@ -439,16 +451,17 @@ class Module:
     @staticmethod
     def _expect_writable(tensor: Tensor, array: object) -> None:
         if tensor.kind != "tensor" or tensor.dtype == object:
-            raise RunError(f"out '{tensor.name}': only tensors of numbers are written where they are")
+            raise RunError(f"out '{tensor.name}': only numeric tensors can be written in place")
         if not isinstance(array, np.ndarray):
             raise RunError(f"out '{tensor.name}' is {type(array).__name__}, not a NumPy array or a tensor with DLPack")
         if array.dtype != tensor.dtype:
-            raise RunError(f"out '{tensor.name}' is {array.dtype}, the model gives {tensor.dtype}")
+            raise RunError(f"out '{tensor.name}' is {array.dtype}, but the model returns {tensor.dtype}")
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise RunError(f"out '{tensor.name}' must be dense, row-major and writable")
 
     def _run_with_python(self, arrays: list, into: list, stream: int | None = None) -> list:
-        """The same of a model that calls Python functions, where what one of them raises is the error's cause, or of one that has a stream."""
+        """Runs a model on a stream, or a model with custom ops that are Python functions. If such a
+        function raises an exception, it is the cause of the RunError."""
         with raised() as cause_of:
             try:
                 with self._turn:
@@ -483,28 +496,18 @@ class Module:
         if tensor.kind == "optional":
             return cls._array(tensor, value)
         if not isinstance(value, (list, tuple)):
-            raise RunError(f"input '{tensor.name}' is {type(value).__name__}, the model wants a list of arrays")
+            raise RunError(f"input '{tensor.name}' is {type(value).__name__}, but the model expects a list of arrays")
         return [cls._array(tensor, item) for item in value]
 
     @staticmethod
-    def _strings(tensor: Tensor, value: object) -> tuple[list[bytes], tuple[int, ...]]:
+    def _strings(value: object) -> tuple[list, tuple[int, ...]]:
+        """Returns the elements, which the extension checks and encodes, and the shape."""
         array = np.asarray(value, dtype=None if isinstance(value, np.ndarray) else object)
-        texts = []
-        for item in array.ravel().tolist():
-            if not isinstance(item, (str, bytes)):
-                raise RunError(f"input '{tensor.name}' holds {type(item).__name__}, the model wants strings")
-            try:
-                text = item.encode(errors="surrogateescape") if isinstance(item, str) else item
-            except UnicodeEncodeError as problem:
-                raise RunError(f"input '{tensor.name}': {problem}") from None
-            if b"\0" in text:
-                raise RunError(f"input '{tensor.name}' has a string with a zero byte in it")
-            texts.append(text)
-        return texts, array.shape
+        return array.ravel().tolist(), array.shape
 
     @staticmethod
     def _array(tensor: Tensor, value: object) -> object:
-        return Module._strings(tensor, value) if tensor.dtype == object else Module._numbers(tensor, value)
+        return Module._strings(value) if tensor.dtype == object else Module._numbers(tensor, value)
 
     @staticmethod
     def _numbers(tensor: Tensor, value: object) -> np.ndarray:
@@ -520,10 +523,10 @@ class Module:
         except (BufferError, TypeError, ValueError, RuntimeError) as problem:
             raise RunError(f"input '{tensor.name}': {problem}") from None
         if array.dtype != tensor.dtype:
-            raise RunError(f"input '{tensor.name}' is {array.dtype}, the model wants {tensor.dtype}")
+            raise RunError(f"input '{tensor.name}' is {array.dtype}, but the model expects {tensor.dtype}")
         if not array.flags.c_contiguous:
             array = np.ascontiguousarray(array).reshape(array.shape)
-        # What numpy itself does not know it hands to nobody but as bytes.
+        # numpy only exports types that are not built in as integers of the same size.
         return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
 
 
@@ -546,9 +549,11 @@ def _compile_and_report(
     transient: bool = False,
     custom: CustomOps | None = None,
     tuning: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    dim_names: str = "lenient",
 ) -> tuple[str, dict | None]:
-    """Compiles a model to a file and loads nothing. `emit` is a stage to stop at, whose text is returned where there is no file; beside it
-    what quantizing has to report. `transient`: the file goes away with this process."""
+    """Compiles a model to a file without loading it. `emit` is a stage to stop at; its text is
+    returned if there is no output file. Also returns the report of the quantization. `transient`:
+    the file is temporary."""
     path = data = None
     if isinstance(model, (str, os.PathLike)):
         path = os.fsdecode(model)
@@ -557,14 +562,14 @@ def _compile_and_report(
     elif hasattr(model, "SerializeToString"):
         data = model.SerializeToString()
     else:
-        raise TypeError(f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+        raise TypeError(f"model must be a path, bytes or a ModelProto, got {type(model).__name__}")
     if dims is not None and not isinstance(dims, Mapping):
-        raise TypeError(f"dims are given by name, as in dims={{'batch': 1}}, not as {type(dims).__name__}")
+        raise TypeError(f"dims must be given by name, as in dims={{'batch': 1}}, got {type(dims).__name__}")
     bindings = []
     for name, value in (dims or {}).items():
         bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
     if quantize is None and (calibration is not None or min_sqnr is not None or max_error is not None):
-        raise ValueError("calibration, min_sqnr and max_error are for a model that is quantized: quantize='int8'")
+        raise ValueError("calibration, min_sqnr and max_error require quantize, for example quantize='int8'")
     ok, messages, text, report = _hewn.compile(
         path=path,
         bytes=data,
@@ -585,6 +590,7 @@ def _compile_and_report(
         least_decibels=_bound("min_sqnr", min_sqnr, 200),
         largest_error=_bound("max_error", max_error, sys.float_info.max),
         tunings=_paths(tuning),
+        dim_names=dim_names,
     )
     if not ok:
         raise CompileError([Diagnostic(*m) for m in messages])
@@ -595,7 +601,8 @@ def _compile_and_report(
 
 
 def _compile(model: object, output: str | os.PathLike[str] | None = None, **options: object) -> str:
-    """The same without a report."""
+    """Compiles a model to a file. Returns the text of the stage at which `emit` stops the
+    compilation."""
     return _compile_and_report(model, output, **options)[0]
 
 
@@ -607,23 +614,24 @@ def _paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | No
 def _bound(name: str, value: float | None, most: float) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 < value <= most):
-        raise ValueError(f"{name} is a number above 0 and up to {most:g}")
+        raise ValueError(f"{name} must be a number above 0 and up to {most:g}")
     return float(value or 0.0)
 
 
 def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
-    """A name, a file or a dict, as text."""
+    """Returns the argument `quantize` as text for the compiler: the name of a scheme, the path of a
+    file, or a dict as JSON."""
     if quantize is None:
         return ""
     if isinstance(quantize, Mapping):
         try:
             return json.dumps(dict(quantize), allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"quantize holds what no JSON has: {error}") from error
+            raise TypeError(f"quantize cannot be represented in JSON: {error}") from error
     if not isinstance(quantize, (str, bytes, os.PathLike)):
-        raise TypeError(f"quantize is a name, as 'int8', a file or a dict, not {type(quantize).__name__}")
+        raise TypeError(f"quantize must be a scheme such as 'int8', a file or a dict, got {type(quantize).__name__}")
     if not os.fsdecode(quantize):
-        raise ValueError("quantize is a name, as 'int8', a file or a dict, and is empty")
+        raise ValueError("quantize must be a scheme such as 'int8', a file or a dict, got an empty string")
     return os.fsdecode(quantize)
 
 
@@ -648,41 +656,52 @@ def compile(
     limits: Mapping[str, int] | None = None,
     custom_ops: str | os.PathLike[str] | Mapping | Sequence[str | os.PathLike[str] | Mapping] | None = None,
     tuning: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    dim_names: str = "lenient",
 ) -> Module:
-    """Compiles a model and loads it; `output` keeps the library at that path.
+    """Compiles a model and loads it. `output` is the path of the library; by default it is
+    temporary.
 
-    A model is ONNX (a path, bytes, or an onnx.ModelProto), or what its framework's own converter makes ONNX of: a torch.nn.Module or a
-    function of torch's, traced on `example_inputs` (a tuple of arguments, a dict by name, or the only one) with `dynamic_shapes` as
-    torch.export has them; a torch.export.ExportedProgram; a jax function or a module of flax.nnx, with `example_inputs`; a Keras model; a
-    fitted scikit-learn estimator. Each wants an extra: pip install 'hewn-compiler[torch]', [jax], [keras], [sklearn]; without it
-    ModuleNotFoundError says so. What the converter refuses is a ConversionError (docs/python/torch.md).
+    `model` is ONNX (a path, bytes, or an onnx.ModelProto), or a model that its framework's
+    converter exports to ONNX: a torch.nn.Module or torch function, traced on `example_inputs` (a
+    tuple of arguments, a dict by name, or a single argument) with `dynamic_shapes` as in
+    torch.export; a torch.export.ExportedProgram; a jax function or a flax.nnx module, with
+    `example_inputs`; a Keras model; a fitted scikit-learn estimator. Each framework requires an
+    extra: pip install 'hewn-compiler[torch]', [jax], [keras], [sklearn]; otherwise
+    ModuleNotFoundError is raised. Errors of the converter are raised as ConversionError
+    (docs/python/torch.md).
 
-    `target` is a machine, or several, each with code of its own in the library; "portable" stands for the usual ones.
-    `device` is the number of the GPU that a model for one is loaded on.
-    `dims` binds symbolic dims: a number, or (low, high), or as text "1,128,1..512": a range, and sizes in front of it that get
-    code of their own. `cache_dir` keeps artifacts and kernels for later compiles, and what a GPU's driver makes of them.
-    `remarks` is a file for what was not fused, laid out, done in place or by integers, and why, by node: JSON where its name ends in
-    .json, else YAML. `limits` bound what a model may ask for beyond what its file has, as `hewn help compile` tells: nodes, nesting, bytes,
-    folding.
+    `target` is one target or several; the library has code for each. "portable" selects the common
+    x86 targets. `device` is the number of the GPU on which a model for GPUs is loaded. `dims` binds
+    symbolic dims: to a number, to a range (low, high), or by text such as "1,128,1..512": a range
+    preceded by sizes that get specialized code. `dim_names` is about dims of inputs for which the
+    model declares the same name: "lenient" requires equal sizes only if an op of the model does,
+    with a warning; "strict" requires them always. `cache_dir` caches artifacts and kernels for later
+    compilations, and the machine code of the GPU driver. `remarks` is a file for missed
+    optimizations (fusion, layout, in-place execution, integer arithmetic) by node, with reasons:
+    JSON if its name ends in .json, else YAML. `limits` bounds what a model file can expand to
+    (nodes, nesting, bytes, folding), see `hewn help compile`.
 
-    `quantize` computes contractions on integers, or keeps their weights in few bits: "int8", "int4", "codebook16", "codebook256", "float16",
-    "bfloat16", "float8", or a file or a dict that describes it (docs/quantization.md). `calibration` shows the ranges of activations: a folder of .npz and .npy files, or an iterable of feeds, which is
-    read once; without it weights alone are quantized. With `min_sqnr`, in decibels, or `max_error`, of any element, as many contractions
-    stay in float32 as it takes for every output. What that costs and brings is in the module's `report`.
+    `quantize` computes contractions in integers, or only stores their weights in a smaller type:
+    "int8", "int4", "codebook16", "codebook256", "float16", "bfloat16", "float8", or a file or dict
+    that describes the scheme (docs/quantization.md). `calibration` determines the ranges of
+    activations: a folder of .npz and .npy files, or an iterable of feeds, which is read once;
+    without it, only weights are quantized. With `min_sqnr` (in decibels) or `max_error` (of any
+    element), contractions stay in float32 until every output satisfies the bound. The module's
+    `report` has the resulting accuracy and size.
 
-    `tuning` is a file of schedules that `hewn tune` has measured, or several; they take the place of the compiler's own choice for the
-    kernels and machines that they are of (docs/tutorials/tuning.md).
+    `tuning` is a file (or several) of schedules measured by `hewn tune`, which replace the
+    compiler's choice for matching kernels and machines (docs/tutorials/tuning.md).
 
-    `custom_ops` give ops that hewn does not have: files, or dicts as these have them (docs/custom-ops.md). In a dict `function` and
-    `shape_function` may be Python functions, to try things out: arrays and attributes in, arrays out. Such a module is this process's
-    own, so it has no `output`.
+    `custom_ops` adds ops: files, or dicts with the same contents (docs/custom-ops.md). In a dict,
+    `function` and `shape_function` can be Python functions, for experiments: they take arrays and
+    attributes and return arrays. Such a module cannot have an `output`.
     """
     _expect_threads(threads)
     custom = CustomOps(custom_ops)
     if output and custom.functions:
-        raise ValueError("a library can't hold Python functions: give custom ops in C where it is kept by `output`")
+        raise ValueError("a library cannot contain Python functions: implement custom ops in C to use `output`")
     if output and pathlib.Path(os.fsdecode(output)).suffix != ".so":
-        why = f"output is a library (.so), which is loaded, not {os.fsdecode(output)!r}: `hewn compile` makes .a and .o"
+        why = f"output must be a library (.so), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
         raise CompileError([Diagnostic("", "", "", 0, why, False, why)])
     folder = None if output else tempfile.mkdtemp(prefix="hewn-")
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
@@ -705,6 +724,7 @@ def compile(
                 transient=folder is not None,
                 custom=custom,
                 tuning=tuning,
+                dim_names=dim_names,
             )
         module = Module(artifact, threads, device, cache_dir=cache_dir, _folder=folder, _custom=custom)
         module.report = report
@@ -725,15 +745,19 @@ def load(
     copy_weights: bool = False,
     communicator: object = None,
 ) -> Module:
-    """Loads a library that hewn has compiled; its weights file lies beside it. Loading runs its code: load what you trust.
+    """Loads a compiled library; its weights file must be in the same folder. Loading runs the
+    library's code: only load trusted files.
 
-    `verify` compares the weights with their checksum, which reads all of them. `copy_weights` reads them into memory, where
-    nobody can change or shorten them, instead of mapping the file.
+    `verify` checks the weights against their checksum, which reads all of them. `copy_weights`
+    reads the weights into memory instead of mapping the file, so that they cannot change while the
+    model is loaded.
 
-    Of a model that is split (`hewn compile --partition`) `communicator` is how this rank reaches the others: one of mpi4py's, such as
-    MPI.COMM_WORLD, hewn.LocalRanks of processes of one machine, hewn.NcclRanks of GPUs, or an object of your own (hewn/_ranks.py). All ranks load it, and run it
-    on inputs of the same shapes, at the same time; each gets all outputs.
+    `communicator` connects the ranks of a partitioned model (`hewn compile --partition`): a
+    communicator of mpi4py, such as MPI.COMM_WORLD, hewn.LocalRanks for processes of one machine,
+    hewn.NcclRanks for GPUs, or an object with the methods in hewn/_ranks.py. All ranks load the
+    model and run it at the same time on inputs of the same shapes; each rank gets all outputs.
 
-    Of models for a GPU: `device` is its number, `cache_dir` keeps what the driver makes of their code for the next process.
+    For models for a GPU, `device` is its number, and `cache_dir` caches the machine code of the
+    driver.
     """
     return Module(path, threads, device, cache_dir, verify, copy_weights, communicator)

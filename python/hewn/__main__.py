@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m hewn ...` is the command `hewn`; `python -m hewn --cmake` tells the folder that CMake's find_package(hewn) looks for."""
+"""`python -m hewn ...` runs the command `hewn`; `python -m hewn --cmake` prints the folder of the
+CMake package."""
 
 import os
 import pathlib
@@ -12,11 +13,12 @@ def main() -> None:
     if sys.argv[1:] == ["--cmake"]:
         print(FOLDER / "lib" / "cmake" / "hewn")
         return
-    # In a wheel, in a build folder, below a prefix (lib/pythonX.Y/site-packages/hewn).
+    # The program is in a folder relative to this package that depends on the layout: a wheel, a
+    # build folder, or an install prefix (with the package in lib/pythonX.Y/"site-packages"/hewn).
     for prefix in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):
         if (program := prefix / "bin" / "hewn").exists():
             os.execv(program, ["hewn", *sys.argv[1:]])
-    sys.exit(f"hewn: there is no program of that name beside the package in {FOLDER}")
+    sys.exit(f"hewn: program not found for the package in {FOLDER}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Custom ops: what `hewn.compile` takes as text for the compiler, and Python functions in place of C's (include/hewn/custom.h)."""
+"""Custom ops: their definitions as text for the compiler, and Python functions that replace C
+functions (include/hewn/custom.h)."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class _Call(ctypes.Structure):
 
 
 class _Raised(threading.local):
-    """What a Python function has raised in the run that goes on in this thread: functions are called on the thread that runs."""
+    """The first exception of a Python function in the current run of this thread. Functions are
+    called on the thread that runs the model."""
 
     first: BaseException | None = None
 
@@ -73,7 +75,9 @@ _RAISED = _Raised()
 
 @contextlib.contextmanager
 def raised():
-    """Within it a run, which may be one of a function that another run has called; gives a function that tells what was raised first."""
+    """Context manager for a run of a model with Python functions. Yields a function that returns
+    the first exception of these functions, or None. Runs can be nested, if a Python function runs
+    another model."""
     before, _RAISED.first = _RAISED.first, None
     try:
         yield lambda: _RAISED.first
@@ -94,10 +98,11 @@ def _shape(tensor: DLTensor) -> tuple[int, ...]:
 
 
 def _load(tensor: DLTensor) -> np.ndarray:
-    """A copy: what the call has is gone when it returns."""
+    """Returns a copy of an input of a custom op, because the memory of the input is only valid
+    during the call of the op."""
     dtype, shape = dtype_of(tensor.code, tensor.bits), _shape(tensor)
     count = math.prod(shape)
-    if dtype.kind == "O":  # strings
+    if dtype.kind == "O":  # strings have dtype object
         pointers = ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_char_p))
         array = np.empty(count, object)
         array[:] = [_text(pointers[i] or b"") for i in range(count)]
@@ -114,7 +119,7 @@ def _store(call: _Call, pointer: int, tensor: DLTensor, array: np.ndarray) -> No
     for i, item in enumerate(array.ravel().tolist()):
         data = item.encode(errors="surrogateescape") + b"\0"
         if b"\0" in data[:-1]:
-            raise ValueError("a string with a zero byte in it")
+            raise ValueError("a string contains a zero byte")
         memory = call.services.contents.keep(pointer, len(data))
         if not memory:
             raise MemoryError
@@ -142,7 +147,8 @@ def _attribute(given: _Attribute) -> object:
 
 
 class _PythonOp:
-    """A Python function as a C function of an op's definition."""
+    """Wraps the Python function of a custom op as a C function, whose symbol the op's definition
+    names."""
 
     def __init__(self, definition: Mapping, function: Callable, tells: bool) -> None:
         self.function, self.tells = function, tells
@@ -153,7 +159,8 @@ class _PythonOp:
         self.symbol = f"python_function_{next(_NUMBERS)}"
         self.callback = _FUNCTION(self.call)
 
-    # What is wrong with a definition the compiler tells, by op and key.
+    # Entries of an op's definition that are not mappings are skipped here: the compiler reports
+    # them, with the op and the key.
     @staticmethod
     def _objects(definition: Mapping, key: str) -> list[Mapping]:
         listed = definition.get(key, ())
@@ -167,12 +174,12 @@ class _PythonOp:
         call = _Call.from_address(pointer)
         try:
             self.run(call, pointer)
-        except BaseException as problem:  # nothing may leave a C function
+        except BaseException as problem:  # an exception must not leave a C function
             if _RAISED.first is None:
                 _RAISED.first = problem
             try:
                 told = f"{type(problem).__name__}: {problem}".replace("{", "{ ").replace("\0", "\\0")
-            except Exception:  # one that cannot say what it is
+            except Exception:  # its __str__ failed
                 told = type(problem).__name__
             return call.services.contents.fail(pointer, told.encode(errors="surrogateescape"), 0, 0)
         return 0
@@ -185,7 +192,7 @@ class _PythonOp:
             results = (results,)
         wanted = call.num_sizes if self.tells else call.num_outputs
         if len(results) != wanted:
-            raise ValueError(f"the function gives {len(results)} results, its definition says {wanted}")
+            raise ValueError(f"the function returned {len(results)} results, but its definition has {wanted}")
         if self.tells:
             for i, size in enumerate(results):
                 size = operator.index(size)
@@ -202,26 +209,27 @@ class _PythonOp:
         dtype, room = dtype_of(tensor.code, tensor.bits), _shape(tensor)
         array = np.asarray(result, dtype=object if dtype.kind == "O" else None)
         if array.dtype != dtype:
-            raise TypeError(f"result {i} is {array.dtype}, the definition says {dtype}")
+            raise TypeError(f"result {i} is {array.dtype}, but its definition has {dtype}")
         if array.ndim != len(room):
-            raise ValueError(f"result {i} has {array.ndim} dims, the definition says {len(room)}")
+            raise ValueError(f"result {i} has {array.ndim} dims, but its definition has {len(room)}")
         names = [None] * (len(room) - len(self.dims[i])) + list(self.dims[i]) if self.counts else [None] * len(room)
         for d, (size, most, name) in enumerate(zip(array.shape, room, names[-len(room) :] if room else ())):
             if name in self.sizes:
                 if size > most:
-                    raise ValueError(f"result {i} is {size} long along dim {d}, and may be {most}")
+                    raise ValueError(f"result {i} has size {size} in dim {d}, above the maximum {most}")
                 if told.setdefault(name, size) != size:
                     raise ValueError(
-                        f"result {i} is {size} long along dim {d}; '{name}' is {told[name]} in another dim"
+                        f"result {i} has size {size} in dim {d}, but '{name}' is {told[name]} in another dim"
                     )
                 call.sizes[self.sizes.index(name)] = size
             elif size != most:
-                raise ValueError(f"result {i} is {size} long along dim {d}, the definition says {most}")
+                raise ValueError(f"result {i} has size {size} in dim {d}, but its definition has {most}")
         _store(call, pointer, tensor, array)
 
 
 class CustomOps:
-    """What the compiler is told, and what must live as long as the module: Python's functions."""
+    """The custom ops of a module: their definitions for the compiler, and their Python functions,
+    which must live as long as the module."""
 
     def __init__(self, given: object) -> None:
         self.texts: list[str] = []
@@ -232,7 +240,9 @@ class CustomOps:
             elif isinstance(one, Mapping):
                 self.texts.append(self._dump(one))
             else:
-                raise TypeError(f"custom_ops are paths, and dicts as the files have them, not {type(one).__name__}")
+                raise TypeError(
+                    f"custom_ops must be paths, or dicts with the contents of a file, got {type(one).__name__}"
+                )
 
     @staticmethod
     def _is_list(given: object) -> bool:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a device: torch's and CuPy's by their own attributes, others by DLPack, in and out of models for a GPU without a copy, in the order
-of the caller's stream.
+"""Tensors on a device, as inputs and outputs of models for a GPU: without copies, ordered by the
+caller's stream.
 
-What waits for whom follows DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html): who gives a tensor is told the stream that reads it,
-and sees to it that the stream comes behind what writes it.
+Tensors of torch and CuPy are accessed by their attributes, others by DLPack. Synchronization
+follows DLPack (https://dmlc.github.io/dlpack/latest/python_spec.html): the producer of a tensor
+gets the consumer's stream, and makes that stream wait for the work that writes the tensor.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ import numpy as np
 from . import _dlpack, _tensors
 
 _CUDA, _MANAGED = 2, 13  # kDLCUDA, kDLCUDAManaged
-_NOT_DENSE = "a tensor on a device whose elements are not dense and row-major"
+_NOT_DENSE = "the tensor on the device is not dense and row-major"
 _LEGACY = 1  # CU_STREAM_LEGACY, the default stream of a device's primary context
 
 
 @dataclasses.dataclass(frozen=True)
 class DeviceTensor:
-    """A dense tensor on a device. `held` is whose memory it is."""
+    """A dense tensor on a device. `held` owns the memory."""
 
     address: int
     device: int
@@ -36,22 +37,22 @@ class DeviceTensor:
 
     @property
     def handed(self) -> tuple[int, int, tuple[int, ...]]:
-        """As the extension takes it."""
+        """The tensor as the extension expects it: address, device number and shape."""
         return self.address, self.device, self.shape
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size of the tensor in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def overlaps(self, other: DeviceTensor) -> bool:
-        """Whether a byte is in both."""
+        """Returns True if the tensors share memory."""
         apart = self.address + self.size <= other.address or other.address + other.size <= self.address
         return self.size > 0 and other.size > 0 and self.device == other.device and not apart
 
 
 def is_on_device(value: object) -> bool:
-    """Whether this is a tensor in a device's memory."""
+    """Returns True for a tensor in device memory."""
     if type(value) is np.ndarray:
         return False
     if _tensors.is_torch(value):
@@ -61,23 +62,25 @@ def is_on_device(value: object) -> bool:
 
 
 def handle_of(stream: object) -> int:
-    """The driver's stream of what stands for one: torch's and CuPy's, whatever has `__cuda_stream__`, or its address."""
+    """Returns the address of the driver's stream for `stream`, which is a torch or CuPy stream, an
+    object with `__cuda_stream__`, or an address."""
     if hasattr(stream, "__cuda_stream__"):  # CUDA Python's protocol: (version, address)
         found = stream.__cuda_stream__()[1]
-    else:  # torch's name for it, CuPy's
+    else:  # streams of torch and CuPy have the driver's stream as an attribute
         found = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
     try:
         handle = operator.index(found)
     except TypeError:
-        told = f"stream is torch's, CuPy's, or the address of one of the driver's, not {type(stream).__name__}"
+        told = f"stream must be a torch or CuPy stream, or the address of a driver stream, got {type(stream).__name__}"
         raise TypeError(told) from None
     if not 0 <= handle < 1 << 64:
-        raise ValueError(f"stream is an address, not {handle}")
+        raise ValueError(f"stream must be an address, got {handle}")
     return handle or _LEGACY
 
 
 def stream_of(value: object) -> int:
-    """The stream on which the package of this tensor works now; the device's default stream where it does not say."""
+    """Returns the current stream of the tensor's package, or the device's default stream if it is
+    unknown."""
     if _tensors.is_torch(value):
         return handle_of(sys.modules["torch"].cuda.current_stream(value.device))
     if is_cupy(value):
@@ -86,16 +89,19 @@ def stream_of(value: object) -> int:
 
 
 def is_cupy(value: object) -> bool:
-    """Whether this is an array of CuPy's."""
+    """Returns True for a CuPy array."""
     return (cupy := sys.modules.get("cupy")) is not None and isinstance(value, cupy.ndarray)
 
 
 def opened(value: object, stream: int, to_write: bool = False) -> DeviceTensor:
-    """A tensor of the device, dense and row-major, which `stream` may read or, `to_write`, write: of torch's and CuPy's that are not dense a copy,
-    to read. BufferError where it can't be."""
+    """Returns a dense, row-major tensor on the device that `stream` can read or, if `to_write`,
+    write. Copies torch and CuPy tensors that are not dense if they are only read. Raises
+    BufferError if the tensor cannot be used."""
     if _tensors.is_torch(value):
         return _opened_torch(value, stream, to_write)
-    # A copy's memory is given back when the run was only asked for: its pool knows that for its own stream alone.
+    # A dense copy of a tensor is freed when the run has been enqueued, before the run has read it.
+    # CuPy's memory pool reuses the memory safely only within the same stream, so tensors of other
+    # streams are not copied.
     if is_cupy(value) and not to_write and stream == stream_of(value):
         value = sys.modules["cupy"].ascontiguousarray(value)
     capsule, tensor, is_writable = _dlpack.opened(value, stream)
@@ -103,9 +109,9 @@ def opened(value: object, stream: int, to_write: bool = False) -> DeviceTensor:
     if not _dlpack.is_dense(tensor):
         raise BufferError(_NOT_DENSE)
     if to_write and not is_writable:
-        raise BufferError("a tensor on a device that may not be written")
+        raise BufferError("the tensor on the device is read-only")
     if not tensor.data and math.prod(shape):
-        raise BufferError("a tensor on a device whose memory is NULL")
+        raise BufferError("the tensor on the device has a null address")
     return DeviceTensor((tensor.data or 0) + tensor.byte_offset, tensor.device_id, shape, dtype, capsule)
 
 
@@ -119,13 +125,14 @@ def _opened_torch(value: object, stream: int, to_write: bool) -> DeviceTensor:
     if handle_of(current) != stream:
         other = torch.cuda.ExternalStream(stream, value.device)
         other.wait_stream(current)
-        value.record_stream(other)  # its memory is used there
+        value.record_stream(other)  # keeps the memory until `other` has used it
     dtype = _tensors.dtype_of(value)
     return DeviceTensor(value.data_ptr(), value.device.index, tuple(value.shape), dtype, value)
 
 
 def allocated(like: object, stream: int, shape: tuple[int, ...], dtype: np.dtype) -> object:
-    """A new tensor beside `like`, by the allocator of its package, for what `stream` writes; None of packages that have no such door."""
+    """Allocates a tensor on the device of `like` by the allocator of its package, to be written on
+    `stream`. Returns None for packages without a supported allocator."""
     if _tensors.is_torch(like):
         torch = sys.modules["torch"]
         if (kind := _tensors.torch_dtype(dtype)) is None:
@@ -147,5 +154,6 @@ def _torch_stream(like: object, stream: int) -> contextlib.AbstractContextManage
 
 
 def first_on_device(*mappings: Mapping[str, object] | None) -> object:
-    """The first tensor on a device, which says where and in which package results are; None: there is none."""
+    """Returns the first tensor on a device, which determines the device and package of results, or
+    None."""
     return next((value for mapping in mappings for value in (mapping or {}).values() if is_on_device(value)), None)

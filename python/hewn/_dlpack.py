@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of other packages as NumPy arrays on the same memory, by DLPack; also of types that numpy.from_dlpack refuses (bfloat16, float8)."""
+"""Tensors of other packages as NumPy arrays that share their memory, by DLPack. Supports types that
+numpy.from_dlpack rejects (bfloat16, float8)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 
 class DLTensor(ctypes.Structure):
-    """dlpack.h's struct of this name."""
+    """The struct DLTensor of dlpack.h."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -53,34 +54,36 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 def opened(value: object, stream: int | None = None) -> tuple[object, DLTensor, bool]:
-    """The capsule, which holds the memory until it goes away itself (nobody takes it over), its tensor, and whether that may be written.
-    `stream`: of the device, which reads it; None on the host."""
+    """Returns the capsule, its tensor, and whether the tensor is writable. The capsule owns the
+    memory until it is destroyed (it is not consumed). `stream` is the device stream that reads the
+    tensor; None on the host."""
     asked = {} if stream is None else {"stream": stream}
     try:
         capsule = value.__dlpack__(max_version=(1, 0), **asked)
-    except TypeError:  # from before versions
+    except TypeError:  # a producer without DLPack versions
         capsule = value.__dlpack__(**asked)
     if _is_valid(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
         if versioned.major > 1:
-            raise BufferError(f"a tensor of DLPack {versioned.major}")
+            raise BufferError(f"unsupported DLPack version {versioned.major}")
         return capsule, versioned.tensor, not versioned.flags & _READ_ONLY
     return capsule, _Managed.from_address(_pointer_of(capsule, b"dltensor")).tensor, True
 
 
 def dtype_and_shape(tensor: DLTensor) -> tuple[np.dtype, tuple[int, ...]]:
-    """NumPy's words for a tensor's type, BufferError where it has none, and its shape."""
+    """Returns a tensor's NumPy dtype and its shape. Raises BufferError if NumPy has no such
+    type."""
     if tensor.lanes != 1 or tensor.bits % 8:
-        raise BufferError(f"elements of {tensor.lanes} times {tensor.bits} bits")
+        raise BufferError(f"unsupported elements of {tensor.lanes} x {tensor.bits} bits")
     try:
         dtype = dtype_of(tensor.code, tensor.bits)
     except (KeyError, TypeError, AttributeError):
-        raise BufferError(f"elements of DLPack's type {tensor.code} with {tensor.bits} bits") from None
+        raise BufferError(f"unsupported DLPack type {tensor.code} with {tensor.bits} bits") from None
     return dtype, tuple(tensor.shape[: tensor.ndim])
 
 
 def is_dense(tensor: DLTensor) -> bool:
-    """Whether its elements follow each other, the last dim's first."""
+    """Returns True if the tensor is contiguous in row-major order."""
     step = 1
     for d in reversed(range(tensor.ndim if tensor.strides else 0)):
         if tensor.shape[d] == 0:
@@ -92,25 +95,26 @@ def is_dense(tensor: DLTensor) -> bool:
 
 
 def array_of(value: object) -> np.ndarray:
-    """What has `__dlpack__` as an array on its memory, writable where the memory is. BufferError where it is not in the host's, or no array can be."""
+    """Returns an array on the memory of an object with `__dlpack__`, writable if the object is.
+    Raises BufferError if the memory is not host memory or NumPy cannot represent the tensor."""
     if not hasattr(value, "__dlpack_device__"):
-        raise BufferError(f"{type(value).__name__} has __dlpack__ and no __dlpack_device__")
+        raise BufferError(f"{type(value).__name__} has __dlpack__ but no __dlpack_device__")
     if (device := value.__dlpack_device__()[0]) != _CPU:
-        raise BufferError(f"a tensor on a device (DLPack's kind {int(device)}), not in the host's memory")
+        raise BufferError(f"the tensor is on a device (DLPack type {int(device)}), not in host memory")
     capsule, tensor, is_writable = opened(value)
     dtype, shape = dtype_and_shape(tensor)
     if 0 in shape:
         return np.empty(shape, dtype)
     strides = None
-    reach = int(np.prod(shape))  # elements from the first to the last
+    reach = int(np.prod(shape))  # number of elements in memory from the tensor's first to its last
     if tensor.ndim and tensor.strides:
         strides = tuple(tensor.strides[: tensor.ndim])
         if min(strides) < 0:
-            raise BufferError("a stride below 0")
+            raise BufferError("negative strides are not supported")
         reach = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
         strides = tuple(stride * dtype.itemsize for stride in strides)
     memory = (ctypes.c_char * (reach * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
-    memory.capsule = capsule  # the array holds the memory, and that the capsule
+    memory.capsule = capsule  # the array references `memory`, which references the capsule
     array = np.ndarray(shape, dtype, memory, strides=strides)
     array.flags.writeable = is_writable
     return array

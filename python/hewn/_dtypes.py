@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack's types as numpy's."""
+"""Conversion of DLPack types to numpy types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def dtype_of(code: int, bits: int) -> np.dtype:
-    """A DLPack type as numpy's; strings are objects."""
+    """Returns the numpy type of a DLPack type; strings have type object."""
     kinds = {0: "int", 1: "uint", 2: "float", 6: "bool"}
     if code == 3:
         return np.dtype(object)
@@ -15,7 +15,7 @@ def dtype_of(code: int, bits: int) -> np.dtype:
         return np.dtype(np.bool_)
     if code in kinds and bits >= 8:
         return np.dtype(f"{kinds[code]}{bits}")
-    import ml_dtypes  # only where a model has types that numpy lacks
+    import ml_dtypes  # imported here because only types that numpy lacks require it
 
     names = {4: "bfloat16", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz"}
     names |= {14: "float8_e8m0fnu", 17: "float4_e2m1fn"}

@@ -27,11 +27,13 @@ def compile(
     least_decibels: float = ...,
     largest_error: float = ...,
     tunings: list[str] = ...,
+    dim_names: str = ...,
 ) -> tuple[bool, list[_Message], str, str]: ...
 def version() -> str: ...
 
 class LocalRanks:
-    """Processes of one machine that run a model together: `name` is the same on all and no other group's."""
+    """Processes of one machine that run a partitioned model. All ranks of a group use the same,
+    unique `name`."""
 
     def __init__(self, name: str, rank: int, num_ranks: int, timeout: float = ...) -> None: ...
     @property

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the ranks of a model that is split reach each other, from Python: processes of one machine, MPI by mpi4py, or any object with
-these attributes:
+"""Communicators between the ranks of a partitioned model: processes of one machine, MPI by mpi4py,
+or any object with these attributes:
 
     rank, num_ranks
-    all_gather(first, ranks, mine, all)   what each of `ranks` ranks from `first` on has in `mine`, one after another in `all`
-    send(to, data)                        to one rank
-    receive(source, data)                 what a rank sends, into `data`
+    all_gather(first, ranks, mine, all)   concatenates `mine` of `ranks` ranks, from rank `first`, into `all`
+    send(to, data)                        sends to a rank
+    receive(source, data)                 receives from a rank into `data`
 
-where data are memoryviews of bytes, which end with the call. What such a function raises ends the run with a RunError. How long it
-waits for another rank is its own to say: by mpi4py, without an end.
+Data are memoryviews of bytes that are only valid during the call. An exception ends the run with a
+RunError. The object determines its timeouts; mpi4py waits without limit.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LocalRanks = _hewn.LocalRanks
 
 
 class MpiRanks:
-    """The ranks of a communicator of mpi4py's."""
+    """The ranks of an mpi4py communicator."""
 
     def __init__(self, comm: object) -> None:
-        self._all = comm.Dup()  # messages of ours and of the program's do not meet
+        self._all = comm.Dup()  # separates hewn's messages from the program's
         self._fewer: dict[tuple[int, int], object] = {}
         self.rank: int = comm.Get_rank()
         self.num_ranks: int = comm.Get_size()
@@ -46,7 +46,7 @@ class MpiRanks:
 
 
 def ranks_of(communicator: object) -> object:
-    """What the extension takes: one of the above. TypeError where it is neither them nor mpi4py's."""
+    """Returns the communicator for the extension. Raises TypeError for an unsupported object."""
     if communicator is None or isinstance(communicator, (LocalRanks, NcclRanks)):
         return communicator
     if all(hasattr(communicator, name) for name in ("Get_rank", "Get_size", "Allgather", "Send", "Recv")):
@@ -54,15 +54,16 @@ def ranks_of(communicator: object) -> object:
     if all(hasattr(communicator, name) for name in ("rank", "num_ranks", "all_gather", "send", "receive")):
         return communicator
     raise TypeError(
-        f"a communicator is hewn.LocalRanks, hewn.NcclRanks, one of mpi4py's, or has rank, num_ranks, all_gather, send and receive; "
-        f"{type(communicator).__name__} is none"
+        f"communicator must be hewn.LocalRanks, hewn.NcclRanks, an mpi4py communicator, or an object with rank, num_ranks, "
+        f"all_gather, send and receive; got {type(communicator).__name__}"
     )
 
 
 class NcclRanks(_hewn.NcclRanks):
-    """Ranks of a model for GPUs, each on a device of its own (`hewn.load(path, device=..., communicator=hewn.NcclRanks(over))`), that hand
-    each other what lies there by NVIDIA's NCCL (libnccl.so.2, 2.14 or newer). They find each other by `over`: hewn.LocalRanks, a communicator
-    of mpi4py's, or an object of your own. A rank waits for the others `timeout` seconds at most."""
+    """Ranks of a model for GPUs, each on its own device, that transfer data between devices by
+    NVIDIA's NCCL (libnccl.so.2, 2.14 or newer): `hewn.load(path, device=...,
+    communicator=hewn.NcclRanks(over))`. They connect through `over`: hewn.LocalRanks, an mpi4py
+    communicator, or a custom object. A rank waits for the others at most `timeout` seconds."""
 
     def __init__(self, over: object, timeout: float = 30.0) -> None:
         super().__init__(ranks_of(over), timeout)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of torch's as arrays of numpy's and back, in the memory where they lie. Of torch nothing is imported: who gives tensors has it."""
+"""Conversion between torch tensors and numpy arrays that share memory. Does not import torch: a
+caller with tensors has imported it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import sys
 
 import numpy as np
 
-# What numpy itself lacks, by torch's name: what ml_dtypes calls it. DLPack's exchange with numpy refuses these; their bytes go as integers.
+# Names in ml_dtypes of torch types that numpy lacks. numpy's DLPack import rejects them, so they
+# are passed as integers.
 _NAMES = {
     "bfloat16": "bfloat16",
     "float8_e4m3fn": "float8_e4m3fn",
@@ -19,7 +21,7 @@ _NAMES = {
 
 
 def is_torch(value: object) -> bool:
-    """Whether this is a tensor of torch's."""
+    """Returns True for a torch tensor."""
     return (
         type(value) is not np.ndarray
         and (torch := sys.modules.get("torch")) is not None
@@ -28,12 +30,13 @@ def is_torch(value: object) -> bool:
 
 
 def array_of(value: object) -> object:
-    """A tensor of torch's as an array over the same memory, dense or not; BufferError where it isn't in the host's. Others as they are."""
+    """Returns a numpy array on the memory of a torch tensor, dense or not. Raises BufferError if it
+    is not in host memory. Returns other objects unchanged."""
     if not is_torch(value):
         return value
     torch = sys.modules["torch"]
     if value.device.type != "cpu":
-        raise BufferError(f"the tensor is on {value.device}: give tensor.cpu()")
+        raise BufferError(f"the tensor is on {value.device}: pass tensor.cpu()")
     name = str(value.dtype).removeprefix("torch.")
     value = value.detach()
     if name not in _NAMES:
@@ -45,7 +48,7 @@ def array_of(value: object) -> object:
 
 
 def dtype_of(value: object) -> np.dtype:
-    """NumPy's word for the type of a tensor of torch's; BufferError where it has none."""
+    """Returns the numpy dtype of a torch tensor. Raises BufferError if numpy has no such type."""
     name = str(value.dtype).removeprefix("torch.")
     try:
         if name not in _NAMES:
@@ -54,16 +57,18 @@ def dtype_of(value: object) -> np.dtype:
 
         return np.dtype(getattr(ml_dtypes, _NAMES[name]))
     except (TypeError, AttributeError):
-        raise BufferError(f"elements of torch's type {name}") from None
+        raise BufferError(f"unsupported torch type {name}") from None
 
 
 def torch_dtype(dtype: np.dtype) -> object:
-    """Torch's type of this name; None where it has none."""
+    """Returns the torch type with the name of this numpy type, or None if torch has no such
+    type."""
     return getattr(sys.modules["torch"], dtype.name, None)
 
 
 def tensor_of(value: object) -> object:
-    """An array as a tensor of torch's over the same memory; lists of arrays item by item; what torch has no type for, and strings, stay."""
+    """Returns a torch tensor on the memory of an array; converts lists elementwise. Returns arrays
+    of strings and of types that torch lacks unchanged."""
     torch = sys.modules["torch"]
     if isinstance(value, list):
         return [tensor_of(item) for item in value]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from which kernels fetch boxes, as the driver describes them.
+// TMA descriptors (CUtensorMap) of tensors.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,7 +10,8 @@
 
 #define MOST_DIMS 5
 
-/// The driver's number for words of so many bytes, which it moves as they are, or rounds; -1: it has none.
+/// Returns the CUtensorMapDataType for elements of the given size, or -1 if there is none. TMA
+/// copies elements of this type unchanged or rounds them to TF32.
 static int wordType(int32_t bytes, int32_t rounds) {
   const int uint8 = 0, uint16 = 1, uint32 = 2, tfloat32 = 11;
   if (rounds)
@@ -26,7 +27,8 @@ int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *
   const int none = 0, throughCache128 = 2;
   memset(box, 0, sizeof(*box));
   if (rank < 1 || rank > MOST_DIMS || wordType(element_bytes, rounds) < 0)
-    return hewn_message_fail(context, HEWN_UNSUPPORTED, "a kernel fetches boxes of a tensor that no device has");
+    return hewn_message_fail(context, HEWN_UNSUPPORTED,
+                             "a kernel needs a TMA descriptor that the device does not support");
   for (int32_t i = 0; i < rank; ++i) {
     if (sizes[i] <= 0)
       return HEWN_OK;
@@ -35,12 +37,12 @@ int32_t hewn_device_describe(hewn_context *context, hewn_device_box *box, void *
     ofBox[i] = (unsigned)sizes[2 * rank - 1 + i];
     steps[i] = 1;
   }
-  // Lines of 32, 64 and 128 bytes have their chunks of 16 bytes swizzled, each in a way of its own.
+  // Tile rows of 32, 64 and 128 bytes use the swizzle mode of that width.
   unsigned line = ofBox[0] * (unsigned)element_bytes;
   int swaps = line == 128 ? 3 : line == 64 ? 2 : line == 32 ? 1 : 0;
   return hewn_cuda_done(context,
                         state->driver.cuTensorMapEncodeTiled(box, wordType(element_bytes, rounds), (unsigned)rank,
                                                              memory, extents, strides, ofBox, steps, none, swaps,
                                                              throughCache128, none),
-                        "describing a tensor");
+                        "encoding a TMA descriptor");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the device: buffers that grow, memory whose size depends on data,
-// and whether the caller's is where it is said to be.
+// Device memory: growable buffers, memory of data-dependent size, and the check of the caller's
+// pointers.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -33,11 +33,11 @@ int32_t hewn_cuda_grow(hewn_context *context, device_buffer *buffer, int64_t byt
   cuda_state *state = hewn_cuda_state(context);
   if (bytes <= buffer->bytes)
     return HEWN_OK;
-  int32_t code = hewn_cuda_settle(context); // the last run may still use it
+  int32_t code = hewn_cuda_settle(context); // wait: the last run may still use the buffer
   if (code != HEWN_OK)
     return code;
   if (buffer->memory) {
-    hewn_cuda_forget(state); // the recording has the old address
+    hewn_cuda_forget(state); // the captured graph contains the buffer's old address
     state->driver.cuMemFree(buffer->memory);
   }
   buffer->memory = 0;
@@ -70,21 +70,21 @@ static int32_t checkPlace(hewn_context *context, const char *kind, const char *n
   const int ordinal = 9;
   int number = -1;
   hewn_text text;
-  if (!data) // nothing is there, nothing is read
+  if (!data) // an empty tensor, which is not accessed
     return HEWN_OK;
   cuda_result result = state->driver.cuPointerGetAttribute(&number, ordinal, (cuda_pointer)(uintptr_t)data);
   if (result == CUDA_SUCCESS && number == context->device_number)
     return HEWN_OK;
   if (result != CUDA_SUCCESS && result != CUDA_INVALID_VALUE)
-    return hewn_cuda_ran(context, result, "asking where a tensor is");
+    return hewn_cuda_ran(context, result, "querying the location of a tensor");
   if (!hewn_message_open(context, &text))
     return HEWN_INVALID_ARGUMENT;
   hewn_text_put(&text, kind);
   hewn_text_name(&text, name);
   hewn_text_put(&text, ": memory of device ");
   hewn_text_int(&text, context->device_number);
-  hewn_text_put(&text, result == CUDA_SUCCESS ? " expected, the driver says that it is that of device "
-                                              : " expected, the driver says that it is no device's");
+  hewn_text_put(&text, result == CUDA_SUCCESS ? " expected, but the driver reports memory of device "
+                                              : " expected, but the driver reports that it is not device memory");
   if (result == CUDA_SUCCESS)
     hewn_text_int(&text, number);
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
@@ -110,7 +110,8 @@ void *hewn_device_alloc(hewn_context *context, int64_t bytes) {
     return NULL;
   }
   device_block *block = hewn_cuda_allocate(context, sizeof(device_block));
-  // The driver may wait for the device when it has to find memory.
+  // cuMemAlloc may wait for the device without a time limit. If the stream may be waiting for other
+  // ranks, wait here first, with a time limit.
   if (!block || (state->met && hewn_cuda_wait(context, NULL) != HEWN_OK) ||
       hewn_cuda_grow(context, &buffer, bytes > 0 ? bytes : 1, "a buffer whose size depends on data") != HEWN_OK) {
     hewn_cuda_release(context, block);
@@ -119,7 +120,7 @@ void *hewn_device_alloc(hewn_context *context, int64_t bytes) {
   block->memory = buffer.memory;
   block->next = state->blocks;
   state->blocks = block;
-  state->waits = 1; // it is freed when the run ends
+  state->waits = 1; // the run must wait for the device: this memory is freed at its end
   return (void *)(uintptr_t)buffer.memory;
 }
 
@@ -129,7 +130,8 @@ void hewn_device_free(hewn_context *context, void *memory) {
     if ((*link)->memory == (cuda_pointer)(uintptr_t)memory) {
       device_block *block = *link;
       *link = block->next;
-      // Waits for what still uses it, which ranks that are gone may keep.
+      // cuMemFree waits for work that uses the memory, and that work may wait for a rank that has
+      // exited. So wait first, with a time limit.
       if (state->met)
         hewn_cuda_wait(context, NULL);
       state->driver.cuMemFree(block->memory);

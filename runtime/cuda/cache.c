@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that the driver has translated, kept in a folder: a file is named by a
-// digest of all that it depends on. A file appears whole under its name or not
-// at all (it is renamed), and is checked when it is read, so that any number of
-// processes may share the folder; who finds none, or a bad one, translates.
+// On-disk cache of code that the driver has compiled. A file is named by the digest of everything
+// that its code depends on. Files appear atomically (by rename) and are verified when read, so that
+// several processes may share the folder. On a missing or invalid file the code is compiled again.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,8 +24,8 @@
 typedef struct cache_header {
   char magic[8]; ///< "HEWNGPU\0"
   cache_key key;
-  uint64_t bytes; ///< that follow
-  uint64_t check; ///< a digest of them
+  uint64_t bytes; ///< size of the code that follows
+  uint64_t check; ///< digest of the code
 } cache_header;
 
 static const char magic[8] = "HEWNGPU";
@@ -35,7 +34,7 @@ static const char suffix[] = ".cubin";
 static uint64_t mix(uint64_t digest, const void *data, size_t bytes) {
   const unsigned char *at = data;
   for (size_t i = 0; i < bytes; ++i)
-    digest = (digest ^ at[i]) * UINT64_C(0x100000001b3); // FNV-1a
+    digest = (digest ^ at[i]) * UINT64_C(0x100000001b3); // one step of the hash FNV-1a
   return digest ^ digest >> 29;
 }
 
@@ -51,7 +50,7 @@ cache_key hewn_cuda_cache_key(const char *text, const char *device, int version)
   return key;
 }
 
-/// "<digest>.cubin"
+/// Writes the file name of a cache entry, "<digest>.cubin", to `name`.
 static void nameOf(cache_key key, char *name) {
   static const char digits[] = "0123456789abcdef";
   for (int i = 0; i < 32; ++i)
@@ -59,7 +58,7 @@ static void nameOf(cache_key key, char *name) {
   memcpy(name + 32, suffix, sizeof(suffix));
 }
 
-/// folder/name; 0 where that is too long.
+/// Writes the path "folder/name" to `path`. Returns 0 if it is too long.
 static int join(char *path, const char *folder, const char *name) {
   size_t length = strlen(folder), more = strlen(name);
   if (length + more + 2 > PATH_BYTES)
@@ -106,7 +105,7 @@ static void *readFile(hewn_context *context, int file, cache_key key) {
   void *code = context->allocator.allocate(context->allocator.user, (size_t)header.bytes, HEWN_ALIGNMENT);
   if (code && readAll(file, code, (size_t)header.bytes) &&
       mix(key.digest[0], code, (size_t)header.bytes) == header.check) {
-    futimens(file, NULL); // used just now
+    futimens(file, NULL); // marks the file as recently used
     return code;
   }
   hewn_cuda_release(context, code);
@@ -129,7 +128,8 @@ void hewn_cuda_cache_drop(const char *folder, cache_key key) {
     unlink(path);
 }
 
-/// Whether a file of this name is ours: "<digest>.cubin", or "<digest>.<process>.<number>.cubin.part" while it is written.
+/// Returns true for names that this cache writes: "<digest>.cubin", or
+/// "<digest>.<process>.<number>.cubin.part" for a file that is being written.
 static int isOurs(const char *name) {
   size_t digits = strspn(name, "0123456789abcdef"), middle;
   if (digits != 32)
@@ -141,7 +141,8 @@ static int isOurs(const char *name) {
   return middle > 0 && strcmp(name + middle - 1, ".cubin.part") == 0;
 }
 
-/// Removes one file of ours, the one unused for longest, where all are more than `limit`; whether there may be more to do.
+/// If the cache's files exceed `limit` bytes, deletes the least recently used one. Returns true if
+/// it deleted a file.
 static int prune(const char *folder, uint64_t limit) {
   uint64_t total = 0;
   char oldest[PATH_BYTES] = "", path[PATH_BYTES];
@@ -151,7 +152,7 @@ static int prune(const char *folder, uint64_t limit) {
     return 0;
   for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
     struct stat status;
-    // What a process that was killed has left behind counts too; what others keep there is theirs.
+    // Incomplete files of killed processes count, too. Other files in the folder are ignored.
     if (!isOurs(entry->d_name) || !join(path, folder, entry->d_name) || lstat(path, &status) != 0 ||
         !S_ISREG(status.st_mode))
       continue;
@@ -166,7 +167,8 @@ static int prune(const char *folder, uint64_t limit) {
   return total > limit && oldest[0] && unlink(oldest) == 0;
 }
 
-/// A new file. One of this name was left behind by a process that had our number before and was killed.
+/// Creates a new file. Replaces an existing one, which a killed process with the same process id
+/// left.
 static int openPart(const char *path) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   int file = open(path, flags, 0666);
@@ -184,7 +186,7 @@ void hewn_cuda_cache_keep(hewn_context *context, const char *folder, uint64_t li
   if (bytes + sizeof(header) > limit || !pathOf(path, folder, key))
     return;
   mkdir(folder, 0777);
-  // A name that no other process and no other context has.
+  // A name that is unique among processes and contexts.
   hewn_text text = {name, name + sizeof(name) - 1};
   char digest[NAME_BYTES];
   nameOf(key, digest);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's code and weights on a device, once for all contexts that are on it.
+// Loads a model's code and weights to a device, once for all contexts in one CUcontext.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,7 +17,7 @@ static void putVersion(hewn_text *text, int version) {
   hewn_text_int(text, version % 1000 / 10);
 }
 
-/// Why the driver does not take the code.
+/// Reports why the driver rejects the device code of the model.
 static int32_t failLoad(hewn_context *context, cuda_result result, const char *log) {
   cuda_state *state = hewn_cuda_state(context);
   const hewn_device_code *code = context->model->device;
@@ -46,7 +46,7 @@ static int32_t failLoad(hewn_context *context, cuda_result result, const char *l
 
 enum { errorLog = 5, errorLogBytes = 6, languagePtx = 1 };
 
-/// Text to the device's instructions, which are kept in the folder.
+/// Compiles PTX to device code, loads it, and writes it to the cache.
 static cuda_result translate(hewn_context *context, const hewn_context_options *options, cache_key key,
                              cuda_module *module, char *log, size_t logBytes) {
   hewn_cuda_driver *driver = &hewn_cuda_state(context)->driver;
@@ -67,7 +67,7 @@ static cuda_result translate(hewn_context *context, const hewn_context_options *
     result = driver->cuModuleLoadDataEx(module, image, 0, NULL, NULL);
   if (result == CUDA_SUCCESS)
     hewn_cuda_cache_keep(context, options->device_cache, options->device_cache_bytes, key, image, bytes);
-  driver->cuLinkDestroy(link); // and `image` with it
+  driver->cuLinkDestroy(link); // also frees `image`
   return result;
 }
 
@@ -76,7 +76,7 @@ static int32_t loadCode(hewn_context *context, const hewn_context_options *optio
   const char *text = context->model->device->text;
   char log[256] = "";
   cuda_result result = CUDA_NO_BINARY_FOR_GPU;
-  if (context->model->device->num_kernels == 0) // drivers refuse a text without any
+  if (context->model->device->num_kernels == 0) // drivers reject PTX without kernels
     return HEWN_OK;
   if (options->device_cache && options->device_cache[0]) {
     char name[128] = "";
@@ -87,11 +87,11 @@ static int32_t loadCode(hewn_context *context, const hewn_context_options *optio
     hewn_cuda_release(context, kept);
     if (result == CUDA_SUCCESS)
       return HEWN_OK;
-    if (kept) // whole, but not for this driver after all
+    if (kept) // the file is intact, but this driver rejects it
       hewn_cuda_cache_drop(options->device_cache, key);
     result = translate(context, options, key, &shared->module, log, sizeof(log) - 1);
   }
-  // Nothing is to be kept, or the driver's linker does not do it: it may still load the text.
+  // There is no cache, or the driver's linker failed: loading the PTX directly may still work.
   if (result != CUDA_SUCCESS && result != CUDA_UNSUPPORTED_PTX_VERSION && result != CUDA_OUT_OF_MEMORY) {
     int names[] = {errorLog, errorLogBytes};
     void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
@@ -133,7 +133,8 @@ static shared_state *stateOfModel(hewn_context *context) {
   return (shared_state *)(void *)context->model->device->state;
 }
 
-/// The place of the driver's context, or a free one; NULL: all are taken.
+/// Returns the entry of the table of loaded code for the CUcontext: the existing one, or a free
+/// one, or NULL if all entries are taken.
 static shared_code *findPlace(shared_state *all, cuda_context context) {
   shared_code *free = NULL;
   for (int i = 0; i < HEWN_CUDA_PLACES; ++i) {
@@ -148,7 +149,8 @@ static shared_code *findPlace(shared_state *all, cuda_context context) {
 static int32_t acquireLocked(hewn_context *context, const hewn_context_options *options, shared_code *shared) {
   cuda_state *state = hewn_cuda_state(context);
   if (!shared)
-    return hewn_message_fail(context, HEWN_UNSUPPORTED, "the model is in 16 of the driver's contexts already");
+    return hewn_message_fail(context, HEWN_UNSUPPORTED,
+                             "the model is loaded in 16 CUDA contexts already, which is the maximum");
   if (shared->users == 0) {
     shared->context = state->context;
     int32_t code = loadCode(context, options, shared);
@@ -190,7 +192,7 @@ void hewn_cuda_unshare(hewn_context *context, int alive) {
     return;
   hewn_lock(&all->lock);
   if (--state->shared->users == 0) {
-    if (!alive) // its addresses may be somebody else's by now
+    if (!alive) // do not free the code: the addresses of a destroyed CUcontext may be in use again
       state->shared->weights = 0, state->shared->module = NULL;
     unload(state, state->shared);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context's place on a GPU: made, given another stream, destroyed.
+// Creates and destroys the state of a context on a GPU, and changes its stream.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,7 +14,7 @@ void *hewn_cuda_allocate(hewn_context *context, size_t bytes) {
   if (memory)
     memset(memory, 0, bytes);
   else
-    hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of memory for what the host keeps of the device");
+    hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "out of host memory for the state of the device");
   return memory;
 }
 
@@ -30,7 +30,8 @@ int32_t hewn_cuda_done(hewn_context *context, cuda_result result, const char *wh
 int32_t hewn_cuda_ran(hewn_context *context, cuda_result result, const char *what) {
   cuda_state *state = hewn_cuda_state(context);
   int32_t code = hewn_cuda_done(context, result, what);
-  // What is refused while somebody else records says nothing of the device.
+  // A driver error that is caused by a stream capture in progress, or by a lack of memory, does not
+  // indicate that the device has failed.
   int refused = result == CUDA_OUT_OF_MEMORY || (result >= CUDA_FIRST_OF_RECORDING && result <= CUDA_LAST_OF_RECORDING);
   if (code != HEWN_OK && !refused) {
     state->lost = 1;
@@ -48,7 +49,7 @@ int32_t hewn_cuda_settle(hewn_context *context) {
   return hewn_cuda_ran(context, state->driver.cuEventSynchronize(state->done), "running the model");
 }
 
-/// The device's number, as DLPack has it.
+/// Sets the device's ordinal, as in DLPack.
 static int32_t findNumber(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   int count = 0;
@@ -63,7 +64,7 @@ static int32_t findNumber(hewn_context *context) {
   return code;
 }
 
-/// The caller's context, or that of his stream.
+/// Uses the caller's CUcontext, or that of the caller's stream.
 static int32_t useCallers(hewn_context *context, const hewn_context_options *options) {
   cuda_state *state = hewn_cuda_state(context);
   hewn_cuda_driver *driver = &state->driver;
@@ -71,7 +72,7 @@ static int32_t useCallers(hewn_context *context, const hewn_context_options *opt
   int32_t code = HEWN_OK;
   if (!found) {
     code = hewn_cuda_done(context, driver->cuStreamGetCtx((cuda_stream)options->device_stream, &found),
-                          "asking for options.device_stream's context");
+                          "querying the context of options.device_stream");
     if (code == HEWN_OK && !found)
       code = hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "options.device_stream has no context");
   }
@@ -79,7 +80,7 @@ static int32_t useCallers(hewn_context *context, const hewn_context_options *opt
     code = hewn_cuda_done(context, driver->cuCtxPushCurrent(found), "using the caller's context");
   if (code != HEWN_OK)
     return code;
-  code = hewn_cuda_done(context, driver->cuCtxGetDevice(&state->device), "asking for the context's device");
+  code = hewn_cuda_done(context, driver->cuCtxGetDevice(&state->device), "querying the context's device");
   driver->cuCtxPopCurrent(&popped);
   state->context = found;
   return code == HEWN_OK ? findNumber(context) : code;
@@ -120,7 +121,7 @@ static int32_t makeArrays(hewn_context *context) {
              : HEWN_OUT_OF_MEMORY;
 }
 
-/// How many blocks of the kernel run at once.
+/// Computes for each kernel with grid-wide barriers how many of its blocks can be resident at once.
 static int32_t letMeet(hewn_context *context, int32_t kernel) {
   cuda_state *state = hewn_cuda_state(context);
   hewn_cuda_driver *driver = &state->driver;
@@ -130,7 +131,7 @@ static int32_t letMeet(hewn_context *context, int32_t kernel) {
   int32_t code = hewn_cuda_done(context, driver->cuDeviceGetAttribute(&can, cooperates, state->device), info->name);
   if (code == HEWN_OK && !can)
     return hewn_message_fail(context, HEWN_UNSUPPORTED,
-                             "the device can't run kernels whose blocks wait for each other");
+                             "the device does not support cooperative launches, which the model needs");
   if (code == HEWN_OK)
     code = hewn_cuda_done(context, driver->cuDeviceGetAttribute(&count, processors, state->device), info->name);
   if (code == HEWN_OK)
@@ -139,12 +140,13 @@ static int32_t letMeet(hewn_context *context, int32_t kernel) {
                               &each, state->functions[kernel], info->threads, (size_t)info->shared_bytes),
                           info->name);
   if (code == HEWN_OK && count * each <= 0)
-    return hewn_message_fail(context, HEWN_UNSUPPORTED, "the device is too small for a block of the model's kernels");
+    return hewn_message_fail(context, HEWN_UNSUPPORTED,
+                             "the device has too few resources for one block of the model's kernels");
   state->together[kernel] = count * each;
   return code;
 }
 
-/// Lets the kernel's blocks have more shared memory than all devices give without asking.
+/// Raises the kernel's limit of dynamic shared memory above the default (48 KiB).
 static int32_t letShare(hewn_context *context, int32_t kernel) {
   cuda_state *state = hewn_cuda_state(context);
   const hewn_device_kernel *info = &context->model->device->kernels[kernel];
@@ -153,11 +155,10 @@ static int32_t letShare(hewn_context *context, int32_t kernel) {
   int32_t code =
       hewn_cuda_done(context, state->driver.cuDeviceGetAttribute(&most, mostOfDevice, state->device), info->name);
   if (code == HEWN_OK && most < info->shared_bytes)
-    return hewn_rt_fail(
-        context, HEWN_UNSUPPORTED, NULL,
-        "the model was compiled for devices that have more shared memory: it wants {a} bytes for a block, "
-        "and this one has {b}",
-        info->shared_bytes, most);
+    return hewn_rt_fail(context, HEWN_UNSUPPORTED, NULL,
+                        "the model was compiled for devices with more shared memory: a block needs {a} bytes, "
+                        "and this device has {b}",
+                        info->shared_bytes, most);
   return code == HEWN_OK
              ? hewn_cuda_done(
                    context, state->driver.cuFuncSetAttribute(state->functions[kernel], mostShared, info->shared_bytes),
@@ -165,7 +166,8 @@ static int32_t letShare(hewn_context *context, int32_t kernel) {
              : code;
 }
 
-/// Counters for the kernel that wants most: kernels run one after another, and leave them as they were.
+/// Allocates as many counters in device memory as the kernel with most counters needs. All kernels
+/// share them: they run one after another and leave the counters unchanged.
 static int32_t makeCounters(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   const hewn_device_code *device = context->model->device;
@@ -179,24 +181,24 @@ static int32_t makeCounters(hewn_context *context) {
   if (code == HEWN_OK)
     code = hewn_cuda_done(context, state->driver.cuMemsetD8Async(state->counters.memory, 0, (size_t)bytes, state->own),
                           "counters");
-  // Runs may be on another stream.
+  // Wait until the counters of kernels are set to zero, because runs may use another stream.
   return code == HEWN_OK ? hewn_cuda_done(context, state->driver.cuStreamSynchronize(state->own), "counters") : code;
 }
 
-/// What needs the driver's context to be the thread's.
+/// Performs those steps of context creation for which the CUcontext must be current.
 static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
   cuda_state *state = hewn_cuda_state(context);
   hewn_cuda_driver *driver = &state->driver;
   const unsigned nonBlocking = 1, withoutTime = 2;
   int32_t code = hewn_cuda_usable(context);
   if (code == HEWN_OK)
-    code = hewn_cuda_done(context, driver->cuStreamCreate(&state->own, nonBlocking), "making a stream");
+    code = hewn_cuda_done(context, driver->cuStreamCreate(&state->own, nonBlocking), "creating a stream");
   if (code != HEWN_OK) {
     state->own = NULL;
     return code;
   }
   state->stream = state->own;
-  code = hewn_cuda_done(context, driver->cuEventCreate(&state->done, withoutTime), "making an event");
+  code = hewn_cuda_done(context, driver->cuEventCreate(&state->done, withoutTime), "creating an event");
   if (code != HEWN_OK) {
     state->done = NULL;
     return code;
@@ -218,15 +220,16 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
   return code;
 }
 
-/// Whether the caller's stream is of our context. Those that are 1 and 2 stand for the current context's.
+/// Checks that the caller's stream belongs to our CUcontext. The handles 1 and 2 (default streams)
+/// refer to the current context.
 static int32_t checkStream(hewn_context *context, void *stream) {
   cuda_state *state = hewn_cuda_state(context);
   cuda_context found = NULL;
   int32_t code = hewn_cuda_done(context, state->driver.cuStreamGetCtx((cuda_stream)stream, &found),
-                                "asking for the stream's context");
+                                "querying the stream's context");
   if (code == HEWN_OK && found != state->context)
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             "the stream is of another context of the driver than the one that the model is in");
+                             "the stream belongs to another CUDA context than the model");
   return code;
 }
 
@@ -243,7 +246,9 @@ static int32_t setStream(hewn_context *context, void *stream) {
   }
   if (stream)
     code = checkStream(context, stream);
-  if (code == HEWN_OK && state->pending) // the old stream may be gone already: its event is ours
+  // Orders the new stream after the last run by the event, because the caller may have destroyed
+  // the old stream.
+  if (code == HEWN_OK && state->pending)
     code = hewn_cuda_done(context, driver->cuStreamWaitEvent(to, state->done, 0), "changing the stream");
   if (code == HEWN_OK)
     state->stream = to;
@@ -256,7 +261,7 @@ static int32_t create(hewn_context *context, const hewn_context_options *options
   if (!state)
     return HEWN_OUT_OF_MEMORY;
   int32_t code = hewn_cuda_open(context, &state->driver);
-  // The streams that stand for a context's own say nothing of which.
+  // The default-stream handles 1 and 2 do not identify a context.
   int callers = options->device_context || (uintptr_t)options->device_stream > 2;
   if (code == HEWN_OK)
     code = callers ? useCallers(context, options) : usePrimary(context, options->device);
@@ -277,7 +282,7 @@ static void destroy(hewn_context *context) {
   if (!state)
     return;
   hewn_cuda_driver *driver = &state->driver;
-  // A caller's context may be gone already; then so is all that was in it.
+  // cuCtxPushCurrent fails if the caller has destroyed its CUcontext, and with it everything in it.
   if (state->context && driver->cuCtxPushCurrent(state->context) == CUDA_SUCCESS) {
     cuda_context popped;
     if (state->pending)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the driver. Every function comes through cuGetProcAddress with one
-// fixed version, which also chooses among the variants that a name has.
+// Loads the driver. Functions are looked up with cuGetProcAddress and one fixed version, which also
+// selects among versions of a function.
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@ static int32_t unavailable(hewn_context *context, const char *why, const char *m
 }
 
 static int32_t load(hewn_context *context, hewn_cuda_driver *driver) {
-  // It has threads and destructors of its own by then: once there, it stays.
+  // RTLD_NODELETE: the driver has threads and destructors, so it is never unloaded.
   driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!driver->library) {
     const char *why = dlerror();
@@ -39,8 +39,9 @@ static int32_t load(hewn_context *context, hewn_cuda_driver *driver) {
   get_proc_address *get = NULL;
   void *symbol = dlsym(driver->library, "cuGetProcAddress_v2");
   if (!symbol)
-    return unavailable(context, "the NVIDIA driver is too old: it must know CUDA 12.0", "");
-  memcpy(&get, &symbol, sizeof(get)); // C has no cast from an object to a function
+    return unavailable(context, "the NVIDIA driver is too old: it must support CUDA 12.0", "");
+  // C does not allow a cast from an object pointer to a function pointer.
+  memcpy(&get, &symbol, sizeof(get));
   struct entry {
     const char *name;
     size_t offset;
@@ -73,10 +74,10 @@ int32_t hewn_cuda_open(hewn_context *context, hewn_cuda_driver *driver) {
   if (result == CUDA_NO_DEVICE ||
       (result == CUDA_SUCCESS && driver->cuDeviceGetCount(&count) == CUDA_SUCCESS && count == 0))
     return unavailable(context, "the NVIDIA driver finds no device", "");
-  if ((code = hewn_cuda_check(context, driver, result, "starting the driver")) != HEWN_OK)
+  if ((code = hewn_cuda_check(context, driver, result, "initializing the driver")) != HEWN_OK)
     return code;
   return hewn_cuda_check(context, driver, driver->cuDriverGetVersion(&driver->version),
-                         "asking for the driver's version");
+                         "querying the driver's version");
 }
 
 void hewn_cuda_close(hewn_cuda_driver *driver) {

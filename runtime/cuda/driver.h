@@ -3,14 +3,14 @@
 #define HEWN_RUNTIME_CUDA_DRIVER_H
 
 /// \file
-/// NVIDIA's driver, opened when a model needs it. The types are our own: no
-/// header of CUDA is needed to build this, and no library of it to link.
+/// The CUDA driver API, loaded when a model needs it. The types are declared here, so that the
+/// build needs no CUDA header and the artifact links no CUDA library.
 
 #include "context.h"
 
-typedef int cuda_result; ///< 0: success
+typedef int cuda_result; ///< 0 on success
 typedef int cuda_device;
-typedef uint64_t cuda_pointer; ///< memory of a device
+typedef uint64_t cuda_pointer; ///< address of device memory
 typedef struct cuda_context_s *cuda_context;
 typedef struct cuda_module_s *cuda_module;
 typedef struct cuda_function_s *cuda_function;
@@ -20,8 +20,8 @@ typedef struct cuda_exec_s *cuda_exec;
 typedef struct cuda_event_s *cuda_event;
 typedef struct cuda_link_s *cuda_link;
 
-/// What the driver is asked for: result type, name, arguments. All of them by
-/// the ABI of CUDA 12.0, whatever the driver's own version.
+/// List of the driver functions that the runtime calls: name and arguments. All functions have the
+/// ABI of CUDA 12.0, independent of the driver's version.
 #define HEWN_CUDA_FUNCTIONS(X)                                                                                         \
   X(cuInit, (unsigned flags))                                                                                          \
   X(cuDriverGetVersion, (int *version))                                                                                \
@@ -87,18 +87,18 @@ typedef struct cuda_link_s *cuda_link;
 
 typedef struct hewn_cuda_driver {
   void *library;
-  int version; ///< 12040: CUDA 12.4
+  int version; ///< driver version, for example 12040 for CUDA 12.4
 #define HEWN_CUDA_MEMBER(name, arguments) cuda_result(*name) arguments;
   HEWN_CUDA_FUNCTIONS(HEWN_CUDA_MEMBER)
 #undef HEWN_CUDA_MEMBER
 } hewn_cuda_driver;
 
-/// Opens the driver and starts it; a failure, with the reason, where there is
-/// none, or no device.
+/// Loads and initializes the driver. Fails, with the reason, if there is no driver or no device.
 int32_t hewn_cuda_open(hewn_context *context, hewn_cuda_driver *driver);
 void hewn_cuda_close(hewn_cuda_driver *driver);
 
-/// HEWN_OK, or a failure that says what was tried and what the driver said.
+/// Returns HEWN_OK on CUDA_SUCCESS. Otherwise records a failure that names the operation `what` and
+/// the driver's error, and returns its code.
 int32_t hewn_cuda_check(hewn_context *context, const hewn_cuda_driver *driver, cuda_result result, const char *what);
 
 enum {

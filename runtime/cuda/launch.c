@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on a device: its beginning and end, and what generated code asks for in
-// between.
+// A run on a device: begin, end, and the functions that generated code calls in between.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,24 +8,25 @@
 
 #include <string.h>
 
-/// That the caller does not record his stream: a run waits for what it has enqueued itself, which nobody may do of a recording.
+/// Checks that the caller's stream is not being captured: a run waits for its own work, which is
+/// not allowed during a capture.
 static int32_t checkRecording(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   int recorded = 0;
   if (state->stream == state->own)
     return HEWN_OK;
   int32_t code = hewn_cuda_done(context, state->driver.cuStreamIsCapturing(state->stream, &recorded),
-                                "asking whether the caller's stream is recorded");
+                                "querying whether the caller's stream is being captured");
   if (code == HEWN_OK && recorded)
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             "the caller's stream is being recorded (captured): a run can't be a part of a recording");
+                             "the caller's stream is being captured: a run cannot be part of a capture");
   return code;
 }
 
 int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
   cuda_state *state = hewn_cuda_state(context);
   if (state->lost)
-    return hewn_message_fail(context, HEWN_UNSUPPORTED, "the device failed in an earlier run: make a new context");
+    return hewn_message_fail(context, HEWN_UNSUPPORTED, "the device failed in an earlier run: create a new context");
   int32_t code = hewn_cuda_done(context, state->driver.cuCtxPushCurrent(state->context), "using the device");
   if (code != HEWN_OK)
     return code;
@@ -54,7 +54,7 @@ int32_t hewn_device_begin(hewn_context *context, void **arena, void **weights) {
 int32_t hewn_device_end(hewn_context *context, int32_t code) {
   cuda_state *state = hewn_cuda_state(context);
   int32_t ended = HEWN_OK;
-  if (state->recording) { // what failed is forgotten
+  if (state->recording) { // discard the capture of a failed run
     hewn_cuda_end_recording(context, 0);
     hewn_cuda_forget(state);
   }
@@ -106,7 +106,7 @@ int32_t hewn_device_copy(hewn_context *context, void *to, const void *from, int6
     return hewn_cuda_copy_in(context, toDevice, from, (size_t)bytes);
   if (direction == HEWN_DEVICE_TO_HOST) {
     int32_t code = hewn_cuda_copy_out(context, to, fromDevice, (size_t)bytes);
-    return code != HEWN_OK ? code : hewn_cuda_arrive(context); // the host reads it next
+    return code != HEWN_OK ? code : hewn_cuda_arrive(context); // the host reads the data next
   }
   cuda_stream stream = state->recording ? state->own : state->stream;
   return hewn_cuda_ran(context, state->driver.cuMemcpyDtoDAsync(toDevice, fromDevice, (size_t)bytes, stream),

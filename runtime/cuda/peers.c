@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks hand each other where it lies on devices: by the communicator's
-// transport in the order of the run's stream, or, where it has none, by the host's
-// memory. And waiting for a device that itself may wait for other ranks: never
-// without an end.
+// Transfers device memory between ranks: with the communicator's device transport, in stream order,
+// or through host memory if the communicator has none. Also waits for the device with a time limit,
+// because the device itself may wait for other ranks.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
 #include "cuda/state.h"
 #include "hewn/communicator.h"
-#include "parts/element.h"
+#include "ops/element.h"
 
 #include <time.h>
 
-/// A device is asked again at once for so long, then after pauses; other ranks are looked at now and then.
+/// Polling intervals of a wait for the device: the device is polled continuously at first, then
+/// with pauses; other ranks are checked from time to time.
 #define BUSY_NANOSECONDS 200000
 #define PAUSE_NANOSECONDS 20000
 #define LOOK_NANOSECONDS 2000000
@@ -29,12 +29,13 @@ void hewn_cuda_stop_ranks(hewn_context *context) {
   const hewn_device_transport *transport = hewn_ranks_transport(context);
   if (!transport)
     return;
-  hewn_cuda_forget(state); // if it is on its way, it is gone when that has ended
+  hewn_cuda_forget(state); // a graph in flight is destroyed when it ends
   transport->stop(context->communicator->user);
   state->met = 0;
 }
 
-/// The transport's word on a call of its own, while nothing is being recorded.
+/// Fails the run if a transport call returned a failure. May be called only while nothing is being
+/// captured.
 static int32_t told(hewn_context *context, int32_t code) {
   if (code == HEWN_OK)
     return code;
@@ -51,8 +52,10 @@ int32_t hewn_cuda_begin_ranks(hewn_context *context) {
     return HEWN_OK;
   if (!state->agreed && !(state->agreed = hewn_cuda_allocate(context, (size_t)group->num_ranks * sizeof(uint64_t))))
     return HEWN_OUT_OF_MEMORY;
-  state->waits = 1; // who has the outputs knows that all ranks have done their part
-  // Devices that wait for other bytes than they are sent wait for ever.
+  // the run must wait for the device, so that a failure of any rank fails this run, too
+  state->waits = 1;
+  // Ranks with different symbols would transfer different sizes, and a device that expects more
+  // bytes than it is sent waits forever.
   int32_t code = hewn_ranks_agree(context, state->agreed);
   return code == HEWN_OK ? told(context, transport->open(group->user, 0, group->num_ranks)) : code;
 }
@@ -60,7 +63,8 @@ int32_t hewn_cuda_begin_ranks(hewn_context *context) {
 int32_t hewn_device_meet(hewn_context *context, int32_t first, int32_t ranks) {
   const hewn_device_transport *transport = hewn_ranks_transport(context);
   hewn_cuda_state(context)->has_transfers = 1;
-  if (!transport || ranks == 0) // all ranks have met when the run began
+  // no transport, or the connection was opened at the beginning of the run
+  if (!transport || ranks == 0)
     return HEWN_OK;
   return told(context, transport->open(context->communicator->user, first, ranks));
 }
@@ -77,7 +81,7 @@ int32_t hewn_cuda_wait(hewn_context *context, cuda_event event) {
   for (;;) {
     cuda_result result = event ? driver->cuEventQuery(event) : driver->cuStreamQuery(state->stream);
     if (result != CUDA_NOT_READY) {
-      state->met = event && result == CUDA_SUCCESS; // behind an event there may be more
+      state->met = event && result == CUDA_SUCCESS; // work after the event may still wait
       return hewn_cuda_ran(context, result, "running the model");
     }
     int64_t time = now();
@@ -94,7 +98,9 @@ int32_t hewn_cuda_wait(hewn_context *context, cuda_event event) {
   }
 }
 
-/// Where the host has what lies at `memory`, or will: in its arena at the same place, else in memory of this run's, which `*own` then is.
+/// Returns host memory for the tensor at the device address `memory`. If the tensor is in the
+/// device's arena, that is the same offset of the host's arena; otherwise it is memory of this run,
+/// which is also written to `*own`.
 static void *hostPlace(hewn_context *context, void *memory, int64_t bytes, void **own) {
   const device_buffer *arena = &hewn_cuda_state(context)->arena;
   cuda_pointer at = (cuda_pointer)(uintptr_t)memory;
@@ -107,7 +113,7 @@ static int64_t bytesOf(const hewn_part_tensor *tensor) {
   return hewn_part_product(tensor->dims, 0, tensor->rank) * hewn_part_bytes(tensor->dtype);
 }
 
-/// The part on copies of its operand and result that lie on the host.
+/// Calls a runtime function on copies of its operand and result in host memory.
 static int32_t callOnHost(hewn_context *context, hewn_part_fn *part, const char *node, int32_t num_inputs,
                           const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
                           const int64_t *params) {
@@ -129,7 +135,8 @@ static int32_t callOnHost(hewn_context *context, hewn_part_fn *part, const char 
     code = part(context, node, num_inputs, &input, num_outputs, &output, params);
   if (code == HEWN_OK && num_outputs > 0)
     code = hewn_device_copy(context, outputs[0].data, output.data, bytesOf(&output), HEWN_DEVICE_FROM_HOST);
-  // The driver has a copy of what it is still to fetch, or has fetched it.
+  // Staging buffers already hold the data, so the host memory is free. Without them, the driver may
+  // still be copying, and the memory stays until the end of the run.
   for (int i = 0; i < 2; ++i)
     if (own[i] && hewn_cuda_state(context)->staging)
       hewn_rt_free(context, own[i]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recorded graph a run. It holds the addresses of inputs and outputs: the
-// caller's own while he gives the same ones, else buffers that his are copied
-// from and to, so that nothing has to be recorded again.
+// Captures the launches of a run in a CUDA graph. Later runs with the same symbols and addresses
+// launch the graph. While the caller's tensors have the same addresses in each run, the graph uses
+// these addresses. Otherwise it uses those of buffers, and each run copies between the buffers and
+// the caller's tensors, so that no new capture is needed.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -30,7 +31,7 @@ static size_t bytesOfPlaces(const hewn_context *context) {
   return (size_t)(context->model->num_inputs + context->model->num_outputs) * sizeof(cuda_pointer);
 }
 
-/// The caller's memory, where kernels may work on it: at multiples of what memory of our own has.
+/// Returns the caller's device memory if it has the alignment that kernels require, else 0.
 static cuda_pointer callersPlace(const void *data, int onDevice) {
   cuda_pointer place = (cuda_pointer)(uintptr_t)data;
   return onDevice && place % HEWN_ALIGNMENT == 0 ? place : 0;
@@ -92,11 +93,11 @@ int32_t hewn_cuda_end_recording(hewn_context *context, int keep) {
   hewn_cuda_driver *driver = &state->driver;
   cuda_graph graph = NULL;
   state->recording = 0;
-  int32_t code = hewn_cuda_ran(context, driver->cuStreamEndCapture(state->own, &graph), "recording the run");
+  int32_t code = hewn_cuda_ran(context, driver->cuStreamEndCapture(state->own, &graph), "capturing the run");
   if (context->communicator)
     state->recorded_moved = context->communicator->moved - state->recorded_moved;
   if (code == HEWN_OK && keep) {
-    code = hewn_cuda_ran(context, driver->cuGraphInstantiateWithFlags(&state->recorded, graph, 0), "recording the run");
+    code = hewn_cuda_ran(context, driver->cuGraphInstantiateWithFlags(&state->recorded, graph, 0), "capturing the run");
     if (code != HEWN_OK)
       state->recorded = NULL;
   }
@@ -118,9 +119,11 @@ static int32_t copyOutput(hewn_context *context, int32_t index, given_output giv
 
 int32_t hewn_device_replay(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
-  if (context->trace_hook.event || hewn_cuda_times(context)) // which want to hear of each launch
+  // hooks observe each launch, so no graph is used
+  if (context->trace_hook.event || hewn_cuda_times(context))
     return HEWN_DEVICE_GO_ON;
-  if (state->has_transfers && !hewn_ranks_transport(context)) // by the host
+  // a graph cannot contain transfers through host memory
+  if (state->has_transfers && !hewn_ranks_transport(context))
     return HEWN_DEVICE_GO_ON;
   if (!sameSymbols(context) || memcmp(state->recorded_places, state->places, bytesOfPlaces(context)) != 0) {
     hewn_cuda_forget(state);
@@ -129,8 +132,9 @@ int32_t hewn_device_replay(hewn_context *context) {
     memcpy(state->recorded_symbols, context->symbols, bytesOfSymbols(context));
     memcpy(state->recorded_places, state->places, bytesOfPlaces(context));
     const int thisThread = 1;
-    // On our own stream, whatever the caller's is doing.
-    if (hewn_cuda_ran(context, state->driver.cuStreamBeginCapture(state->own, thisThread), "recording the run") !=
+    // Captures the graph on the context's own stream, because a caller's stream may be in use for
+    // other work.
+    if (hewn_cuda_ran(context, state->driver.cuStreamBeginCapture(state->own, thisThread), "capturing the run") !=
         HEWN_OK)
       return HEWN_DEVICE_FAILED;
     state->recording = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between the two memories, through chunks of memory that the device
-// itself reads and writes: while one chunk is on its way, the host fills or
-// empties the next. Where there is no such memory to be had, the driver copies.
+// Copies between host and device through pinned buffers: while copies of some buffers are in
+// flight, the host fills or empties others. If pinned memory cannot be allocated, the driver copies
+// pageable memory.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/// Whether there are stages.
+/// Returns true if there are pinned buffers. Allocates them on the first call.
 static int haveStages(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   void *memory = NULL;
@@ -47,7 +47,8 @@ static unsigned char *memoryOf(cuda_state *state, uint32_t number) {
   return state->staging + number * HEWN_CUDA_STAGE_BYTES;
 }
 
-/// Waits for a stage's copy; what came from the device goes to where the host wants it.
+/// Waits for the copy of a pinned buffer. If it was a copy from the device, copies the data to its
+/// host destination.
 static int32_t empty(hewn_context *context, uint32_t number) {
   cuda_state *state = hewn_cuda_state(context);
   stage *one = &state->stages[number];
@@ -61,7 +62,7 @@ static int32_t empty(hewn_context *context, uint32_t number) {
   return code;
 }
 
-/// The next stage in turn, empty.
+/// Takes the next pinned buffer in rotation, after waiting for its previous copy.
 static int32_t take(hewn_context *context, uint32_t *number) {
   cuda_state *state = hewn_cuda_state(context);
   *number = state->next_stage;
@@ -79,7 +80,8 @@ static int32_t begun(hewn_context *context, uint32_t number, void *to, size_t by
   return code;
 }
 
-/// One chunk on its way: between the stage and `device`, with `host` on the stage's other side.
+/// Starts the copy of one chunk between a pinned buffer and `device`. `host` is the chunk's source
+/// or destination in pageable memory.
 static int32_t send(hewn_context *context, cuda_pointer device, unsigned char *host, size_t bytes, int toDevice,
                     const char *what) {
   cuda_state *state = hewn_cuda_state(context);
@@ -102,7 +104,7 @@ static int32_t copy(hewn_context *context, cuda_pointer device, unsigned char *h
   const char *what = toDevice ? "copying to the device" : "copying from the device";
   int32_t code = HEWN_OK;
   if (!haveStages(context)) {
-    state->waits = 1; // the host's memory is used until then
+    state->waits = 1; // the copy accesses host memory until the run ends
     return hewn_cuda_ran(context,
                          toDevice ? state->driver.cuMemcpyHtoDAsync(device, host, bytes, state->stream)
                                   : state->driver.cuMemcpyDtoHAsync(host, device, bytes, state->stream),
@@ -116,7 +118,7 @@ static int32_t copy(hewn_context *context, cuda_pointer device, unsigned char *h
 }
 
 int32_t hewn_cuda_copy_in(hewn_context *context, cuda_pointer to, const void *from, size_t bytes) {
-  return copy(context, to, (unsigned char *)from, bytes, 1); // which is only read
+  return copy(context, to, (unsigned char *)from, bytes, 1); // `from` is only read
 }
 
 int32_t hewn_cuda_copy_out(hewn_context *context, void *to, cuda_pointer from, size_t bytes) {
@@ -127,9 +129,9 @@ int32_t hewn_cuda_copy_out(hewn_context *context, void *to, cuda_pointer from, s
 int32_t hewn_cuda_arrive(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   int32_t code = HEWN_OK;
-  if (!state->staging) // the driver copies: the stream must be done
+  if (!state->staging) // the driver copies pageable memory: wait for the stream
     return hewn_cuda_wait(context, NULL);
-  for (uint32_t i = 0; i < HEWN_CUDA_STAGES; ++i) { // the oldest first
+  for (uint32_t i = 0; i < HEWN_CUDA_STAGES; ++i) { // oldest copy first
     int32_t one = empty(context, (state->next_stage + i) % HEWN_CUDA_STAGES);
     code = code != HEWN_OK ? code : one;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the device takes for each launch, by events around it: for the hook
-// that is told after the run.
+// Measures the device time of each launch with events, for hooks that are called after the run.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,7 +8,7 @@
 
 #include <string.h>
 
-/// Room for one launch more than the run has.
+/// Grows the array of timed launches if it has no free entry.
 static int32_t grow(hewn_context *context) {
   cuda_state *state = hewn_cuda_state(context);
   if (state->num_launches < state->most_launches)
@@ -28,13 +27,13 @@ static int32_t grow(hewn_context *context) {
   return HEWN_OK;
 }
 
-/// Records `*event`, which is made if it is not there yet.
+/// Records the event `*event` on the stream, and creates the event if it does not exist.
 static int32_t mark(hewn_context *context, cuda_event *event, cuda_stream stream) {
   cuda_state *state = hewn_cuda_state(context);
   const unsigned withTime = 0;
   int32_t code = HEWN_OK;
   if (!*event)
-    code = hewn_cuda_ran(context, state->driver.cuEventCreate(event, withTime), "making an event");
+    code = hewn_cuda_ran(context, state->driver.cuEventCreate(event, withTime), "creating an event");
   if (code != HEWN_OK) {
     *event = NULL;
     return code;
@@ -43,7 +42,7 @@ static int32_t mark(hewn_context *context, cuda_event *event, cuda_stream stream
 }
 
 int hewn_cuda_times(const hewn_context *context) {
-  // Without a transport of the device's, transfers are the host's to time.
+  // If the communicator has no device transport, the host measures the times of transfers.
   int timesTransfers = context->transfer_hook.transfer && hewn_ranks_transport(context);
   return context->device_hook.kernel || timesTransfers;
 }
@@ -85,7 +84,7 @@ int32_t hewn_cuda_time_landed(hewn_context *context, cuda_stream stream) {
 
 int32_t hewn_cuda_time_transferred(hewn_context *context, cuda_stream stream) {
   cuda_state *state = hewn_cuda_state(context);
-  if (state->num_launches == 0 || !context->transfer.what) // or it has handed on nothing
+  if (state->num_launches == 0 || !context->transfer.what) // the runtime call made no transfer
     return HEWN_OK;
   state->launches[state->num_launches].transfer = context->transfer;
   return hewn_cuda_time_landed(context, stream);

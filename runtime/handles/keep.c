@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that outlives a run: strings and the tensors of sequences, which outputs point to. It lies in the context until
-// the next run is over, in chunks that grow, so that many small strings take few calls of the allocator. What a run was fed
-// of the run before, and gives on, is copied (sequence.c): it would go with this run.
+// Memory that outlives a run, for strings and the tensors of sequences that outputs point to. It
+// belongs to the context until the end of the next run. It is allocated in chunks of growing size,
+// so that many small strings need few allocator calls. If a run returns data that it received from
+// the previous run, sequence.c copies that data, because the previous run's memory is freed at the
+// end of the run.
 #include "context.h"
 
-/// A chunk: this header, then what was given out.
+/// Header of a chunk; the chunk's memory follows.
 struct hewn_kept {
   struct hewn_kept *next;
-  int64_t bytes; ///< all that follows the header
+  int64_t bytes; ///< size of the memory after the header
   int64_t used;
 };
 
@@ -17,10 +19,10 @@ void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
   struct hewn_kept *chunk = context->kept;
   int64_t room = chunk ? chunk->bytes - chunk->used : 0, wanted, total;
   if (bytes < 0 || __builtin_add_overflow(bytes, HEWN_ALIGNMENT - 1, &wanted)) {
-    hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
+    hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for strings and sequences", bytes, 0);
     return NULL;
   }
-  // Numbers stand at multiples of what vectors like, text wherever it comes to stand.
+  // Large blocks are aligned to 64 bytes for vector loads, small ones to 16 bytes.
   wanted = bytes < HEWN_ALIGNMENT ? (bytes + 15) & ~(int64_t)15 : wanted & ~(int64_t)(HEWN_ALIGNMENT - 1);
   if (chunk && bytes >= HEWN_ALIGNMENT) {
     int64_t aligned = (chunk->used + HEWN_ALIGNMENT - 1) & ~(int64_t)(HEWN_ALIGNMENT - 1);
@@ -31,14 +33,15 @@ void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
   if (!chunk || wanted > room) {
     int64_t size = chunk ? chunk->bytes : FIRST_CHUNK / 2;
     size = size >= MAX_CHUNK / 2 ? MAX_CHUNK : 2 * size;
-    int isLarge = wanted > size / 2; // has a chunk of its own, behind the one that has room
+    // A large block is put into a chunk of its own, which is inserted after the current chunk.
+    int isLarge = wanted > size / 2;
     size = isLarge ? wanted : size;
     struct hewn_kept *before = isLarge ? chunk : NULL;
     chunk = NULL;
     if (!__builtin_add_overflow(size, HEADER, &total))
       chunk = context->allocator.allocate(context->allocator.user, (size_t)total, HEWN_ALIGNMENT);
     if (!chunk) {
-      hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for what a run keeps", bytes, 0);
+      hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for strings and sequences", bytes, 0);
       return NULL;
     }
     chunk->bytes = size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences and optional values that callers give: looked at like any input, and put where parts of the model find them.
+// Sequences and optional values of callers: checks inputs and converts them to handles, and copies
+// outputs that point to memory of the previous run.
 #include "context.h"
 #include "list.h"
 
@@ -42,16 +43,16 @@ static int32_t checkElement(hewn_context *context, const hewn_tensor_info *info,
   if (!sameType)
     return failType(context, info, i, tensor->dtype);
   if (info->element_rank >= 0 && tensor->ndim != info->element_rank)
-    return failElement(context, info, i, "its rank is another than the model was compiled for");
+    return failElement(context, info, i, "the rank is not the one that the model was compiled for");
   if (tensor->ndim < 0 || tensor->ndim > 64 || (tensor->ndim > 0 && !tensor->shape))
-    return failElement(context, info, i, "it has no shape");
+    return failElement(context, info, i, "the shape is missing");
   int64_t bytes = hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape);
   if (bytes < 0)
-    return failElement(context, info, i, "its shape is none");
+    return failElement(context, info, i, "the shape has a negative dim or overflows");
   if (tensor->device.device_type != kDLCPU)
-    return failElement(context, info, i, "memory of the CPU expected");
+    return failElement(context, info, i, "CPU memory expected");
   if (bytes > 0 && !tensor->data)
-    return failElement(context, info, i, "its data is NULL");
+    return failElement(context, info, i, "the data pointer is NULL");
   int64_t stride = 1;
   for (int32_t d = tensor->ndim; bytes > 0 && tensor->strides && d-- > 0; stride *= tensor->shape[d])
     if (tensor->shape[d] != 1 && tensor->strides[d] != stride)
@@ -69,9 +70,9 @@ int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *dat
   context->input_data[index] = slot;
   *slot = NULL;
   if (!given)
-    return info->kind == HEWN_KIND_SEQUENCE ? failElement(context, info, -1, "its sequence is NULL") : HEWN_OK;
+    return info->kind == HEWN_KIND_SEQUENCE ? failElement(context, info, -1, "the sequence is NULL") : HEWN_OK;
   if (given->length < 0 || (given->length > 0 && !given->elements))
-    return failElement(context, info, -1, "its sequence has no tensors");
+    return failElement(context, info, -1, "the sequence has a negative length or no elements");
   if (info->kind == HEWN_KIND_OPTIONAL && given->length != 1)
     return failElement(context, info, -1, "a sequence of one tensor expected, or NULL");
   for (int64_t i = 0; i < given->length; ++i) {
@@ -88,7 +89,7 @@ int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *dat
   return HEWN_OK;
 }
 
-//===-- Outputs that the run was fed -------------------------------------===//
+//===-- Outputs that are memory of the previous run ----------------------===//
 
 static int isLeaving(const hewn_context *context, const char *const *strings, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
@@ -97,7 +98,7 @@ static int isLeaving(const hewn_context *context, const char *const *strings, in
   return 0;
 }
 
-/// Puts copies in the place of strings that are leaving.
+/// Replaces strings in memory of the previous run by copies.
 static int32_t keepStrings(hewn_context *context, const char **strings, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (!hewn_keep_is_leaving(context, strings[i]))

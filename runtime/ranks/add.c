@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of elements, for communicators.
+// Elementwise sums for communicators.
 #include "hewn/communicator.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static uint32_t bitsOf(float value) {
 
 static float fromBfloat(uint16_t bits) { return fromBits((uint32_t)bits << 16); }
 
-/// Rounded to nearest even; NaN stays one.
+/// Rounds a float32 to the nearest bfloat16, to even in a tie. NaN stays NaN.
 static uint16_t toBfloat(float value) {
   uint32_t bits = bitsOf(value);
   if (value != value)
@@ -42,7 +42,7 @@ static uint16_t toHalf(float value) {
     return (uint16_t)(sign | 0x7e00);
   if (rest >= 0x477ff000)
     return (uint16_t)(sign | 0x7c00);
-  if (rest < 0x38800000) // below the normal ones: a sum rounds as they do
+  if (rest < 0x38800000) // subnormal float16: adding 0.5 rounds to the precision of subnormals
     return (uint16_t)(sign | (bitsOf(fromBits(rest) + 0.5f) & 0x7ff));
   return (uint16_t)(sign | ((rest + 0xfff + (rest >> 13 & 1) - (112u << 23)) >> 13));
 }
@@ -68,7 +68,7 @@ int32_t hewn_communicator_add(void *sum, const void *other, int64_t count, DLDat
       to[i] = isFloat ? toHalf(fromHalf(to[i]) + fromHalf(from[i])) : toBfloat(fromBfloat(to[i]) + fromBfloat(from[i]));
     return HEWN_OK;
   }
-  switch (type.bits) { // integers wrap
+  switch (type.bits) { // integers wrap around
   case 8:
     if (isFloat)
       return HEWN_UNSUPPORTED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a group of one machine come together: rank 0 makes the block of
-// control words that all map, the others wait for it, and all for each other.
+// Joins a group of ranks on one machine: rank 0 creates the shared control block, the other ranks
+// wait for it, and then all ranks wait for each other.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,7 +27,7 @@ int64_t hewn_local_nanoseconds(void) {
 
 int64_t hewn_local_milliseconds(void) { return hewn_local_nanoseconds() / 1000000; }
 
-/// Whether a rank that has come is gone.
+/// Returns true if a rank that had joined the group has exited.
 static int isGone(const slot *other) {
   if (__atomic_load_n(&other->left, __ATOMIC_ACQUIRE))
     return 1;
@@ -51,14 +51,15 @@ static hewn_status failCreate(int32_t code, const char *why) {
   return status;
 }
 
-/// Maps the block of control words that is at `path` now; NULL: there is none, or none that this rank may take for its group's.
+/// Maps the shared control block at `path`. Returns NULL if there is none, or if it cannot belong
+/// to this group.
 static control *mapControl(const char *path) {
   int file = shm_open(path, O_RDWR | O_CLOEXEC, 0600);
   struct stat info;
   void *base = MAP_FAILED;
   if (file < 0)
     return NULL;
-  // One of another user's is none of ours, whatever its name.
+  // Ignores a control block that another user has created, whatever its name.
   if (fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0 &&
       (size_t)info.st_size == sizeof(control))
     base = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -66,7 +67,7 @@ static control *mapControl(const char *path) {
   return base == MAP_FAILED ? NULL : base;
 }
 
-/// Whether rank 0 has made it and is there.
+/// Returns true if rank 0 has initialized the shared control block and is running.
 static int isAlive(const control *shared) {
   return __atomic_load_n(&shared->magic, __ATOMIC_ACQUIRE) == MAGIC && !isGone(&shared->slots[0]);
 }
@@ -78,7 +79,8 @@ static void present(control *shared, int32_t rank) {
   __atomic_store_n(&own->joined, 2, __ATOMIC_RELEASE);
 }
 
-/// Rank 0 makes the block. One that a rank 0 left behind which was killed before all had come is taken away. NULL: `*status` says why.
+/// Creates the shared control block of a group; called by rank 0. Replaces a block whose rank 0 was
+/// killed before all ranks had joined. Returns NULL on failure, with the reason in `*status`.
 static control *makeControl(const char *path, int32_t count, hewn_status *status) {
   int file = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0 && errno == EEXIST) {
@@ -92,8 +94,8 @@ static control *makeControl(const char *path, int32_t count, hewn_status *status
       errno = EEXIST;
   }
   if (file < 0) {
-    *status = errno == EEXIST ? failCreate(HEWN_INVALID_ARGUMENT, "there is a group of ranks by that name already")
-                              : failCreate(HEWN_IO, "memory that ranks share can't be made (shm_open)");
+    *status = errno == EEXIST ? failCreate(HEWN_INVALID_ARGUMENT, "a group with this name exists already")
+                              : failCreate(HEWN_IO, "shared memory cannot be created (shm_open)");
     return NULL;
   }
   void *base = MAP_FAILED;
@@ -102,7 +104,7 @@ static control *makeControl(const char *path, int32_t count, hewn_status *status
   close(file);
   if (base == MAP_FAILED) {
     shm_unlink(path);
-    *status = failCreate(HEWN_OUT_OF_MEMORY, "there is no memory that ranks share (/dev/shm)");
+    *status = failCreate(HEWN_OUT_OF_MEMORY, "not enough shared memory (/dev/shm)");
     return NULL;
   }
   control *shared = base;
@@ -112,7 +114,7 @@ static control *makeControl(const char *path, int32_t count, hewn_status *status
   return shared;
 }
 
-/// The other ranks wait for it.
+/// Waits until rank 0 has created the control block, and maps it; called by the other ranks.
 static control *awaitControl(const char *path, int64_t deadline, hewn_status *status) {
   struct timespec pause = {0, 2000000};
   for (;;) {
@@ -122,22 +124,22 @@ static control *awaitControl(const char *path, int64_t deadline, hewn_status *st
     if (shared)
       munmap(shared, sizeof(control));
     if (hewn_local_milliseconds() >= deadline) {
-      *status = failCreate(HEWN_PEER_FAILED, "rank 0 of the group has not come in time");
+      *status = failCreate(HEWN_PEER_FAILED, "rank 0 did not join the group in time");
       return NULL;
     }
     nanosleep(&pause, NULL);
   }
 }
 
-/// Takes this rank's place and waits for all others.
+/// Registers this rank in the control block and waits until all other ranks are registered.
 static hewn_status join(control *shared, int32_t rank, int32_t count, int64_t deadline) {
   if (shared->num_ranks != count)
-    return failCreate(HEWN_INVALID_ARGUMENT, "ranks of the group do not agree in how many they are");
+    return failCreate(HEWN_INVALID_ARGUMENT, "the ranks of the group disagree on the number of ranks");
   slot *own = &shared->slots[rank];
   uint32_t expected = 0;
   if (rank > 0) {
     if (!__atomic_compare_exchange_n(&own->joined, &expected, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-      return failCreate(HEWN_INVALID_ARGUMENT, "two processes say that they are the same rank of the group");
+      return failCreate(HEWN_INVALID_ARGUMENT, "two processes have the same rank in the group");
     present(shared, rank);
   }
   __atomic_add_fetch(&shared->attached, 1, __ATOMIC_ACQ_REL);
@@ -151,8 +153,8 @@ static hewn_status join(control *shared, int32_t rank, int32_t count, int64_t de
     looked = looks ? time : looked;
     if (isLate || (looks && hewn_local_find_gone(shared, count, rank) >= 0)) {
       __atomic_store_n(&own->left, 1, __ATOMIC_RELEASE);
-      return isLate ? failCreate(HEWN_PEER_FAILED, "not all ranks of the group have come in time")
-                    : failCreate(HEWN_PEER_FAILED, "a rank of the group was gone before all had come");
+      return isLate ? failCreate(HEWN_PEER_FAILED, "not all ranks joined the group in time")
+                    : failCreate(HEWN_PEER_FAILED, "a rank of the group exited before all ranks had joined");
     }
     syscall(SYS_futex, &shared->attached, FUTEX_WAIT, seen, &slice, NULL, 0);
   }
@@ -165,7 +167,8 @@ control *hewn_local_enter(const char *path, int32_t rank, int32_t count, int64_t
     return NULL;
   *status = join(shared, rank, count, deadline);
   if (rank == 0)
-    shm_unlink(path); // all have it, or nobody will
+    // unlinks the control block: all ranks have mapped it, or the group has failed
+    shm_unlink(path);
   if (status->code == HEWN_OK)
     return shared;
   munmap(shared, sizeof(control));

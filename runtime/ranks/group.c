@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context of one rank: which of the model's programs it runs, and what it asks
-// of the other ranks before the first run; and what hooks are told of its transfers.
+// The context of one rank: takes the communicator, compares artifacts with the other ranks before
+// the first run, and reports transfers to hooks.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,10 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-/// What ranks tell each other when they meet.
+/// Data that ranks exchange to compare their artifacts.
 typedef struct introduction {
   char digest[48];
-  char variant[32]; ///< sizes of arenas, and bits of what all compute, may depend on it
+  /// target of the variant of the model that this rank runs, because arena sizes and the bits of
+  /// replicated results may depend on it
+  char variant[32];
   int32_t num_ranks;
   int32_t rank;
 } introduction;
@@ -51,7 +53,8 @@ static int32_t failOther(hewn_context *context, int32_t other, const char *diges
   return hewn_text_close(context, HEWN_PEER_FAILED, &text);
 }
 
-/// Whether all ranks run this artifact.
+/// Compares this rank's artifact with those of the other ranks, because all ranks must run the same
+/// one.
 static int32_t meet(hewn_context *context) {
   const hewn_communicator *group = context->communicator;
   size_t count = (size_t)group->num_ranks;
@@ -77,8 +80,9 @@ static int32_t meet(hewn_context *context) {
     else if (memcmp(all[r].digest, mine.digest, sizeof(mine.digest)) != 0)
       code = failOther(context, r, all[r].digest);
     else if (memcmp(all[r].variant, mine.variant, sizeof(mine.variant)) != 0)
-      code = hewn_message_fail(context, HEWN_PEER_FAILED,
-                               "ranks run code for unlike processors: compile for one that all have");
+      code =
+          hewn_message_fail(context, HEWN_PEER_FAILED,
+                            "ranks run different variants of the code: compile for a target that all machines support");
   }
   context->allocator.release(context->allocator.user, all);
   return code;
@@ -100,28 +104,28 @@ void hewn_ranks_leave(hewn_context *context) {
 int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group) {
   const hewn_model *model = context->model;
   if (model->num_ranks == 0)
-    return group
-               ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                                   "options.communicator is for a model that is split over ranks, and this one is not")
-               : HEWN_OK;
+    return group ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                                     "options.communicator is set, but the model is not partitioned")
+                 : HEWN_OK;
   if (!group)
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
-                        "the model is split over {a} ranks: each runs it in a context with options.communicator",
+                        "the model is partitioned over {a} ranks: each rank needs a context with options.communicator",
                         model->num_ranks, 0);
-  if (group->size < offsetof(hewn_communicator, device)) // of the first headers that have reduce_scatter
+  // A communicator whose struct ends before the member after reduce_scatter (`device`) is too old.
+  if (group->size < offsetof(hewn_communicator, device))
     return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
                              "communicator.size is wrong: set it to sizeof(hewn_communicator)");
   if (group->num_ranks != model->num_ranks)
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
-                        "the model is split over {a} ranks, and the communicator has {b}", model->num_ranks,
+                        "the model is partitioned over {a} ranks, but the communicator has {b}", model->num_ranks,
                         group->num_ranks);
   if (group->rank < 0 || group->rank >= group->num_ranks)
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL, "the communicator's rank is {a} of {b}", group->rank,
                         group->num_ranks);
   if (context->arena_is_callers)
-    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "options.arena is not for a model that is split");
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "options.arena is not supported for a partitioned model");
   if (__atomic_exchange_n(&group->taken, 1, __ATOMIC_ACQ_REL))
-    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the communicator is another context's");
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the communicator is in use by another context");
   context->communicator = group;
   int32_t code = meet(context);
   group->moved = 0;
@@ -141,18 +145,19 @@ const hewn_device_transport *hewn_rt_transport(const hewn_context *context, void
 int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests) {
   hewn_communicator *group = context->communicator;
   const unsigned char *symbols = (const unsigned char *)context->symbols;
-  size_t bytes = (size_t)(context->model->num_symbols - 1) * sizeof(int64_t); // but for the rank
+  // Compares the hash of all symbols but the last one, because the last symbol is the rank.
+  size_t bytes = (size_t)(context->model->num_symbols - 1) * sizeof(int64_t);
   uint64_t mine = UINT64_C(0xcbf29ce484222325), moved = group->moved;
   for (size_t i = 0; i < bytes; ++i)
-    mine = (mine ^ symbols[i]) * UINT64_C(0x100000001b3); // FNV-1a
+    mine = (mine ^ symbols[i]) * UINT64_C(0x100000001b3); // one step of the hash FNV-1a
   int32_t code = group->all_gather(group->user, 0, group->num_ranks, &mine, digests, sizeof(mine));
-  group->moved = moved; // nothing of the model's
+  group->moved = moved; // does not count this exchange, which is no transfer of the model
   if (code != HEWN_OK)
     return hewn_ranks_fail(context, NULL, code);
   for (int32_t r = 0; r < group->num_ranks; ++r)
     if (digests[r] != mine)
       return hewn_rt_fail(context, HEWN_PEER_FAILED, NULL,
-                          "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
+                          "ranks {a} and {b} make different calls: do their inputs have different shapes?",
                           group->rank < r ? group->rank : r, group->rank < r ? r : group->rank);
   return HEWN_OK;
 }
@@ -163,7 +168,7 @@ static double microseconds(void) {
   return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
-/// Whether the transport may say how long a rank waits: older tables have no place for that.
+/// Returns true if the transport may report waiting times: older tables lack the member.
 static int tellsWaits(const hewn_communicator *group) { return group->size > offsetof(hewn_communicator, waited); }
 
 void hewn_rt_transfer(hewn_context *context, const char *what, int32_t first, int32_t ranks, int64_t bytes) {
@@ -188,7 +193,9 @@ int32_t hewn_rt_transferred(hewn_context *context, const char *node, int32_t cod
   transfer->end = microseconds();
   transfer->node = node ? node : "";
   transfer->moved = group->moved - transfer->moved;
-  if (context->transport) // the device has only been asked: its times are told with those of its kernels
+  // The transfer is only enqueued on the device: the hook is called with the device times after the
+  // run.
+  if (context->transport)
     return code;
   if (tellsWaits(group)) {
     transfer->waited = group->waited < 0 ? -1 : (double)group->waited / 1e3;

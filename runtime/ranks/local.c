@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of processes of one machine, by shared memory.
+// Communicators for processes of one machine, in shared memory.
 //
-// A group has a block of control words that all ranks map. A rank's arena is a
-// file in memory (memfd) that others open by its number in /proc and map when
-// they first need it, so that nothing of it is left behind by a process that is
-// killed; the block's name is taken away when all have come. What is not in the arena (an output in the caller's memory) goes through
-// a second such file.
+// A group has a control block that all ranks map. A rank's arena is a memfd, which other ranks open
+// through /proc and map on first use, so that a killed process leaves no files; the name of
+// the control block is unlinked when all ranks have joined. Data outside of the arena (an output in
+// the caller's memory) is staged in a second memfd.
 //
-// A sum: each rank says where its addend lies and where it wants the sum; all
-// meet; rank r adds up the r-th piece of all addends, in the order of the ranks, and
-// writes it to where each one wants it (or keeps it, where each wants its own); all
-// meet. Two meetings, and no byte is copied that is not read or written for the sum itself.
-// A gather of few bytes has them in the block, and one meeting.
+// All-reduce: each rank publishes the positions of its addend and of its result; all ranks
+// synchronize; rank r adds the r-th piece of all addends, in rank order, and writes it to each
+// rank's result (reduce-scatter: only to its own); all ranks synchronize. This takes two
+// synchronizations, and copies no bytes except for those that the sum reads and writes. A small
+// all-gather has its data in the control block, and needs one synchronization.
 //
-// Whoever waits sleeps on a word (a futex), wakes now and then to see whether the
-// group has failed, whether somebody is gone, and whether it has waited too long.
+// A waiting rank sleeps on a futex. It wakes up from time to time to check whether the group has
+// failed, whether a rank has exited, and whether the time limit has expired.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -36,7 +35,8 @@
 
 #define DEFAULT_MILLISECONDS 30000
 #define BLOCK_BYTES 16384
-/// How long a rank spins before it sleeps, and the rounds between two looks at the clock.
+/// Time that a waiting rank spins before it sleeps, and number of spin iterations between two reads
+/// of the clock.
 #define SPIN_NANOSECONDS 200000
 #define ROUNDS_PER_LOOK 64
 #define ALIGNMENT 64
@@ -51,9 +51,9 @@ typedef struct local_group {
   hewn_communicator table;
   control *shared;
   int64_t milliseconds, looked;
-  int spins;                         ///< before it sleeps
-  int counts;                        ///< of the call that it is in: how long it waits is to be told
-  mapping peers[MAX_RANKS][REGIONS]; ///< a rank's own among them
+  int spins;                         ///< 1 if waiting starts with a spin
+  int counts;                        ///< 1 if the current call measures its waiting time
+  mapping peers[MAX_RANKS][REGIONS]; ///< includes this rank's own mappings
   int files[REGIONS];
   char text[WHY_BYTES + 64];
 } local_group;
@@ -62,7 +62,8 @@ typedef struct local_group {
 // Failing and waiting
 //===----------------------------------------------------------------------===//
 
-/// Text with the numbers in place of two marks "{a}" and "{b}"; what does not fit is cut off.
+/// Formats a message: replaces "{a}" and "{b}" by the numbers, and truncates text that does not
+/// fit.
 static void say(char *to, size_t bytes, const char *format, int64_t a, int64_t b) {
   hewn_text text = {to, to + bytes - 1};
   char letter[2] = {0, 0};
@@ -80,7 +81,7 @@ static void say(char *to, size_t bytes, const char *format, int64_t a, int64_t b
 
 static slot *mine(local_group *group) { return &group->shared->slots[group->table.rank]; }
 
-/// Fails for all ranks; whoever is first says why.
+/// Marks the group of ranks as failed. The first rank to fail sets the reason.
 static int32_t failAll(local_group *group, const char *format, int64_t a, int64_t b) {
   control *shared = group->shared;
   uint32_t expected = 0;
@@ -92,9 +93,9 @@ static int32_t failAll(local_group *group, const char *format, int64_t a, int64_
   return HEWN_PEER_FAILED;
 }
 
-/// The group has failed: what this rank says of it.
+/// Sets this rank's message after another rank has failed the group.
 static int32_t failToo(local_group *group) {
-  // Whoever writes why may be gone meanwhile.
+  // Waits for the reason of the failure, but not forever: the rank that writes it may have exited.
   for (int i = 0; i < 1000 && __atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE) != 2; ++i)
     sched_yield();
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE) == 2)
@@ -105,14 +106,15 @@ static int32_t failToo(local_group *group) {
   return HEWN_PEER_FAILED;
 }
 
-/// `what` has a place for the error's number.
+/// Marks the group as failed because of an error of this rank. `what` contains {a} for the errno.
 static int32_t failHere(local_group *group, int32_t code, const char *what, int error) {
-  failAll(group, "rank {a} has no memory that others reach", group->table.rank, 0);
+  failAll(group, "rank {a} cannot allocate shared memory", group->table.rank, 0);
   say(group->text, sizeof(group->text), what, error, 0);
   return code;
 }
 
-/// A call begins.
+/// Begins a call of the communicator: starts the measurement of its waiting time if that is
+/// requested.
 static local_group *begun(void *user) {
   local_group *group = user;
   group->counts = group->table.waited < 0;
@@ -121,8 +123,9 @@ static local_group *begun(void *user) {
   return group;
 }
 
-/// Whether `*word` is another one than `value` before it is worthwhile to sleep. Now and then this yields, ever more rarely: the rank that
-/// we wait for may be ready to run on this very processor, where its wake-up has put it behind us, and would be there only when we sleep.
+/// Spins for a limited time. Returns true if `*word` differs from `value` before the time is up.
+/// Yields at exponentially growing intervals: the awaited rank may be runnable on this CPU, queued
+/// after this thread.
 static int comesSoon(const local_group *group, const uint32_t *word, uint32_t value) {
   int64_t until = 0;
   for (uint32_t round = 1;; ++round) {
@@ -145,7 +148,7 @@ static int comesSoon(const local_group *group, const uint32_t *word, uint32_t va
   }
 }
 
-/// Waits while `*word` is `value`; `whom` is who changes it.
+/// Waits while `*word` equals `value`. `whom` is the rank that changes it, for the message.
 static int32_t sleepWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
   if (comesSoon(group, word, value))
     return HEWN_OK;
@@ -157,19 +160,19 @@ static int32_t sleepWhile(local_group *group, uint32_t *word, uint32_t value, in
     int64_t time = hewn_local_milliseconds();
     if (time - looked >= LOOK_MILLISECONDS) {
       int32_t gone = hewn_local_find_gone(group->shared, group->table.num_ranks, group->table.rank);
-      // It may have done its part before.
+      // Reads the word again: the exited rank may have changed it before it exited.
       if (gone >= 0 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-        return failAll(group, "rank {a} is gone", gone, 0);
+        return failAll(group, "rank {a} has exited", gone, 0);
       looked = time;
     }
     if (time - begin >= group->milliseconds)
-      return failAll(group, "rank {a} has not come within {b} ms", whom, group->milliseconds);
+      return failAll(group, "rank {a} did not respond within {b} ms", whom, group->milliseconds);
     syscall(SYS_futex, word, FUTEX_WAIT, value, &slice, NULL, 0);
   }
   return HEWN_OK;
 }
 
-/// The same; how long it takes is counted where somebody wants to know it.
+/// Waits like sleepWhile, and adds the time to `waited` if the call measures it.
 static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int32_t whom) {
   if (!group->counts)
     return sleepWhile(group, word, value, whom);
@@ -179,21 +182,23 @@ static int32_t waitWhile(local_group *group, uint32_t *word, uint32_t value, int
   return code;
 }
 
-/// So many ranks from the first one on. A rank meets all, and, where they are fewer, always the same others.
+/// A group of `count` consecutive ranks that begins with rank `first`. A rank uses the group of all
+/// ranks, and at most one smaller group.
 typedef struct ranks {
   int32_t first, count;
 } ranks;
 
 static int whichOf(const local_group *group, ranks with) { return with.count != group->table.num_ranks; }
 
-/// What `rank`, one of these, says at this rank's last meeting with them, or, `next`, at the next one.
+/// Returns the shared entry with the parameters of a call of `rank`: the call of this rank's last
+/// synchronization with the group, or, if `next` is 1, that of the next one.
 static call *callOf(local_group *group, ranks with, int32_t rank, int next) {
   int which = whichOf(group, with);
   uint32_t step = mine(group)->at[which] + (uint32_t)next;
   return &group->shared->slots[rank].calls[which][step & 1];
 }
 
-/// All of them have come to it when it returns for one.
+/// Synchronizes a group of ranks: returns when all ranks of the group have called this function.
 static int32_t meet(local_group *group, ranks with) {
   if (__atomic_load_n(&group->shared->failed, __ATOMIC_ACQUIRE))
     return failToo(group);
@@ -203,7 +208,8 @@ static int32_t meet(local_group *group, ranks with) {
   hewn_local_wake(own);
   for (int32_t r = with.first; r < with.first + with.count; ++r) {
     uint32_t *at = &group->shared->slots[r].at[which], seen;
-    // One that is ahead by one has left this meeting already.
+    // The comparison also accepts a rank that is one step ahead, because it has left this
+    // synchronization already.
     while ((int32_t)((seen = __atomic_load_n(at, __ATOMIC_ACQUIRE)) - step) < 0) {
       int32_t code = waitWhile(group, at, seen, r);
       if (code != HEWN_OK)
@@ -214,7 +220,7 @@ static int32_t meet(local_group *group, ranks with) {
 }
 
 //===----------------------------------------------------------------------===//
-// Memory that others reach
+// Memory that other ranks access
 //===----------------------------------------------------------------------===//
 
 static void unmap(mapping *map) {
@@ -224,7 +230,7 @@ static void unmap(mapping *map) {
   map->bytes = 0;
 }
 
-/// A new file for one of this rank's regions, mapped.
+/// Creates and maps a new file for one of this rank's regions.
 static int32_t makeRegion(local_group *group, int which, size_t bytes) {
   mapping *map = &group->peers[group->table.rank][which];
   region *own = &mine(group)->regions[which];
@@ -233,16 +239,17 @@ static int32_t makeRegion(local_group *group, int which, size_t bytes) {
     close(group->files[which]);
   int file = group->files[which] = memfd_create("hewn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0)
-    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be made: errno {a}", errno);
-  // Taken now: where there is too little, a store into it would end the process.
+    return failHere(group, HEWN_OUT_OF_MEMORY, "shared memory cannot be created: errno {a}", errno);
+  // Allocates the pages of the file now: otherwise a store could raise SIGBUS when memory runs out.
   int error = posix_fallocate(file, 0, (off_t)bytes);
   if (error)
-    return failHere(group, HEWN_OUT_OF_MEMORY, "there is too little memory that other ranks reach: errno {a}", error);
+    return failHere(group, HEWN_OUT_OF_MEMORY, "not enough shared memory: errno {a}", error);
   (void)fcntl(file, F_ADD_SEALS,
-              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); // others need not fear that it gets shorter
+              // seals the size of the file, so that other ranks can rely on it
+              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (base == MAP_FAILED)
-    return failHere(group, HEWN_OUT_OF_MEMORY, "memory that other ranks reach can't be mapped: errno {a}", errno);
+    return failHere(group, HEWN_OUT_OF_MEMORY, "shared memory cannot be mapped: errno {a}", errno);
   map->base = base;
   map->bytes = bytes;
   map->generation = own->generation + 1;
@@ -252,7 +259,8 @@ static int32_t makeRegion(local_group *group, int which, size_t bytes) {
   return HEWN_OK;
 }
 
-/// Where a rank's place is in this process: `bytes` of it. NULL after a failure. The rank must be in the same call.
+/// Maps a position in another rank's memory, with `bytes` bytes after it, into this process.
+/// Returns NULL on failure. The other rank must be in the same call.
 static unsigned char *reach(local_group *group, int32_t rank, const place *where, uint64_t bytes) {
   const slot *other = &group->shared->slots[rank];
   const region *theirs = &other->regions[where->region % REGIONS];
@@ -271,8 +279,8 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
     if (file >= 0)
       close(file);
     if (base == MAP_FAILED) {
-      failAll(group, "rank {a} can't reach the memory of rank {b}: are they processes of one user?", group->table.rank,
-              rank);
+      failAll(group, "rank {a} cannot map the memory of rank {b}: do both processes have the same user?",
+              group->table.rank, rank);
       return NULL;
     }
     map->base = base;
@@ -280,7 +288,7 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
     map->generation = generation;
   }
   if (where->offset > map->bytes || bytes > map->bytes - where->offset) {
-    failAll(group, "rank {a} tells of memory that rank {b} does not have", group->table.rank, rank);
+    failAll(group, "rank {a} received an invalid memory position from rank {b}", group->table.rank, rank);
     return NULL;
   }
   return map->base + where->offset;
@@ -296,7 +304,7 @@ static int inWindow(local_group *group, const void *data, uint64_t bytes, place 
   return 1;
 }
 
-/// Room in the second region.
+/// Grows this rank's staging region to `bytes` bytes.
 static int32_t stage(local_group *group, uint64_t bytes) {
   const mapping *staging = &group->peers[group->table.rank][STAGING];
   if (staging->base && staging->bytes >= bytes)
@@ -328,10 +336,12 @@ static void release(void *user, void *memory) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// This rank's own at the next meeting, for it to say what it does.
+/// Returns the shared entry for the call that this rank makes at its next synchronization. The
+/// caller fills it in.
 static call *nextCall(local_group *group, ranks with) { return callOf(group, with, group->table.rank, /*next=*/1); }
 
-/// Says what this rank does, and sees whether all do the same.
+/// Publishes the parameters of this rank's call, synchronizes the group, and checks that all its
+/// ranks make the same call.
 static int32_t begin(local_group *group, ranks with, uint32_t operation, uint64_t bytes) {
   call *own = nextCall(group, with);
   own->operation = operation;
@@ -340,20 +350,20 @@ static int32_t begin(local_group *group, ranks with, uint32_t operation, uint64_
   for (int32_t r = with.first; code == HEWN_OK && r < with.first + with.count; ++r) {
     const call *other = callOf(group, with, r, /*next=*/0);
     if (other->operation != operation || other->bytes != bytes)
-      code = failAll(group, "ranks {a} and {b} do not do the same: were they given inputs of other shapes?",
+      code = failAll(group, "ranks {a} and {b} make different calls: do their inputs have different shapes?",
                      group->table.rank < r ? group->table.rank : r, group->table.rank < r ? r : group->table.rank);
   }
   return code;
 }
 
-/// Whether this rank is one of them.
+/// Returns true if the given ranks exist in the group and include this rank.
 static int areMine(local_group *group, ranks with) {
   int32_t rank = group->table.rank;
   return with.first >= 0 && with.count > 0 && with.first <= rank && rank - with.first < with.count &&
          with.count <= group->table.num_ranks - with.first;
 }
 
-/// What lies elsewhere goes to the second region, for others to read it there.
+/// Copies data that is not in the arena to the staging region, where other ranks can read it.
 static int32_t put(local_group *group, const void *data, uint64_t bytes, place *from) {
   int32_t code = stage(group, bytes);
   if (code != HEWN_OK)
@@ -364,7 +374,8 @@ static int32_t put(local_group *group, const void *data, uint64_t bytes, place *
   return HEWN_OK;
 }
 
-/// A gather that is over for a rank when it has what others have said, wherever these are by then.
+/// Gathers small data in the control block. A rank needs no second synchronization, because other
+/// ranks overwrite the data only after the next one.
 static int32_t gatherFew(local_group *group, ranks with, const void *data, unsigned char *all, size_t bytes) {
   memcpy(nextCall(group, with)->few, data, bytes);
   int32_t code = begin(group, with, GATHERS, bytes);
@@ -377,7 +388,7 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *d
   local_group *group = begun(user);
   ranks with = {first, count};
   if (!areMine(group, with))
-    return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", first, count);
+    return failAll(group, "this rank is not one of the {b} ranks from rank {a} on", first, count);
   group->table.moved += (uint64_t)(count - 1) * bytes;
   if (bytes <= FEW_BYTES)
     return gatherFew(group, with, data, all, bytes);
@@ -394,7 +405,8 @@ static int32_t allGather(void *user, int32_t first, int32_t count, const void *d
   return code == HEWN_OK ? meet(group, with) : code;
 }
 
-/// Adds up elements [first, last) of all ranks, and gives each the sum; where `keep` is not NULL, this rank has it there alone.
+/// Adds the elements [first, last) of the addends of all ranks, and writes the sum to each rank's
+/// result, or only to `keep` if that is not NULL.
 static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t last, DLDataType type, uint64_t bytes,
                         unsigned char *keep) {
   union {
@@ -417,7 +429,7 @@ static int32_t addPiece(local_group *group, ranks with, int64_t first, int64_t l
     memcpy(sum.bytes, from[0] + offset, size);
     for (int32_t r = 1; r < ranks; ++r)
       if (hewn_communicator_add(sum.bytes, from[r] + offset, count, type) != HEWN_OK)
-        return failAll(group, "elements of {a} bits (DLPack's type {b}) can't be added", type.bits, type.code);
+        return failAll(group, "elements of {a} bits (DLPack type code {b}) cannot be summed", type.bits, type.code);
     if (keep)
       memcpy(keep + (size_t)(at - first) * element, sum.bytes, size);
     for (int32_t r = 0; !keep && r < ranks; ++r)
@@ -431,7 +443,7 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
   local_group *group = begun(user);
   ranks with = {firstRank, numRanks};
   if (!areMine(group, with))
-    return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
+    return failAll(group, "this rank is not one of the {b} ranks from rank {a} on", firstRank, numRanks);
   call *own = nextCall(group, with);
   uint64_t bytes = (uint64_t)count * (type.bits / 8u);
   int fromHere = inWindow(group, data, bytes, &own->from), toHere = inWindow(group, result, bytes, &own->to);
@@ -452,12 +464,14 @@ static int32_t allReduce(void *user, int32_t firstRank, int32_t numRanks, const 
   }
   int32_t code = begin(group, with, ADDS, bytes);
   int32_t rank = group->table.rank - firstRank;
-  // Pieces begin at multiples of a line of 64 elements: neighbours write no line together.
+  // The pieces that ranks sum begin at multiples of 64 elements, so that two ranks never write the
+  // same cache line.
   int64_t lines = (count + 63) / 64, first = lines * rank / numRanks * 64, last = lines * (rank + 1) / numRanks * 64;
   last = last < count ? last : count;
   if (code == HEWN_OK && first < last) {
     code = addPiece(group, with, first, last, type, bytes, /*keep=*/NULL);
-    // The others' addends come here, and the sum goes to the others.
+    // Counts the bytes that this rank reads of the other ranks' addends, and the bytes of the sum
+    // that it writes to the other ranks.
     group->table.moved += 2 * (uint64_t)(numRanks - 1) * (uint64_t)(last - first) * (type.bits / 8u);
   }
   if (code == HEWN_OK)
@@ -472,7 +486,7 @@ static int32_t reduceScatter(void *user, int32_t firstRank, int32_t numRanks, co
   local_group *group = begun(user);
   ranks with = {firstRank, numRanks};
   if (!areMine(group, with))
-    return failAll(group, "ranks from {a} on, {b} of them, are not this rank's", firstRank, numRanks);
+    return failAll(group, "this rank is not one of the {b} ranks from rank {a} on", firstRank, numRanks);
   place *own = &nextCall(group, with)->from;
   uint64_t part = (uint64_t)count * (type.bits / 8u), bytes = part * (uint64_t)numRanks;
   int32_t code = inWindow(group, data, bytes, own) ? HEWN_OK : put(group, data, bytes, own);
@@ -503,9 +517,10 @@ static int32_t sendTo(void *user, int32_t to, const void *data, size_t bytes) {
       return code;
   }
   if (line->bytes != bytes)
-    return failAll(group,
-                   "rank {a} sends as many bytes as rank {b} does not want: were they given inputs of other shapes?",
-                   group->table.rank, to);
+    return failAll(
+        group,
+        "rank {a} sends a different number of bytes than rank {b} receives: do their inputs have different shapes?",
+        group->table.rank, to);
   unsigned char *into = reach(group, to, &line->to, bytes);
   if (!into)
     return HEWN_PEER_FAILED;
@@ -536,7 +551,8 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
   int32_t code = sleepWhile(group, &line->state, 1, from);
   if (code != HEWN_OK)
     return code;
-  if (group->counts && line->copied > begin) // the sender moves the bytes meanwhile
+  // counts the wait for the sender, which copies during the rest of the time
+  if (group->counts && line->copied > begin)
     group->table.waited += line->copied - begin;
   if (!here)
     memcpy(data, group->peers[group->table.rank][STAGING].base, bytes);
@@ -548,7 +564,7 @@ static int32_t receiveFrom(void *user, int32_t from, void *data, size_t bytes) {
 
 static void abandon(void *user, const char *why) {
   local_group *group = user;
-  (void)why; // it is told by this rank's own status
+  (void)why; // this rank's own status contains the reason
   failAll(group, "a run of rank {a} has failed", group->table.rank, 0);
 }
 
@@ -563,7 +579,7 @@ static int32_t check(void *user) {
     return HEWN_OK;
   group->looked = time;
   int32_t gone = hewn_local_find_gone(group->shared, group->table.num_ranks, group->table.rank);
-  return gone >= 0 ? failAll(group, "rank {a} is gone", gone, 0) : HEWN_OK;
+  return gone >= 0 ? failAll(group, "rank {a} has exited", gone, 0) : HEWN_OK;
 }
 
 static void destroy(void *user) {
@@ -580,7 +596,7 @@ static void destroy(void *user) {
 }
 
 //===----------------------------------------------------------------------===//
-// Making a group
+// Creation
 //===----------------------------------------------------------------------===//
 
 static hewn_status failCreate(int32_t code, const char *why) {
@@ -601,11 +617,11 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
     return failCreate(HEWN_INVALID_ARGUMENT, "the communicator pointer is NULL");
   *communicator = NULL;
   if (!isName(name))
-    return failCreate(HEWN_INVALID_ARGUMENT, "a group's name is of up to 128 letters, digits, - and _");
+    return failCreate(HEWN_INVALID_ARGUMENT, "the name of a group must have 1 to 128 letters, digits, - and _");
   if (num_ranks < 1 || num_ranks > MAX_RANKS || rank < 0 || rank >= num_ranks)
-    return failCreate(HEWN_INVALID_ARGUMENT, "a group has 1 to 64 ranks, counted from 0 on");
+    return failCreate(HEWN_INVALID_ARGUMENT, "a group must have 1 to 64 ranks, numbered from 0");
   if (milliseconds < 0)
-    return failCreate(HEWN_INVALID_ARGUMENT, "the time to wait is negative");
+    return failCreate(HEWN_INVALID_ARGUMENT, "the time limit is negative");
   int saved = errno;
   char path[MAX_NAME + 8];
   memcpy(path, "/hewn-", 6);
@@ -646,7 +662,8 @@ hewn_status hewn_local_communicator_create(const char *name, int32_t rank, int32
   group->shared = shared;
   group->milliseconds = wait;
   group->files[WINDOW] = group->files[STAGING] = -1;
-  // Where each rank has a processor, the others come soon.
+  // Spins only if each rank has a CPU, because only then the awaited ranks are running and arrive
+  // soon.
   group->spins = sysconf(_SC_NPROCESSORS_ONLN) >= num_ranks;
   *communicator = &group->table;
   return status;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator that hands on what lies on devices by NVIDIA's NCCL, over another
-// one by which ranks find each other and tell each other of what the host has.
+// A communicator that transfers device memory with NCCL. It is based on another communicator, which
+// transfers host memory and sets up the connections.
 //
-// No call of NCCL's may wait for a peer without an end: its communicators do not
-// block (ncclConfig_t's `blocking`), what is begun is asked for until it is done
-// (ncclCommGetAsyncError), and all are aborted where a peer is gone, does not come
-// in time, or NCCL says that something failed: then its kernels end as well. That
-// is left to whoever has recorded them: before it ends, ncclCommAbort waits for the
-// end of all graphs that have calls of the communicator.
+// No NCCL call may wait for a peer without a time limit. NCCL communicators are therefore
+// nonblocking (ncclConfig_t's `blocking`), and operations are polled with ncclCommGetAsyncError
+// until they are complete. If a peer has exited, is late, or NCCL reports an error, all NCCL
+// communicators are aborted, which also ends their kernels. Before that, the caller must destroy
+// captured graphs: ncclCommAbort waits for the end of all graphs with calls of the communicator.
 //
-// Sums are NCCL's own: all ranks get the same bits, since each element is added up
-// once and handed to all, in an order that depends on NCCL, its version and how
-// devices reach each other.
+// Reductions are NCCL's: all ranks receive the same bits, because each element is summed once and
+// distributed. The order of summation depends on NCCL's version and on the interconnect.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,12 +25,12 @@
 #include <time.h>
 
 #define DEFAULT_MILLISECONDS 30000
-#define GOODBYE_MILLISECONDS 2000 // for what has nothing left to do but to end
+#define GOODBYE_MILLISECONDS 2000 // time limit for closing an idle NCCL communicator
 #define PAUSE_NANOSECONDS 20000
 #define LOOK_MILLISECONDS 5
 #define TEXT_BYTES 384
 
-/// NCCL's communicator of so many ranks from the first one on; NULL: it is not open.
+/// The NCCL communicator of `ranks` ranks from `first` on; `comm` is NULL if it is not open.
 typedef struct opened {
   int32_t first, ranks;
   nccl_comm comm;
@@ -42,7 +40,7 @@ typedef struct nccl_group {
   hewn_communicator table;
   hewn_communicator *over;
   hewn_nccl library;
-  opened all, fewer; ///< where ranks do something together that are not all of them, it is always the same ones
+  opened all, fewer; ///< NCCL communicators of all ranks, and of this rank's only smaller group
   int64_t milliseconds;
   int failed;
   char text[TEXT_BYTES];
@@ -64,7 +62,7 @@ static void abortComm(nccl_group *group, opened *one) {
   one->comm = NULL;
 }
 
-/// The other ranks are told.
+/// Marks the communicator as failed and announces it to the other ranks.
 static int32_t giveUp(nccl_group *group) {
   group->failed = 1;
   group->over->abandon(group->over->user, group->text);
@@ -86,14 +84,15 @@ static int32_t failNccl(nccl_group *group, nccl_result result) {
 
 static int32_t failLate(nccl_group *group) {
   hewn_text text = {group->text, group->text + sizeof(group->text) - 1};
-  hewn_text_put(&text, "another rank has not come within ");
+  hewn_text_put(&text, "another rank did not respond within ");
   hewn_text_int(&text, group->milliseconds);
   hewn_text_put(&text, " ms");
   *text.at = '\0';
   return giveUp(group);
 }
 
-/// `over` has failed: what it says.
+/// Fails this communicator if `code`, the result of a call of the host communicator `over`, is a
+/// failure.
 static int32_t failOver(nccl_group *group, int32_t code) {
   const char *why = code == HEWN_OK ? NULL : group->over->message(group->over->user);
   return code == HEWN_OK ? code : fail(group, why ? why : "", "");
@@ -105,14 +104,14 @@ static int32_t failBefore(nccl_group *group) {
   return HEWN_PEER_FAILED;
 }
 
-/// Whether somebody else is known to have failed.
+/// Checks whether another rank has failed.
 static int32_t checkOthers(nccl_group *group) {
   hewn_communicator *over = group->over;
   int knows = over->size > offsetof(hewn_communicator, check) && over->check != NULL;
   return knows ? failOver(group, over->check(over->user)) : HEWN_OK;
 }
 
-/// What `comm` was told to do is begun, or done, where `result` says that it goes on by itself.
+/// If `result` is "in progress", waits until the NCCL operation on `comm` is complete or enqueued.
 static int32_t settle(nccl_group *group, nccl_comm comm, nccl_result result) {
   int64_t begin = now(), looked = begin;
   while (result == NCCL_IN_PROGRESS) {
@@ -137,17 +136,19 @@ static int32_t settle(nccl_group *group, nccl_comm comm, nccl_result result) {
 }
 
 //===----------------------------------------------------------------------===//
-// Memory of the host
+// Host memory
 //===----------------------------------------------------------------------===//
 
-/// Before a call of `over`: what it had moved by then. It is asked how long it waits where this is.
+/// Begins a call of the host communicator `over`: returns its `moved` counter, and forwards the
+/// request to measure the waiting time.
 static uint64_t ask(nccl_group *group) {
   if (group->over->size > offsetof(hewn_communicator, waited))
     group->over->waited = group->table.waited;
   return group->over->moved;
 }
 
-/// Counts what `over` has moved, and how long it has waited, too.
+/// Ends a call of the host communicator `over`: adds the bytes that it moved, and copies the
+/// waiting time and the message.
 static int32_t heard(nccl_group *group, uint64_t before, int32_t code) {
   group->table.moved += group->over->moved - before;
   if (group->over->size > offsetof(hewn_communicator, waited))
@@ -226,10 +227,10 @@ static void destroy(void *user) {
 }
 
 //===----------------------------------------------------------------------===//
-// Memory of devices
+// Device memory
 //===----------------------------------------------------------------------===//
 
-/// What the first of some ranks tells the others: an id by which NCCL lets them meet, or that it has none.
+/// Data that the first rank of a group sends to the others: NCCL's unique id, or an error.
 typedef struct invitation {
   nccl_id id;
   int32_t result;
@@ -248,7 +249,7 @@ static int32_t invite(nccl_group *group, int32_t first, int32_t ranks, nccl_id *
   uint64_t before = group->over->moved;
   int32_t code =
       failOver(group, group->over->all_gather(group->over->user, first, ranks, &mine, all, sizeof(invitation)));
-  group->over->moved = before; // nothing of the model's
+  group->over->moved = before; // does not count this exchange, which is no transfer of the model
   nccl_result result = code == HEWN_OK ? all[0].result : NCCL_SUCCESS;
   *id = all[0].id;
   allocator->release(allocator->user, all);
@@ -269,7 +270,7 @@ static int32_t openRanks(void *user, int32_t first, int32_t ranks) {
   if (findOpened(group, first, ranks))
     return HEWN_OK;
   opened *one = first == 0 && ranks == group->table.num_ranks ? &group->all : &group->fewer;
-  abortComm(group, one); // of a context before, with other ranks
+  abortComm(group, one); // left by an earlier context, for other ranks
   nccl_config config = {sizeof(nccl_config), (unsigned)NCCL_MAGIC, NCCL_OLDEST, /*blocking=*/0};
   nccl_id id;
   int32_t code = invite(group, first, ranks, &id);
@@ -281,15 +282,15 @@ static int32_t openRanks(void *user, int32_t first, int32_t ranks) {
   return settle(group, one->comm, result);
 }
 
-/// NCCL's communicator for a call; NULL: it has failed, and says why.
+/// Returns the NCCL communicator for a transfer, or NULL after a failure.
 static nccl_comm commOf(nccl_group *group, int32_t first, int32_t ranks) {
   const opened *one = group->failed ? NULL : findOpened(group, first, ranks);
   if (!one && !group->failed)
-    fail(group, "these ranks have not met", "");
+    fail(group, "the connection of these ranks is not open", "");
   return one ? one->comm : NULL;
 }
 
-/// NCCL's number of a type that it adds; -1: it does not.
+/// Returns the ncclDataType_t of a type that NCCL can sum, or -1.
 static int typeOf(DLDataType type) {
   const int integers[2][4] = {{NCCL_INT8, -1, NCCL_INT32, NCCL_INT64}, {NCCL_UINT8, -1, NCCL_UINT32, NCCL_UINT64}};
   int size = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
@@ -312,13 +313,13 @@ static int32_t gatherOnDevice(void *user, int32_t first, int32_t ranks, const vo
   return settle(group, comm, group->library.ncclAllGather(mine, all, bytes, NCCL_INT8, comm, stream));
 }
 
-/// The same for a sum, with NCCL's number of the type; NULL: it has failed.
+/// Returns the NCCL communicator for a reduction and the ncclDataType_t, or NULL after a failure.
 static nccl_comm commOfSum(nccl_group *group, int32_t first, int32_t ranks, DLDataType type, int *number) {
   nccl_comm comm = commOf(group, first, ranks);
   *number = typeOf(type);
   if (!comm || *number >= 0)
     return comm;
-  fail(group, "NCCL adds no integers of 16 bits", "");
+  fail(group, "NCCL cannot sum 16-bit integers", "");
   return NULL;
 }
 
@@ -329,7 +330,8 @@ static int32_t reduceOnDevice(void *user, int32_t first, int32_t ranks, const vo
   nccl_comm comm = commOfSum(group, first, ranks, type, &number);
   if (!comm)
     return failBefore(group);
-  // As hewn explain counts it: a rank's share of the sum, of which it has all addends come and which it hands to all.
+  // Counts the moved bytes as hewn explain does: each rank reads all addends of its piece and sends
+  // the summed piece to all ranks.
   int64_t lines = (count + 63) / 64, rank = group->table.rank - first;
   int64_t from = lines * rank / ranks * 64, to = lines * (rank + 1) / ranks * 64;
   to = to < count ? to : count;
@@ -387,14 +389,15 @@ static int32_t checkDevice(void *user, int64_t waited) {
 static void stopDevice(void *user) {
   nccl_group *group = user;
   group->failed = 1;
-  // Together: the kernels of one may be behind those of the other.
+  // Aborts both NCCL communicators as a group, because kernels of one may wait for kernels of the
+  // other.
   group->library.ncclGroupStart();
   abortComm(group, &group->fewer);
   abortComm(group, &group->all);
   group->library.ncclGroupEnd();
 }
 
-/// Ends one that has nothing to do any more. Others may be gone by now, which is no failure.
+/// Closes an idle NCCL communicator. Peers may have exited by now, which is not a failure.
 static void closeOne(nccl_group *group, opened *one) {
   if (!one->comm)
     return;
@@ -425,7 +428,7 @@ static const hewn_device_transport transport = {openRanks,       gatherOnDevice,
                                                 checkDevice,     stopDevice,     closeDevice};
 
 //===----------------------------------------------------------------------===//
-// Making one
+// Creation
 //===----------------------------------------------------------------------===//
 
 static hewn_status made(int32_t code, const char *message) {
@@ -433,12 +436,12 @@ static hewn_status made(int32_t code, const char *message) {
   return status;
 }
 
-/// NULL, or why the library is of no use.
+/// Loads NCCL. Returns an error message or NULL.
 static const char *load(hewn_nccl *library) {
-  // It has threads and destructors of its own by then: once there, it stays.
+  // RTLD_NODELETE: NCCL has threads and destructors, so it is never unloaded.
   void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle)
-    return "there is no NCCL: libnccl.so.2 can't be opened";
+    return "NCCL is not available: cannot load libnccl.so.2";
   struct entry {
     const char *name;
     size_t offset;
@@ -465,9 +468,9 @@ hewn_status hewn_nccl_communicator_create(hewn_communicator *over, int64_t milli
     return made(HEWN_INVALID_ARGUMENT, "the communicator pointer is NULL");
   *communicator = NULL;
   if (!over || over->size < offsetof(hewn_communicator, device))
-    return made(HEWN_INVALID_ARGUMENT, "NCCL wants another communicator by which ranks find each other");
+    return made(HEWN_INVALID_ARGUMENT, "NCCL needs a base communicator");
   if (milliseconds < 0)
-    return made(HEWN_INVALID_ARGUMENT, "the time to wait is negative");
+    return made(HEWN_INVALID_ARGUMENT, "the time limit is negative");
   int saved = errno;
   hewn_nccl library;
   const char *problem = load(&library);

@@ -3,19 +3,19 @@
 #define HEWN_RUNTIME_RANKS_NCCL_H
 
 /// \file
-/// What of NVIDIA's NCCL is called, as its public header (nccl.h) has it since
-/// 2.14. The types are our own: nothing of NCCL is needed to build this.
+/// The NCCL functions that are used, as declared in its public header (nccl.h) since version 2.14.
+/// The types are declared here, so that the build does not need NCCL.
 
 #include <stddef.h>
 #include <stdint.h>
 
-typedef int nccl_result; ///< 0: success
+typedef int nccl_result; ///< 0 on success
 typedef struct nccl_comm_s *nccl_comm;
 typedef struct nccl_id {
   char bytes[128];
 } nccl_id;
 
-/// ncclConfig_t of 2.14: newer ones have members behind it, and take what its size and version say.
+/// ncclConfig_t of version 2.14. Later versions append members, and handle this size and version.
 typedef struct nccl_config {
   size_t size;
   unsigned magic;

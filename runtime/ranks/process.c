@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether another rank's process is there, and not another one of its number.
+// Identifies a process by its id and start time, to detect whether a rank has exited.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -27,12 +27,12 @@ uint64_t hewn_process_start(int32_t process) {
   if (got <= 0)
     return got < 0 && errno == ESRCH ? 0 : HEWN_PROCESS_UNKNOWN;
   text[got] = '\0';
-  char *at = strrchr(text, ')'); // the name before it may hold anything
+  char *at = strrchr(text, ')'); // the process name before it may contain any character
   if (!at || at[1] == '\0')
     return HEWN_PROCESS_UNKNOWN;
   if (at[2] == 'Z' || at[2] == 'X')
     return 0;
-  ++at; // in front of field 3; it is field 22
+  ++at; // now before field 3; the start time is field 22
   for (int field = 0; at && field < 19; ++field)
     at = strchr(at + 1, ' ');
   uint64_t start = 0;

@@ -6,8 +6,8 @@
 
 #define HEWN_PROCESS_UNKNOWN UINT64_MAX
 
-/// When a process began, in the system's ticks; 0 where there is none, or one that has ended and is not buried; HEWN_PROCESS_UNKNOWN where
-/// that can't be told now.
+/// Returns the start time of a process in clock ticks. Returns 0 if there is no such process, or if
+/// it has ended (a zombie), and HEWN_PROCESS_UNKNOWN if it cannot be determined.
 uint64_t hewn_process_start(int32_t process);
 
 #endif // HEWN_RUNTIME_RANKS_PROCESS_H

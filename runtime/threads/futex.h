@@ -3,8 +3,8 @@
 #define HEWN_RUNTIME_FUTEX_H
 
 /// \file
-/// Sleeping on a word of memory, and a lock made of it. errno stays as it was: the caller's threads
-/// pass through here.
+/// Futex wait and wake, and a lock based on them. errno is preserved, because the caller's threads
+/// run this code.
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -13,21 +13,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// Sleeps while `*word` is `value`; may also return early.
+/// Sleeps while `*word` equals `value`. May return early, so the caller checks the word again.
 static inline void hewn_futex_wait(uint32_t *word, uint32_t value) {
   int saved = errno;
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
   errno = saved;
 }
 
-/// Wakes up to `count` sleepers.
+/// Wakes up to `count` threads that sleep on `*word`.
 static inline void hewn_futex_wake(uint32_t *word, int count) {
   int saved = errno;
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
   errno = saved;
 }
 
-/// Takes the lock in `*word`: 0 free, 1 taken, 2 taken and somebody may sleep.
+/// Acquires the lock `*word`: 0 free, 1 locked, 2 locked with possible waiters.
 static inline void hewn_lock(uint32_t *word) {
   uint32_t expected = 0;
   if (__atomic_compare_exchange_n(word, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

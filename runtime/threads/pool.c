@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread pool.
 //
-// A job is a range cut into chunks. One 64-bit word, `claim`, holds the job's
-// number and the chunks that nobody has taken yet, from one to before another;
-// a thread takes some by compare-and-swap: of many left many, of few one, so
-// that claims are few and threads end together. The calling thread and every second
-// one take the first of them, the others the last: a thread has much the same
-// part of each job, and finds there in its own cache what it wrote in the job
-// before, or the weights that it read. The join waits for chunks, not for threads: a thread that
-// the system has put to sleep delays the one chunk it holds, and a thread that
-// never woke up delays nothing. That makes late threads a hazard: one may wake
-// when the next job is being written. It is harmless because
-//   - a thread reads the job's fields between loading `claim` with chunks left
-//     and swapping it. The fields change only when all chunks are done, so if
-//     they were not this job's, the swap fails;
-//   - an exhausted `claim` (no chunks left) is never swapped.
+// A job is a range that is divided into chunks. The 64-bit word `claim` contains the job's number
+// and the interval of chunks that are not yet claimed. A thread claims chunks with
+// compare-and-swap: several while many are left, one when few are left, so that there are few
+// claims and threads finish at about the same time. The calling thread and every second pool thread
+// claim from the start of the interval, the others from its end. Each thread therefore processes
+// about the same part of every job, and finds in its cache the data that it wrote, or the weights
+// that it read, in the previous job.
 //
-// `sequence`, `claim` and `done` have a cache line each: idle threads spin on
-// the first, working ones fight over the second, the joining one spins on the
-// third. Spinning is bounded in time; sleepers count themselves, then look at
-// the sequence again, so that a wake-up cannot be lost. No spinning where
-// there are more threads than processors.
+// The join waits for chunks, not for threads: a descheduled thread delays only the chunk that it
+// holds, and a thread that has not woken up delays nothing. Such a late thread may wake up while
+// the next job is being written. This is safe because:
+//   - a thread reads the job's fields between loading a `claim` with chunks left and swapping it.
+//     The fields change only when all chunks are done, so if the fields were not this job's, the
+//     swap fails;
+//   - a `claim` without chunks is never swapped.
 //
-// A child of fork has the pool's memory and none of its threads. It is told by a
-// page that the kernel clears there, and starts threads of its own.
+// `sequence`, `claim` and `done` have one cache line each: idle threads spin on the first, working
+// threads contend for the second, and the joining thread spins on the third. Spinning is limited in
+// time. A thread that is going to sleep increments `sleepers`, then reads the sequence again, so
+// that no wake-up is lost. With more threads than CPUs, threads do not spin.
+//
+// A child of fork has the pool's memory but none of its threads. It detects this by a page that the
+// kernel clears in the child, and starts new threads.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -41,24 +41,27 @@
 #include <unistd.h>
 
 #define CACHE_LINE 64
-/// An idle thread spins over the gaps between kernels, not between runs.
+/// Time limit of an idle thread's spin: long enough for the gaps between kernels, too short for the
+/// gaps between runs.
 #define IDLE_SPIN_NANOSECONDS 100000
-/// Longer: chunks are near their end when the joining thread runs out of them.
+/// Time limit of the joining thread's spin. It is longer than that of idle threads, because the
+/// chunks that others still process are nearly done when no chunks are left to claim.
 #define JOIN_SPIN_NANOSECONDS 200000
-/// Spinning rounds (some 30 ns each) between two looks at the clock.
+/// Spin iterations (about 30 ns each) between two reads of the clock.
 #define ROUNDS_PER_LOOK 64
-/// Enough chunks a thread to even out.
+/// Number of chunks per thread into which a job is divided, for load balance.
 #define CHUNKS_PER_THREAD 64
-/// What half of a claim counts.
+/// Maximum number of chunks of a job: the chunk indices in `claim` have 16 bits.
 #define MOST_CHUNKS 0xffffu
 
 struct hewn_pool {
-  /// Grows by one a job; also bumped to stop.
+  /// Counter on which idle threads wait. It is incremented for each job, and to make the threads
+  /// exit.
   uint32_t sequence __attribute__((aligned(CACHE_LINE)));
   uint32_t sleepers;
   uint32_t stop;
 
-  /// Job number << 32 | the chunk behind the last one left << 16 | the first one left.
+  /// The claim word: job number << 32 | end of the interval of unclaimed chunks << 16 | its begin.
   uint64_t claim __attribute__((aligned(CACHE_LINE)));
   hewn_task task;
   void *arg;
@@ -71,12 +74,15 @@ struct hewn_pool {
 
   int64_t idleSpin __attribute__((aligned(CACHE_LINE)));
   int64_t joinSpin;
-  int32_t threads;  ///< with the calling one
-  int32_t started;  ///< those that there are, without it
-  uint32_t entered; ///< those that have begun
-  /// 1 in the process that started the threads, 0 in its children; NULL where the kernel has no such pages.
+  int32_t threads;  ///< including the calling thread
+  int32_t started;  ///< started pool threads
+  uint32_t entered; ///< pool threads that have entered threadMain
+  /// Points to 1 in the process that started the threads, and to 0 in its children. NULL if the
+  /// kernel does not support pages that are cleared in children.
   uint32_t *home;
-  pid_t process; ///< the same, for a system call each time
+  /// Id of the process that started the threads. Compared with getpid, which costs a system call,
+  /// only if `home` is NULL.
+  pid_t process;
   pthread_t handles[];
 };
 
@@ -94,11 +100,12 @@ static int64_t nowNanoseconds(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/// Spins until `*word` differs from `value` (`until` = 0) or equals it (`until` = 1). False when the time is up.
+/// Spins until `*word` differs from `value` (`until` = 0) or equals it (`until` = 1). Returns false
+/// on timeout.
 ///
-/// Now and then it yields, ever more rarely: the thread that we wait for may be ready to run on this very processor,
-/// where a wake-up has put us in front of it. Without that, each such wake-up costs a whole spin (107 us measured on a
-/// busy machine of two cores; 8 us with it).
+/// Yields at exponentially growing intervals: the awaited thread may be runnable on this CPU,
+/// queued after this thread. Without yielding, each such wake-up costs a full spin (107 us measured
+/// on a busy machine with two cores; 8 us with yielding).
 static int spin(const uint32_t *word, uint32_t value, int until, int64_t nanoseconds) {
   int64_t deadline = 0;
   for (uint32_t round = 1;; ++round) {
@@ -120,7 +127,8 @@ static int spin(const uint32_t *word, uint32_t value, int until, int64_t nanosec
   }
 }
 
-/// Takes chunks of the current job until there are none, from the end or from the beginning.
+/// Processes chunks of the current job until none are left. Claims them from the start or the end
+/// of the interval of unclaimed chunks.
 static void work(hewn_pool *pool, int fromEnd) {
   for (;;) {
     uint64_t claim = __atomic_load_n(&pool->claim, __ATOMIC_ACQUIRE);
@@ -132,7 +140,8 @@ static void work(hewn_pool *pool, int fromEnd) {
     int64_t n = __atomic_load_n(&pool->n, __ATOMIC_RELAXED);
     int64_t chunk = __atomic_load_n(&pool->chunk, __ATOMIC_RELAXED);
     uint32_t chunks = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
-    // Of each thread's share half (C. Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987).
+    // Claims half of the thread's share of the unclaimed chunks (C. Polychronopoulos and D. Kuck,
+    // "Guided self-scheduling", 1987).
     uint32_t share = (last - first) / (2 * (uint32_t)pool->threads), taken = share > 0 ? share : 1;
     uint64_t rest = fromEnd ? claim - ((uint64_t)taken << 16) : claim + taken;
     if (!__atomic_compare_exchange_n(&pool->claim, &claim, rest, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -148,7 +157,8 @@ static void work(hewn_pool *pool, int fromEnd) {
 
 static void *threadMain(void *arg) {
   hewn_pool *pool = arg;
-  // Threads that start take turns.
+  // Threads claim alternately from the start and from the end of a job, in the order in which they
+  // start.
   int fromEnd = !(__atomic_fetch_add(&pool->entered, 1, __ATOMIC_RELAXED) & 1);
   uint32_t seen = 0;
   for (;;) {
@@ -165,7 +175,7 @@ static void *threadMain(void *arg) {
   }
 }
 
-/// Tells idle threads that there is something new.
+/// Notifies idle threads that a new job has begun or that the pool is being destroyed.
 static void bumpSequence(hewn_pool *pool, uint32_t wanted) {
   __atomic_add_fetch(&pool->sequence, 1, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST) != 0)
@@ -212,11 +222,11 @@ static void stopThreads(hewn_pool *pool) {
 }
 
 static void startThreads(hewn_pool *pool) {
-  // Signals are for the application's threads.
+  // Blocks all signals in pool threads, because signals are for the application's threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  // Some libraries' default is less than kernels need.
+  // Sets the stack size, because the default of some C libraries is smaller than kernels need.
   const size_t least = (size_t)1 << 20;
   size_t stack = 0;
   pthread_attr_t attributes;
@@ -235,7 +245,7 @@ static void startThreads(hewn_pool *pool) {
   pool->process = getpid();
 }
 
-/// A page that is zero in children of fork; NULL where there are none.
+/// Maps a page that the kernel clears in children of fork. Returns NULL if that is not supported.
 static uint32_t *homePage(void) {
   size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
   void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -251,7 +261,8 @@ static uint32_t *homePage(void) {
 
 static int isInherited(const hewn_pool *pool) { return pool->home ? *pool->home == 0 : pool->process != getpid(); }
 
-/// In a child of fork: as it was made, with as many threads as there may be. None is no failure, the caller does the work then.
+/// Resets the pool in a child of fork and starts as many threads as possible. If none start, the
+/// caller does all work.
 static void restart(hewn_pool *pool) {
   pool->sequence = 0;
   pool->sleepers = 0;
@@ -266,7 +277,7 @@ static void restart(hewn_pool *pool) {
 static int32_t processors(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) != 0)
-    return INT_MAX; // More than a cpu_set_t holds.
+    return INT_MAX; // there are more CPUs than a cpu_set_t can represent
   return CPU_COUNT(&set);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to share work between two threads and to join: microseconds beyond half of what one thread takes for it, by
-// percentile.
+// Measures the overhead of a fork and join of two threads: the time in microseconds beyond half of
+// the single-threaded time, by percentile.
 extern "C" {
 #include "runtime/threads/pool.h"
 }
@@ -12,7 +12,7 @@ extern "C" {
 #include <cstdlib>
 #include <vector>
 
-/// Some microseconds of work for each item.
+/// Performs some microseconds of work, as each task of a fork does.
 static void work(void *, int64_t begin, int64_t end) {
   volatile int64_t sum = 0;
   for (int64_t i = begin * 2000; i < end * 2000; ++i)

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sum over ranks, a message to the next rank and back, and a gather take by size: a table for docs/decisions/partition.md, and the latency and
-// bandwidth that a cluster's file wants (docs/reference/cluster.md).
+// Measures an all-reduce, a round trip through all ranks and an all-gather for several sizes. The
+// table is used in docs/decisions/partition.md; its latency and bandwidth are values of a cluster
+// file (docs/reference/cluster.md).
 //
-//     build/dev/bin/Transports 2                                                                shared memory, of two processes
-//     mpirun.openmpi -n 2 build/dev/bin/Transports build/dev/lib/libhewn_openmpi.so             MPI, one-sided
-//     HEWN_MPI_TWO_SIDED=1 mpirun.mpich -n 2 build/dev/bin/Transports build/dev/lib/libhewn_mpich.so
+//     # shared memory, two processes
+//     build/dev/bin/Transports 2
+//     # MPI, one-sided
+//     mpirun.openmpi -n 2 build/dev/bin/Transports build/dev/lib/libhewn_openmpi.so
+//     # MPI, two-sided
+//     export HEWN_MPI_TWO_SIDED=1
+//     mpirun.mpich -n 2 build/dev/bin/Transports build/dev/lib/libhewn_mpich.so
 #include "hewn/communicator.h"
 
 #include <algorithm>
@@ -28,7 +33,7 @@ int fail(const char *what) {
   return 1;
 }
 
-/// Microseconds of a call, the median of some.
+/// Returns the median time of a call in microseconds, or -1 if a call fails.
 template <typename Call> double medianOf(Call call, size_t bytes) {
   std::vector<double> taken(bytes > (1 << 20) ? 25 : 201);
   for (double &one : taken) {
@@ -58,7 +63,7 @@ int measure(hewn_communicator *group) {
                                    type);
         },
         bytes);
-    // Once around: rank 0 begins, and each hands on what it has got.
+    // A round trip: rank 0 sends first, and each other rank forwards the message.
     double around = medianOf(
         [&] {
           int32_t code = HEWN_OK;
@@ -71,7 +76,7 @@ int measure(hewn_communicator *group) {
           return code;
         },
         bytes);
-    // Of so many bytes in all.
+    // `bytes` is the size of the gathered result over all ranks.
     double gather = medianOf(
         [&] {
           return group->all_gather(group->user, 0, group->num_ranks, memory, memory + kMostBytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control flow that the compiler does not know: ops of a dialect of this file, which say what ControlOpInterface asks and no more, go through
-// all stages and run.
+// Control flow ops that the compiler does not know: this file defines ops that implement only
+// ControlOpInterface, and runs them through all stages.
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
@@ -22,8 +22,9 @@ using namespace hewn;
 
 namespace hewn::test {
 
-/// Carries all of its operands but the first one, the condition, which each step yields first. Unlike graph.loop it counts nothing, and
-/// its steps are not told the condition.
+/// A while loop. Its first operand is the condition, and the others are loop-carried. Each step
+/// yields the next condition first. In contrast to graph.loop it has no trip count, and the
+/// condition is no block argument.
 class WhileOp : public Op<WhileOp, OpTrait::OneRegion, OpTrait::VariadicResults, OpTrait::ZeroSuccessors,
                           OpTrait::VariadicOperands, graph::ControlOpInterface::Trait> {
 public:
@@ -53,7 +54,7 @@ private:
   Block &body() { return getOperation()->getRegion(0).front(); }
 };
 
-/// Runs its region once for each number from 0 to 3 and stacks what it yields, the last one first: a counted loop of no sequence.
+/// A counted loop: runs its region for 0 to 3 and stacks the yielded values, the last one first.
 class FourTimesOp : public Op<FourTimesOp, OpTrait::OneRegion, OpTrait::OneResult, OpTrait::ZeroSuccessors,
                               OpTrait::ZeroOperands, graph::ControlOpInterface::Trait> {
 public:
@@ -95,7 +96,7 @@ DialectRegistry dialects() {
   return registry;
 }
 
-/// The results of `main`, each a list of int64s.
+/// Returns the results of `main`, each as a list of int64.
 std::vector<std::vector<int64_t>> run(StringRef text) {
   MLIRContext context(dialects());
   context.loadAllAvailableDialects();
@@ -116,7 +117,8 @@ std::vector<std::vector<int64_t>> run(StringRef text) {
   return results;
 }
 
-// The next value of each of the pair is made of the other one's old value.
+// Tests a loop in which each of two loop-carried values is computed from the previous value of the
+// other one.
 constexpr StringLiteral kFibonacci = R"(
 func.func @main() -> (tensor<1xi64>, tensor<1xi64>) {
   %go = graph.constant {value = dense<GO> : tensor<i1>} : tensor<i1>
@@ -160,14 +162,14 @@ func.func @main() -> tensor<4x2xi64> {
             (std::vector<std::vector<int64_t>>{{13, 23, 12, 22, 11, 21, 10, 20}}));
 }
 
-// Where kernels have a memory of their own, the host gets what decides, and nothing else.
+// Tests that a program for a device copies only the conditions of control flow to the host.
 TEST(ControlFlow, CopiesWhatDecides) {
   MLIRContext context(dialects());
   context.loadAllAvailableDialects();
   auto module = parseSourceString<ModuleOp>(R"(
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
-#costs = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #costs>>} {
+#limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#costs = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #costs>>} {
 func.func private @k(!llvm.ptr)
 func.func @main(%go: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   %first = plan.launch @k(%go) symbols [] : (tensor<i1>) -> tensor<i1>
@@ -184,7 +186,7 @@ func.func @main(%go: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
                                             &context);
   ASSERT_TRUE(module);
   PassManager pm(&context);
-  pm.addPass(createInsertCopiesPass());
+  pm.addPass(createInsertTransfersPass());
   pm.addPass(createPlanMemoryPass());
   pm.addPass(createVerifyPlanPass());
   ASSERT_TRUE(succeeded(pm.run(*module)));

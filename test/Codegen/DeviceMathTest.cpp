@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The math library of devices against the machine's own, in long double: errors in ulps of float64 over a sample of all
-// numbers and of the functions' own ranges, and the special values.
+// Compares the device math library with the host's functions in long double. Measures errors in
+// ulps of float64, over a sample of all numbers and of the functions' ranges, and for special
+// values.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-// libm.c, compiled with every function under another name (test/CMakeLists.txt).
+// libm.c, compiled with a prefix for every function (test/CMakeLists.txt).
 // clang-format off
 #define UNARY(X) \
   X(exp) X(exp2) X(expm1) X(sinh) X(cosh) X(tanh) X(log) X(log2) X(log10) X(log1p) X(asinh) X(acosh) X(atanh) X(sin) \
@@ -49,7 +50,9 @@ double ulps(double got, long double exact) {
     return std::isnan(got) && std::isnan(want) ? 0 : INFINITY;
   if (got == want)
     return std::signbit(got) == std::signbit(want) ? 0 : INFINITY;
-  if (std::isinf(got) || std::isinf(want)) // overflow begins a few ulps earlier or later
+  // The test accepts infinity near the largest number, because overflow may start a few ulps
+  // earlier or later.
+  if (std::isinf(got) || std::isinf(want))
     return std::abs(std::isinf(got) ? want : got) > 1.797e308 ? 1 : INFINITY;
   double step = std::nextafter(std::abs(want), INFINITY) - std::abs(want);
   return double(std::abs(got - exact) / step);
@@ -62,7 +65,7 @@ struct Sample {
     state ^= state >> 7;
     return state ^= state << 17;
   }
-  /// Of all sizes, of the size of ones, and of any bits.
+  /// Draws numbers of all magnitudes, numbers around 1, and random bit patterns.
   double next() {
     double x = double(int64_t(bits())) * 0x1p-63;
     switch (bits() % 4) {
@@ -85,7 +88,8 @@ const std::vector<double> special = {0.0,      -0.0,     1,          -1,        
                                      3,        INFINITY, -INFINITY,  NAN,         5e-324,     -5e-324, 1e-310, 1e308,
                                      -1e308,   710,      -745,       -720,        1e22,       0x1p60,  1e300,  M_PI,
                                      M_PI / 2, 0x1p53,   0x1p53 + 2, 1 - 0x1p-53, 1 + 0x1p-52};
-/// erfc between 0.5 and 1 is what a sum near 1 leaves of it, and a power has the logarithm's error times the exponent.
+/// Functions with larger bounds: erfc loses accuracy by cancellation between 0.5 and 1, and pow
+/// multiplies the error of the logarithm by the exponent.
 double bound(const char *name) { return std::strcmp(name, "erfc") == 0 || std::strcmp(name, "pow") == 0 ? 32 : 8; }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lib/Support/HalfFloats.h beside LLVM's APFloat: all finite numbers of float16, and float64s around each of them and between each two.
+// Compares lib/Support/HalfFloats.h with LLVM's APFloat: all finite float16 numbers, and float64
+// values around and between them.
 #include "lib/Support/HalfFloats.h"
 
 #include "gtest/gtest.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles each function of lib/Codegen/Math for the machine at hand and compares it with libm's float64 function on
-// every 2^8-th float32, or on all of them: VectorMath --all.
+// Compiles each function of lib/Codegen/Math for the host and compares it with libm's float64
+// function, on every 2^8-th float32, or on all of them with VectorMath --all.
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
 
@@ -36,7 +36,8 @@ constexpr float kInf = INFINITY;
 
 using Kernel = void (*)(const float *, const float *, float *);
 
-/// `op` on %a, and on %b if it has two operands; of several, with "|" between them, each on what the one before it gives.
+/// Returns IR that applies `op` to %a, or to %a and %b. Several ops separated by "|" are applied in
+/// sequence.
 std::string opsOn(const std::string &op, int operands, const std::string &type) {
   llvm::SmallVector<llvm::StringRef> ops;
   llvm::StringRef(op).split(ops, '|');
@@ -49,7 +50,7 @@ std::string opsOn(const std::string &op, int operands, const std::string &type) 
   return text;
 }
 
-/// What #plan.target says of a machine's vectors.
+/// Target properties of vectors, as attributes of #plan.target.
 struct Vectors {
   int bytes;
   const char *intrinsics;
@@ -58,7 +59,8 @@ constexpr Vectors kPlain = {64, ""}, kAvx2 = {32, ", permuteIntrinsic = \"llvm.x
                   kAvx512 = {64, ", scaleIntrinsic = \"llvm.x86.avx512.mask.scalef.ps.512\", permuteIntrinsic = "
                                  "\"llvm.x86.avx512.permvar.sf.512\""};
 
-/// A function on sixteen floats at a time (`type` vector<16xf32>) or on one (f32), compiled.
+/// A compiled function whose argument is a vector of sixteen floats (`type` is vector<16xf32>) or
+/// one float (f32).
 class Compiled {
 public:
   Compiled(const std::string &op, int operands, const std::string &type, Vectors vectors = kPlain) {
@@ -112,8 +114,8 @@ float fromBits(uint32_t bits) {
   return x;
 }
 
-/// The distance in units of the last place that a float32 near `exact` has; infinite where one is NaN and not the
-/// other.
+/// Returns the error of `got`, a float32, in ulps relative to `exact`. Returns infinity if only one
+/// of them is NaN.
 double ulps(float got, double exact) {
   if (std::isnan(got) || std::isnan(exact))
     return std::isnan(got) && std::isnan(exact) ? 0 : kInf;
@@ -121,7 +123,8 @@ double ulps(float got, double exact) {
     return kInf;
   if (std::isinf(got) && std::isinf(float(exact)))
     return 0;
-  auto finite = [](double v) { return std::isinf(v) ? std::copysign(0x1p128, v) : v; }; // the float after the largest
+  // The error in ulps treats infinity as the number after the largest float32.
+  auto finite = [](double v) { return std::isinf(v) ? std::copysign(0x1p128, v) : v; };
   int exponent = exact == 0 || std::isinf(exact) ? -126 : std::clamp(std::ilogb(exact), -126, 127);
   return std::fabs(finite(got) - finite(exact)) / std::ldexp(1.0, exponent - 23);
 }
@@ -130,11 +133,13 @@ struct Function {
   const char *op;
   double (*exact)(double);
   double bound;
-  /// Results up to this are 0, and none is denormal (docs/decisions/numbers/denormals.md).
+  /// Bound below which results are flushed to 0, so that no result is denormal
+  /// (docs/decisions/numbers/denormals.md).
   double least = 0;
 };
 
-/// The distance in ulps from what `f` promises at x; infinite where that is no denormal and `got` is one.
+/// Returns the error of `got` in ulps, relative to the specification of `f` at x. Returns infinity
+/// if `got` is denormal although `f` flushes denormals.
 double errorOf(const Function &f, float x, float got) {
   double exact = f.exact(x);
   if (f.least != 0 && std::fpclassify(got) == FP_SUBNORMAL)
@@ -149,7 +154,7 @@ double logOfDecay(double x) { return std::log1p(decay(x)); }
 
 class VectorMath : public testing::TestWithParam<Function> {};
 
-/// Every `step`-th float32 by `compiled`, against `f.exact`.
+/// Compares every `step`-th float32 with `f.exact`.
 void sweepAll(const Function &f, const Compiled &compiled) {
   ASSERT_TRUE(compiled.kernel);
   double worst = 0;
@@ -170,7 +175,8 @@ void sweepAll(const Function &f, const Compiled &compiled) {
 
 TEST_P(VectorMath, DenseSample) { sweepAll(GetParam(), Compiled(GetParam().op, 1, "vector<16xf32>")); }
 
-/// As on machines that look numbers up in a vector, of which some multiply by powers of two in one instruction.
+/// Properties of targets that look up tables in vector registers. Some of these targets also have a
+/// scaling instruction.
 void sweepOn(const Function &f, const char *feature, Vectors vectors) {
   if (!llvm::sys::getHostCPUFeatures().lookup(feature))
     GTEST_SKIP() << "this machine has no " << feature;
@@ -192,10 +198,11 @@ TEST_P(VectorMath, ScalarsAndEdges) {
     }
 }
 
-/// The middle between the two least powers, 2^-126 being one that is never made: sqrt(2) * 2^-126.
-constexpr double kLeastPower = 1.4142135623730951 * 0x1p-126;
+/// The largest subnormal float32. Exponentials up to this bound are flushed to 0
+/// (docs/decisions/numbers/denormals.md).
+constexpr double kLargestSubnormal = 0x0.fffffep-126;
 
-/// What ops are called behind their dialects, one after another.
+/// Returns the names of the ops without dialect prefixes, concatenated.
 std::string nameOf(const testing::TestParamInfo<Function> &info) {
   llvm::SmallVector<llvm::StringRef> ops;
   llvm::StringRef(info.param.op).split(ops, '|');
@@ -205,11 +212,11 @@ std::string nameOf(const testing::TestParamInfo<Function> &info) {
   return name;
 }
 
-// The bounds are the project's promise; what is measured stands beside them.
+// The error bounds in this table are the documented accuracy.
 INSTANTIATE_TEST_SUITE_P(
     All, VectorMath,
-    testing::Values(Function{"math.exp", std::exp, 1.1, kLeastPower},
-                    Function{"math.exp2", std::exp2, 1.1, kLeastPower}, Function{"math.expm1", std::expm1, 2},
+    testing::Values(Function{"math.exp", std::exp, 1.1, kLargestSubnormal},
+                    Function{"math.exp2", std::exp2, 1.1, kLargestSubnormal}, Function{"math.expm1", std::expm1, 2},
                     Function{"math.sinh", std::sinh, 2.5}, Function{"math.cosh", std::cosh, 2.5},
                     Function{"math.tanh", std::tanh, 1.5}, Function{"math.erf", std::erf, 1.2},
                     Function{"math.log", std::log, 1.1}, Function{"math.log2", std::log2, 1.5},
@@ -219,13 +226,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Function{"math.cos", std::cos, 1.5}, Function{"math.tan", std::tan, 3.2},
                     Function{"math.asin", std::asin, 2.5}, Function{"math.acos", std::acos, 2},
                     Function{"math.atan", std::atan, 2}, Function{"math.rsqrt", rsqrt, 1.5},
-                    Function{"math.absf|arith.negf|math.exp", decay, 1.1, kLeastPower},
-                    Function{"math.absf|arith.negf|math.exp|math.log1p", logOfDecay, 2, kLeastPower}),
+                    Function{"math.absf|arith.negf|math.exp", decay, 1.1, kLargestSubnormal},
+                    Function{"math.absf|arith.negf|math.exp|math.log1p", logOfDecay, 2, kLargestSubnormal}),
     nameOf);
 
 class VectorMath2 : public testing::Test {
 protected:
-  /// Sweeps pairs: a dense random sample over all bit patterns and over ordinary magnitudes, and every pair of edges.
+  /// Tests pairs: a dense random sample of all bit patterns and of ordinary magnitudes, and all
+  /// pairs of edge cases.
   static void sweep(const char *op, double (*exact)(double, double), double bound) {
     Compiled compiled(op, 2, "vector<16xf32>");
     ASSERT_TRUE(compiled.kernel);
@@ -241,7 +249,7 @@ protected:
     auto next = [&] { return uint32_t((state = state * 6364136223846793005u + 1442695040888963407u) >> 32); };
     for (uint64_t i = 0; i < (uint64_t(1) << 30) / step; ++i) {
       uint32_t a = next(), b = next();
-      if (i % 2) { // exponents near 0 of either sign
+      if (i % 2) { // y is an exponent close to 0, positive or negative
         a = (a & 0x83ffffff) + 0x3e000000;
         b = (b & 0x83ffffff) + 0x3e000000;
       }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSCRIPT=HashSources.cmake -DWORK=folder -P: the id of what makes code is another where a source is, and only there.
+# cmake -DSCRIPT=HashSources.cmake -DWORK=folder -P: the id of the code generator changes if and
+# only if one of its sources changes.
 file(MAKE_DIRECTORY "${WORK}")
 function(id_of text out)
   file(WRITE "${WORK}/a.cpp" "${text}")

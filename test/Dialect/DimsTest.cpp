@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DimExpr against plain integers: random expressions, each beside a function that computes the same with int64s, at random
-// values of their symbols, negative ones and zeros too. Where a division by 0 stands in the way, any value is right.
+// Compares DimExpr with functions of int64. Draws random expressions and equivalent functions, and
+// evaluates both at random values of their symbols, including negative values and zeros. If a
+// division by 0 occurs, any value is accepted.
 #include "dialects/Graph/Analysis/Dims.h"
 #include "dialects/Graph/Graph.h"
 
@@ -27,7 +28,7 @@ constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::num
 constexpr const char *kNames[] = {"batch", "h", "n", "w.0"};
 
 using Values = llvm::StringMap<int64_t>;
-using Number = std::optional<int64_t>; // nullopt: divided by 0
+using Number = std::optional<int64_t>; // nullopt if a division by 0 occurs
 
 int64_t floorDivide(int64_t a, int64_t b) {
   int64_t q = a / b;
@@ -48,7 +49,7 @@ Number apply(DimExpr::Op op, int64_t a, int64_t b) {
   return std::nullopt;
 }
 
-/// What the terms of an expression say, as they stand.
+/// Evaluates an expression from its representation as a sum of terms.
 Number valueOf(const DimExpr &expr, const Values &values) {
   int64_t sum = 0;
   for (const DimExpr::Term &term : expr.terms()) {
@@ -70,13 +71,14 @@ Number valueOf(const DimExpr &expr, const Values &values) {
   return sum;
 }
 
-/// An expression, and the function that it was drawn as.
+/// An expression, and a function of int64 that is equivalent to it.
 struct Drawn {
   DimExpr expr;
   std::function<Number(const Values &)> reference;
 };
 
-/// Numbers are small and trees flat, so that nothing that is multiplied out leaves 64 bits.
+/// Draws expressions. Numbers are small and trees are flat, so that multiplied-out terms do not
+/// overflow 64 bits.
 class Drawer {
 public:
   explicit Drawer(unsigned seed) : random(seed) {}
@@ -147,7 +149,7 @@ private:
 
 constexpr int kExpressions = 2000, kPoints = 6;
 
-/// Calls `check` with random expressions and, for each, with values where it has one.
+/// Calls `check` with random expressions, each with symbol values for which it is defined.
 void forAll(unsigned seed, llvm::function_ref<void(Drawer &, const Drawn &, const Values &, int64_t)> check) {
   Drawer drawer(seed);
   int checked = 0;
@@ -212,7 +214,8 @@ TEST(Dims, textReadsBackAsWhatItIs) {
   }
 }
 
-/// Numbers of all 64 bits, each in front of a product of its own, so that nothing is added or multiplied up.
+/// Draws sums of terms with 64-bit coefficients. No two terms can be combined, so that coefficients
+/// are neither added nor multiplied.
 TEST(Dims, textOfLargeNumbersReadsBackAsWhatItIs) {
   std::mt19937_64 random(14);
   auto coefficient = [&] {
@@ -241,11 +244,12 @@ TEST(Dims, attributesReadBackAsWhatTheyAre) {
     DimExpr expr = drawer.expression().expr;
     ASSERT_EQ(DimExpr::fromAttr(expr.toAttr(&context))->str(), expr.str());
   }
-  // Equal expressions are one attribute of the context, however they were made.
+  // Equal expressions are the same attribute, even if they are built in different ways.
   EXPECT_EQ((DimExpr::symbol("n") * DimExpr(2) + DimExpr::symbol("n")).toAttr(&context),
             DimExpr::parse("3*n")->toAttr(&context));
   EXPECT_EQ(DimExpr::parse("4*2")->toAttr(&context), Builder(&context).getI64IntegerAttr(8));
-  // Integers of any type, as texts have them: what does not fit is no dim.
+  // Parsed text may have an integer attribute of any type. A value that exceeds 64 bits is not a
+  // dim.
   EXPECT_EQ(DimExpr::fromAttr(IntegerAttr::get(IntegerType::get(&context, 8), 5))->constant(), 5);
   EXPECT_FALSE(DimExpr::fromAttr(IntegerAttr::get(IntegerType::get(&context, 128), APInt::getSignedMinValue(128))));
   EXPECT_FALSE(DimExpr::fromAttr(IntegerAttr::get(IntegerType::get(&context, 8, IntegerType::Unsigned), 5)));
@@ -280,7 +284,8 @@ TEST(Dims, anExactQuotientTimesTheDivisorIsTheDividend) {
         ++exact;
         ASSERT_EQ((*quotient * b).str(), dividend.str()) << " by " << b.str().str();
       }
-    // By one term there always is one: each term of the product has it.
+    // The quotients of these dim expressions simplify to exact results, because each term contains
+    // the divisor.
     if (b.terms().size() == 1 && a.terms().size() < 16)
       ASSERT_EQ((a * b).divideExactly(b)->str(), a.str()) << " times " << b.str().str();
   }
@@ -359,7 +364,8 @@ TEST(Dims, elementsAndShapes) {
             (llvm::SmallVector<int64_t, 4>{2, ShapedType::kDynamic, 0}));
 }
 
-// The elements of many dims that each clamp what a run gives: sums whose product would have millions of terms.
+// A tensor has many dims that clamp a run-time value. Its number of elements, multiplied out, would
+// have millions of terms.
 TEST(Dims, ProductsOfLongSumsStaySmall) {
   Dims dims;
   for (int d = 0; d < 6; ++d) {

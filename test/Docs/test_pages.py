@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorials, block by block: files are written, shell and Python are run, and what they print is what the page says."""
+"""Runs the tutorials block by block: writes their files, runs their shell and Python code, and
+compares the output with the page."""
 
 import contextlib
 import doctest
@@ -27,7 +28,7 @@ BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(text):
-    """(language, title or None, text) of a page's fenced blocks."""
+    """Yields (language, title or None, text) for each fenced block of a page."""
     for info, body in BLOCK.findall(text):
         language, _, rest = info.partition(" ")
         title = re.fullmatch(r"title=(\S+)", rest.strip())
@@ -55,31 +56,34 @@ def run_python(text, names):
 
 
 def is_as_told(told, printed):
-    """`...` stands for anything, as in doctest."""
+    """Returns true if the output matches the text on the page. In this text, `...` matches
+    anything, as in doctest."""
     return doctest.OutputChecker().check_output(told, printed, doctest.ELLIPSIS)
 
 
 def run_page(text, environment):
-    """Runs what a page has, in the current folder; how many blocks ran, and how many of those were compared with what the page says."""
+    """Runs the blocks of a page in the current folder. Returns the number of blocks that ran and
+    the number of outputs that were compared with the page."""
     names, printed, ran, compared = {"__name__": "__main__"}, None, 0, 0
     for language, title, body in blocks(text):
         if title:
             pathlib.Path(title).write_text(body)
         elif language == "text":
-            assert printed is not None, f"nothing was run that could print\n{body}"
-            assert is_as_told(body, printed), f"the page says\n{body}\nand this was printed:\n{printed}"
+            assert printed is not None, f"no earlier block printed this output:\n{body}"
+            assert is_as_told(body, printed), f"expected output:\n{body}\nactual output:\n{printed}"
             compared += 1
         elif language in ("sh", "python"):
             printed = run_shell(body, environment) if language == "sh" else run_python(body, names)
             ran += 1
         else:
-            raise AssertionError(f"a block of '{language}' has no title, so nothing is done with it")
+            raise AssertionError(f"a block of language '{language}' needs a title")
     return ran, compared
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory):
-    """What a reader has: hewn installed somewhere, its commands on the path."""
+    """Installs hewn into a folder, as a reader does. Returns the environment with its commands on
+    the path."""
     prefix = tmp_path_factory.mktemp("installed") / "hewn"
     subprocess.run(
         [shutil.which("cmake"), "--install", TOOLS.parent, "--prefix", prefix], check=True, capture_output=True
@@ -99,7 +103,8 @@ def test_tutorial(page, installed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for package in INTEGRATIONS:
         monkeypatch.syspath_prepend(package)
-    monkeypatch.setenv("PYTHONPATH", installed["PYTHONPATH"])  # for processes that a page's Python starts
+    # for processes that the page's Python code starts
+    monkeypatch.setenv("PYTHONPATH", installed["PYTHONPATH"])
     ran, compared = run_page(text, installed)
     assert ran and compared
 
@@ -114,7 +119,7 @@ def test_readme_says_the_opsets_that_are_known(tmp_path):
     path = tmp_path / "new.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 1000)], ir_version=9), path)
     told = subprocess.run([TOOLS / "hewn", "check", path], capture_output=True, text=True).stderr
-    assert re.findall(r"hewn knows (1 to \d+)", told) == re.findall(
+    assert re.findall(r"hewn supports (1 to \d+)", told) == re.findall(
         r"ONNX opsets (1 to \d+)", (ROOT / "README.md").read_text()
     )
 

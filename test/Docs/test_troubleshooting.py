@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages that docs/troubleshooting.md explains are those that the sources have."""
+"""Checks that each message explained in docs/troubleshooting.md appears in the sources."""
 
 import pathlib
 import re
@@ -9,7 +9,8 @@ MESSAGE = re.compile(r"\*\*(`+)(.+?)\1\*\*", re.DOTALL)
 
 
 def literals():
-    """All string literals of the sources, neighbours joined as C++ and Python join them."""
+    """Returns the text of the sources, with adjacent string literals joined as C++ and Python join
+    them."""
     text = []
     for folder in ("lib", "runtime", "tools/hewn", "python/hewn"):
         for path in sorted((ROOT / folder).rglob("*")):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model gets, and how near to the host's the results of a GPU must be."""
+"""Inputs for models, and the comparison of a GPU's results with the host's."""
 
 import numpy as np
 
 
 def feeds_for(inputs):
-    """The same numbers each time; dims that are known only when run are 5."""
+    """Returns random inputs for a model, which are the same in each call. A dynamic dim gets size
+    5."""
     random = np.random.default_rng(0)
     feeds = {}
     for tensor in inputs:
@@ -17,7 +18,8 @@ def feeds_for(inputs):
 
 
 def compare(got, want):
-    """Floats to their type's accuracy, relative to the largest of them too; all else exactly."""
+    """Compares floats with a tolerance that depends on the type and is also relative to the largest
+    element. Compares other types exactly."""
     assert got.keys() == want.keys()
     for name, values in want.items():
         scale = np.abs(values.astype(np.float64)).max(initial=0) if values.dtype.kind == "f" else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that other folders' tests have too."""
+"""Makes the models of other test folders importable."""
 
 import pathlib
 import sys

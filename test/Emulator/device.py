@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real device of this machine: its name for --target, or why there is none; and a process of its own for what runs there."""
+"""Finds the GPU of this machine: its name for --target, or the reason why there is none. Also
+provides a worker process for tests that use the GPU."""
 
 import ctypes
 import multiprocessing
@@ -31,14 +32,15 @@ TARGET, WHY = find()
 
 
 class Worker:
-    """A process that calls what it is told. A device that fails or hangs is lost to the process that used it: the next one is
-    another process, so that one failure is one failure."""
+    """Calls functions in another process. If a device fails or hangs, its process is replaced, so
+    that one failure does not affect later tests."""
 
     def __init__(self):
         self.process = None
 
     def call(self, function, *arguments, seconds=180):
-        """What function(*arguments) gives, or raises; TimeoutError where it takes longer, ChildProcessError where it dies."""
+        """Returns or raises the result of function(*arguments). Raises TimeoutError after
+        `seconds`, and ChildProcessError if the process dies."""
         if not self.process:
             context = multiprocessing.get_context("spawn")
             self.pipe, other = context.Pipe()
@@ -50,7 +52,7 @@ class Worker:
         try:
             if not self.pipe.poll(seconds):
                 self.end()
-                raise TimeoutError(f"{what} took more than {seconds} s: do its blocks wait for ever?")
+                raise TimeoutError(f"{what} took more than {seconds} s: do its blocks deadlock?")
             problem, answer = self.pipe.recv()
         except (EOFError, ConnectionError):
             self.process.join()
@@ -65,7 +67,7 @@ class Worker:
         raise problem
 
     def end(self):
-        """Ends the process; the next call starts another."""
+        """Ends the worker process. The next call starts another one."""
         if self.process:
             self.process.kill()
             self.process.join()
@@ -74,7 +76,8 @@ class Worker:
 
 
 def keep_context():
-    """The device's primary context for as long as the process lives: one that each model made anew would take longer than the model."""
+    """Retains the device's primary context for the life of the process. Creating it for each model
+    would take longer than the model."""
     driver, context, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_int()
     driver.cuInit(0)
     driver.cuDeviceGet(ctypes.byref(device), 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models for GPUs on a machine without one: compiled as they are shipped, run with the emulator as the driver.
+"""Compiles models for GPUs as users do, and runs them with the emulator as the driver.
 
-HEWN_EMULATOR is the path of the emulator's libcuda.so.1. It stays in the process; a real driver is not looked for then.
-"""
+HEWN_EMULATOR is the path of the emulator's libcuda.so.1. The library stays loaded in the process,
+so that hewn does not look for a real driver."""
 
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ DRIVER.emulator_context_create.restype = ctypes.c_void_p
 
 @contextlib.contextmanager
 def setting(name, value):
-    """HEWN_EMULATOR_<name> is `value`."""
+    """Sets HEWN_EMULATOR_<name> to `value` within the context."""
     os.environ[f"HEWN_EMULATOR_{name}"] = value
     try:
         yield
@@ -34,7 +34,8 @@ MUTATION = []
 
 @contextlib.contextmanager
 def mutated(change):
-    """The text of kernels compiled meanwhile goes through `change`, which must change it."""
+    """Within the context, applies `change` to the LLVM IR of every compiled kernel. `change` must
+    modify the text."""
     MUTATION.append(change)
     try:
         yield
@@ -44,7 +45,8 @@ def mutated(change):
 
 @contextlib.contextmanager
 def compiled(model, target="sm_80", dims=None, precision="highest", custom_ops=None):
-    """The loaded module of a ModelProto or a path: PTX in the library, the same kernels as LLVM IR for the emulator."""
+    """Yields the loaded module of a ModelProto or a path. The library contains PTX; the emulator
+    gets the same kernels as LLVM IR."""
     with tempfile.TemporaryDirectory(prefix="hewn-") as folder:
         output = pathlib.Path(folder) / "model.so"
         kernels = output.with_suffix(".ll")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes put into the kernels of a model: whether some order of the threads shows each of them."""
+"""Mutates a model's kernels, and checks whether any order of the threads exposes the mutation."""
 
 import contextlib
 import re
@@ -8,24 +8,28 @@ import emulated
 import hewn
 from comparison import compare, feeds_for
 
-# The orders in which the emulator runs threads between two barriers.
+# Orders in which the emulator runs the threads between two barriers.
 SCHEDULES = ["forward", "backward", "random"]
 
-BARRIER, SHUFFLE, WAIT = "call void @hewn.grid.barrier", "call i32 @hewn.grid.shuffle", "hewn.grid.copies.wait"
+BARRIER, SHUFFLE, WAIT = "call void @hewn.simt.barrier", "call i32 @hewn.simt.shuffle", "hewn.simt.copies.wait"
 
 
 def on_host(model, feeds=None, **options):
-    """What the model is fed with (as `feeds_for` says unless `feeds` is given), and what it gives on the host."""
+    """Returns the model's inputs (by `feeds_for` unless `feeds` is given) and its results on the
+    host."""
     reference = hewn.compile(model, **options)
     feeds = feeds or feeds_for(reference.inputs)
     return feeds, reference.run(feeds)
 
 
 def error_of(model, feeds, want, schedule, change=None, **options):
-    """What differs under the schedule, or what the driver says; nothing where the numbers are right.
+    """Returns the text of the mismatch or of the driver's error under the schedule, or an empty
+    string if the results are right.
 
-    `change` takes the text of the model's kernels and gives another; `options` are those of `emulated.compiled`."""
-    # The module goes with this frame: a context that is lost is so for all who share it.
+    `change` maps the text of the model's kernels to a modified text; `options` are those of
+    `emulated.compiled`."""
+    # This function must compile and own the module: a kernel error loses the module's context for
+    # all users of the module.
     with (
         emulated.mutated(change) if change else contextlib.nullcontext(),
         emulated.compiled(model, **options) as module,
@@ -39,13 +43,14 @@ def error_of(model, feeds, want, schedule, change=None, **options):
 
 
 def is_caught(model, change, feeds=None, **options):
-    """Whether the model gives something else, or fails, after the change under one schedule or more."""
+    """Returns true if the changed model fails or has wrong results under at least one schedule."""
     feeds, want = on_host(model, feeds)
     return any(error_of(model, feeds, want, schedule, change, **options) for schedule in SCHEDULES)
 
 
 def looking(look):
-    """A change for those who only look: the text with an empty line more."""
+    """Returns a change for `emulated.mutated` that passes the text to `look` and only appends an
+    empty line."""
 
     def change(text):
         look(text)
@@ -55,7 +60,8 @@ def looking(look):
 
 
 def without(call):
-    """A change: calls of barriers are gone, shuffles bring the thread's own value, and waits are for one group of copies less."""
+    """Returns a change that disables the synchronization `call`. A barrier is deleted, a shuffle
+    returns the thread's own value, and a wait leaves one more copy group pending."""
 
     def change(text):
         if call == WAIT:
@@ -64,7 +70,8 @@ def without(call):
             )
         if "void" in call:
             return re.sub(rf"^.*{re.escape(call)}.*\n", "", text, flags=re.M)
-        # shuffle(mask, value, xor, width): the value itself
+        # The mutation replaces a call shuffle(mask, value, xor, width) by `value`, the thread's own
+        # value.
         return re.sub(rf"(?:tail )?{re.escape(call)}\(i32 -1, (i32 [^,]+), i32 \d+, i32 31\)", r"add \1, 0", text)
 
     return change

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model's library by its C interface, and memory and streams of the emulated driver, as a program would use them."""
+"""Calls a compiled model through its C interface as an application does, with memory and streams of
+the emulated driver."""
 
 import ctypes
 
@@ -13,7 +14,7 @@ CPU, CUDA = 1, 2
 
 
 class HostMemory:
-    """An allocator that knows what it has given out."""
+    """An allocator that tracks its live allocations."""
 
     def __init__(self):
         self.live = {}
@@ -56,7 +57,7 @@ END_RECORDING, DROP_GRAPH = driver("cuStreamEndCapture", HANDLE, PLACE), driver(
 
 
 class InContext:
-    """A context of the driver as the thread's: a device's primary one, or an application's own."""
+    """Makes a context of the driver current: a device's primary context, or a new one."""
 
     def __init__(self, number=0, own=False):
         self.number, self.own = number, own
@@ -86,7 +87,8 @@ class InContext:
 
 
 class Memory:
-    """An array on the current context's device, `offset` elements behind the beginning of its memory."""
+    """An array on the current context's device, `offset` elements after the start of its
+    allocation."""
 
     def __init__(self, array, offset=0):
         self.array = np.ascontiguousarray(array)
@@ -100,7 +102,8 @@ class Memory:
         assert TO_DEVICE(self.address, array.ctypes.data, array.nbytes, None) == 0
 
     def read(self):
-        """What it holds when all that the context was asked for is done."""
+        """Returns the contents of the device array, after the context's streams have completed
+        their work."""
         got = np.empty_like(self.array)
         assert TO_HOST(got.ctypes.data, self.address, got.nbytes, None) == 0
         return got
@@ -115,7 +118,7 @@ def tensor(array, address=None, number=0):
     device = DLDevice(CPU, 0) if address is None else DLDevice(CUDA, number)
     data = array.ctypes.data if address is None else address.value
     made = DLTensor(data, device, array.ndim, kind, shape, None, 0)
-    made.array = array  # whose memory it is
+    made.array = array  # keeps the memory alive
     return made
 
 
@@ -124,7 +127,7 @@ def on_device(memory, number=0):
 
 
 class Loaded:
-    """A library of a model and a context of it. `status`: of the context's creation."""
+    """A model's library with a context. `status` is the result of the context's creation."""
 
     def __init__(self, path, host=None, **options):
         self.library = ctypes.CDLL(str(path))

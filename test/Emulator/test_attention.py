@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in one kernel of a grid: as on the host, under three schedules, and what a deleted barrier does."""
+"""Fused attention kernels for GPUs. Compares results with the host under three schedules, and
+checks that deleted barriers cause errors."""
 
 import re
 
@@ -13,7 +14,8 @@ from test_chains import UNUSUAL, attention
 
 
 def check(model, feeds, kernels=1, schedules=("random",), **options):
-    """As on the host, in so many kernels (None: any number), or in one that they have become together."""
+    """Compares the model's results with the host. The model must have `kernels` kernels (None: any
+    number), or one persistent kernel that contains them."""
     (want,) = hewn.compile(model, **options).run(feeds).values()
     with emulated.compiled(model, **options) as module:
         for schedule in schedules:
@@ -26,13 +28,15 @@ def check(model, feeds, kernels=1, schedules=("random",), **options):
         del module
 
 
-# Batch, heads, rows, columns, width: tiles that end within, one row, few rows and many columns, lines of odd and of many elements.
+# Batch, heads, rows, columns, head size. The cases have partial tiles, one row, fewer rows than
+# columns, and odd and large head sizes.
 SHAPES = [(2, 3, 70, 70, 64), (1, 2, 1, 300, 64), (1, 2, 7, 33, 20), (1, 1, 50, 90, 128), (1, 2, 40, 40, 33)]
 
 
 @pytest.mark.parametrize("mask, shape", list(zip(["add", "none", "row", "where", "none"], SHAPES)), ids=str)
 def test_as_on_the_host(shape, mask):
-    # (A scale in front of the product is a kernel of its own.)
+    # The expected number of kernels is larger for a model with a scale before the first matmul,
+    # which is compiled to a separate kernel.
     check(*attention(*shape, mask, scale_first=mask == "row"), kernels=2 if mask == "row" else 1)
 
 
@@ -43,7 +47,7 @@ def test_schedules(shape):
 
 
 def in_halves(model, feeds):
-    """The same with float16 throughout."""
+    """Converts the model and its inputs to float16."""
     for value in [*model.graph.input, *model.graph.output]:
         value.type.tensor_type.elem_type = TensorProto.FLOAT16
     for constant in model.graph.initializer:
@@ -53,7 +57,8 @@ def in_halves(model, feeds):
 
 @pytest.mark.parametrize("shape", [(1, 2, 70, 45, 64), (1, 2, 1, 200, 20), (1, 1, 20, 30, 13)], ids=str)
 def test_halves(shape):
-    """Narrow floats are factors as they are, and so are weights, rounded; scores are not rounded."""
+    """With float16 inputs, the MMAs read float16 operands and rounded softmax weights. The scores
+    stay float32."""
     model, feeds = attention(*shape, "none", scale_first=False)
     (want,) = hewn.compile(model).run({n: v.astype(np.float16).astype(np.float32) for n, v in feeds.items()}).values()
     model, feeds = in_halves(model, feeds)
@@ -67,9 +72,11 @@ def test_halves(shape):
 
 
 def test_maxima_that_grow():
-    """Sums of narrow weights stay those of an earlier maximum until another one is far above it."""
+    """Online softmax with float16 weights replaces the maximum of a row only if a new score exceeds
+    it by a large margin."""
     model, feeds = attention(1, 1, 40, 240, 16, "none", scale_first=False)
-    # Along columns rows go down, or up to 60, by numbers that float16 has.
+    # The scores of a row fall, or grow up to 60, from column to column, in steps that float16
+    # represents exactly.
     slopes, steps = np.round(np.linspace(-8, 8, 40)) / 8, np.arange(240) / 4
     feeds["q"], feeds["k"] = np.zeros((1, 1, 40, 16)), np.zeros((1, 1, 240, 16))
     feeds["q"][0, 0, :, 3], feeds["k"][0, 0, :, 3] = slopes, 4 * steps
@@ -85,7 +92,8 @@ def test_maxima_that_grow():
 
 
 def test_least_sums():
-    """A sum that is a constant at least is that of the row's own maximum, also where narrow weights are those of an earlier one."""
+    """The kernel bounds the sum of a row's softmax weights from below, relative to the row's own
+    maximum. This also holds if online softmax keeps an earlier maximum."""
     shapes = {"q": (40, 16), "k": (16, 240), "v": (240, 16)}
     generator = np.random.default_rng(9)
     feeds = {name: generator.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
@@ -119,7 +127,7 @@ def test_least_sums():
 
 
 def cast_to(narrow, model):
-    """The same with operands that are cast to a narrow float before, and a result that is cast from it."""
+    """Casts the model's operands to a 16-bit float type, and the result back to float32."""
     before = [helper.make_node("Cast", [name], [f"{name}_narrow"], to=narrow) for name in "qkv"]
     for node in model.graph.node:
         node.input[:] = [f"{name}_narrow" if name in ("q", "k", "v") else name for name in node.input]
@@ -138,7 +146,7 @@ def cast_to(narrow, model):
 )
 @pytest.mark.parametrize("narrow, error", [(TensorProto.FLOAT16, 1e-3), (TensorProto.BFLOAT16, 8e-3)])
 def test_narrow_operands(narrow, error, shape):
-    """Products are of narrow floats, whatever makes them."""
+    """The MMAs use the 16-bit type to which the operands are cast."""
     model, feeds = attention(*shape, "none", scale_first=False)
     _, want = on_host(model, feeds)
     texts = []
@@ -149,7 +157,7 @@ def test_narrow_operands(narrow, error, shape):
                 np.testing.assert_allclose(module.run(feeds)["y"], want["y"], rtol=2 * error, atol=error)
             del module
     name = "f16" if narrow == TensorProto.FLOAT16 else "bf16"
-    assert f"@hewn.grid.product.{name}(" in texts[0] and "@hewn.grid.product(" not in texts[0]
+    assert f"@hewn.simt.product.{name}(" in texts[0] and "@hewn.simt.product(" not in texts[0]
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])
@@ -165,7 +173,8 @@ def test_less_precision(precision):
 
 @pytest.mark.parametrize("case", UNUSUAL)
 def test_rows_that_are_no_softmax(case):
-    """Weights that are something else take passes over the scores; operands may be read twice."""
+    """If the weights are not a softmax, the kernel needs several passes over the scores. Some cases
+    use an operand twice."""
     nodes, same = UNUSUAL[case]
     generator = np.random.default_rng(5)
     feeds = {name: generator.standard_normal((2, 40, 40)).astype(np.float32) / 4 for name in "qkv" if name not in same}
@@ -180,13 +189,14 @@ def test_rows_that_are_no_softmax(case):
             [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
             [numpy_helper.from_array(np.array(0, np.float32), "zero")],
         )
-        # (Of unknown size it is not known that lines are short enough.)
+        # Also tests dynamic sizes, for which the compiler can't assume that rows are short.
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         check(model, feeds, kernels=1 if size == 40 else None)
 
 
 def masked(rows, mask, zeroes=False):
-    """`zeroes`: weights that are no numbers are 0, as PyTorch exports attention with a mask."""
+    """Returns an attention model with a mask. `zeroes`: the model replaces NaN weights by 0, as
+    PyTorch's exporter does."""
     nodes = [
         helper.make_node("MatMul", ["q", "k"], ["s"]),
         helper.make_node("Add", ["s", "mask"], ["m"]),
@@ -208,7 +218,8 @@ def masked(rows, mask, zeroes=False):
 
 @pytest.mark.parametrize("rows", [5, 40])
 def test_rows_without_columns(rows):
-    """Columns that are left out altogether, in front, within, at the end, and in whole rows, which have no answer."""
+    """The mask excludes columns at the start, in the middle and at the end of rows, or all columns
+    of a row, whose result is NaN."""
     mask = np.zeros((rows, 150))
     mask[0, :100] = mask[1, 30:110] = mask[2, 40:] = mask[3] = -np.inf
     mask[4, 149] = np.inf
@@ -219,7 +230,7 @@ def test_rows_without_columns(rows):
 
 @pytest.mark.parametrize("rows", [5, 40])
 def test_rows_of_zeros(rows, tmp_path):
-    """Weights that are no numbers are 0, in one pass; what is no number among values stays so."""
+    """The kernel replaces NaN weights by 0 in one pass. A NaN in the values stays NaN."""
     mask = np.zeros((rows, 150))
     mask[0, :100] = mask[1, 30:110] = mask[3] = -np.inf
     mask[4, 149] = np.inf
@@ -228,12 +239,12 @@ def test_rows_of_zeros(rows, tmp_path):
     assert "online = true" in (tmp_path / "kernels.mlir").read_text()
     with np.errstate(invalid="ignore"):
         check(model, feeds, schedules=SCHEDULES)
-        feeds["v"][7, 3] = np.nan  # also times a weight that has become 0
+        feeds["v"][7, 3] = np.nan  # 0 * NaN is NaN, although the weight of the row has become 0
         check(model, feeds)
 
 
 def grouped(heads, shared, rows, columns, causal):
-    """ONNX's Attention with fewer heads of k and v than of q."""
+    """Returns a model of ONNX's Attention with fewer key and value heads than query heads."""
     generator = np.random.default_rng(6)
     shapes = {"q": (1, heads, rows, 16), "k": (1, shared, columns, 16), "v": (1, shared, columns, 24)}
     feeds = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
@@ -253,8 +264,10 @@ def test_groups_of_heads(heads, causal):
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("rows", [20, 1])
 def test_each_barrier_is_needed(rows, narrow):
-    """But for the last ones, which let a block go on to its next rows."""
-    # (Lines are so long that a warp does not bring just those that it reads.)
+    """Deleting any barrier causes an error, except for the barriers at the end of the loop, before
+    the block's next rows."""
+    # The rows of this attention are so long that a warp reads elements that another warp has
+    # loaded, so that each barrier matters.
     model, feeds = attention(1, 1, rows, 200, 24 if narrow else 16, "none", scale_first=False)
     if narrow:
         model, feeds = in_halves(model, feeds)
@@ -279,6 +292,6 @@ def test_each_barrier_is_needed(rows, narrow):
     if narrow:
         assert is_caught(
             model,
-            lambda text: text.replace("} @hewn.grid.ldmatrix.transposed(i64 %", "} @hewn.grid.ldmatrix(i64 %"),
+            lambda text: text.replace("} @hewn.simt.ldmatrix.transposed(i64 %", "} @hewn.simt.ldmatrix(i64 %"),
             feeds,
         )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions and values of other ranks in one kernel: each at its own place, as on the host (test/Numeric/test_broadcasts.py)."""
+"""Kernels that combine reductions with broadcast operands of other ranks. The host computes the
+expected results (test/Numeric/test_broadcasts.py)."""
 
 import emulated
 import pytest

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models for GPUs that have code for each of several cases: one device's code, numbered over all of them."""
+"""GPU models that are specialized for several cases of dynamic dims. One device module contains the
+kernels of all cases, with consecutive numbers."""
 
 import emulated
 import hewn
@@ -20,6 +21,6 @@ def test_the_case_is_taken():
     host = hewn.compile(squeeze)
     with emulated.compiled(squeeze) as module:
         assert list(module.cases) == ["n = 1", "n != 1"]
-        for n in (1, 5, 1, 5, 40):  # what was recorded for one is not played for the other
+        for n in (1, 5, 1, 5, 40):  # a graph captured for one case is not replayed for the other
             feeds = {"x": np.linspace(0, 3, n * 64, dtype=np.float32).reshape(n, 1, 64)}
             compare(module.run(feeds), host.run(feeds))

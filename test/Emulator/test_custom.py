@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Custom ops in models for GPUs: they run on the host, between kernels."""
+"""Tests custom ops in GPU models: their functions run on the host, between kernels on the
+device."""
 
 import json
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of test_emulated.py on a real device: skipped where there is none. In a process without the emulator:
+"""The models of test_emulated.py on a real GPU. Skipped if there is none. Run it in a process
+without the emulator:
 
-PYTHONPATH=build/dev/python HEWN_TOOLS=build/dev/bin .venv/bin/python -m pytest test/Emulator/test_device.py
+  PYTHONPATH=build/dev/python HEWN_TOOLS=build/dev/bin .venv/bin/python -m pytest test/Emulator/test_device.py
 
-With names as its arguments it runs these models, which is what NVIDIA's compute-sanitizer looks at.
-"""
+As a script, it runs the models that its arguments name, under NVIDIA's compute-sanitizer."""
 
 import os
 import pathlib
@@ -37,14 +37,15 @@ PARTS, BEGINS = 6, "model:"
 
 
 def given(name):
-    """A model by name, and its inputs."""
+    """Returns a model by name, and its inputs."""
     if name in ATTENTION:
         return attention(*ATTENTION[name])
     return MODELS[name], feeds_for(hewn.compile(MODELS[name]).inputs)
 
 
 def check(name):
-    """The model gives what it gives on the host: alone, recorded, and played."""
+    """Checks that results agree with the host in the first run, in the run that captures a graph,
+    and in a replay of the graph."""
     model, feeds = given(name)
     module, want = hewn.compile(model, target=TARGET), hewn.compile(model).run(feeds)
     for _ in range(3):
@@ -59,7 +60,8 @@ def test_as_on_the_host(name):
 
 @needs_device
 def test_kept_code(tmp_path):
-    """The second time the driver's translation is read from the folder, and is as good."""
+    """The second load gets the driver's translation of the PTX from the cache, and gives equal
+    results."""
     model, feeds = given("softmax")
     hewn.compile(model, target=TARGET, output=tmp_path / "model.so")
     first = hewn.load(tmp_path / "model.so", cache_dir=tmp_path / "kept").run(feeds)
@@ -70,7 +72,8 @@ def test_kept_code(tmp_path):
 
 
 def finish(command, seconds):
-    """The exit code and all that is said; after so many seconds the command and whom it started are ended."""
+    """Runs the command and returns its exit code and output. Kills it with its child processes
+    after `seconds`."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
@@ -87,7 +90,8 @@ def finish(command, seconds):
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
 def test_sanitized(tool, part):
-    """A part of the models in one process; after one that fails another process goes on."""
+    """Runs a part of the models in one process under a compute-sanitizer tool. After a failure,
+    another process continues with the next model."""
     left, failed = [*MODELS, *ATTENTION][part::PARTS], []
     while left:
         command = [SANITIZER, "--tool", tool, "--error-exitcode", "9", sys.executable, __file__, *left]
@@ -101,7 +105,7 @@ def test_sanitized(tool, part):
 
 
 def test_what_fails_takes_nothing_with_it():
-    """A process that hangs, dies or fails is followed by another."""
+    """A worker process that hangs, dies or fails is replaced."""
     worker = Worker()
     for function, arguments, problem in (
         (time.sleep, (60,), TimeoutError),
@@ -115,7 +119,7 @@ def test_what_fails_takes_nothing_with_it():
 
 
 def test_benchmark_says_why_not():
-    """Without a device the benchmark prints the reason and is no error."""
+    """Without a GPU, the benchmark prints the reason and exits with 0."""
     script = pathlib.Path(__file__).parents[2] / "tools" / "benchmark_gpu.py"
     if TARGET is not None:
         pytest.skip("there is a GPU: run tools/benchmark_gpu.py for figures")

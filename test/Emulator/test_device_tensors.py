@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C interface with tensors that are on the device, as a program would call it."""
+"""Device tensors through the C interface, as an application uses them."""
 
 import pathlib
 import sys
@@ -16,7 +16,8 @@ from test_ptx import MODELS, model
 
 
 def check(built, inputs, wanted, offset=0, moves=True):
-    """Outputs with inputs and outputs on the device, in other memory at each of five runs, or (not `moves`) the same."""
+    """Runs the library five times with device inputs and outputs, and checks the results. Each run
+    uses new memory if `moves`, otherwise all runs use the same memory."""
     before = emulated.DRIVER.emulator_objects()
     with emulated.compiled(built) as module, InContext(), Loaded(module.artifact) as loaded:
         given, made = [], []
@@ -44,12 +45,13 @@ def softmax():
 def test_recorded_program():
     x, want = softmax()
     check(MODELS["softmax"], [x], [want])
-    check(MODELS["softmax"], [x], [want], offset=1)  # not where kernels may work on it
+    check(MODELS["softmax"], [x], [want], offset=1)  # an alignment that kernels do not accept
     check(MODELS["softmax"], [x], [want], moves=False)
 
 
 def test_nothing_is_copied():
-    """Tensors that stay where they are are used there; ones that move are copied, and recorded twice at most."""
+    """Kernels access device tensors in place if the addresses are those of the previous run.
+    Tensors at new addresses are copied, and cause at most one more graph capture."""
     x, want = softmax()
     with emulated.compiled(MODELS["softmax"]) as module, InContext(), Loaded(module.artifact) as loaded:
         memory, result = Memory(x), Memory(want * 0)
@@ -65,14 +67,17 @@ def test_nothing_is_copied():
             loaded.run([on_device(other)], [on_device(result)])
             np.testing.assert_allclose(result.read(), want, rtol=1e-5, atol=1e-7)
         assert emulated.DRIVER.emulator_launches() <= 2 * launches
-        assert emulated.DRIVER.emulator_allocations() == allocations + len(others) + 2  # a buffer for each tensor
+        # The runtime has allocated two more device buffers than this test. A recorded graph reads
+        # its input from one and writes its output to the other; the runtime copies between them and
+        # the caller's tensors, whose addresses change.
+        assert emulated.DRIVER.emulator_allocations() == allocations + len(others) + 2
         for each in [memory, result, *others]:
             each.free()
         del module
 
 
 def test_parts_of_the_host():
-    """What the host computes reads inputs from the device, and its results go there."""
+    """Ops on the host read device inputs and write device outputs."""
     nodes = [helper.make_node("TopK", ["x", "k"], ["v", "i"]), helper.make_node("Neg", ["x"], ["n"])]
     outputs = [("v", TensorProto.FLOAT), ("i", TensorProto.INT64), ("n", TensorProto.FLOAT)]
     parts = model(nodes, [("x", TensorProto.FLOAT, [20])], outputs, k=np.array([3]))
@@ -90,21 +95,23 @@ def test_another_device():
             assert status.code == 1
             assert b"input 'x0': memory of device 0 expected, got that of device 1" in status.message
             memory.free()
-        # What the tensor says is not what the driver says.
+        # Tests the error for a DLPack tensor that declares another device than the one that owns
+        # its memory.
         with InContext(1):
             memory = Memory(x)
             status = loaded.run([on_device(memory)], [tensor(np.empty_like(x))])
             assert status.code == 1
-            assert b"memory of device 0 expected, the driver says that it is that of device 1" in status.message
+            assert b"memory of device 0 expected, but the driver reports memory of device 1" in status.message
             status = loaded.run([tensor(x)], [on_device(memory)])
-            assert b"output 'y': memory of device 0 expected, the driver says" in status.message
+            assert b"output 'y': memory of device 0 expected, but the driver reports" in status.message
             memory.free()
         made = np.empty_like(x)
         claimed = tensor(x)
         claimed.device.type = 2
         status = loaded.run([claimed], [tensor(made)])
-        assert status.code == 1 and b"the driver says that it is no device's" in status.message
-        assert loaded.run([tensor(x)], [tensor(made)]).code == 0  # and the context is as good as before
+        assert status.code == 1 and b"but the driver reports that it is not device memory" in status.message
+        # the context still works after the rejected call
+        assert loaded.run([tensor(x)], [tensor(made)]).code == 0
         del module
 
 
@@ -117,5 +124,5 @@ def test_host_model_refuses_device_memory(tmp_path):
         assert status.code == 1 and b"DLPack device type 1 (CPU) expected, got 2" in status.message
         memory.free()
         status = loaded.set_stream(1)
-        assert status.code == 1 and b"the model runs on the host, which has no streams" in status.message
+        assert status.code == 1 and b"the model runs on the host: it has no stream" in status.message
     del module

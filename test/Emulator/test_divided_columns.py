@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of few rows, whose columns are divided over blocks: the last one to come adds up what all of them have."""
+"""Attention with a small number of rows (flash decoding). The columns are split over blocks, and
+the last block to finish combines the partial results."""
 
 import os
 import pathlib
@@ -24,7 +25,7 @@ DIVIDED = "splitTiles = "
 
 
 def reasons(model):
-    """Why the kernels of the model are what they are."""
+    """Returns the output of `hewn explain` for the model."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.onnx"
         onnx.save(model, path)
@@ -33,7 +34,8 @@ def reasons(model):
 
 
 def run(model, feeds, want, schedule, rtol=1e-4, atol=3e-6):
-    """Twice, since the first run must leave the counters as they were."""
+    """Runs the model twice and compares the results. The first run must reset the counters of its
+    blocks."""
     with emulated.compiled(model) as module, emulated.setting("SCHEDULE", schedule):
         for _ in range(2):
             for name, value in module.run(feeds).items():
@@ -41,8 +43,8 @@ def run(model, feeds, want, schedule, rtol=1e-4, atol=3e-6):
         del module
 
 
-# Batch, heads, rows, columns, width: columns that end within a part, rows of several warps, lines of odd and of many elements, and
-# so many parts that the last ones have no columns.
+# Batch, heads, rows, columns, head size. The cases have a partial last split, rows of several
+# warps, odd and large head sizes, and so many splits that the last ones are empty.
 SHAPES = [(1, 2, 1, 600, 64), (2, 1, 1, 1000, 20), (1, 3, 20, 400, 16), (1, 1, 7, 500, 128), (1, 1, 1, 4500, 33)]
 
 
@@ -56,7 +58,8 @@ def test_as_on_the_host(shape, mask):
 
 
 def test_of_any_length():
-    """One code for all lengths: few columns are one part, and none have no result."""
+    """One attention kernel handles all numbers of columns of a dynamic dim. A small number of
+    columns is one split, and zero columns are no split."""
     model, _ = attention(1, 2, 1, 8, 16, "add", False, dynamic_rows=True, dynamic_columns=True)
     assert DIVIDED in reasons(model)
     reference = hewn.compile(model)
@@ -83,7 +86,8 @@ def test_halves():
 
 
 def test_parts_without_columns_that_count():
-    """A part may be left out altogether: it has no maximum."""
+    """Tests masks that exclude all columns of a split, so that the scores of the split have no
+    maximum."""
     model, feeds = attention(1, 1, 1, 900, 16, "add", scale_first=False)
     for keeps in (slice(0, 3), slice(897, 900), slice(400, 500)):
         feeds["mask"] = np.full((1, 1, 1, 900), -np.inf, np.float32)
@@ -95,18 +99,19 @@ def test_parts_without_columns_that_count():
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("heads", [(6, 2), (4, 1)], ids=str)
 def test_groups_of_heads(heads, causal):
-    """Heads that share keys are rows of one product."""
+    """In grouped-query attention, the query heads that share keys are the rows of one GEMM."""
     model, feeds = grouped(*heads, rows=1, columns=600, causal=causal)
     assert DIVIDED in reasons(model)
     _, want = on_host(model, feeds)
     texts = []
     with emulated.mutated(looking(texts.append)):
         run(model, feeds, want, "random")
-    assert "@hewn.grid.counter.add" in texts[0]
+    assert "@hewn.simt.counter.add" in texts[0]
 
 
 def test_enough_rows_are_left_alone():
-    """Where rows keep all processors busy, or columns are few."""
+    """The columns are not split if the rows already occupy all SMs, or if the number of columns is
+    small."""
     for shape in [(2, 16, 512, 512, 64), (1, 2, 1, 200, 64)]:
         model, _ = attention(*shape, "none", scale_first=False)
         assert DIVIDED not in reasons(model)
@@ -119,16 +124,18 @@ def test_every_step_is_needed():
     text = found[0]
     call = re.compile(rf"^.*{re.escape(BARRIER)}.*\n", re.M)
     places = [match.span() for match in call.finditer(text)]
-    # But for the last one of the loop over tiles, which lets a block go on to its next rows: those in front of the counter follow.
-    counts = list(re.finditer(r"^.*call i32 @hewn.grid.counter.add.*\n", text, re.M))
+    # The test skips the last barrier of the loop over tiles, before a block's next rows: the
+    # barrier before the counter follows it.
+    counts = list(re.finditer(r"^.*call i32 @hewn.simt.counter.add.*\n", text, re.M))
     assert len(counts) == 2
     around = [place for place in places if place[0] < counts[0].start()][-1:] + [
         place for place in places if place[0] > counts[-1].start()
     ][:1]
     for begin, end in around:
         assert is_caught(model, lambda text, begin=begin, end=end: text[:begin] + text[end:], feeds), text[begin:end]
-    # Who comes is not counted, or is taken for the last one too early.
-    add = r"(call i32 @hewn.grid.counter.add\(i64 [^,]+, i32) 1\)"
+    # Mutations of the kernel, which do not count a block's arrival at the counter, or let a block
+    # act as the last one too early.
+    add = r"(call i32 @hewn.simt.counter.add\(i64 [^,]+, i32) 1\)"
     assert is_caught(model, lambda text: re.sub(add, r"\1 0)", text), feeds)
     assert is_caught(model, lambda text: re.sub(add, r"\1 2)", text), feeds)
 
@@ -136,13 +143,14 @@ def test_every_step_is_needed():
 def test_counters_are_left_as_they_were():
     model, feeds = attention(1, 1, 1, 300, 16, "none", scale_first=False)
     _, want = on_host(model, feeds)
-    reset = r"(call i32 @hewn.grid.counter.add\(i64 [^,]+, i32) -\d+\)"
+    reset = r"(call i32 @hewn.simt.counter.add\(i64 [^,]+, i32) -\d+\)"
     with emulated.mutated(lambda text: re.sub(reset, r"\1 0)", text)), pytest.raises(AssertionError):
         run(model, feeds, want, "random")
 
 
 def several():
-    """Three that know nothing of each other, in one kernel with what is around them."""
+    """Returns a model with three independent attentions, which become one persistent kernel with
+    the ops around them."""
     value = helper.make_tensor_value_info
     nodes, feeds, generator = [], {}, np.random.default_rng(9)
     for i in range(3):
@@ -151,7 +159,8 @@ def several():
             helper.make_node("Softmax", [f"s{i}"], [f"w{i}"]),
             helper.make_node("MatMul", [f"w{i}", f"v{i}"], [f"a{i}0"]),
         ]
-        # Small kernels, for which launches are not worth while.
+        # The kernels of this model are so small that they take less time than their launches, so
+        # that the compiler merges them.
         nodes += [helper.make_node("Softmax", [f"a{i}{j}"], [f"a{i}{j + 1}" if j < 5 else f"y{i}"]) for j in range(6)]
         for name, shape in {"q": (1, 1, 8), "k": (1, 8, 520), "v": (1, 520, 8)}.items():
             feeds[f"{name}{i}"] = generator.standard_normal(shape).astype(np.float32)
@@ -170,7 +179,8 @@ def test_parts_of_a_joint_kernel():
     for schedule in SCHEDULES:
         before = emulated.DRIVER.emulator_launches()
         run(model, feeds, want, schedule)
-        assert emulated.DRIVER.emulator_launches() - before == 1  # the second run is a recorded one
-    # They count by the same counters.
+        assert emulated.DRIVER.emulator_launches() - before == 1  # the second run replays a graph
+    # The run that captures the graph and the replay use the same counters, which each run must
+    # reset.
     meeting = re.compile(r"^.*call void @joint\d+_meet\w*\(.*\n", re.M)
     assert is_caught(model, lambda text: meeting.sub("", text), feeds)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of float32s, each the sum of two factors, by groups of warps: their errors, what is infinite or no number, and what each
-mistake does."""
+"""float32 GEMMs by warpgroup MMA with each operand split into two TF32 components (3xTF32). Tests
+rounding errors, infinities, NaNs, and the effect of mutations."""
 
 import re
 
@@ -23,7 +23,7 @@ def weights(rows, depth, columns):
 
 
 def batches(count, rows, columns, depth):
-    """The right operand lies along the sum, and is none of the model's constants."""
+    """Returns a batched matmul whose right operand is computed and contiguous along K."""
     nodes = [
         helper.make_node("Transpose", ["t"], ["r"], perm=[0, 2, 1]),
         helper.make_node("MatMul", ["l", "r"], ["y"]),
@@ -31,10 +31,11 @@ def batches(count, rows, columns, depth):
     return model(nodes, [("l", FLOAT, [count, rows, depth]), ("t", FLOAT, [count, columns, depth])], [("y", FLOAT)])
 
 
-# With what NumPy makes of the two operands.
+# Models, each with the NumPy function that computes its result from its two operands.
 MODELS = {
     "weights": (weights(1000, 104, 1200), lambda x, w: x @ w),
-    # More slices than buffers, the last one not full.
+    # In this GEMM, K has more slices than the kernel has pipeline stages, and the last slice is
+    # partial.
     "deep": (weights(384, 420, 384), lambda x, w: x @ w),
     "batches": (batches(70, 120, 60, 72), lambda x, w: x @ w.swapaxes(1, 2)),
     "pointwise": (
@@ -44,12 +45,14 @@ MODELS = {
 }
 
 
-# Of more tiles than any machine has processors: one block makes the whole of a sum.
+# With more tiles than any GPU has SMs, one block computes the full reduction of a tile (no
+# split-K).
 LONG = batches(150, 64, 32, 512)
 
 
 def run(name, schedule, edit=None):
-    """Both operands, after `edit` of the first one, and the result."""
+    """Runs the model on random operands, of which `edit` changes the first one. Returns both
+    operands and the result."""
     built, _ = MODELS[name]
 
     def look(text):
@@ -65,7 +68,8 @@ def run(name, schedule, edit=None):
 
 
 def errors(name, operands, result):
-    """The largest error in units of the sum of its parts' sizes, and that of float32's own products and sums."""
+    """Returns the largest errors relative to |x| @ |w|: the error of the model, and that of NumPy's
+    float32 arithmetic."""
     products = MODELS[name][1]
     wide = [x.astype(np.float64) for x in operands]
     exact, scale = products(*wide), products(*map(np.abs, wide))
@@ -75,15 +79,17 @@ def errors(name, operands, result):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", MODELS)
 def test_errors(name, schedule):
-    """Of the size of float32's: without the second factors of either side they would be a thousand times that."""
+    """A 3xTF32 GEMM has the error of float32 arithmetic. Without the low components, the error
+    would be a thousand times larger."""
     own, float32 = errors(name, *run(name, schedule))
     assert own < max(2 * float32, 2e-7)
 
 
-@pytest.mark.parametrize("target, product", [("sm_80", "@hewn.grid.product("), (TARGET, f"@{PRODUCT}f32.r.k.")])
+@pytest.mark.parametrize("target, product", [("sm_80", "@hewn.simt.product("), (TARGET, f"@{PRODUCT}f32.r.k.")])
 def test_long_sums(target, product):
-    """The instruction cuts off what its sums have no room for. Where all parts have one sign, 512 of them in one of its sums come to
-    seven millionths, and more would to more."""
+    """The MMA truncates its accumulators. If all products have one sign, a reduction of 512
+    elements in one accumulator has a relative error of up to 7e-6, and a longer one more. The error
+    of the kernel must stay below 1e-6."""
     with emulated.compiled(LONG, target) as module:
         assert product in module.artifact.with_suffix(".ll").read_text()
         random = np.random.default_rng(0)
@@ -94,7 +100,8 @@ def test_long_sums(target, product):
 
 
 def test_what_is_no_number():
-    """Infinite, no number, too large to be rounded up, too small to be two factors: as in float32."""
+    """A 3xTF32 GEMM gives the results of float32 arithmetic for infinities, NaNs, values too large
+    to round up, and values too small to split."""
 
     def edit(x):
         x[0, 0], x[1, 3], x[2, 5] = np.inf, np.nan, np.finfo(np.float32).max
@@ -110,13 +117,14 @@ def test_what_is_no_number():
 
 
 def words_of(edit):
-    """`edit` of the four words of the left matrix, of every product."""
+    """Returns a change that applies `edit` to the four left operand registers of every MMA."""
     call = rf"(call [^\n]*@{re.escape(PRODUCT)}f32\.r[^(]*\()((?:i32 [^,]+, ){{4}})"
     return lambda text: re.sub(call, lambda found: found[1] + ", ".join(edit(found[2].split(", ")[:4])) + ", ", text)
 
 
 def stores(edit):
-    """`edit` of the lines that store the factors of a chunk, in turn the first and the second ones."""
+    """Returns a change that applies `edit` to each line that stores a component of a chunk of the
+    operand, with 0 for a high component and 1 for a low one. These lines alternate."""
 
     def change(text):
         lines = text.split("\n")
@@ -130,7 +138,8 @@ def stores(edit):
 
 
 def only_first(text):
-    """Of a step's three products the second one, of the left one's first factors and the right one's second ones."""
+    """Returns a text in which the second MMA of a step reads the high component of the right
+    operand instead of the low one."""
     call = re.compile(rf"(@{re.escape(PRODUCT)}f32\.r[^(]*\((?:i32 [^,]+, ){{4}}i64 )(%[\w.]+)")
     addresses = []
 
@@ -141,7 +150,8 @@ def only_first(text):
     return call.sub(edit, text)
 
 
-# The first waits are those of the readers: for what has come, for what has been made of it; then who fetches, then who splits.
+# The kernel's mbarrier waits in textual order: the two of the warps that multiply (data loaded,
+# data split), the one of the TMA producer, the one of the warps that split.
 MISTAKES = {
     "not published": without("group.publish"),
     "warps do not meet": without("warp.barrier"),

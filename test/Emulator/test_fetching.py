@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products whose operands are fetched, through mbarriers, by a group of warps that does nothing else: and what each mistake does."""
+"""GEMMs with a producer warpgroup that loads the operands by TMA through an mbarrier pipeline.
+Tests results and the effect of mutations."""
 
 import re
 
@@ -13,19 +14,21 @@ from onnx import helper
 from test_groups import FLOAT, HALF, TARGET, batches, waits, weights
 from test_ptx import model, one
 
-# With how many boxes of two and of three dims the kernel's code fetches.
+# Models, each with the number of 2-D and of 3-D TMA loads in the kernel's code.
 MODELS = {
     "k-k": (batches(128, 128, 96, "k", "k"), 0, 2),
     "k-m": (batches(128, 128, 200, "k", "m"), 0, 3),
-    # More tiles than blocks, the last ones with rows and columns beyond the end.
+    # The result of this GEMM has more tiles than the kernel has blocks, and the last tiles are
+    # partial.
     "m-m": (batches(248, 248, 72, "m", "m", count=70), 0, 4),
-    # More slices than buffers.
+    # In this GEMM, K has more slices than the kernel has pipeline stages.
     "deep": (batches(128, 128, 1096, count=24), 0, 2),
     "weights": (one("MatMul", [[2000, 136]], HALF, constants={"w": weights(136, 1000)}), 1, 2),
     "parts": (one("MatMul", [[256, 4096]], HALF, constants={"w": weights(4096, 128)}), 1, 1),
-    # Columns in blocks.
+    # In the GEMM of this convolution, the columns of an operand are stored in blocks.
     "pointwise": (one("Conv", [[64, 264, 15, 20]], HALF, constants={"w": weights(96, 264, 1, 1)}), 1, 2),
-    # Rows of two dims, of which the first one runs fastest in memory.
+    # The row dimension of this GEMM consists of two dims, of which the first is innermost in
+    # memory.
     "turned": (
         model(
             [
@@ -51,7 +54,7 @@ def test_as_on_the_host(name):
     found = []
 
     def look(text):
-        found.append([len(re.findall(rf"call void @hewn\.grid\.fetch\.{rank}", text)) for rank in (2, 3)])
+        found.append([len(re.findall(rf"call void @hewn\.simt\.fetch\.{rank}", text)) for rank in (2, 3)])
 
     for schedule in SCHEDULES:
         assert not error_of(built, feeds, want, schedule, looking(look), target=TARGET)
@@ -59,7 +62,7 @@ def test_as_on_the_host(name):
 
 
 def test_sizes_known_only_when_run():
-    """Tensors are described anew for each size, also for none."""
+    """The runtime encodes tensor maps again for each size of a dynamic dim, including 0."""
     built = MODELS["symbolic"][0]
     reference, random = hewn.compile(built), np.random.default_rng(0)
     with emulated.compiled(built, TARGET) as module:
@@ -73,7 +76,8 @@ def factors(shape):
 
 
 def rounded(schedule, change=None):
-    """The error of a product of float32s by groups of warps, in units of its parts; what is wrong with it else."""
+    """Returns the largest error, relative to |x| @ |w|, of a float32 GEMM by warpgroup MMA in
+    TF32."""
     x, w, texts = factors((1000, 104)), factors((104, 1200)), []
     built = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", FLOAT, list(x.shape))], [("y", FLOAT)], w=w)
 
@@ -82,7 +86,7 @@ def rounded(schedule, change=None):
         return change(text) if change else text + "\n"
 
     with emulated.mutated(look), emulated.compiled(built, TARGET, precision="high") as module:
-        assert "hewn.grid.group.product.f32.k.k." in texts[0]
+        assert "hewn.simt.group.product.f32.k.k." in texts[0]
         with emulated.setting("SCHEDULE", schedule):
             exact, scale = x.astype(np.float64) @ w, np.abs(x).astype(np.float64) @ np.abs(w)
             return (np.abs(module.run({"x": x})["y"] - exact) / scale).max()
@@ -90,7 +94,8 @@ def rounded(schedule, change=None):
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_float32s_are_rounded_when_fetched(schedule):
-    """Each to the nearest of eleven significant bits: cut off they would be some 2^-11 too small."""
+    """TMA rounds each value to the nearest TF32 number. Truncated values would be too small by
+    about 2^-11."""
     assert 1e-6 < rounded(schedule) < 2.5e-4
 
 
@@ -101,11 +106,12 @@ def test_wrong_matrices_of_float32s():
 
 
 def nth(call, number, edit):
-    """`edit` of the line with a call of the grid's function, the `number`th one; None: of all."""
+    """Returns a change that applies `edit` to the line of the `number`th call of the function, or
+    to the lines of all calls if `number` is None."""
 
     def change(text):
         lines = text.split("\n")
-        found = [i for i, line in enumerate(lines) if f"call void @hewn.grid.{call}(" in line]
+        found = [i for i, line in enumerate(lines) if f"call void @hewn.simt.{call}(" in line]
         for i in found if number is None else [found[number]]:
             lines[i] = edit(lines[i])
         return "\n".join(lines)
@@ -122,7 +128,8 @@ def twice(line):
 
 
 def with_number(change):
-    """Of the call's last argument, a number."""
+    """Returns a function that edits a line: it applies `change` to the last argument of the call,
+    an integer."""
     return lambda line: re.sub(r"i32 (\d+)\)", lambda found: f"i32 {change(int(found[1]))})", line)
 
 
@@ -139,7 +146,7 @@ def other_mbarrier(line):
 
 
 def turned(line):
-    """Places along the first two dims, taken for each other."""
+    """Swaps the coordinates of the two innermost dims in a TMA load."""
     return re.sub(r"(ptr [^,]+), (i32 [^,]+), (i32 [^,]+),", r"\1, \3, \2,", line)
 
 
@@ -147,7 +154,7 @@ def only_arrives(line):
     return re.sub(r"mbarrier\.expect\((i64 [^,]+), .*", r"mbarrier.arrive(\1)", line)
 
 
-# Of waits the first one is the readers'.
+# The first mbarrier wait in the kernel's text is that of the consumer warps.
 MISTAKES = {
     "no barrier": nth("barrier", None, gone),
     "mbarriers not ready": nth("mbarriers.ready", None, gone),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of groups of warps: matrices however they lie, under three schedules, and what each mistake does."""
+"""Warpgroup MMA with all matrix layouts. Tests results under three schedules, and the effect of
+mutations."""
 
 import re
 
@@ -12,12 +13,13 @@ from mutation import without as remove
 from onnx import TensorProto, helper
 from test_ptx import model, one
 
-TARGET, PRODUCT = "sm_90a", "hewn.grid.group.product."
+TARGET, PRODUCT = "sm_90a", "hewn.simt.group.product."
 HALF, FLOAT = TensorProto.FLOAT16, TensorProto.FLOAT
 
 
 def batches(rows, columns, depth, left="k", right="m", count=64):
-    """`count` products, so many that large tiles pay; `k`: the operand lies along the sum."""
+    """Returns a model with a batch of `count` GEMMs, so many that large tiles are profitable. A
+    layout `k` means that the operand is contiguous along K."""
     nodes = [helper.make_node("MatMul", ["l", "r"], ["y"])]
     shapes = {"l": [count, rows, depth], "r": [count, depth, columns]}
     for name, turned in (("l", left == "m"), ("r", right == "k")):
@@ -33,19 +35,21 @@ def weights(*shape):
 
 
 def narrowed(count, rows, columns, depth):
-    """Operands that are computed, in bfloat16; what comes of them is near enough whether or not sums are rounded to it."""
+    """Returns a GEMM whose bfloat16 operands are computed by other ops. The tolerance covers
+    results with and without rounding of the accumulators to bfloat16."""
     casts = [helper.make_node("Cast", [name], [name * 2], to=TensorProto.BFLOAT16) for name in "ab"]
     nodes = [*casts, helper.make_node("MatMul", ["aa", "bb"], ["p"]), helper.make_node("Cast", ["p"], ["y"], to=HALF)]
     return model(nodes, [("a", FLOAT, [count, rows, depth]), ("b", FLOAT, [count, depth, columns])], [("y", HALF)])
 
 
-# With the beginning of the product's name, which says how matrices lie.
+# Models, each with the start of the name of its MMA: element type, layouts, columns.
 MODELS = {
     "k-k": (batches(128, 128, 96, "k", "k"), "f16.k.k.128"),
     "k-m": (batches(128, 128, 96, "k", "m"), "f16.k.m.128"),
     "m-k": (batches(128, 128, 96, "m", "k"), "f16.m.k.128"),
     "m-m": (batches(248, 248, 64, "m", "m"), "f16.m.m.256"),
-    # Rows of the right one, of 100 halves, are no multiple of 16 bytes: nothing is fetched.
+    # The rows of the right operand (100 float16 values) are not a multiple of 16 bytes long, so
+    # that TMA can't load the operand.
     "copied": (batches(150, 100, 96), "f16.k.m.128"),
     "edges": (batches(250, 250, 64), "f16.k.m.256"),
     "few-columns": (batches(150, 36, 96, count=200), "f16.k.m."),
@@ -56,7 +60,7 @@ MODELS = {
 
 
 def only_with(product, change=lambda text: text + "\n"):
-    """`change`, of kernels that have the product."""
+    """Returns a change that applies `change` and first checks that the kernels contain the MMA."""
 
     def checked(text):
         assert f"@{PRODUCT}{product}" in text
@@ -74,7 +78,8 @@ def test_as_on_the_host(name):
 
 
 def test_medium_precision():
-    """Products of float32, which the user lets be made of bfloat16s; what makes the left ones rounds them."""
+    """With medium precision, float32 GEMMs may use bfloat16. The op that computes the left operand
+    rounds it."""
     random = np.random.default_rng(0)
     x = random.standard_normal((1100, 96)).astype(np.float32)
     w = random.standard_normal((96, 1200)).astype(np.float32)
@@ -88,7 +93,8 @@ def test_medium_precision():
 
 
 def followed(rows, columns, *beside, kind=HALF):
-    """A product of which more is made: sums and products with values of these shapes, in turns."""
+    """Returns a GEMM with an epilogue: alternating additions and multiplications with operands of
+    the given shapes."""
     nodes, inputs, last = [helper.make_node("MatMul", ["x", "w"], ["p"])], [("x", kind, [rows, 96])], "p"
     for number, shape in enumerate(beside):
         name = f"r{number}"
@@ -102,7 +108,8 @@ def followed(rows, columns, *beside, kind=HALF):
 
 
 def also(columns, nodes, *inputs, to=HALF):
-    """The same of a product of halves `p`, with other types beside it."""
+    """Returns a float16 GEMM `p` with the given nodes as its epilogue. The nodes may compute in
+    other types."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), *nodes]
     return model(nodes, [("x", HALF, [640, 96]), *inputs], [("y", to)], w=weights(96, columns))
 
@@ -111,7 +118,8 @@ def node(op, inputs, output, **attributes):
     return helper.make_node(op, inputs.split(), output.split(), **attributes)
 
 
-# Whether lanes exchange sums so that each stores eight columns, by what is made of a product.
+# Epilogues of a float16 GEMM, each with a flag. The flag is true if lanes exchange accumulators, so
+# that each lane stores eight adjacent columns.
 FOLLOWED = {
     "eight": (followed(640, 520), True),
     "all": (followed(700, 520, [520], [700, 520]), True),
@@ -168,17 +176,19 @@ def test_exchanges_that_fail():
 
 
 def without(name):
-    return lambda text: re.sub(rf"^.*call void @hewn\.grid\.{re.escape(name)}\(.*\n", "", text, flags=re.M)
+    return lambda text: re.sub(rf"^.*call void @hewn\.simt\.{re.escape(name)}\(.*\n", "", text, flags=re.M)
 
 
 def waits(name):
-    """For one set, or group of copies, less."""
-    call = rf"(@hewn\.grid\.{name}\(i32 )(\d+)"
+    """Returns a change of the kernel's text: each wait of this name leaves one more group
+    pending."""
+    call = rf"(@hewn\.simt\.{name}\(i32 )(\d+)"
     return lambda text: re.sub(call, lambda found: found[1] + str(int(found[2]) + 1), text)
 
 
 def operands(change):
-    """`change` of a product's four first operands: addresses and forms, as texts."""
+    """Returns a change of the kernel's text that applies `change` to the first four operands of
+    each MMA. These are the text of two shared-memory addresses and two descriptors."""
 
     def edit(found):
         left, right, left_form, right_form = change(*found[2].split(", "))
@@ -189,7 +199,8 @@ def operands(change):
 
 
 def forms(change):
-    """`change` of the right matrix's form, a number."""
+    """Returns a change of the kernel's text that applies `change` to the descriptor of the right
+    matrix, an integer."""
 
     def edit(left, right, left_form, right_form):
         value = change(int(right_form.removeprefix("i64 ")) % 2**64)
@@ -199,7 +210,8 @@ def forms(change):
 
 
 def same_step(text):
-    """Of the slice all steps read the first one."""
+    """Returns a kernel text in which all MMAs of a K-slice read the slice's first K step of the
+    left matrix."""
     first = []
 
     def edit(left, right, left_form, right_form):
@@ -232,22 +244,24 @@ def test_mistakes_are_caught(mistake):
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_rings_of_warps(schedule):
-    """Where warps multiply alone, rings may want more memory than blocks have without asking too."""
+    """A kernel with warp-level MMAs, too, may need more shared memory for its pipeline than a block
+    has by default."""
     built, used = batches(128, 128, 96), []
-    look = looking(lambda text: used.append("[65536 x i8]" in text and "hewn.grid.product.f16" in text))
+    look = looking(lambda text: used.append("[65536 x i8]" in text and "hewn.simt.product.f16" in text))
     assert not error_of(built, *on_host(built), schedule, look)
     assert used == [True]
 
 
 def test_memory_that_is_not_given():
-    """A kernel that needs more than its launch asks for is not run, nor one whose request fails."""
+    """A launch fails if it requests less shared memory than its kernel needs, or if the request
+    fails."""
     built = MODELS["m-m"][0]
     feeds, want = on_host(built)
     more = error_of(built, feeds, want, "forward", lambda text: text.replace("[196672 x", "[196688 x"), target=TARGET)
     assert "CUDA error 1)" in more
     for fail, message in (
         ("shared-memory", "matmul"),
-        ("small-device", "wants 196672 bytes for a block, and this one has 101376"),
+        ("small-device", "a block needs 196672 bytes, and this device has 101376"),
     ):
         with emulated.setting("FAIL", fail), pytest.raises(hewn.RunError, match=message):
             error_of(built, feeds, want, "forward", target=TARGET)

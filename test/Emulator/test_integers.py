@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of integers of eight bits by the matrix instruction of warps, with what follows in the same kernel: bit by bit."""
+"""int8 GEMMs by warp-level MMA and warpgroup MMA, with their epilogues. Their results are bitwise
+equal to the host's."""
 
 import re
 
@@ -26,7 +27,8 @@ def feeds_for(built):
 
 
 def parameters(left, right, zero, right_zero, columns=None):
-    """Scales and zero points of both operands and of the result; of the right one one for each column."""
+    """Returns scales and zero points of both operands and of the result. With `columns`, the right
+    operand has one scale and zero point per column."""
     scale = np.full(columns, 0.01, np.float32) if columns else np.float32(0.01)
     zeros = np.full(columns, right_zero, right) if columns else right(right_zero)
     return {"xs": np.float32(0.02), "xz": left(zero), "ws": scale, "wz": zeros, "ys": np.float32(3), "yz": left(zero)}
@@ -50,7 +52,7 @@ def convolution(shape, filters, **attributes):
 
 
 def layer():
-    """Floats to integers and back around a product, a bias and an activation."""
+    """Returns a quantized layer: quantize, matmul, dequantize, bias and activation."""
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
         helper.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
@@ -85,7 +87,7 @@ MACHINES = {name: ["sm_80", "sm_90a"] if name in ("matmul", "convolution") else 
 def test_as_on_the_host(name, machine):
     feeds, want = on_host(MODELS[name], feeds_for(MODELS[name]))
     used = []
-    look = looking(lambda text: used.append(re.findall(r"@hewn\.grid\.product\.(\w+\.\w+)\(", text)[:1]))
+    look = looking(lambda text: used.append(re.findall(r"@hewn\.simt\.product\.(\w+\.\w+)\(", text)[:1]))
     for schedule in SCHEDULES:
         assert not error_of(MODELS[name], feeds, want, schedule, look, target=machine)
         assert used.pop() == ["u8.s8"]
@@ -105,11 +107,12 @@ def test_mistakes_are_caught(name, mistake):
     assert is_caught(MODELS[name], MISTAKES[mistake], feeds_for(MODELS[name]))
 
 
-# By groups of warps: with how many boxes the kernel's code fetches.
+# Models whose GEMM uses warpgroup MMA, each with the number of TMA loads in the kernel's code.
 GROUPS = {
     "fetched": (matmul([2000], 272, 1000), 2),
     "signed": (matmul([2000], 272, 1000, left=np.int8, zero=-3), 2),
-    # Windows are copied.
+    # The kernel of a convolution copies the windows to shared memory instead of loading them by
+    # TMA.
     "windows": (convolution([8, 64, 28, 28], (128, 64, 3, 3), pads=[1, 1, 1, 1]), 0),
 }
 
@@ -122,7 +125,7 @@ def test_groups(name):
     look = looking(
         lambda text: used.append(
             [
-                len(re.findall(rf"call[^@]*@hewn\.grid\.{call}", text))
+                len(re.findall(rf"call[^@]*@hewn\.simt\.{call}", text))
                 for call in (r"group\.product\.u8s8\.k\.k", "fetch")
             ]
         )
@@ -136,8 +139,8 @@ def test_groups(name):
 GROUP_MISTAKES = {
     "left taken for signed": lambda text: text.replace("product.u8s8", "product.s8s8"),
     "right taken for unsigned": lambda text: text.replace("product.u8s8", "product.u8u8"),
-    "not published": lambda text: re.sub(r"^.*call void @hewn\.grid\.group\.publish\(.*\n", "", text, flags=re.M),
-    "products not waited for": lambda text: re.sub(r"(@hewn\.grid\.group\.wait\.i32\.\d+\(i32 )0", r"\g<1>1", text),
+    "not published": lambda text: re.sub(r"^.*call void @hewn\.simt\.group\.publish\(.*\n", "", text, flags=re.M),
+    "products not waited for": lambda text: re.sub(r"(@hewn\.simt\.group\.wait\.i32\.\d+\(i32 )0", r"\g<1>1", text),
 }
 
 

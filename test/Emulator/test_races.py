@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accesses that nothing puts into an order (Driver/Races.h): kernels have none, and one appears where they lose what orders them."""
+"""Data races (Driver/Races.h). The compiled kernels have none, and the emulator finds one if a
+synchronization is removed."""
 
 import contextlib
 import re
@@ -10,33 +11,34 @@ import test_factors
 import test_fetching
 import test_groups
 import test_integers
-import test_joint
+import test_persistent
 import test_ptx
 import test_sweeps
 from mutation import error_of, looking, on_host
 
-# What threads wait at, and what shows to products of groups what they have written.
+# Calls that synchronize threads, including proxy fences.
 ORDERS = re.compile(
-    r"^.*call void @hewn\.grid\.(?:barrier|warp\.barrier|copies\.wait|group\.publish|mbarrier\.wait)\b.*\n", re.M
+    r"^.*call void @hewn\.simt\.(?:barrier|warp\.barrier|copies\.wait|group\.publish|mbarrier\.wait)\b.*\n", re.M
 )
 
 
 def cases(models, target):
-    """Of families with more than the model beside its name, the model."""
+    """Returns the models of a test module by name, each with the target. A module's dictionary may
+    have tuples, of which the first element is the model."""
     return {name: (built[0] if isinstance(built, tuple) else built, target) for name, built in models.items()}
 
 
 FAMILIES = {
     "forms": cases(test_ptx.MODELS, "sm_80"),
     "newer-forms": cases(test_ptx.MODELS, "sm_90a"),
-    "joint": cases(test_joint.MODELS, "sm_80"),
+    "joint": cases(test_persistent.MODELS, "sm_80"),
     "sweeps": cases(test_sweeps.MODELS, "sm_80"),
     "groups": cases(test_groups.MODELS, "sm_90a"),
     "fetching": cases(test_fetching.MODELS, "sm_90a"),
     "factors": cases(test_factors.MODELS, "sm_90a"),
     "integers": cases(test_integers.MODELS, "sm_90a"),
 }
-# These take long.
+# Tests with race detection omit these models, because it is slow for them.
 SKIPPED = {"weights", "m-m", "edges", "deep", "many", "many-half-products", "half-weights"}
 CASES = [(family, name) for family, models in FAMILIES.items() for name in models if name not in SKIPPED]
 
@@ -49,7 +51,8 @@ def looked_for(blocks):
 
 @pytest.mark.parametrize(("family", "name"), CASES)
 def test_there_are_none(family, name):
-    """On two blocks each does several parts, one after another."""
+    """With two blocks, each block computes several tiles, one after another, without a data
+    race."""
     built, target = FAMILIES[family][name]
     feeds, want = on_host(built)
     with looked_for(2):
@@ -57,7 +60,8 @@ def test_there_are_none(family, name):
 
 
 def caught(built, target, schedule="forward", blocks=1):
-    """Of each place where threads are put into an order, its text and whether it is missed where it is not there."""
+    """Removes each synchronization in turn. Yields the text of the removed line, and whether an
+    error was reported."""
     feeds, want = on_host(built)
     found = []
 
@@ -66,6 +70,7 @@ def caught(built, target, schedule="forward", blocks=1):
 
     with looked_for(blocks):
         assert not error_of(built, feeds, want, schedule, looking(look), target=target)
+        assert found, "the kernels have no synchronization to remove"
         for number in range(len(found)):
 
             def change(text, number=number):
@@ -90,30 +95,32 @@ def caught(built, target, schedule="forward", blocks=1):
     ],
 )
 def test_each_meeting_is_needed(family, name):
-    """In one order of the threads, whichever that is."""
+    """Race detection reports the removal of a synchronization under a single schedule, in whatever
+    order the threads run."""
     built, target = FAMILIES[family][name]
     assert [text for text, is_caught in caught(built, target) if not is_caught] == []
 
 
 def test_a_warp_has_one_barrier(capfd):
-    """Instructions are of whole warps: threads of one may not come to two, though all come to the same barrier."""
+    """A barrier instruction applies to a full warp. It is an error if lanes of one warp wait for
+    the same barrier at different instructions."""
     feeds, want = on_host(test_ptx.MODELS["softmax"])
 
     def change(text):
-        text = text.replace("call void @hewn.grid.barrier(i32 0)", "call void @parted()", 1)
+        text = text.replace("call void @hewn.simt.barrier(i32 0)", "call void @parted()", 1)
         parted = """
             define internal void @parted() noinline {
-              %thread = call i32 @hewn.grid.thread()
+              %thread = call i32 @hewn.simt.thread()
               %odd = trunc i32 %thread to i1
               br i1 %odd, label %one, label %other
             one:
-              call void @hewn.grid.barrier(i32 0)
+              call void @hewn.simt.barrier(i32 0)
               ret void
             other:
-              call void @hewn.grid.barrier.some(i32 0, i32 256)
+              call void @hewn.simt.barrier.some(i32 0, i32 256)
               ret void
             }
-            declare void @hewn.grid.barrier.some(i32, i32)
+            declare void @hewn.simt.barrier.some(i32, i32)
             """
         return text + parted
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime on a GPU: the caller's streams and contexts, several devices, copies, kept code, and every call that can fail."""
+"""The runtime on a GPU. Tests the caller's streams and contexts, several devices, copies, the
+kernel cache, and the failure of each driver call."""
 
 import concurrent.futures
 import contextlib
@@ -31,7 +32,7 @@ from onnx import TensorProto, helper
 from test_ptx import MODELS, model, one
 
 DRIVER = emulated.DRIVER
-ADD = one("Add", [[4, 1000]], constants={"w": np.ones((1000,), np.float32)})  # it has weights
+ADD = one("Add", [[4, 1000]], constants={"w": np.ones((1000,), np.float32)})  # a model with weights
 
 
 @contextlib.contextmanager
@@ -47,7 +48,7 @@ def numbers(seed=0):
 
 @contextlib.contextmanager
 def added():
-    """The library of a model that adds one."""
+    """Yields the library of a model that adds one to each element."""
     with nothing_left(), emulated.compiled(ADD) as module:
         yield module.artifact
         del module
@@ -55,7 +56,8 @@ def added():
 
 @pytest.mark.parametrize("own", [False, True])
 def test_the_callers_stream(own):
-    """Runs are only enqueued; what is enqueued behind them on the stream sees their results."""
+    """Runs with the caller's stream are only enqueued. Later work on the stream sees their
+    results."""
     with added() as library, InContext(1, own=own) as here:
         stream = here.stream()
         with Loaded(library, device_stream=stream) as loaded:
@@ -67,14 +69,16 @@ def test_the_callers_stream(own):
             assert DRIVER.emulator_waiting() > 0
             assert WAIT(stream) == 0
             np.testing.assert_allclose(x.read(), numbers() + 6, rtol=1e-6)
-            # An input from the host may change when the call returns; an output on it is there.
+            # The caller may modify a host input when the call returns, and a host output is then
+            # complete.
             given = numbers(1)
             assert loaded.run([tensor(given)], [on_device(y, 1)]).code == 0
             given[:] = 0
             np.testing.assert_allclose(y.read(), numbers(1) + 1)
             assert loaded.run([on_device(y, 1)], [tensor(given)]).code == 0
             np.testing.assert_allclose(given, numbers(1) + 2)
-            # To another stream, behind what the first has.
+            # The next run of the context uses another stream, and waits for the work of the first
+            # stream.
             assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
             other = here.stream()
             assert loaded.set_stream(other).code == 0
@@ -82,16 +86,16 @@ def test_the_callers_stream(own):
             assert WAIT(other) == 0
             assert DRIVER.emulator_waiting() == 0
             np.testing.assert_allclose(y.read(), numbers(1) + 3, rtol=1e-6)
-            # To the context's own: the call waits.
+            # The context's own stream is used: the call returns when the run is complete.
             assert loaded.set_stream(0).code == 0
             assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
             assert DRIVER.emulator_waiting() == 0
-            # To the one that stands for the context's default.
+            # Tests a run whose stream is the handle of the default stream of the driver's context.
             assert loaded.set_stream(1).code == 0
             assert loaded.run([on_device(x, 1)], [on_device(y, 1)]).code == 0
             np.testing.assert_allclose(y.read(), numbers(1) + 5, rtol=1e-6)
             assert loaded.set_stream(stream).code == 0
-            # The context is destroyed while the stream has work of its.
+            # Destroys the context while its work on the stream is still pending.
             assert loaded.run([on_device(y, 1)], [on_device(x, 1)]).code == 0
             assert DRIVER.emulator_waiting() > 0
         x.free()
@@ -100,14 +104,14 @@ def test_the_callers_stream(own):
 
 
 def test_a_stream_that_is_recorded():
-    """A run is refused there, and nothing is lost."""
+    """A run on a stream that the caller captures fails. The capture and the context stay valid."""
     with added() as library, InContext(1) as here:
         stream, graph = here.stream(), ctypes.c_void_p()
         x = Memory(numbers())
         with Loaded(library, device_stream=stream) as loaded:
             assert BEGIN_RECORDING(stream, 1) == 0
             status = loaded.run([on_device(x, 1)], [on_device(x, 1)])
-            assert status.code == 1 and b"the caller's stream is being recorded" in status.message
+            assert status.code == 1 and b"the caller's stream is being captured" in status.message
             assert END_RECORDING(stream, ctypes.byref(graph)) == 0 and DROP_GRAPH(graph) == 0
             assert loaded.run([on_device(x, 1)], [on_device(x, 1)]).code == 0
             np.testing.assert_allclose(x.read(), numbers() + 1)
@@ -116,7 +120,7 @@ def test_a_stream_that_is_recorded():
 
 
 def test_a_linker_that_does_not_link(tmp_path):
-    """The text is loaded then, and nothing kept."""
+    """If the driver's linker fails, the runtime loads the PTX, and caches nothing."""
     with added() as library, emulated.setting("FAIL", "linker"):
         with Loaded(library, device_cache=str(tmp_path).encode()) as loaded:
             y = np.zeros((4, 1000), np.float32)
@@ -130,15 +134,15 @@ def test_a_stream_of_another_context():
         stream = here.stream()
         with InContext(1), Loaded(library, device=1) as loaded:
             status = loaded.set_stream(stream)
-            assert status.code == 1 and b"the stream is of another context of the driver" in status.message
+            assert status.code == 1 and b"the stream belongs to another CUDA context than the model" in status.message
         failed = Loaded(library, device_stream=12345)
-        assert failed.status.code == 5 and b"asking for options.device_stream's context" in failed.status.message
+        assert failed.status.code == 5 and b"querying the context of options.device_stream" in failed.status.message
         failed.close()
         assert DROP_STREAM(stream) == 0
 
 
 def test_several_devices():
-    """Code and weights once a device, whatever the number of contexts."""
+    """The runtime keeps one copy of code and weights per device, for any number of contexts."""
     with added() as library, Loaded(library) as first:
         one_device = DRIVER.emulator_allocations()
         with Loaded(library, device=1) as second, Loaded(library, device=1) as third:
@@ -169,7 +173,7 @@ def test_devices_that_are_not_there():
 
 @pytest.mark.parametrize("fail", ["", "no-pinned-memory"])
 def test_long_copies(fail):
-    """Tensors of many chunks, several of them, and ones of none."""
+    """Copies tensors of several staging chunks, and empty tensors."""
     rows = 3_000_001
     outputs = [("s", TensorProto.FLOAT), ("d", TensorProto.FLOAT)]
     nodes = [helper.make_node("Add", ["x", "y"], ["s"]), helper.make_node("Sub", ["x", "y"], ["d"])]
@@ -184,14 +188,15 @@ def test_long_copies(fail):
 
 
 def at_once(work, arguments):
-    """`work` in a thread for each of the arguments; what fails in one fails here."""
+    """Calls `work` in one thread for each element of `arguments`. Raises the exception of a failed
+    thread."""
     with concurrent.futures.ThreadPoolExecutor(len(arguments)) as pool:
         for done in [pool.submit(work, *given) for given in arguments]:
             done.result()
 
 
 def test_many_threads():
-    """Contexts that are made, used and destroyed at the same time, on both devices."""
+    """Threads create, use and destroy contexts at the same time, on both devices."""
 
     def work(library, number):
         for seed in range(50):
@@ -206,12 +211,13 @@ def test_many_threads():
 
 
 def test_kept_code(tmp_path):
-    """Translated once for a text; a file that is cut off or changed is made anew; never more than the limit."""
+    """The driver translates the PTX once; later loads use the cache. The runtime replaces a
+    truncated or modified cache file, and the cache never exceeds its limit."""
     folder = tmp_path / "kept"
 
     def translations(library, **options):
         before = DRIVER.emulator_translations()
-        # (Device 0 has it already.)
+        # On device 0, this process has already loaded the module.
         with Loaded(library, device_cache=str(folder).encode(), device=1, **options) as loaded:
             y = np.zeros((4, 1000), np.float32)
             assert loaded.run([tensor(numbers())], [tensor(y)]).code == 0
@@ -226,7 +232,8 @@ def test_kept_code(tmp_path):
             kept.write_bytes(bad)
             assert [translations(library), translations(library)] == [1, 0]
             assert [path.read_bytes() for path in folder.iterdir()] == [whole]
-        # Others' files stay, and what was not used for longest goes.
+        # The runtime removes the least recently used entry. It does not remove files with other
+        # names.
         others = ["notes.txt", "model.cubin", "a" * 32 + ".old.cubin", "b" * 33 + ".cubin", "some.cubin.part"]
         for name in others:
             (folder / name).write_bytes(bytes(len(whole)))
@@ -237,15 +244,17 @@ def test_kept_code(tmp_path):
         names = sorted(path.name for path in folder.iterdir())
         assert names == sorted([f"{2:032}.cubin", kept.name, *others])
         kept.unlink()
-        assert translations(library, device_cache_bytes=10) == 1  # it does not fit: nothing is kept
+        # The runtime does not store this translated kernel, because the entry is larger than the
+        # limit of the cache.
+        assert translations(library, device_cache_bytes=10) == 1
         assert not kept.exists()
-        # A folder that can't be: no code is kept, and that is all.
+        # Models run even if the cache folder is invalid.
         folder = tmp_path / "a file"
         folder.write_text("")
         assert [translations(library), translations(library)] == [1, 1]
         folder = tmp_path / ("long" * 300)
         assert translations(library) == 1
-    with emulated.compiled(MODELS["softmax"]) as module:  # through Python
+    with emulated.compiled(MODELS["softmax"]) as module:  # by the Python API
         for count in (1, 0):
             before = DRIVER.emulator_translations()
             hewn.load(module.artifact, device=1, cache_dir=tmp_path / "python")
@@ -254,7 +263,8 @@ def test_kept_code(tmp_path):
 
 
 def test_kept_code_of_several_processes(tmp_path):
-    """Contexts that are made at the same time, of libraries that share nothing but the folder."""
+    """Copies of a library share only the cache folder, as separate processes do. They create
+    contexts at the same time."""
 
     def work(library):
         for _ in range(5):
@@ -277,7 +287,8 @@ def test_kept_code_of_several_processes(tmp_path):
 
 
 def parts():
-    """A program that is not recorded: what the host computes, and memory whose size depends on data."""
+    """Returns a model whose run can't be captured as a graph: it has ops on the host, and
+    data-dependent sizes."""
     nodes = [
         helper.make_node("Mul", ["x", "x"], ["m"]),
         helper.make_node("NonZero", ["m"], ["z"]),
@@ -289,11 +300,13 @@ def parts():
     return model(nodes, [("x", TensorProto.FLOAT, [20])], outputs, k=np.array([3]))
 
 
-OUT_OF_MEMORY, LOST, RECORDING = 2, 719, 900  # the last: another thread of the application records
+# RECORDING is the driver's error if another thread of the application captures a stream
+OUT_OF_MEMORY, LOST, RECORDING = 2, 719, 900
 
 
 def each_failure(library, error, use, **options):
-    """`use` with the first call of the driver failing, then with the second, ... until all have: what is left each time."""
+    """Runs `use` repeatedly. In each run, another driver call fails: the first one, then the second
+    one, and so on. Checks that no object is leaked. Returns the number of failures."""
     before = DRIVER.emulator_objects()
     failures = 0
     for call in range(1, 1000):
@@ -317,7 +330,8 @@ def each_failure(library, error, use, **options):
 @pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
 @pytest.mark.parametrize("cached", [False, True])
 def test_every_call_that_fails(error, cached, tmp_path):
-    """Is a status with a message, and leaves nothing: while a context is made, and in runs, recorded and played."""
+    """If a driver call fails, the runtime returns a status with a message and leaks nothing. The
+    call may be in the creation of a context, in a captured run, or in a replay."""
 
     def use(loaded):
         y = np.zeros((4, 1000), np.float32)
@@ -335,7 +349,7 @@ def test_every_call_that_fails(error, cached, tmp_path):
 
 @pytest.mark.parametrize("error", [OUT_OF_MEMORY, RECORDING])
 def test_what_is_refused_is_no_loss(error):
-    """Whichever call of a run the driver refuses, the next run works."""
+    """If the driver rejects any single call of a run, the next run still works."""
     with added() as library:
         for call in range(1, 1000):
             with Loaded(library, device=1) as loaded:
@@ -355,14 +369,15 @@ KERNEL_TIME = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_
 
 
 def timed():
-    """A hook for kernels' times, and what it has heard."""
+    """Returns a hook that receives kernel times, and the list of the hook's calls."""
     heard = []
     told = KERNEL_TIME(lambda _, kernel, begin, end: heard.append((kernel, begin, end)))
     return told, heard
 
 
 def test_times_of_kernels():
-    """Each launch in its turn, in every run; on a caller's stream the run waits for its end. Nothing is recorded meanwhile."""
+    """The runtime calls the hook for each launch, in order, in every run. With a hook, a run on the
+    caller's stream waits until it is complete, and no graph is captured."""
     built = model(
         [helper.make_node("Softmax", ["x"], ["s"]), helper.make_node("CumSum", ["s", "axis"], ["y"])],
         [("x", TensorProto.FLOAT, [4, 1000])],
@@ -422,7 +437,7 @@ def test_every_call_that_fails_with_parts_of_the_host(error):
 
 @pytest.mark.parametrize("error", [OUT_OF_MEMORY, LOST])
 def test_every_call_that_fails_on_a_stream(error):
-    """The caller's stream and tensors are his own, whatever happens to the context."""
+    """The caller's stream and tensors stay valid if the runtime's context fails."""
     with added() as library:
         before = DRIVER.emulator_objects()
         for call in range(1, 1000):
@@ -436,23 +451,27 @@ def test_every_call_that_fails_on_a_stream(error):
                 for _ in range(3):
                     if not status.code:
                         status = loaded.run([on_device(x, 1)], [on_device(y, 1)])
+                message = status.message  # the context owns it
                 loaded.close()
                 made = DRIVER.emulator_fail_at(0, 0)
                 assert not host.live
-                if error != LOST or made < call:  # else they go with the context
+                # After the error LOST, the driver's context is lost, and these objects were
+                # destroyed with it.
+                if error != LOST or made < call:
                     x.free()
                     y.free()
                     assert DROP_STREAM(stream) == 0
             assert DRIVER.emulator_objects() == before, call
             if made < call:
-                assert status.code == 0, status.message
+                assert status.code == 0, message
                 return
-            # (Where there is no memory for a stage, the driver copies.)
-            assert status.code == 0 or status.message
+            # Some failures are harmless: without memory for a staging buffer, the driver copies.
+            assert status.code == 0 or message
 
 
 def test_a_device_that_is_lost():
-    """What was enqueued fails later: a status, and so is all that comes then; new contexts work when the old ones are gone."""
+    """After an enqueued kernel fails, a later run and all runs after it return an error status. New
+    contexts work once the old ones are destroyed."""
     with added() as library:
         with Loaded(library, device=1) as loaded, InContext(1) as here:
             stream = here.stream()
@@ -464,7 +483,7 @@ def test_a_device_that_is_lost():
                 status = loaded.run([on_device(x, 1)], [tensor(y)])
                 assert status.code == 5 and b"unspecified launch failure (CUDA error 719)" in status.message
             status = loaded.run([on_device(x, 1)], [tensor(y)])
-            assert status.code == 5 and b"the device failed in an earlier run: make a new context" in status.message
+            assert status.code == 5 and b"the device failed in an earlier run: create a new context" in status.message
             other = Loaded(library, device=1)
             assert b"destroy all contexts that are on it first" in other.status.message
             other.close()

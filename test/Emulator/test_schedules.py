@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules that are set by hand: the text of a model's kernels is edited, and what is compiled from it computes the same."""
+"""Kernels with schedules that a test sets: it edits the schedule in a model's kernel IR. The edited
+kernels compute the same results."""
 
 import os
 import pathlib
@@ -94,35 +95,39 @@ CASES = {
     "tiles": (product(70, 48, 70), "contract<form = tiles, m = 16, n = 128>"),
     "few-rows": (product(3, 100, 70), "contract<form = few_rows, m = 3, n = 2>"),
     "few-columns": (product(70, 100, 5), "contract<form = few_columns, m = 8, n = 5>"),
-    "chain": (attention(40, 200), "chain<warpsM = 2, warpsN = 2, columns = 8, factors = f32, online = true>"),
-    "chain-warps": (attention(40, 200), "chain<warpsM = 1, warpsN = 5, columns = 24, factors = f32, online = true>"),
-    "chain-passes": (attention(40, 200), "chain<warpsM = 3, warpsN = 1, columns = 16, factors = f32>"),
+    "chain": (attention(40, 200), "attention<warpsM = 2, warpsN = 2, columns = 8, factors = f32, online = true>"),
+    "chain-warps": (
+        attention(40, 200),
+        "attention<warpsM = 1, warpsN = 5, columns = 24, factors = f32, online = true>",
+    ),
+    "chain-passes": (attention(40, 200), "attention<warpsM = 3, warpsN = 1, columns = 16, factors = f32>"),
     "chain-split": (
         attention(40, 200),
-        "chain<warpsM = 2, warpsN = 1, columns = 16, factors = f32, online = true, splitTiles = 3, blocks = 20>",
+        "attention<warpsM = 2, warpsN = 1, columns = 16, factors = f32, online = true, splitTiles = 3, blocks = 20>",
     ),
     "chain-halves": (
         attention(9, 130, HALF),
-        "chain<warpsM = 1, warpsN = 2, columns = 32, factors = f16, online = true>",
+        "attention<warpsM = 1, warpsN = 2, columns = 32, factors = f16, online = true>",
     ),
-    # Warps of two times sixteen rows, the second of which ends within.
+    # With this schedule, each warp has two tiles of sixteen rows, of which the second one is
+    # partial.
     "chain-tall": (
         attention(75, 200, HALF),
-        "chain<warpsM = 2, warpsN = 1, columns = 32, factors = f16, online = true, rowTiles = 2>",
+        "attention<warpsM = 2, warpsN = 1, columns = 32, factors = f16, online = true, rowTiles = 2>",
     ),
     "chain-tall-split": (
         attention(20, 300, HALF),
-        "chain<warpsM = 1, warpsN = 1, columns = 16, factors = f16, online = true, splitTiles = 4, blocks = 20, rowTiles = 2>",
+        "attention<warpsM = 1, warpsN = 1, columns = 16, factors = f16, online = true, splitTiles = 4, blocks = 20, rowTiles = 2>",
     ),
     "chain-as-words": (
         attention(9, 130, HALF),
-        "chain<warpsM = 1, warpsN = 3, columns = 8, factors = f32, online = true>",
+        "attention<warpsM = 1, warpsN = 3, columns = 8, factors = f32, online = true>",
     ),
-    "chain-passes-halves": (attention(9, 130, HALF), "chain<warpsM = 1, warpsN = 1, columns = 48, factors = f16>"),
+    "chain-passes-halves": (attention(9, 130, HALF), "attention<warpsM = 1, warpsN = 1, columns = 48, factors = f16>"),
 }
 
 
-# Of groups of warps.
+# Tests schedules of kernels with warpgroup MMAs.
 GROUPS = {
     "groups": (
         product(130, 64, 72, HALF),
@@ -143,11 +148,12 @@ def test_as_on_the_host(name):
     with tempfile.TemporaryDirectory() as folder:
         text = pathlib.Path(folder) / "kernels.mlir"
         hewn._compile(onnx_model, text, emit="kernels", target=target)
-        edited, count = re.subn(r"schedule = #plan\.grid_[^>]*>", f"schedule = #plan.grid_{schedule}", text.read_text())
+        edited, count = re.subn(r"schedule = #plan\.gpu_[^>]*>", f"schedule = #plan.gpu_{schedule}", text.read_text())
         assert count == 1
         text.write_text(edited)
-        # The memory that the schedule wants.
-        command = [os.environ["HEWN_TOOLS"] + "/hewn-opt", "--hewn-decide-kernels", str(text), "-o", str(text)]
+        # Runs the pass hewn-assign-schedules, which computes the shared memory that the edited
+        # schedule needs.
+        command = [os.environ["HEWN_TOOLS"] + "/hewn-opt", "--hewn-assign-schedules", str(text), "-o", str(text)]
         subprocess.run(command, check=True)
         with emulated.compiled(text, target=target) as module:
             for order in SCHEDULES:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans on a grid (running sums and products): lines of a thread, of a warp and of a block, and what a mistake between threads does."""
+"""Prefix scans (cumulative sums and cumulative products) on a GPU, by a thread, a warp or a block.
+Tests results, and the effect of missing synchronization."""
 
 import emulated
 import numpy as np
@@ -16,7 +17,7 @@ def sums(shape, axis, kind=FLOAT, **attributes):
 
 
 def products(shape, axis, **attributes):
-    """Of numbers near 1."""
+    """Returns a model that multiplies numbers near 1 cumulatively along an axis."""
     nodes = [
         helper.make_node("Tanh", ["x"], ["t"]),
         helper.make_node("Mul", ["t", "small"], ["s"]),
@@ -32,7 +33,7 @@ def products(shape, axis, **attributes):
 
 BACKWARD, EXCLUSIVE = {"reverse": 1}, {"exclusive": 1}
 MODELS = {
-    # Chunks of a block, of which the last is not full; in other orders.
+    # A block scans each row. The last chunk is partial. The cases cover all scan orders.
     "long-line": sums([3, 2500], 1),
     "long-line-backward": sums([3, 2500], 1, **BACKWARD),
     "long-line-before": sums([2, 1500], 1, **EXCLUSIVE),
@@ -41,7 +42,7 @@ MODELS = {
     "doubles": sums([2, 1500], 1, DOUBLE),
     "halves": sums([2, 300], 1, HALF),
     "any-length": sums(["m", "n"], 1),
-    # One warp; a line that lies across the memory; short lines; lines of neighbouring threads.
+    # One warp scans a row; a scan runs along a strided dim; scans are short; adjacent threads scan.
     "warp": sums([5, 100], 1, **EXCLUSIVE),
     "across": sums([700, 3], 0),
     "short": sums([40, 9], 1, **BACKWARD),
@@ -74,12 +75,14 @@ def test_any_length(length):
 
 
 def test_work_is_linear():
-    """A thread makes some steps of a chunk, not all before each element: the text has one loop over a line."""
+    """The amount of work of a scan is linear in its length: the kernel has one loop over the
+    scanned dim."""
     seen = []
     with emulated.mutated(looking(seen.append)), emulated.compiled(MODELS["long-line"]) as module:
         module.run(feeds_for(module.inputs))
         del module
-    # Five exchanges of a warp, two waits of a block.
+    # The kernel of a prefix scan by a block has five warp shuffles and two block barriers, which
+    # another test removes.
     assert seen[0].count(SHUFFLE) == 5 and seen[0].count(BARRIER) == 2
 
 

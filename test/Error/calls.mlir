@@ -1,8 +1,8 @@
-// What code generators would call of their own: a quotient of 128 bits is a function of the compiler's library on every x86. The kernel and
-// the function are named.
+// Calls that LLVM inserts: a 128-bit division is a function of the compiler's runtime library on
+// every x86. The error names the kernel and the function.
 // RUN: not hewn compile %s --target=x86-64-v3 -o %t.so 2>&1 | FileCheck %s
 // RUN: not hewn compile %s --target=x86-64-v3 -O0 -o %t.o 2>&1 | FileCheck %s
-// CHECK: error: internal error: the code of wide calls '__divti3', which is neither hewn's nor in C's library
+// CHECK: error: internal error: the code of wide calls '__divti3', which is neither a hewn function nor in the C library
 // CHECK-NOT: error
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
@@ -19,7 +19,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     return
   }
   func.func @main(%arg0: tensor<1xi64> {graph.dims = [1], graph.name = "x"}) -> (tensor<1xi64> {graph.name = "y"}) attributes {plan.arena_bytes = 0 : i64, plan.max_live = 0 : i64} {
-    %0 = plan.launch @wide(%arg0) symbols [] {plan.may_overwrite = array<i64: 0>, plan.places = [#plan.place<output, 0>]} : (tensor<1xi64>) -> tensor<1xi64>
+    %0 = plan.launch @wide(%arg0) symbols [] {plan.may_overwrite = array<i64: 0>, plan.buffers = [#plan.buffer<output, 0>]} : (tensor<1xi64>) -> tensor<1xi64>
     return %0 : tensor<1xi64>
   }
 }

@@ -1,54 +1,55 @@
-// What the dialects hang on others' ops, where a text has something else there: each is refused, by the op that has it.
+// Discardable attributes of the dialects with a wrong type or on a wrong op: the dialect's verifier
+// rejects each.
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{has an attribute that the dialect plan does not have: 'plan.blocks'}}
+// expected-error@+1 {{has an attribute that is not in the plan dialect: 'plan.blocks'}}
 func.func private @unknown() attributes {plan.blocks = 4 : i64}
 
 // -----
 
-// expected-error@+1 {{has a 'plan.target' that is wrong: it is a #plan.target of a module}}
+// expected-error@+1 {{has a 'plan.target' that is invalid: it must be a #plan.target of a module}}
 module attributes {plan.target = "host"} {
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.packing_lanes' that is wrong: it is a number of lanes, of a module}}
+// expected-error@+1 {{has a 'plan.packing_lanes' that is invalid: it must be a positive number of lanes on a module}}
 module attributes {plan.packing_lanes = 0 : i64} {
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.packs_for_any_rows' that is wrong: it is a unit, of a module}}
+// expected-error@+1 {{has a 'plan.packs_for_any_rows' that is invalid: it must be a unit attribute of a module}}
 module attributes {plan.packs_for_any_rows = 8 : i64} {
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.shares_floats' that is wrong: it is a unit, of a module}}
+// expected-error@+1 {{has a 'plan.shares_floats' that is invalid: it must be a unit attribute of a module}}
 module attributes {plan.shares_floats = 8 : i64} {
 }
 
 // -----
 
 func.func @places(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has a 'plan.places' that is wrong: it needs a #plan.place for each result}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = []} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has a 'plan.buffers' that is invalid: it must have a #plan.buffer for each result}}
+  %0 = plan.launch @k(%x) symbols [] {plan.buffers = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
 // -----
 
 func.func @places_of_another_kind(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has a 'plan.places' that is wrong: it needs a #plan.place for each result}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = ["arena"]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has a 'plan.buffers' that is invalid: it must have a #plan.buffer for each result}}
+  %0 = plan.launch @k(%x) symbols [] {plan.buffers = ["arena"]} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
 // -----
 
 func.func @place_with_offset(%x: tensor<4xf32>) {
-  // expected-error@+1 {{a place of the kind alias has no offset}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<alias, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{a buffer of kind 'alias' must not have an offset}}
+  %0 = plan.launch @k(%x) symbols [] {plan.buffers = [#plan.buffer<alias, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
@@ -56,15 +57,15 @@ func.func @place_with_offset(%x: tensor<4xf32>) {
 
 func.func @place_of_no_kind(%x: tensor<4xf32>) {
   // expected-error@+2 {{expected one of [arena, output, slice, dynamic, subview, forward, alias]}}
-  // expected-error@+1 {{failed to parse Plan_PlaceAttr parameter 'kind'}}
-  %0 = plan.launch @k(%x) symbols [] {plan.places = [#plan.place<stack, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{failed to parse Plan_BufferAttr parameter 'kind'}}
+  %0 = plan.launch @k(%x) symbols [] {plan.buffers = [#plan.buffer<stack, 4>]} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
 // -----
 
 func.func @staging(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has a 'plan.staging' that is wrong: it is a list of places in the arena and of units, of a loop}}
+  // expected-error@+1 {{has a 'plan.staging' that is invalid: it must be a list of arena buffers and units on a loop}}
   %0 = plan.launch @k(%x) symbols [] {plan.staging = [unit]} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -72,7 +73,7 @@ func.func @staging(%x: tensor<4xf32>) {
 // -----
 
 func.func @may_overwrite(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has a 'plan.may_overwrite' that is wrong: it numbers inputs of a launch}}
+  // expected-error@+1 {{has a 'plan.may_overwrite' that is invalid: it must be a list of input numbers of a launch}}
   %0 = plan.launch @k(%x) symbols [] {plan.may_overwrite = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -80,114 +81,114 @@ func.func @may_overwrite(%x: tensor<4xf32>) {
 // -----
 
 func.func @joint(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has a 'plan.joint' that is wrong: it is a number}}
-  %0 = plan.launch @k(%x) symbols [] {plan.joint = "first"} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has a 'plan.persistent' that is invalid: it must be a number}}
+  %0 = plan.launch @k(%x) symbols [] {plan.persistent = "first"} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
 // -----
 
 func.func @steps(%x: tensor<4xf32>) {
-  // expected-error@+1 {{has a 'plan.steps' that is wrong: it is a list of steps, of plan.assemble}}
+  // expected-error@+1 {{has a 'plan.steps' that is invalid: it must be a list of steps on a plan.assemble}}
   %0 = plan.launch @k(%x) symbols [] {plan.steps = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.arena_bytes' that is wrong: it is a number or an expression, of a function}}
+// expected-error@+1 {{has a 'plan.arena_bytes' that is invalid: it must be a number or an expression on a function}}
 func.func @arena_bytes() attributes {plan.arena_bytes = "4*n"} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.arena_levels' that is wrong: it is a list of numbers and expressions, of a function}}
+// expected-error@+1 {{has a 'plan.arena_levels' that is invalid: it must be a list of numbers and expressions on a function}}
 func.func @arena_levels() attributes {plan.arena_levels = 4 : i64} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.max_live' that is wrong: it is a number of bytes, of a function}}
+// expected-error@+1 {{has a 'plan.max_live' that is invalid: it must be a number of bytes on a function}}
 func.func @max_live() attributes {plan.max_live = -1 : i64} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.keeps' that is wrong: it is the number of an argument of a kernel}}
-plan.kernel @keeps(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.keeps = 1 : i64, symbols = []} {
+// expected-error@+1 {{has a 'plan.resident_weights' that is invalid: it must be the number of an argument of a kernel}}
+plan.kernel @keeps(%x: tensor<4xf32>) -> tensor<4xf32> attributes {plan.resident_weights = 1 : i64, symbols = []} {
   %0 = graph.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   graph.yield %0 : tensor<4xf32>
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it is a #plan.tasks or #plan.grid_launch of a function}}
+// expected-error@+1 {{has a 'plan.launch_info' that is invalid: it must be a #plan.tasks or #plan.gpu_launch of a function}}
 func.func @launch_info() attributes {plan.launch_info = 4 : i64} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has more symbols and boxes than the function has arguments}}
+// expected-error@+1 {{has a 'plan.launch_info' that is invalid: it has more symbols and TMA tiles than the function has arguments}}
 func.func @symbols(%x: index) attributes {plan.launch_info = #plan.tasks<count = "n", symbols = ["n", "m"]>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has an attribute of argument 0 that the dialect plan does not have: 'plan.alone'}}
+// expected-error@+1 {{has an attribute of argument 0 that is not in the plan dialect: 'plan.alone'}}
 func.func @argument(%x: index {plan.alone}) {
   return
 }
 
 // -----
 
-// expected-error@+1 {{symbols are names}}
+// expected-error@+1 {{symbols must be strings}}
 #tasks = #plan.tasks<count = 4, symbols = [4]>
 
 // -----
 
-// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has expressions over other symbols than its own}}
+// expected-error@+1 {{has a 'plan.launch_info' that is invalid: it has an expression with an undeclared symbol}}
 func.func @count(%n: index) attributes {plan.launch_info = #plan.tasks<count = "m*n", symbols = ["n"]>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has expressions over other symbols than its own}}
-func.func @blocks() attributes {plan.launch_info = #plan.grid_launch<blocks = "n", threads = 32, symbols = []>} {
+// expected-error@+1 {{has a 'plan.launch_info' that is invalid: it has an expression with an undeclared symbol}}
+func.func @blocks() attributes {plan.launch_info = #plan.gpu_launch<blocks = "n", threads = 32, symbols = []>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{has a 'plan.launch_info' that is wrong: it has expressions over other symbols than its own}}
-func.func @boxes(%x: memref<?xf32>, %box: !llvm.ptr) attributes {plan.launch_info = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], boxes = [#plan.box<argument = 0, bytes = 4, extents = [8, #graph.dim<"n">], strides = [32], sizes = [8, 8]>]>} {
+// expected-error@+1 {{has a 'plan.launch_info' that is invalid: it has an expression with an undeclared symbol}}
+func.func @boxes(%x: memref<?xf32>, %box: !llvm.ptr) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 32, symbols = [], boxes = [#plan.tma_tile<argument = 0, bytes = 4, extents = [8, #graph.dim<"n">], strides = [32], sizes = [8, 8]>]>} {
   return
 }
 
 // -----
 
 // expected-error@+1 {{threads must be 1 to 2147483647, and counters at most as many}}
-#launch = #plan.grid_launch<blocks = 4, threads = 0, symbols = []>
+#launch = #plan.gpu_launch<blocks = 4, threads = 0, symbols = []>
 
 // -----
 
 // expected-error@+1 {{keptBytes must not be negative}}
-#launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], keptBytes = -1>
+#launch = #plan.gpu_launch<blocks = 4, threads = 32, symbols = [], keptBytes = -1>
 
 // -----
 
 // expected-error@+1 {{keptBytes must be at most 2147483647}}
-#launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], keptBytes = 9223372036854775807>
+#launch = #plan.gpu_launch<blocks = 4, threads = 32, symbols = [], keptBytes = 9223372036854775807>
 
 // -----
 
-// expected-error@+1 {{boxes must be #plan.box attributes}}
-#launch = #plan.grid_launch<blocks = 4, threads = 32, symbols = [], boxes = [1]>
+// expected-error@+1 {{boxes must be #plan.tma_tile attributes}}
+#launch = #plan.gpu_launch<blocks = 4, threads = 32, symbols = [], boxes = [1]>
 
 // -----
 
@@ -221,11 +222,11 @@ func.func @requires() attributes {graph.requires = [["", "equal", "m", "n"]]} {
 
 // -----
 
-// expected-error@+1 {{a dim that is a number is an integer: 4}}
+// expected-error@+1 {{a constant dim must be an integer attribute: 4}}
 #dim = #graph.dim<"2 + 2">
 
 // -----
 
-// expected-error@+2 {{no expression of dims: 'n +'}}
+// expected-error@+2 {{invalid dim expression 'n +'}}
 // expected-error@+1 {{failed to parse Graph_DimAttr parameter 'expr'}}
 #dim = #graph.dim<"n +">

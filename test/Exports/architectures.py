@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a row of the tables says of an architecture, and what the script makes of it: a model, its inputs, and their dims."""
+"""The description of an architecture, a torch model that the tests export: its module, its inputs
+and their dims."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ EXPORTERS = ("torchscript", "dynamo")
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A tensor that the model is given: numbers where sizes are fixed, names where the exported model leaves them open.
+    """An input tensor. Its dims are numbers if they are static, and names if they are dynamic in
+    the exported model.
 
-    Floats of a normal distribution; with `below`, integers from 0 up to it; with `ones`, a mask of integers that are all 1.
+    The values are normally distributed floats. With `below`, they are integers from 0 to below - 1;
+    with `ones`, an integer mask of ones.
     """
 
     dims: tuple[int | str, ...]
@@ -43,8 +46,9 @@ def plainly(model, *inputs):
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
-    """`build` makes the module, `call` runs it on the inputs in their order. The model is exported with the first of `sizes`
-    and run with all of them; the last is timed."""
+    """An architecture to export. `build` creates the module, and `call` runs it on the inputs in
+    order. The model is exported with the first of `sizes` and run with all of them; the run with
+    the last one is timed."""
 
     library: str
     name: str
@@ -60,7 +64,8 @@ class Architecture:
 
 
 def architectures() -> list[Architecture]:
-    """All of them. Nothing of a library is imported before its model is built."""
+    """Returns all architectures. A library such as torchvision is imported only when one of its
+    models is built."""
     import of_timm
     import of_torchvision
     import of_transformers

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles architectures of the tables here by hewn.compile(module) and by torch.compile(module, backend="hewn"), compares both with torch
-and times them beside torch itself and torch.compile's own backend.
+"""Compiles architectures with hewn.compile(module) and with torch.compile(module, backend="hewn"),
+compares the results with torch's, and compares the times with torch and with inductor.
 
-    doors.py run RECORDS.jsonl [NAME ...] [--seconds N] [--again] [--without-inductor]
-    doors.py table RECORDS.jsonl [-o docs/python/torch-speed.md]
-    doors.py check [NAME ...]
-    doors.py memory [NAME]
+- `doors.py run RECORDS.jsonl [NAME ...] [--seconds N] [--again] [--without-inductor]` - `doors.py
+table RECORDS.jsonl [-o docs/python/torch-speed.md]` - `doors.py check [NAME ...]` - `doors.py
+memory [NAME]`
 
-`run` does what RECORDS has no record of, each in a process of its own; `check` asks that some are right, and ends with 1 where one isn't;
-`memory` tells what a process holds of one with its parameters frozen, and lifted.
+`run` measures the architectures that have no record in RECORDS, each in a separate process. `check`
+compares the results of some architectures and exits with 1 if one is wrong. `memory` prints the
+memory of a process for one architecture, with frozen parameters (constants of the compiled model)
+and with lifted ones (its inputs).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from doors_table import page
 from exports import machine, versions
 from measuring import LIMITS, Facts, best_times, forked, short
 
-# Of each library some of each kind; small ones, so that all of it takes an hour of two cores.
+# Small architectures of each type from each library. All together take an hour on two cores.
 NAMES = (
     "resnet18 mobilenet_v2 mobilenet_v3_small efficientnet_b0 densenet121 shufflenet_v2_x1_0 squeezenet1_1 mnasnet1_0 regnet_y_400mf "
     "convnext_tiny vit_b_32 swin_t "
@@ -48,7 +49,8 @@ def chosen(names) -> list:
 
 
 def compiled_runs(module, inputs, facts, with_inductor) -> dict:
-    """What runs the module on tensors, by engine; each is compiled here, and its seconds and what torch warned of are told."""
+    """Returns, for each engine, a function that runs the module. Each engine compiles the module in
+    this call; its compile time and torch's warnings are recorded in `facts`."""
     import warnings
 
     import hewn
@@ -89,7 +91,8 @@ def compiled_runs(module, inputs, facts, with_inductor) -> dict:
 
 
 def judged(module, architecture, facts) -> None:
-    """The verdict of the worse of both doors."""
+    """Records the verdict on the results of both entry points, hewn.compile and torch.compile: it
+    is the verdict on the one with the larger error."""
     import exporting
 
     feed = architecture.feeds(architecture.sizes[-1])
@@ -153,7 +156,7 @@ def run(said) -> None:
     done = {json.loads(line)["name"] for line in lines}
     left = [a for a in chosen(said.names) if said.again or a.name not in done]
     for package in ("torch", "torchvision", "timm", "transformers", "hewn.dynamo", "exporting"):
-        importlib.import_module(package)  # once; each process is forked from this one
+        importlib.import_module(package)  # imported once; each process is forked from this one
     about = {"versions": versions(), "machine": machine()}
     last = time.monotonic() + said.seconds
     for architecture in left:
@@ -184,7 +187,8 @@ def check(said) -> None:
 
 
 def held() -> dict[str, int]:
-    """Megabytes of this process's own memory, and of files that it has mapped, which the system may drop."""
+    """Returns two numbers in megabytes: the private memory of this process, and its resident memory
+    of mapped files, which the system can drop."""
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Rss")}
     return {"own": int(sizes["RssAnon"]) // 1024, "mapped": int(sizes["RssFile"]) // 1024}
@@ -218,21 +222,23 @@ def memory(said) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(required=True)
-    running = parts.add_parser("run", help="do what there is no record of")
+    running = parts.add_parser("run", help="measure the architectures that have no record")
     running.add_argument("records", type=pathlib.Path)
     running.add_argument("names", nargs="*")
     running.add_argument("--seconds", type=float, default=float("inf"))
-    running.add_argument("--again", action="store_true", help="also what has a record")
-    running.add_argument("--without-inductor", action="store_true", help="which takes a minute and more to compile one")
+    running.add_argument("--again", action="store_true", help="repeat architectures that have a record")
+    running.add_argument(
+        "--without-inductor", action="store_true", help="skip inductor, which compiles for a minute or more"
+    )
     running.set_defaults(do=run)
-    making = parts.add_parser("table", help="docs/python/torch-speed.md of the records")
+    making = parts.add_parser("table", help="write docs/python/torch-speed.md from the records")
     making.add_argument("records", type=pathlib.Path)
     making.add_argument("-o", "--output")
     making.set_defaults(do=table)
-    checking = parts.add_parser("check", help="are some right? All is printed; ends with 1 where one isn't")
+    checking = parts.add_parser("check", help="compare results with torch's; exit with 1 if one is wrong")
     checking.add_argument("names", nargs="*")
     checking.set_defaults(do=check)
-    holding = parts.add_parser("memory", help="what a process holds with parameters frozen, and lifted")
+    holding = parts.add_parser("memory", help="print the memory with frozen and with lifted parameters")
     holding.add_argument("name", nargs="?", default="vit_b_32")
     holding.set_defaults(do=memory)
     said = parser.parse_args()

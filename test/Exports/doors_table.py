@@ -1,27 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/python/torch-speed.md, from the records of doors.py. Needs no torch."""
+"""Writes docs/python/torch-speed.md from the records of `doors.py`. Needs no torch."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 
 HEADS = ("architecture", "graphs", "compiled", "error", "backend's", "eager ms", "inductor ms", "module ms", "backend ms", "inductor / backend", "compile s: inductor", "backend", "")  # fmt: skip
-INTRODUCTION = """# Models of torch by both doors
+INTRODUCTION = """# Speed of PyTorch models with hewn
 
-{count} architectures of torchvision, timm and transformers by `hewn.compile(module, example_inputs=…)` (*module*) and by
-`torch.compile(module, backend="hewn")` (*backend*), compared with torch's own results and timed beside torch itself (*eager*) and
-torch.compile's own backend (*inductor*). Weights are random, from a seed. Made by
+This page measures {count} architectures of torchvision, timm and transformers. *module* is
+`hewn.compile(module, example_inputs=…)`, *backend* is `torch.compile(module, backend="hewn")`.
+Results are compared with torch's. Times are compared with eager torch (*eager*) and the default
+backend of torch.compile (*inductor*). Weights are random, from a seed. The commands are
 
-    test/Exports/doors.py run RECORDS.jsonl; test/Exports/doors.py table RECORDS.jsonl -o docs/python/torch-speed.md
+    test/Exports/doors.py run RECORDS.jsonl
+    test/Exports/doors.py table RECORDS.jsonl -o docs/python/torch-speed.md
 
-on {machine}, with {versions}. Sizes are those of [exports.md](../exports.md); one thread each, under `torch.no_grad()`.
+- Machine: {machine}
+{versions}
+- Sizes: those of [exports.md](../exports.md)
+- Every engine uses one thread, under `torch.no_grad()`
 
-*Graphs* is how many dynamo gave to the backend in two calls, *compiled* how often hewn compiled one of them: of one graph called twice, once. *Error* is
-the largest difference from torch's result, of an output's largest element, over all outputs: right up to {bound:g}; above that, rounding
-decides if torch itself is off by a {spreads}th of it or more when its weights are moved by a rounding each. *ms* is
-the best of several runs that took turns in one process, in time of that thread, on a machine that others used too. *Compile* is wall-clock time from
-torch.compile to the end of the first call, tracing included, there: a hint, no measurement. Where inductor has no figure it was not run
-(`--without-inductor`): its compile takes a minute or more, where torch's cache on disk has nothing of an earlier one.
+Columns:
+
+- *Graphs* is the number of graphs that dynamo passed to the backend in two calls. *Compiled* is the
+  number of compilations: one graph called twice counts once.
+- *Error* is the largest difference from torch's result, relative to the largest element of an
+  output, over all outputs. A result with an error of up to {bound:g} is right. With a larger error,
+  "rounding decides" if torch's own result changes by at least 1/{spreads} of the error when each
+  weight is perturbed by one rounding.
+- *ms* is the thread time of the fastest of several alternating runs in one process, under load.
+- *Compile* is the wall-clock time from torch.compile to the end of the first call, with tracing and
+  other load: a hint, not a measurement.
+- Inductor without a figure was not run (`--without-inductor`): its compilation takes a minute or
+  more, if torch's disk cache has no earlier one.
 """
 
 
@@ -64,6 +77,10 @@ def row(record) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+
+
 def page(records, bound, spreads) -> str:
     machines = "; ".join(sorted({r["machine"] for r in records}))
     versions = "; ".join(sorted({", ".join(f"{k} {v}" for k, v in r["versions"].items()) for r in records}))
@@ -73,13 +90,22 @@ def page(records, bound, spreads) -> str:
     ratios = sorted(x for r in records if not math.isnan(x := ratio(r)))
     late = [r["name"] for r in records if r.get("backend_ms", 0) > r.get("eager_ms", math.inf)]
     lines = [
-        INTRODUCTION.format(count=len(records), machine=machines, versions=versions, bound=bound, spreads=spreads),
-        f"Right by both: {right} of {len(records)}; rounding decides {decides}. One graph that was compiled once: {once}. "
-        + (
-            f"Faster than inductor by the backend: {sum(x >= 1 for x in ratios)} of {len(ratios)}, median of the ratios "
-            f"{ratios[len(ratios) // 2]:.2f}."
-            if ratios
-            else ""
+        INTRODUCTION.format(
+            count=len(records),
+            machine=machines,
+            versions=wrapped(f"- Versions: {versions}", indent="  "),
+            bound=bound,
+            spreads=spreads,
+        ),
+        wrapped(
+            f"Results are right with both for {right} of {len(records)} architectures; rounding decides {decides}. "
+            f"Dynamo passes one graph, which is compiled once, for {once}."
+            + (
+                f" The backend is faster than inductor for {sum(x >= 1 for x in ratios)} of {len(ratios)}; the median "
+                f"of the ratios is {ratios[len(ratios) // 2]:.2f}."
+                if ratios
+                else ""
+            )
         ),
         *([f"Slower than eager PyTorch: {', '.join(late)}."] if late else []),
         "",

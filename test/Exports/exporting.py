@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A torch module of an architecture, with weights from a seed; its ONNX file by either of torch's exporters; its own results."""
+"""Builds the torch module of an architecture with random weights from a seed, exports the module
+with either of torch's exporters, and computes its results."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ import pathlib
 import numpy as np
 import torch
 
-# How far a moved weight goes, of its own size: one rounding of a float32.
+# Largest relative change of a weight by `moved_results`: one float32 rounding error.
 STEP = 2.0**-23
 
 
 def tensors(value):
-    """All tensors in what a model gives, in order."""
+    """Returns all tensors in `value`, the output of a model, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
@@ -24,7 +25,7 @@ def tensors(value):
 
 
 class Flat(torch.nn.Module):
-    """A model that takes its inputs in order and gives its tensors in order."""
+    """Wraps a model so that its inputs and outputs are flat lists of tensors."""
 
     def __init__(self, model, call):
         super().__init__()
@@ -35,7 +36,8 @@ class Flat(torch.nn.Module):
 
 
 def drawn(module: torch.nn.Module) -> None:
-    """Draws what initializers leave constant: else a branch that is scaled by 0 or 1e-5, or a norm by 1, hides what it computes."""
+    """Replaces parameters that initializers set to a constant by random values. With the constants,
+    a branch that is scaled by 0 or 1e-5, or a norm with scale 1, would hide errors."""
     statistics = [(n, b) for n, b in module.named_buffers() if n.endswith(("running_mean", "running_var"))]
     with torch.no_grad():
         for _, tensor in [*module.named_parameters(), *statistics]:
@@ -64,7 +66,8 @@ def results(module, feeds) -> list[np.ndarray]:
 
 
 def moved_results(module, feeds, seed: int) -> list[np.ndarray]:
-    """Torch's results where each weight is a rounding or less away from where it is. The module keeps its weights."""
+    """Returns torch's results with each weight changed by at most one rounding error. Restores the
+    weights afterwards."""
     generator = torch.Generator().manual_seed(seed)
     before = {name: p.clone() for name, p in module.named_parameters() if p.is_floating_point()}
     try:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports the architectures of the tables here, compiles, compares and times them.
+"""Exports architectures, compiles them, and compares their results and times.
 
     exports.py list
     exports.py run RECORDS.jsonl [NAME ...] [--seconds N] [--exporter E] [--keep FOLDER] [--again]
     exports.py table RECORDS.jsonl [-o docs/exports.md]
 
-`run` does what RECORDS has no record of yet, each export in a process of its own, until the time is over; a second run goes on.
-"""
+`run` processes the exports that have no record in RECORDS, each in a separate process, until the
+time limit. A second `run` continues with the exports that have no record yet."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ PACKAGES = ("torch", "torchvision", "timm", "transformers", "onnxscript", "onnx"
 
 
 def records_of(path: pathlib.Path) -> dict[tuple[str, str], dict]:
-    """The last record of each export."""
+    """Returns the last record of each export in the file."""
     lines = path.read_text().splitlines() if path.exists() else []
     found = [json.loads(line) for line in lines]
     return {(r["name"], r["exporter"]): r for r in found}
 
 
 def wanted(said, done) -> list:
-    """Pairs of architecture and exporter: each one's first exporter before any second one."""
+    """Returns the exports to process, as pairs of an architecture and an exporter. All
+    architectures are exported with their first exporter before one is exported with its second."""
     known = {a.name: a for a in architectures()}
     if unknown := sorted(set(said.names) - known.keys()):
         sys.exit(f"exports.py: no architecture is named {', '.join(unknown)}; see exports.py list")
@@ -70,7 +71,7 @@ def run(said) -> None:
     done = records_of(said.records)
     left = wanted(said, done)
     for package in (*PACKAGES, "hewn", "measuring", "exporting", "torch.onnx._internal.exporter._core"):
-        importlib.import_module(package)  # once; each export's process is forked from this one
+        importlib.import_module(package)  # imported once; each export's process is forked from this one
     about = {"versions": versions(), "machine": machine()}
     order = {a.name: i for i, a in enumerate(architectures())}
     last = time.monotonic() + said.seconds
@@ -85,12 +86,13 @@ def run(said) -> None:
             file.write(json.dumps(found) + "\n")
         print(line_of(found), f"({found['wall_s']} s)", flush=True)
         if "nodes" not in found:
-            left.sort(key=lambda pair: pair[0].name != architecture.name)  # its other exporter is next
+            # The export failed: tries the other exporter of this architecture next.
+            left.sort(key=lambda pair: pair[0].name != architecture.name)
 
 
 def table(said) -> None:
     import judging
-    from table import page
+    from table import details, page
 
     records = list(records_of(said.records).values())
     if not records:
@@ -100,29 +102,36 @@ def table(said) -> None:
     text = page(
         records,
         [a.name for a in architectures()],
-        command="test/Exports/exports.py run RECORDS.jsonl; test/Exports/exports.py table RECORDS.jsonl -o docs/exports.md",
+        command="test/Exports/exports.py run RECORDS.jsonl\n    test/Exports/exports.py table RECORDS.jsonl -o docs/exports.md",
         bound=judging.BOUND,
         others=judging.OTHERS,
         spreads=judging.SPREADS,
         **facts,
     )
-    pathlib.Path(said.output).write_text(text) if said.output else print(text, end="")
+    if not said.output:
+        print(text, details(records), sep="\n", end="")
+        return
+    output = pathlib.Path(said.output)
+    output.write_text(text)
+    output.with_name("exports-table.md").write_text(details(records))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(required=True)
-    listing = parts.add_parser("list", help="the names, libraries and exporters")
+    listing = parts.add_parser("list", help="print the libraries, names and exporters")
     listing.set_defaults(do=lambda said: print(*(f"{a.library}\t{a.name}\t{','.join(a.exporters)}" for a in architectures()), sep="\n"))  # fmt: skip
-    running = parts.add_parser("run", help="do what there is no record of")
+    running = parts.add_parser("run", help="process the exports that have no record")
     running.add_argument("records", type=pathlib.Path)
     running.add_argument("names", nargs="*")
     running.add_argument("--seconds", type=float, default=float("inf"))
-    running.add_argument("--exporter", choices=EXPORTERS, help="this one, instead of those of the table")
-    running.add_argument("--keep", type=pathlib.Path, help="where ONNX files go that fail or are slower")
-    running.add_argument("--again", action="store_true", help="also what has a record")
+    running.add_argument(
+        "--exporter", choices=EXPORTERS, help="use this exporter instead of those of each architecture"
+    )
+    running.add_argument("--keep", type=pathlib.Path, help="folder for ONNX files that fail or are slower")
+    running.add_argument("--again", action="store_true", help="repeat exports that have a record")
     running.set_defaults(do=run)
-    making = parts.add_parser("table", help="docs/exports.md of the records")
+    making = parts.add_parser("table", help="write docs/exports.md and docs/exports-table.md from the records")
     making.add_argument("records", type=pathlib.Path)
     making.add_argument("-o", "--output")
     making.set_defaults(do=table)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far results are from torch's, and whether that is what rounding makes of them. Needs no torch."""
+"""Computes the error of results relative to torch's, and decides whether rounding explains the
+error. Needs no torch."""
 
 from __future__ import annotations
 
@@ -7,14 +8,18 @@ import math
 
 import numpy as np
 
-# Right without another question: this much of an output's largest element.
+# Results of an export are right if their error, relative to the largest element of an output, is at
+# most this bound.
 BOUND = 1e-4
-# What is further off is decided by rounding if onnxruntime, or torch itself with its weights moved by a rounding, is nearly as far off.
+# hewn's error is attributed to rounding if it is at most OTHERS times onnxruntime's error, or at
+# most SPREADS times the error of torch with perturbed weights.
 OTHERS, SPREADS = 4, 16
 
 
 def difference(got: np.ndarray, want: np.ndarray) -> float:
-    """The largest, of the largest element; of integers and bools the part that differs; infinite where types or shapes differ."""
+    """Returns the largest difference of two arrays relative to the largest element of `want`. For
+    integers and bools, returns the fraction of elements that differ. Returns infinity if the types
+    or shapes differ."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return math.inf
     if not want.size or np.array_equal(got, want):
@@ -32,19 +37,24 @@ def difference(got: np.ndarray, want: np.ndarray) -> float:
 
 
 def error(got: list[np.ndarray], want: list[np.ndarray]) -> float:
-    """Over all outputs; infinite where there are others than there should be."""
+    """Returns the largest `difference` over all outputs, or infinity if the number of outputs
+    differs."""
     if len(got) != len(want):
         return math.inf
     return max((difference(a, b) for a, b in zip(got, want)), default=0.0)
 
 
 def verdict(hewn: float, onnxruntime: float | None, between, spread) -> str:
-    """'right', 'export differs', 'rounding decides' or 'wrong'. `between` is how far hewn is from onnxruntime, `spread` how far torch
-    from itself with its weights moved; both are asked only where hewn is off."""
+    """Returns 'right', 'export differs', 'rounding decides' or 'wrong'. `between` returns the
+    difference between hewn and onnxruntime. `spread` returns the difference between torch and torch
+    with weights changed by a rounding error. Both functions are called only if hewn's error exceeds
+    BOUND."""
     if hewn <= BOUND:
         return "right"
     if onnxruntime is not None and onnxruntime > BOUND and between() <= BOUND:
-        return "export differs"  # both run the same file, and it is not what torch ran
+        # Both engines, hewn and onnxruntime, compute the same results from the ONNX file, so the
+        # exported file differs from the torch module.
+        return "export differs"
     if onnxruntime is not None and math.isfinite(hewn) and hewn <= OTHERS * onnxruntime:
         return "rounding decides"
     return "rounding decides" if hewn <= SPREADS * spread() else "wrong"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One architecture by one exporter: exported, compiled, compared, timed; in a process that may end at any step."""
+"""Exports one architecture with one exporter, compiles it, and compares results and times. Runs in
+a separate process, which may crash at any step."""
 
 from __future__ import annotations
 
@@ -22,14 +23,16 @@ from spent import spent  # noqa: E402
 
 LIMITS = Limits(gigabytes=40, seconds=600, wall_seconds=7200)
 COMPILE_SECONDS, COMPILE_GIGABYTES = 200, 8
-# Runs of each engine, in turns, until so many seconds have gone into them.
+# The engines run alternately until the runs have taken TIMED_SECONDS. Each engine runs at least
+# LEAST_RUNS and at most MOST_RUNS times.
 LEAST_RUNS, MOST_RUNS, TIMED_SECONDS = 3, 30, 2.0
 MOVES = 16
-SAID = 600  # characters of a message
+SAID = 600  # maximum length of a message in characters
 
 
 class Facts(dict):
-    """What is known so far, in a file too: it outlives a process that crashes."""
+    """The facts about an export that were recorded so far. They are also written to a file, which
+    remains if the process crashes."""
 
     def __init__(self, path):
         super().__init__()
@@ -47,7 +50,8 @@ def short(problem) -> str:
 
 
 def compiled(path, library, facts) -> bool:
-    """By the command line: its processor time and its most memory are the compiler's alone."""
+    """Compiles the ONNX file at `path` with the command-line tool, so that CPU time and peak memory
+    are those of the compiler only."""
 
     def limited():
         resource.setrlimit(resource.RLIMIT_AS, (COMPILE_GIGABYTES << 30, COMPILE_GIGABYTES << 30))
@@ -69,7 +73,8 @@ def compiled(path, library, facts) -> bool:
 
 
 def best_times(runs, seconds) -> list[float]:
-    """Each one's best, in milliseconds of this thread: what others do on the machine counts little."""
+    """Returns the time of the fastest run of each engine in milliseconds of CPU time of this
+    thread, which other load affects little."""
     best, timed, rounds = [float("inf")] * len(runs), 0.0, 0
     while rounds < LEAST_RUNS or (timed < seconds and rounds < MOST_RUNS):
         for i, run in enumerate(runs):
@@ -82,7 +87,8 @@ def best_times(runs, seconds) -> list[float]:
 
 
 def measure(architecture, exporter, folder, facts) -> None:
-    """Every step says what it is before it starts, so that a crash has a name."""
+    """Measures one export. Each step records its name before it starts, so that the record of a
+    crash names the step."""
     import exporting
 
     facts.tell(step="torch")
@@ -117,7 +123,9 @@ def measure(architecture, exporter, folder, facts) -> None:
     if "hewn_error" in facts:
 
         def spread():
-            """The most over several draws, as far as they are needed: one may leave two nearly equal scores in their order."""
+            """Returns the largest error of torch over several seeds for the changed weights; stops
+            early if the error explains hewn's error. Several seeds are needed, because the changes
+            of one seed may not swap two nearly equal scores."""
             furthest = 0.0
             for seed in range(MOVES):
                 for feed, want in zip(map(architecture.feeds, architecture.sizes), wants):
@@ -165,7 +173,7 @@ def onnxruntime_loaded(path, facts):
 
 
 def asked(name, run, feeds, wants, facts) -> None:
-    """The largest error over all sizes, or why there is none."""
+    """Runs an engine with all sizes and records its largest error, or the exception of a run."""
     try:
         facts.tell(**{f"{name}_error": max(judging.error(run(feed), want) for feed, want in zip(feeds, wants))})
     except Exception as problem:
@@ -173,7 +181,8 @@ def asked(name, run, feeds, wants, facts) -> None:
 
 
 def record(architecture, exporter, keep=None) -> dict:
-    """All that came of it. `keep`: a folder for the ONNX files of what is not right, or slower."""
+    """Returns the record of an export. ONNX files for which hewn is wrong or slower than
+    onnxruntime are stored in the folder `keep`."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         facts = Facts(folder / "facts.json")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's architectures: convnets, transformers, hybrids of both, products of rows and columns alone."""
+"""timm's architectures: convolutional networks, transformers, hybrids, MLPs."""
 
 from architectures import Architecture, Input
 
-# The side of an image where it is not 224.
+# Image sizes of those timm architectures whose image size is not 224.
 CONVOLUTIONAL = {
     "resnetv2_50": {},
     "resnest14d": {},

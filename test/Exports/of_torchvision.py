@@ -5,7 +5,7 @@ from architectures import Architecture, Input
 
 BATCHES = ({"batch": 2}, {"batch": 1})
 
-# Arguments of the model, and the side of an image where it is not 224.
+# Arguments of each model's constructor, and the image size if it is not 224.
 CLASSIFICATION = {
     "alexnet": {},
     "vgg11_bn": {},
@@ -33,7 +33,8 @@ CLASSIFICATION = {
     "maxvit_t": {},
 }
 SEGMENTATION = ("fcn_resnet50", "deeplabv3_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large")
-# Few classes, so that untrained scores pass the thresholds and boxes are left to suppress.
+# Detection models get only a few classes, so that the scores of untrained models exceed the
+# thresholds and non-maximum suppression has boxes to select from.
 REGIONS = {"num_classes": 11, "rpn_post_nms_top_n_test": 100}
 DETECTION = {
     "fasterrcnn_resnet50_fpn": REGIONS,
@@ -45,7 +46,7 @@ DETECTION = {
     "ssd300_vgg16": {"num_classes": 11, "topk_candidates": 50},
     "ssdlite320_mobilenet_v3_large": {"num_classes": 11, "score_thresh": 0.01, "topk_candidates": 50},
 }
-# Frames and side of a clip.
+# Number of frames and image size of the clips for video models.
 VIDEO = {
     "r3d_18": (8, 112),
     "mc3_18": (8, 112),

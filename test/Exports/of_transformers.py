@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""transformers' architectures, made from configurations: real widths and heads, few layers and words.
+"""transformers' architectures, built from configurations with the original widths and numbers of
+heads, but with few layers and a small vocabulary.
 
-A row: the model's class, its configuration's, arguments of that, and what the model is given (`TEXT`, `DECODE`, ...)."""
+A row contains the class of the model, the class of its configuration, the arguments of the
+configuration, and the inputs (`TEXT`, `DECODE`, ...)."""
 
 from architectures import Architecture, Input
 
@@ -22,7 +24,7 @@ def by_name(*names, **more):
 
 
 def decode(model, tokens, mask, *past):
-    """A step of a language model: one token more, after the keys and values of before."""
+    """Runs one decoding step of a language model, with one new token and a key-value cache."""
     from transformers import DynamicCache
 
     cache = DynamicCache()
@@ -33,7 +35,8 @@ def decode(model, tokens, mask, *past):
 
 
 def boxed(model, tokens, mask, corners, extents):
-    """Text in boxes, none of which ends before it starts."""
+    """Runs a model on text whose tokens have bounding boxes. A box is given by a corner and by
+    extents, which are not negative."""
     import torch
 
     return model(input_ids=tokens, attention_mask=mask, bbox=torch.cat([corners, corners + extents], 2))
@@ -87,7 +90,7 @@ BOXED_TEXT = {
     "sizes": TEXT_SIZES,
     "call": boxed,
 }
-# Loops over the tokens in Python are unrolled by exporters: a prompt of one length.
+# Exporters unroll Python loops over tokens, so the length of the prompt is static.
 STILL_TEXT = {
     "inputs": {"input_ids": Input((1, 24), below=WORDS)},
     "sizes": ({},),
@@ -116,8 +119,9 @@ LLAMA = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-# Products of each token with copies of its experts' weights, for few tokens; the other way, products of sorted groups, counts with
-# an op that ONNX has not.
+# The implementation of a mixture of experts: multiplies each token by gathered copies of the
+# weights of its experts, which is efficient for a small number of tokens. The alternative sorts
+# tokens by expert and counts them with an op that ONNX lacks.
 EXPERTS = {"experts_implementation": "batched_mm", "intermediate_size": 512}
 QWEN = {**LLAMA, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64}
 ENDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -174,7 +178,7 @@ def two_towers(t, text, vision):
 
 
 ROWS = {
-    # Readers of text.
+    # Architectures of text encoders.
     "bert": ("BertModel", "BertConfig", WIDE, TEXT),
     "roberta": ("RobertaForSequenceClassification", "RobertaConfig", WIDE, TEXT),
     "distilbert": ("DistilBertModel", "DistilBertConfig", {"n_layers": LAYERS, "vocab_size": WORDS}, TEXT),
@@ -218,7 +222,7 @@ ROWS = {
         {**TEXT, "sizes": ({"batch": 2, "seq": 64}, {"batch": 1, "seq": 128})},
     ),
     "big_bird": ("BigBirdModel", "BigBirdConfig", {**WIDE, "attention_type": "original_full"}, TEXT),
-    # Writers of text, whole prompts and single steps.
+    # Architectures of text decoders, exported for full prompts and for single decoding steps.
     "gpt2": (
         "GPT2LMHeadModel",
         "GPT2Config",
@@ -338,7 +342,7 @@ ROWS = {
     "apertus": ("ApertusForCausalLM", "ApertusConfig", LLAMA, PROMPT),
     "ernie4_5": ("Ernie4_5ForCausalLM", "Ernie4_5Config", {**LLAMA, "head_dim": 64}, PROMPT),
     "exaone4": ("Exaone4ForCausalLM", "Exaone4Config", {**LLAMA, "sliding_window": 64}, PROMPT),
-    # From one text to another.
+    # Architectures of sequence-to-sequence models.
     "t5": (
         "T5ForConditionalGeneration",
         "T5Config",
@@ -361,7 +365,7 @@ ROWS = {
         {"num_layers": 3, "num_decoder_layers": 3, "vocab_size": WORDS, "decoder_start_token_id": 0},
         PAIR,
     ),
-    # Pictures.
+    # Images.
     "vit": ("ViTForImageClassification", "ViTConfig", NARROW, image(224)),
     "beit": ("BeitModel", "BeitConfig", {**NARROW, "use_relative_position_bias": True}, image(224)),
     "dinov2": ("Dinov2Model", "Dinov2Config", {**NARROW, "image_size": 224, "patch_size": 14}, image(224)),
@@ -442,7 +446,7 @@ ROWS = {
         {**NARROW, "intermediate_size": 1536, "num_frames": 4},
         {"inputs": {"pixel_values": Input(("batch", 4, 3, 224, 224))}, "sizes": BATCHES},
     ),
-    # Pictures and text.
+    # Architectures that process images and text.
     "clip": (
         "CLIPModel",
         "CLIPConfig",
@@ -455,7 +459,7 @@ ROWS = {
         lambda t: two_towers(t, "text_config", "vision_config"),
         {**PICTURE_AND_TEXT, "call": by_name("input_ids", "attention_mask", "pixel_values")},
     ),
-    # Sound.
+    # Audio.
     "whisper": (
         "WhisperForConditionalGeneration",
         "WhisperConfig",

@@ -1,38 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/exports.md, from the records of a run. Needs no torch."""
+"""Writes docs/exports.md and docs/exports-table.md from the records of a run. Needs no torch."""
 
 from __future__ import annotations
 
 import math
 import re
+import textwrap
 
 TITLES = {
     "torchvision": "torchvision: classification, segmentation, detection, video, optical flow",
     "timm": "timm: convnets, transformers, hybrids, mixers",
-    "transformers": "transformers: text, pictures, sound, both",
+    "transformers": "transformers: text, images, audio",
 }
-HEADS = ("architecture", "exporter", "nodes", "compile s", "compile MB", "error", "onnxruntime's", "ms", "onnxruntime's", "faster", "")  # fmt: skip
-INTRODUCTION = """# Architectures that people use
+HEADS = ("architecture", "exporter", "nodes", "compile s", "compile MB", "error", "onnxruntime error", "ms", "onnxruntime ms", "ratio", "")  # fmt: skip
+INTRODUCTION = """# Exported architectures
 
-{count} of the {whole} architectures of torchvision, timm and transformers in the script's tables, exported by torch, compiled, compared with
-torch's own results, and timed beside onnxruntime; {rows} exports in all. Weights are random, from a seed. Made by
+torch exports {count} of {whole} architectures of torchvision, timm and transformers, with random weights,
+and hewn compiles the exports. The {rows} pairs of architecture and exporter are counted below. Results
+are compared with torch, times with onnxruntime; [another page]({details}) has a row for each
+([how](../test/Exports/README.md)).
 
     {command}
 
-on {machine}, with {versions}. See [test/Exports](../test/Exports/README.md).
+{facts}
 
-Sizes are those of the table of each library: images of 224, texts of 128 tokens, steps of language models after 127 of them, batch 1;
-the artifact is the same for other sizes where the export leaves dims open (batch, tokens, height and width), and was compared at two of them. *Compile* is
-processor time and the most memory of `hewn compile`. *Error* is the largest difference from torch's result, of an output's largest
-element, over all outputs and sizes; onnxruntime's own beside it. Where it is above {bound:g}, rounding decides if onnxruntime is off by a
-{others}th of it or more, or torch itself by a {spreads}th when its weights are moved by a rounding each; where
-hewn and onnxruntime agree and torch does not, the export differs from what torch ran. *ms* is the best of several runs that took turns in one
-process, one thread each, in time of that thread; *faster* is onnxruntime's time over hewn's. Where others use the machine's caches too, a repetition moves it by a tenth.
+- *Inputs* are images of 224 x 224, 128 tokens, or decoder steps after 127 tokens, at batch 1.
+  Models with open dims also run at a second size.
+- *right*: the error is at most {bound:g} of an output's largest element.
+- *rounding decides*: the error is larger, but onnxruntime's error is at least 1/{others} of it, or
+  torch's own result changes by at least 1/{spreads} of it if weights are perturbed by one rounding.
+- *export differs*: hewn and onnxruntime agree; torch differs from both.
+- *ratio*: time of onnxruntime divided by hewn's; one thread, CPU time, best of alternating runs.
+"""
+DETAILS = """# Exported architectures: all rows
+
+See [the summary](exports.md) for the command, the machine and the columns. *compile s* and *compile MB*
+are the CPU time and peak memory of `hewn compile`. The machine was not idle: ratios vary by 0.1.
 """
 
 
 def ended(record) -> str:
-    """Where a record stopped, and why; nothing where all steps were done."""
+    """Returns the name of the step in which an export failed and the reason, or "" if all steps
+    finished."""
     return f"{record['step']}: {record.get('ended', '')}" if record.get("step") else ""
 
 
@@ -45,7 +54,7 @@ def compiles(record) -> bool:
 
 
 def invalid(record) -> bool:
-    """Nobody takes the file: onnxruntime's checker says so too."""
+    """Returns true if both hewn and onnxruntime reject the ONNX file of an export."""
     return "hewn" in record and "onnxruntime" in record and "hewn_error" not in record
 
 
@@ -97,8 +106,9 @@ def median(values) -> float:
 
 
 def summary(records) -> list[str]:
-    """A line for each library and one for all: how many exports got how far."""
-    heads = ("", "exports", "exported", "compiled", "right", "rounding decides", "export differs", "wrong", "onnxruntime runs", "faster", "median ratio", "median compile s")  # fmt: skip
+    """Returns a table row for each library and one for all, with the number of exports that reached
+    each step."""
+    heads = ("", "exports", "exported", "compiled", "right", "rounding decides", "export differs", "wrong", "onnxruntime runs", "hewn faster", "median ratio", "median compile s")  # fmt: skip
     lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for name in [*TITLES, "all"]:
         of = [r for r in records if name in (r["library"], "all")]
@@ -121,17 +131,15 @@ def summary(records) -> list[str]:
 
 
 def failures(records) -> list[str]:
-    """One line for each export that did not get to the end, by whose failure it is."""
+    """Returns one line for each export that did not finish, grouped by the component that failed."""
     groups = {
-        "The exporter's": lambda r: ended(r) if not exported(r) else "",
-        "The exporter's, though it wrote a file: neither hewn nor onnxruntime takes it": lambda r: (
-            r["hewn"] if invalid(r) else ""
-        ),
-        "hewn's": lambda r: (
+        "Exporter": lambda r: ended(r) if not exported(r) else "",
+        "Exporter: neither hewn nor onnxruntime accepts the file": lambda r: r["hewn"] if invalid(r) else "",
+        "hewn": lambda r: (
             "" if invalid(r) else r.get("hewn") or (ended(r) if (r.get("step") or "").startswith("hewn") else "")
         ),
-        "Wrong": lambda r: f"error {r['hewn_error']:.1e}" if r.get("verdict") == "wrong" else "",
-        "onnxruntime's": lambda r: (
+        "Wrong result": lambda r: f"error {r['hewn_error']:.1e}" if r.get("verdict") == "wrong" else "",
+        "onnxruntime": lambda r: (
             "" if invalid(r) else r.get("onnxruntime") or (ended(r) if r.get("step") == "onnxruntime" else "")
         ),
         "Not finished": lambda r: ended(r) if r.get("step") in ("moved weights", "times") else "",
@@ -142,7 +150,7 @@ def failures(records) -> list[str]:
         if said:
             lines += ["", f"### {title}", ""]
         for record, text in said:
-            shown = re.sub(r"\x1b?\[[0-9;]*m", "", text).replace("`", "'")[:300]  # without a terminal's colors
+            shown = re.sub(r"\x1b?\[[0-9;]*m", "", text).replace("`", "'")[:300]  # removes terminal colors
             lines.append(f"- {record['name']} ({record['exporter']}): `{shown}`")
     return lines
 
@@ -152,18 +160,33 @@ def slower(records) -> list[str]:
     return [f"{r['name']} ({r['exporter']}) {ratio(r):.2f}" for r in found]
 
 
-def page(records, names, **said) -> str:
-    """`names` are those of all architectures: what has no record is told."""
-    records = sorted(records, key=lambda r: (list(TITLES).index(r["library"]), r["order"]))
+def ordered(records) -> list:
+    return sorted(records, key=lambda r: (list(TITLES).index(r["library"]), r["order"]))
+
+
+def page(records, names, details="exports-table.md", *, machine, versions, **said) -> str:
+    """Returns the text of docs/exports.md. `names` are the names of all architectures; the page
+    lists those that have no record. `details` is the name of the page with one row for each
+    export."""
+    records = ordered(records)
     count = len({r["name"] for r in records})
-    lines = [INTRODUCTION.format(count=count, whole=len(names), rows=len(records), **said), *summary(records)]
+    facts = {"count": count, "whole": len(names), "rows": len(records), "details": details}
+    facts["facts"] = textwrap.fill(f"Machine: {machine}. {versions}.", 100, break_on_hyphens=False)
+    lines = [INTRODUCTION.format(**facts, **said), *summary(records)]
     if late := slower(records):
         lines += ["", f"Slower than onnxruntime: {', '.join(late)}."]
     if left := [name for name in names if name not in {r["name"] for r in records}]:
         lines += ["", f"Not run: {', '.join(left)}."]
+    return "\n".join(lines) + "\n"
+
+
+def details(records) -> str:
+    """Returns the text of docs/exports-table.md: one row for each export, and the failures."""
+    records = ordered(records)
+    lines = [DETAILS.rstrip("\n")]
     for library, title in TITLES.items():
         lines += ["", f"## {title}", "", f"| {' | '.join(HEADS)} |", f"|{' --- |' * len(HEADS)}"]
         lines += [row(r) for r in records if r["library"] == library]
     if failed := failures(records):
-        lines += ["", "## What did not get to the end", *failed]
+        lines += ["", "## Exports that failed", *failed]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All of a compile, to the code of each kernel and of the program, in memory: code or errors.
+// Fuzzes the compiler. Compiles a model to code for all kernels and for the program, in memory. The
+// compiler must return code or errors.
 #include "lib/Compiler/Compiler.h"
 #include "test/Fuzz/ModelTarget.h"
 
@@ -15,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.emit = "asm";
   options.target = "x86-64-v3";
   options.jobs = 1;
-  // The last byte of a message is most often one of a name: half of all inputs go each way.
+  // The last byte of the input selects whether to optimize: three of four values do. In a
+  // serialized message it mostly belongs to a name, so both cases are common.
   options.optimize = size == 0 || data[size - 1] % 4 != 0;
   CompileResult result = compile(options, diagnostics);
   fuzz::expectNoDefect(diagnostics);

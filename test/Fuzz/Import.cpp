@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The importer: a module that the verifier takes, or errors.
+// Fuzzes the importer: the result must be a module that passes the verifier, or errors.
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "test/Fuzz/ModelTarget.h"

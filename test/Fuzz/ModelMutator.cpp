@@ -7,13 +7,13 @@
 
 namespace hewn::fuzz {
 
-// In here, because there is a hewn::Message too.
+// Declared inside of the namespace, because a class hewn::Message exists, too.
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-/// All that is in a message.
+/// All submessages and all strings in a message.
 struct ModelMutator::Parts {
   std::vector<const Message *> messages;
   std::vector<std::string> strings;
@@ -141,7 +141,7 @@ void ModelMutator::changeList(Message &message, const FieldDescriptor &field, co
   int count = reflection.FieldSize(message, &field);
   bool ofMessages = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
   switch (count == 0 ? 0 : below(5)) {
-  case 0: // one more, as there is one elsewhere
+  case 0: // append a copy of an element from elsewhere
     if (ofMessages) {
       std::vector<const Message *> same = parts.of(field.message_type());
       std::unique_ptr<Message> copy;
@@ -171,7 +171,7 @@ void ModelMutator::changeList(Message &message, const FieldDescriptor &field, co
       Message *to = reflection.MutableRepeatedMessage(&message, &field, int(below(size_t(count))));
       const Message *from = same[below(same.size())];
       std::unique_ptr<Message> copy(from->New());
-      copy->CopyFrom(*from); // which may be a part of where it goes
+      copy->CopyFrom(*from); // copied first, because `from` may be inside `to`
       to->CopyFrom(*copy);
     } else {
       setScalar(message, field, int(below(size_t(count))), parts);
@@ -200,7 +200,7 @@ void ModelMutator::mutate(Message &root) {
     Parts parts(root);
     auto &message = const_cast<Message &>(*parts.messages[below(parts.messages.size())]);
     const Descriptor &kind = *message.GetDescriptor();
-    // What is there is changed more often than what is not is added.
+    // In seven of eight cases, mutates a field that is set; otherwise any field.
     std::vector<const FieldDescriptor *> fields;
     message.GetReflection()->ListFields(message, &fields);
     if (fields.empty() || below(8) == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Changes of a message that leave it one: any protobuf message, by its own description of itself.
+// Mutates protobuf messages of any type through reflection. The result is always a valid message.
 #ifndef HEWN_TEST_FUZZ_MODELMUTATOR_H
 #define HEWN_TEST_FUZZ_MODELMUTATOR_H
 
@@ -13,13 +13,13 @@ namespace hewn::fuzz {
 
 class ModelMutator {
 public:
-  /// `names` are strings that mean something to whoever reads the message, as names of ops.
+  /// `names` are strings that have a meaning for the importer, for example names of ops.
   ModelMutator(unsigned seed, const std::vector<std::string> &names) : random(seed), names(names) {}
 
-  /// One to four changes: a number to one at the border of something, a name to one that is elsewhere in the message, parts left
-  /// out, doubled, exchanged, or put where others of their kind are.
+  /// Applies one to four changes: sets a number to an extreme value, replaces a string by one from
+  /// elsewhere in the message, or removes, duplicates, swaps or replaces submessages.
   void mutate(google::protobuf::Message &message);
-  /// Puts parts of `other` into `message`.
+  /// Copies a random submessage of `other` into `message`.
   void cross(google::protobuf::Message &message, const google::protobuf::Message &other);
 
 private:

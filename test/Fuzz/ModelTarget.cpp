@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libFuzzer's ways into the mutator, for targets whose input is a model. Built with the onnx library's own protobuf classes.
+// libFuzzer's custom mutators for targets whose input is a model. They use the protobuf classes of
+// the onnx library.
 #include "test/Fuzz/ModelTarget.h"
 #include "test/Fuzz/ModelMutator.h"
 
@@ -22,7 +23,7 @@ void expectNoDefect(const Diagnostics &diagnostics) {
     }
 }
 
-/// The ops that there are, and the names of their attributes.
+/// Returns the names of all ops and of their attributes, and some domains and dim names.
 static const std::vector<std::string> &knownNames() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = {"", "com.microsoft", "ai.onnx.ml", "N", "batch"};
@@ -53,7 +54,7 @@ using namespace hewn::fuzz;
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
   google::protobuf::LogSilencer quiet;
   onnx::ModelProto model;
-  // Now and then bytes, which the parser is to refuse.
+  // One of 16 mutations changes bytes, to test that the parser rejects invalid data.
   if (seed % 16 == 0 || !model.ParseFromArray(data, int(size)))
     return LLVMFuzzerMutate(data, size, most);
   ModelMutator(seed, knownNames()).mutate(model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What fuzz targets share.
+// Helpers for the fuzz targets.
 #ifndef HEWN_TEST_FUZZ_MODELTARGET_H
 #define HEWN_TEST_FUZZ_MODELTARGET_H
 
@@ -8,8 +8,8 @@
 
 namespace hewn::fuzz {
 
-/// Ends the process where an error tells of a defect of ours: what a file holds is never that. Crashes of the code generator are
-/// such errors too.
+/// Aborts the process if a diagnostic reports an internal error: no input file may cause one.
+/// Crashes of the code generator are reported as internal errors too.
 void expectNoDefect(const Diagnostics &diagnostics);
 
 } // namespace hewn::fuzz

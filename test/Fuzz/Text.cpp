@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a stage, compiled on: code or errors. What changes are words of the text, to words of the same or another text.
+// Fuzzes compilation from the text of a stage (`.mlir`): the result must be code or errors. The
+// mutator replaces words of the text by words of the same or of another text.
 #include "lib/Compiler/Compiler.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +14,8 @@
 using namespace hewn;
 using llvm::StringRef;
 
-/// Words, numbers, and single signs; blanks belong to what is behind them.
+/// Splits a text into words, numbers and single characters. Whitespace belongs to the word after
+/// it.
 static std::vector<StringRef> wordsOf(StringRef text) {
   std::vector<StringRef> words;
   auto isWord = [](char c) {
@@ -66,7 +68,7 @@ static size_t mix(StringRef first, StringRef second, uint8_t *out, size_t most, 
     case 1:
       changed[at].clear();
       break;
-    case 2: // some words in a row
+    case 2: // replace up to 12 adjacent words
       for (size_t i = 0, count = 1 + below(12); i < count && at + i < changed.size() && from + i < others.size(); ++i)
         changed[at + i] = others[from + i].str();
       break;
@@ -117,7 +119,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.target = "x86-64-v3";
   options.jobs = 1;
   CompileResult result = compile(options, diagnostics);
-  // A text may be what no stage makes: a pass that says so says "internal error in stage".
+  // A mutated text can be IR that no stage produces. A pass that detects this reports "internal
+  // error in stage", which is not a finding.
   for (const Message &message : diagnostics.messages())
     if (message.str().find("in the code generator: it crashed") != std::string::npos)
       llvm::report_fatal_error("the code generator crashed");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""corpus.py FOLDER [EVERY]: what the fuzz targets begin with: FOLDER/models from ONNX's cases of one node, FOLDER/texts from the
-tests of passes; every EVERY-th of them."""
+"""corpus.py FOLDER [EVERY]: writes the seed corpus of the fuzz targets. FOLDER/models gets ONNX's
+node tests and FOLDER/texts the lit tests. With EVERY, keeps every EVERY-th model and every (EVERY /
+4)-th text."""
 
 import hashlib
 import pathlib
@@ -11,7 +12,7 @@ import warnings
 import onnx
 
 ROOT = pathlib.Path(__file__).parents[1]
-LARGEST = 16 << 10  # bytes: small ones are mutated faster
+LARGEST = 16 << 10  # maximum size of a seed in bytes; small inputs are mutated faster
 
 
 def models():

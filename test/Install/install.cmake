@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DBUILD=<build folder> -DWORK=<scratch folder> -DEXAMPLE=<examples/c> -DGENERATOR=<name> -P install.cmake
+# cmake -DBUILD=<build folder> -DWORK=<scratch folder> -DEXAMPLE=<examples/c> -DGENERATOR=<name>
+# -DVERSION=<major.minor> -P install.cmake
 #
-# Installs hewn into a fresh prefix, moves that, builds examples/c and a consumer in C++ against it, runs both, and compares what
-# they print.
+# Installs hewn into an empty prefix, moves the prefix, builds examples/c and a C++ consumer against
+# it, runs both and compares their output.
 function(must)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(result)
@@ -18,13 +19,14 @@ function(same what expected)
 endfunction()
 
 function(build source folder)
-  must("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${folder}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
+  must("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${folder}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+    "-DEXPECTED_VERSION=${VERSION}")
   must("${CMAKE_COMMAND}" --build "${folder}")
 endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
 must("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/first")
-file(RENAME "${WORK}/first" "${WORK}/prefix") # what is installed may be moved
+file(RENAME "${WORK}/first" "${WORK}/prefix")  # an installation is relocatable
 
 build("${EXAMPLE}" "${WORK}/edges")
 must("${WORK}/edges/edges")
@@ -38,20 +40,20 @@ dimension 'batch' is 5; the model was compiled for 1..4
 8
 ")
 
-# A change of the model is compiled anew, and only that.
+# If the model changes, the build recompiles only the model.
 must("${CMAKE_COMMAND}" --build "${WORK}/edges")
 if(output MATCHES "Compiling")
   message(FATAL_ERROR "a second build compiled the model again:\n${output}")
 endif()
 
-# The tools find the runtime beside themselves.
+# The installed tools find the runtime relative to their own location.
 must("${WORK}/prefix/bin/hewn" compile "${EXAMPLE}/sobel.onnxtxt" -o "${WORK}/libsobel.so")
 must("${WORK}/prefix/bin/hewn-opt" --version)
-if(EXISTS "${WORK}/prefix/bin/hewn-lsp-server") # where LLVM is linked as a shared library
+if(EXISTS "${WORK}/prefix/bin/hewn-lsp-server")  # only if LLVM is linked as a shared library
   must("${WORK}/prefix/bin/hewn-lsp-server" --help)
 endif()
 
-# The Python package is there with the folders in it.
+# The Python package is installed with its subfolders.
 file(GLOB_RECURSE found "${WORK}/prefix/onnxruntime_pybind11_state.py")
 if(NOT found MATCHES "/hewn/compat/onnxruntime/capi/")
   message(FATAL_ERROR "hewn.compat.onnxruntime was not installed")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wheel.py WHEEL [EXTRA...]: installs a wheel into an empty environment, on a system without LLVM, and uses it as its users do: compiles from the
-shell and from Python, builds examples/c by find_package(hewn) from the package's folder, and uninstalls it. Each extra (torch, jax, keras,
-sklearn) is installed as pip has it, in an environment of its own, and a model of that framework compiled without a network.
+"""wheel.py WHEEL [EXTRA...]: installs a wheel into an empty environment on a system without LLVM,
+and uses it: compiles from the shell and from Python, builds examples/c with find_package(hewn) from
+the package's folder, and uninstalls the wheel. For each extra (torch, jax, keras, sklearn),
+installs the wheel with the extra by pip into another environment, and compiles a model of that
+framework there without a network.
 
-"Without LLVM": in a mount namespace whose /usr/lib/llvm-22 is empty, and "without a network": in a network namespace that has none,
-where the system lets us make one; else it says so and goes on."""
+"Without LLVM" means a mount namespace whose /usr/lib/llvm-22 is empty; "without a network" means an
+empty network namespace. If the system does not allow a namespace, the script prints a message and
+continues without it."""
 
 import os
 import pathlib
@@ -16,11 +19,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LLVM = pathlib.Path("/usr/lib/llvm-22")
 MOST_BYTES = 40e6
-# What any Linux has: glibc's libraries, and the loader.
+# Libraries that every Linux system has: those of glibc, and the dynamic loader.
 EVERYWHERE = ("linux-vdso.so", "ld-linux-", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so")
 
 
-# A model of each extra's framework, compiled and compared.
+# Extra -> program that compiles a model of the extra's framework and compares the results.
 DOORS = {
     "torch": """
 import hewn, hewn.dynamo, torch
@@ -66,17 +69,18 @@ def must(truth: bool, what: str) -> None:
 
 
 def hide_llvm() -> None:
-    """This process starts again in a namespace where LLVM is not."""
+    """Restarts this process in a mount namespace without LLVM."""
     if os.environ.get("HEWN_LLVM_HIDDEN") or not LLVM.exists():
         return
     again = f"mount -t tmpfs none {LLVM} && exec env HEWN_LLVM_HIDDEN=1 {sys.executable} {' '.join(sys.argv)}"
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0:
         os.execvp("unshare", ["unshare", "-m", "sh", "-c", again])
-    print("wheel: LLVM can't be hidden here (unshare -m is not allowed): that nothing links it is shown by ldd alone")
+    print("wheel: LLVM can't be hidden (unshare -m is not permitted): only ldd checks that nothing links it")
 
 
 def check_links(package: pathlib.Path) -> None:
-    """Programs and libraries want what is everywhere, and what lies in the package."""
+    """Checks that the executables and libraries of the package link only system libraries and files
+    of the package."""
     for file in [*package.glob("*.so"), *package.glob("bin/*"), *package.glob("lib/*.so")]:
         for line in run("ldd", file).splitlines():
             name, _, where = line.strip().partition(" => ")
@@ -90,7 +94,7 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
     model = ROOT / "examples/c/sobel.onnxtxt"
     hewn = python.parent / "hewn"
     run(hewn, "compile", model, "-o", folder / "libsobel.so", cwd=folder)
-    must((folder / "libsobel.so").exists(), "nothing was compiled")
+    must((folder / "libsobel.so").exists(), "hewn compile wrote no library")
     version = run(hewn, "--version")
     must(run(python, "-m", "hewn", "--version") == version, "python -m hewn is not hewn")
     run(python.parent / "hewn-opt", "--version")
@@ -109,27 +113,32 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
         "except c.NoSuchFile: pass",
         cwd=folder,
     )
-    # What torch.compile finds the backend by, and what is asked of other frameworks' models.
+    # The entry point through which torch.compile finds the backend, and the modules for other
+    # frameworks' models.
     run(
         python,
         "-c",
         "import importlib.metadata as m, importlib.util as u, os, hewn.frontends\n"
         "(e,) = m.entry_points(group='torch_dynamo_backends')\n"
         "assert (e.name, e.value) == ('hewn', 'hewn.dynamo:backend') and u.find_spec('hewn.dynamo')\n"
-        "assert os.path.exists(os.path.dirname(u.find_spec('hewn.dynamo').origin) + '/running.py')",  # which imports torch
+        # imports torch
+        "assert os.path.exists(os.path.dirname(u.find_spec('hewn.dynamo').origin) + '/running.py')",
         cwd=folder,
     )
-    # A build of one's own, with nothing but the wheel and a C compiler.
+    # Builds a CMake project with only the wheel and a C compiler.
     prefix = run(python, "-m", "hewn", "--cmake").strip()
     cmake = os.environ.get("HEWN_CMAKE", "cmake")
     run(cmake, "-S", ROOT / "examples/c", "-B", folder / "c", f"-Dhewn_DIR={prefix}", "-DCMAKE_C_COMPILER=cc")
     run(cmake, "--build", folder / "c")
-    must(run(folder / "c/edges") == (ROOT / "test/Install/edges.txt").read_text(), "examples/c drew another picture")
+    must(
+        run(folder / "c/edges") == (ROOT / "test/Install/edges.txt").read_text(), "examples/c printed a different image"
+    )
 
 
 def try_extra(wheel: pathlib.Path, extra: str) -> None:
-    """What pip brings, then no network: converters and compilers that fetch something when run would show."""
-    must(extra in DOORS, f"there is no extra {extra} to be tried; there are {', '.join(DOORS)}")
+    """Installs the wheel with an extra by pip, then compiles a model without a network. This fails
+    if a converter or a compiler downloads something at run time."""
+    must(extra in DOORS, f"unknown extra {extra}; known extras: {', '.join(DOORS)}")
     isolated = subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
@@ -137,12 +146,14 @@ def try_extra(wheel: pathlib.Path, extra: str) -> None:
         python = folder / "venv/bin/python"
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", f"{wheel}[{extra}]")
         run(*(["unshare", "-n"] if isolated else []), python, "-c", DOORS[extra], cwd=folder)
-    print(f"{wheel.name}[{extra}]: compiles, {'without a network' if isolated else 'the network could not be cut off'}")
+    print(
+        f"{wheel.name}[{extra}]: compiles, {'without a network' if isolated else 'with a network (unshare -n is not permitted)'}"
+    )
 
 
 def main() -> None:
     wheel = pathlib.Path(sys.argv[1]).resolve()
-    os.environ.pop("PYTHONPATH", None)  # a build's package would be taken instead
+    os.environ.pop("PYTHONPATH", None)  # otherwise Python imports the package of the build
     hide_llvm()
     size = wheel.stat().st_size
     must(size <= MOST_BYTES, f"{wheel.name} has {size / 1e6:.1f} MB, {MOST_BYTES / 1e6:.0f} are allowed")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's own cases with one thing in each made extreme: a number of an attribute, of a constant, a dim, a type.
+"""Mutates ONNX's node tests: sets a number of an attribute or constant, a dim or a type to an
+extreme value.
 
-mutated.py [SEED [COUNT]]    tries so many, and tells those at which the compiler ends, hangs, or has an internal error
+mutated.py [SEED [COUNT]] compiles COUNT mutants and prints those at which the compiler crashes,
+hangs or reports an internal error.
 """
 
 import os
@@ -43,7 +45,7 @@ SECONDS, BYTES = 10, 3 << 30
 
 def cases():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the suite computes some of its cases with overflows
+        warnings.simplefilter("ignore")  # the suite computes some of its expected values with overflows
         return load_model_tests(kind="node")
 
 
@@ -77,7 +79,8 @@ def change_attribute(model, chance):
 
 
 def change_constant(model, chance, case):
-    """An input of few numbers becomes a constant of them, one of which is extreme."""
+    """Replaces an input of at most 16 numbers by a constant, and sets one of its elements to an
+    extreme value."""
     small = []
     for info, value in zip(model.graph.input, case.data_sets[0][0] if case.data_sets else []):
         if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and 0 < value.size <= 16:
@@ -115,7 +118,7 @@ def change_type(model, chance):
 
 
 def mutant(case, chance):
-    """A model with one thing changed, or two; None where the case has nothing of what was to be changed."""
+    """Returns a model with one or two mutations, or None if no mutation applies to the case."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     for _ in range(chance.choice([1, 1, 2])):
@@ -133,7 +136,8 @@ def mutant(case, chance):
 
 
 def of_other_ranks():
-    """(what, model): of each op one case, each input of which is a scalar, has a dim less or a dim more."""
+    """Yields (description, model) for one case of each op and each of its inputs, with the input's
+    rank set to 0, decreased by 1 and increased by 1."""
     seen = set()
     for case in cases():
         ops = tuple(n.op_type for n in case.model.graph.node)
@@ -157,7 +161,8 @@ def of_other_ranks():
 
 
 def outcome(model):
-    """What becomes of a compile in a process of its own: "" where it ends as it should."""
+    """Compiles the model in a new process. Returns "" if the compiler succeeds or rejects the model
+    with errors, else the crash, hang or internal error."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -192,7 +197,8 @@ def outcome(model):
 
 
 def run(seed, count, tell=None):
-    """(name, model, what went wrong) of the mutants that the compiler does not take as it should, and how many were tried."""
+    """Compiles `count` mutants. Returns the failures as tuples (name, model, what went wrong), and
+    the number of mutants that were compiled."""
     chance, bad, tried = random.Random(seed), [], 0
     suite = [case for case in cases() if len(case.model.SerializeToString()) < 1 << 16]
     while tried < count:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/generated/onnx-types.md is what the compiler takes."""
+"""Checks that docs/generated/onnx-types.md matches the compiler."""
 
 import element_types
 

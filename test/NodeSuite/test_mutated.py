@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX's own cases with one thing in each made extreme: the answer is a module or a list of errors, and comes in time."""
+"""Compiles mutated node tests of ONNX: the compiler must return a module or errors within the time
+limit."""
 
 import os
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 if os.environ.get("HEWN_SUITE_TARGET"):
-    pytest.skip("models are only compiled, for the machine that is here", allow_module_level=True)
+    pytest.skip("models are compiled for the host only, and not run", allow_module_level=True)
 sys.path.append(os.path.dirname(__file__))
 import mutated
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of small chains in which reductions and products meet values of other ranks along other dims, and what numpy makes of them."""
+"""Draws small graphs of reductions and elementwise ops that broadcast operands of different ranks,
+and computes their results with numpy."""
 
 import numpy as np
 import onnx
@@ -12,12 +13,13 @@ UNARY = {"Neg": np.negative, "Abs": np.abs, "Tanh": np.tanh, "Relu": lambda x: n
 
 
 class Chain:
-    """Ops drawn by a generator; each value is known as it is made."""
+    """A graph of random ops. The value of each tensor is computed with numpy when its op is
+    added."""
 
     def __init__(self, seed, prefix):
         self.random, self.prefix = np.random.default_rng(seed), prefix
         self.nodes, self.constants, self.feeds, self.values, self.read = [], {}, {}, {}, set()
-        # Few extents, so that dims are of the same one, or of 1, by chance.
+        # Dims have one of a small number of extents, so that they are often equal or 1.
         self.extents = [1, *self.random.choice([2, 3, 5, 8, 9, 17, 28], size=self.random.integers(1, 3))]
         self.input([int(d) for d in self.random.choice(self.extents, size=self.random.integers(1, 5))])
         for _ in range(self.random.integers(3, 9)):
@@ -66,7 +68,8 @@ class Chain:
         self.combine(self.any(), self.any())
 
     def meet(self):
-        """With an input of like shape: of another rank, with dims of 1 and dims that are 1 here."""
+        """Combines a value with a new input that broadcasts with it. The input has another rank,
+        some dims of 1, and dims larger than 1 where the value has 1."""
         x = self.any()
         shape = [int(self.random.choice([d, 1, d if d > 1 else self.extents[-1]])) for d in self.values[x].shape]
         cut = int(self.random.integers(len(shape) + 1)) if self.random.random() < 0.5 else 0
@@ -86,13 +89,14 @@ class Chain:
             self.add("MatMul", [x, w], value @ self.values[w])
 
     def outputs(self):
-        """What nobody reads, and some of the rest."""
+        """Returns all results that no op reads, and a fifth of the others."""
         made = [node.output[0] for node in self.nodes]
         return [name for name in made if name not in self.read or self.random.random() < 0.2]
 
 
 def model_of(seeds):
-    """A model of a chain for each seed, what it is fed, and its results."""
+    """Builds a model with one chain per seed. Returns the model, its inputs and its expected
+    results."""
     chains = [Chain(seed, f"s{seed}_") for seed in seeds]
     feeds, nodes, constants, want = {}, [], {}, {}
     for chain in chains:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the folders in here share with this one; other processors (processors.py), and parts of the tests for them (shards.py)."""
+"""Adds this folder to the path, selects a shard of the tests (shards.py), and sets up the emulated
+processor (processors.py)."""
 
 import os
 import pathlib

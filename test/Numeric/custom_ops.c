@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops of test_custom_ops.py.
+// Functions of the custom ops that test_custom_ops.py defines.
 #include "hewn/custom.h"
 
 #include <stdio.h>
@@ -7,14 +7,14 @@
 
 static float *floats(const DLTensor *tensor) { return hewn_custom_data(tensor); }
 
-// y = alpha * x + bias, of any rank.
+// Computes y = alpha * x + bias, for any rank.
 int32_t t_affine(hewn_custom_call *c) {
   for (int64_t i = 0, n = hewn_custom_elements(c->outputs[0]); i < n; ++i)
     floats(c->outputs[0])[i] = (float)c->attributes[0].f * floats(c->inputs[0])[i] + (float)c->attributes[1].i;
   return HEWN_OK;
 }
 
-// Pairs of neighbours: sums [n, floordiv(m, 2)], and the sums of these [n].
+// Adds adjacent pairs: [n, floordiv(m, 2)]. Also returns the sum of all pairs per row: [n].
 int32_t t_pairs(hewn_custom_call *c) {
   int64_t n = c->outputs[0]->shape[0], half = c->outputs[0]->shape[1], m = c->inputs[0]->shape[1];
   for (int64_t i = 0; i < n; ++i) {
@@ -27,7 +27,7 @@ int32_t t_pairs(hewn_custom_call *c) {
   return HEWN_OK;
 }
 
-// Where x is above zero, and how much: [count, 2] and [count].
+// Returns the indices of the positive elements, [count, 2], and their values, [count].
 int32_t t_above(hewn_custom_call *c) {
   int64_t columns = c->inputs[0]->shape[1], count = 0, *places = hewn_custom_data(c->outputs[0]);
   for (int64_t i = 0, n = hewn_custom_elements(c->inputs[0]); i < n; ++i)
@@ -45,7 +45,7 @@ int32_t t_too_many(hewn_custom_call *c) {
   return HEWN_OK;
 }
 
-// Each x[i] times[i] times; the shape function adds them up.
+// Repeats each x[i] as often as times[i]. The shape function t_total returns the sum of `times`.
 int32_t t_total(hewn_custom_call *c) {
   const int64_t *times = hewn_custom_data(c->inputs[1]);
   c->sizes[0] = 0;
@@ -66,7 +66,7 @@ int32_t t_repeat(hewn_custom_call *c) {
   return HEWN_OK;
 }
 
-// The sum of all inputs that are there, of the same shape.
+// Adds all present inputs elementwise. They have the same shape.
 int32_t t_sum(hewn_custom_call *c) {
   int64_t n = hewn_custom_elements(c->outputs[0]);
   memset(floats(c->outputs[0]), 0, (size_t)n * sizeof(float));
@@ -76,7 +76,7 @@ int32_t t_sum(hewn_custom_call *c) {
   return HEWN_OK;
 }
 
-// All attributes as a line of text.
+// Prints all attributes to one string.
 int32_t t_describe(hewn_custom_call *c) {
   char *line = hewn_custom_keep(c, 1000);
   if (!line)
@@ -105,7 +105,7 @@ int32_t t_describe(hewn_custom_call *c) {
   return HEWN_OK;
 }
 
-// Strings with a mark behind each.
+// Appends "!" to each string.
 int32_t t_mark(hewn_custom_call *c) {
   const char *const *from = hewn_custom_data(c->inputs[0]);
   const char **to = hewn_custom_data(c->outputs[0]);
@@ -121,7 +121,7 @@ int32_t t_mark(hewn_custom_call *c) {
   return HEWN_OK;
 }
 
-// How often it was called before in this process.
+// Returns how often the function was called before in this process.
 int32_t t_count(hewn_custom_call *c) {
   static float calls;
   floats(c->outputs[0])[0] = calls++;

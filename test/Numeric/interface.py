@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack's tensors and the runtime's records (include/hewn/runtime.h), for tests that call a library as programs in C do."""
+"""ctypes declarations of DLPack's tensors and the runtime's structs (include/hewn/runtime.h), for
+tests that call a library through the C API."""
 
 import ctypes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of one node, and how their results are compared."""
+"""Builds models of one node, runs them, and compares their results."""
 
 import os
 
@@ -15,7 +15,8 @@ MICROSOFT = "com.microsoft"
 
 
 def one_node(op, inputs, outputs=1, opset=17, domain="", constants=(), **attributes):
-    """A model of one node. `inputs` are arrays or None; those whose index is in `constants` become initializers."""
+    """Builds a model of one node. `inputs` are arrays, or None for an omitted input. Inputs whose
+    index is in `constants` become initializers."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     results = [f"y{i}" for i in range(outputs)]
     node = helper.make_node(op, names, results, domain=domain, **attributes)
@@ -40,19 +41,21 @@ def feeds_of(inputs, constants=()):
 
 
 def compiled(model, target="host", **options):
-    """The loaded module. What is for processors that have more than this one is run in its instructions, or skipped with the reason."""
+    """Compiles and loads the model. If this processor lacks instructions of the target, AVX-512
+    code runs translated to this processor's instructions (retargeted.py); otherwise the test is
+    skipped with the reason."""
     try:
         return hewn.compile(model, target=target, **options)
     except hewn.RunError as error:
         if "this machine lacks" not in str(error):
             raise
-        if target.startswith("x86-64-v4") and "HEWN_PROCESSOR" not in os.environ:
+        if target.startswith(("x86-64-v4", "icelake-server", "sapphirerapids")) and "HEWN_PROCESSOR" not in os.environ:
             return retargeted.compiled(model, target, **options)
         pytest.skip(f"this machine can't run code for {target}: {error}")
 
 
 def run(model, feeds, target="host"):
-    """Results by hewn, in order."""
+    """Runs a compiled model and returns its results in the order of the model's outputs."""
     return list(compiled(model, target).run(feeds).values())
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of this folder on other processors, which qemu-user emulates: HEWN_PROCESSOR=Nehalem pytest test/Numeric
+"""Runs the tests of this folder on processors that qemu-user emulates: HEWN_PROCESSOR=Nehalem
+pytest test/Numeric
 
-Models are compiled here, for the instructions that the processor has, and run there by run_model.c: one that is not its own would be an
-illegal one. qemu 7.2, which Debian 12 has, emulates none of AVX-512, and takes its bits from the processors that have it. Of AArch64 its
-"max" has all that hewn uses.
+Models are compiled in this process for the processor's instruction set and run under the emulator
+by run_model.c; an instruction that the processor lacks ends the run with SIGILL. qemu 7.2 (Debian
+12) does not emulate AVX-512, and its CPU models without AVX-512 do not report it. For AArch64, its
+CPU model "max" has all instructions that hewn uses.
 
-Only tensors of numbers go over the pipes. Sequences, optional values and strings are handles, which the runtime's C code works on, the
-same on all processors; and a Python function is this process's own. Tests of these are skipped.
+Only numeric tensors pass through the pipes. Tests of sequences, optional values and strings are
+skipped: they are handles, processed by the runtime's C code, which is the same on all processors.
+Tests of Python functions are skipped too, because the functions exist only in this process.
 """
 
 import pathlib
@@ -22,7 +25,7 @@ import numpy as np
 import pytest
 from hewn import _hewn
 
-# Of these emulated processors the architecture, and what hewn's code for it may use.
+# Architecture of each emulated processor, and the hewn target that the tests compile for it.
 PROCESSORS = {
     "Nehalem": ("x86_64", "x86-64-v2"),
     "Haswell": ("x86_64", "x86-64-v3"),
@@ -30,29 +33,35 @@ PROCESSORS = {
     "neoverse-n1": ("aarch64", "neoverse-n1"),
     "max": ("aarch64", "neoverse-v2"),
 }
-# How targets of an architecture begin.
+# A CPU with AMX. qemu does not emulate AMX, so the code runs in this process, translated to the
+# instructions of the host (retargeted.py).
+RETARGETED = {"SapphireRapids": "sapphirerapids"}
+# Prefixes of target names by architecture.
 TARGETS = {
     "x86_64": ("x86-64", "portable", "haswell", "skylake", "icelake", "znver", "sapphirerapids"),
     "aarch64": ("aarch64", "cortex", "neoverse", "apple"),
 }
-# hewn_kind, and DLPack's code of opaque handles, as which strings go.
+# Value of hewn_kind for tensors, and DLPack's type code of opaque handles, by which strings are
+# passed.
 TENSOR, STRING = 0, 3
-# Tests of this folder that are about this machine, by a pattern of their names: none for another architecture's processor.
+# Patterns of the names of tests that depend on the host. They are skipped if the emulated processor
+# has another architecture.
 OF_THIS_MACHINE = {
-    "test_custom_ops": "C is compiled for this machine there",
-    "test_guarded": "guard pages are this process's",
-    "test_matrix_unit": "code for another processor is run in this one's instructions there",
-    "test_(the_case_is_taken|each_case_has|cases_share)": "the command line, or this process, reads the library",
+    "test_custom_ops": "it compiles C for the host",
+    "test_guarded": "guard pages exist only in this process",
+    "test_matrix_unit": "it retargets code to the host",
+    "test_(the_case_is_taken|each_case_has|cases_share)": "the command line, or this process, loads the library",
 }
 HERE = pathlib.Path(__file__).parent
 
 
 def emulator(processor):
-    """What goes before a program that is to run on the processor, and how C is compiled for it; or why neither can be."""
+    """Returns the emulator command for the processor, the C compiler command for it, and None. If
+    they are not available, returns None, None and the reason."""
     architecture, _ = PROCESSORS[processor]
     qemu = shutil.which(f"qemu-{architecture}")
     if not qemu:
-        return None, None, f"no qemu-{architecture} here: Debian's qemu-user has it"
+        return None, None, f"qemu-{architecture} is not installed (Debian package: qemu-user)"
     if architecture == platform.machine():
         return [qemu, "-cpu", processor], [shutil.which("clang-22") or shutil.which("cc")], None
     compiler, libraries = shutil.which("clang-22"), pathlib.Path(f"/usr/{architecture}-linux-gnu")
@@ -61,7 +70,7 @@ def emulator(processor):
         or not (libraries / "lib" / "libc.so.6").exists()
         or not shutil.which(f"{architecture}-linux-gnu-gcc")
     ):
-        return None, None, f"no clang-22, or no C library for {architecture}: Debian's gcc-aarch64-linux-gnu brings one"
+        return None, None, f"clang-22 or the C library for {architecture} is missing (Debian: gcc-aarch64-linux-gnu)"
     compile_c = [compiler, f"--target={architecture}-linux-gnu", "-fuse-ld=lld"]
     return [qemu, "-L", libraries, "-cpu", processor], compile_c, None
 
@@ -79,7 +88,8 @@ def end(process):
 
 
 class Model:
-    """What hewn.Module has in the place of a loaded library (python/extension.cpp), in a process of its own."""
+    """Replaces the loaded library of hewn.Module (python/extension.cpp) by a process that runs
+    under the emulator."""
 
     command = ()
     has_device = False
@@ -117,14 +127,14 @@ class Model:
         for _ in range(count):
             name, code, bits, kind = self.text(), self.number(), self.number(), self.number()
             if kind != TENSOR or code == STRING:
-                pytest.skip(f"'{name}' is no tensor of numbers, which alone go to an emulated processor")
+                pytest.skip(f"'{name}' is no numeric tensor; only these are passed to an emulated processor")
             dims = [self.text() for _ in range(self.number())]
             described.append((name, code, bits, tuple(int(d) if d.isdigit() else d or None for d in dims), kind))
         return described
 
     def run(self, arrays, into=()):
         if any(array is not None for array in into):
-            raise NotImplementedError("a run on an emulated processor writes into arrays of its own")
+            raise NotImplementedError("preallocated outputs are not supported on an emulated processor")
         for array in arrays:
             header = (array.ndim, *array.shape, array.nbytes)
             self.process.stdin.write(struct.pack(f"<{len(header)}q", *header) + array.tobytes())
@@ -138,13 +148,72 @@ class Model:
 
 
 def is_of_this_machine(item, processor):
-    """Why a test makes no sense on the processor; None where it does."""
-    foreign = PROCESSORS[processor][0] != platform.machine()
+    """Returns the reason why a test can't run on this machine for the processor, or None if it
+    can."""
+    foreign = processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine()
     return next((why for pattern, why in OF_THIS_MACHINE.items() if foreign and re.search(pattern, item.nodeid)), None)
 
 
+def retarget(own):
+    """Makes hewn.compile use the target `own`, which has instructions that this machine lacks.
+    Returns the reason if its code can't be translated, otherwise None."""
+    import retargeted
+
+    if not retargeted.HAS_V3 or not retargeted.CLANG:
+        return "the translation needs clang-22 and a processor with AVX2"
+    compile_here = _hewn.compile
+
+    def compile_retargeted(*, target, output=None, emit=None, custom_functions=(), next_sample=None, **rest):
+        target = own if target == "host" else target
+        is_wider = target.startswith(("x86-64-v4", "icelake-server", "sapphirerapids", "znver4", "znver5"))
+        if not is_wider or emit or not output:
+            return compile_here(
+                target=target,
+                output=output,
+                emit=emit,
+                custom_functions=custom_functions,
+                next_sample=next_sample,
+                **rest,
+            )
+        if custom_functions:
+            pytest.skip("Python functions can't be linked into translated code")
+        samples = []
+
+        def recorded():
+            samples.append(next_sample())
+            return samples[-1]
+
+        def repeated():
+            return samples.pop(0)
+
+        first = recorded if next_sample else None
+        result = compile_here(target=target, output=output, emit=None, next_sample=first, **rest)
+        if not result[0]:
+            return result
+        library = pathlib.Path(output)
+        weights = library.with_name(library.name + ".weights")
+        # A translated library finds its weights file by a name that the text of its LLVM IR
+        # contains.
+        if weights.exists():
+            shutil.copy(weights, library.with_suffix(".weights"))
+        again = repeated if next_sample else None
+        with tempfile.TemporaryDirectory(prefix="hewn-") as folder:
+            # In the text of the LLVM IR, the weights file is named after the output file.
+            text = pathlib.Path(folder, library.stem.removeprefix("lib") + ".ll")
+            options = rest | {"remarks": ""}
+            compile_here(target=target, output=str(text), emit="llvm", next_sample=again, **options)
+            retargeted.link(text.read_text(), library)
+        return result
+
+    _hewn.compile = compile_retargeted
+    return None
+
+
 def emulate(processor):
-    """From here on, hewn.compile and hewn.load are for this processor and on it. Returns why not, where that can't be."""
+    """Makes hewn.compile and hewn.load use the emulated processor. Returns the reason if it can't
+    be emulated, otherwise None."""
+    if processor in RETARGETED:
+        return retarget(RETARGETED[processor])
     command, compile_c, why = emulator(processor)
     if why:
         return why
@@ -156,15 +225,13 @@ def emulate(processor):
 
     def compile_there(*, target, custom_functions=(), **rest):
         if custom_functions:
-            pytest.skip("a Python function is none of the emulated processor's")
+            pytest.skip("Python functions can't run on the emulated processor")
         if target != "host" and not target.startswith(TARGETS[architecture]):
-            pytest.skip(f"code for {target} is for none of {architecture}'s processors")
+            pytest.skip(f"{target} is no target of {architecture}")
         ok, messages, text, report = compile_here(target=own if target == "host" else target, **rest)
         lacks = next((m for m in map(str, messages) if "which this build of hewn lacks" in m), None)
         if lacks and architecture != platform.machine():
-            pytest.skip(
-                f"pictures and regular expressions stand on libraries that are here for {platform.machine()} alone: {lacks}"
-            )
+            pytest.skip(f"image and regular expression libraries are installed for {platform.machine()} only: {lacks}")
         return ok, messages, text, report
 
     _hewn.compile, _hewn.Model = compile_there, Model

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for processors with AVX-512 and AMX, run on ones without.
+"""Runs code for processors with AVX-512 and AMX on processors without these instructions.
 
-No emulator that Debian 12 has knows these instructions in a process (qemu-user 7.2, valgrind 3.19). What hewn makes for such a processor is
-LLVM IR with its layouts, widths, masks and products, and a few intrinsics: those become functions, and so do masked accesses of more than
-a register of this one's; the rest LLVM optimizes again and writes in the instructions that are here. Only how LLVM selects AVX-512's
-instructions stays untested.
+No user-mode emulator of Debian 12 supports them (qemu-user 7.2, valgrind 3.19). The LLVM IR that
+hewn emits for such a target has the target's layouts, vector widths, masks and dot products, and a
+few intrinsics. This module replaces the intrinsics by functions. It also replaces masked accesses
+that are wider than a register of this processor. LLVM then optimizes the IR again and selects this
+processor's instructions. Only LLVM's instruction selection for AVX-512 is not tested.
 
-That takes a second a model, so of the tests that need it every eighth runs; HEWN_WIDER=0/1 runs them all.
+Retargeting takes about a second per model. Therefore, by default, one of eight tests that need it
+runs. HEWN_WIDER=0/1 runs all of them.
 """
 
 import json
@@ -29,14 +31,13 @@ FLAGS = pathlib.Path("/proc/cpuinfo").read_text().partition("flags")[2].partitio
 HAS_V3 = {"avx2", "fma", "f16c", "bmi2", "movbe"} <= set(FLAGS)
 HAS_V4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= set(FLAGS)
 HAS_DOTS = HAS_V4 and {"avx512_vnni", "avx512_bf16"} <= set(FLAGS)
-# Processors that this one does as, bits of services.h, and what LLVM calls them.
+# Feature bits of services.h that this processor supports, and the name by which LLVM knows a
+# processor with these features.
 HERE_BITS, HERE = (
     (0b110111, "skylake-avx512") if HAS_DOTS else (0b000111, "x86-64-v4") if HAS_V4 else (0b011, "x86-64-v3")
 )
 HERE_REGISTER = 64 if HAS_V4 else 32  # bytes
 HERE_FEATURES = "+avx512vnni,+avx512bf16" if HAS_DOTS else ""
-# The name under which a library's model is found.
-ENTRY = ["-Wl,--defsym=hewn_model_main=m", "-Wl,--export-dynamic"]
 
 
 def lanes(start, step, count):
@@ -44,7 +45,8 @@ def lanes(start, step, count):
 
 
 def picked(of, kind, width, starts, step):
-    """Every `step`-th lane, from each start on."""
+    """Emits IR that extracts 16 lanes of a vector, with stride `step`, once from each start
+    lane."""
     return "\n".join(
         f"  %{of}{s} = shufflevector <{width} x {kind}> %{of}, <{width} x {kind}> poison, <16 x i32> {lanes(s, step, 16)}"
         for s in starts
@@ -65,7 +67,9 @@ def permutation():
 
 
 def products(integer, per, left, arguments):
-    """Of integers a and b, of which a widens by `left`: 16 sums of `per` products of neighbours each, and of s where that is an argument."""
+    """Emits the body of a function that multiplies integer vectors a and b. It returns 16 sums of
+    `per` adjacent products each. `left` is the instruction that extends a. The function adds the
+    sums to s if s is an argument."""
     count = 16 * per
     steps = [
         f"  %x = {left} <{count} x {integer}> %a to <{count} x i32>",
@@ -82,7 +86,7 @@ def products(integer, per, left, arguments):
     return "\n".join([f"({head}) alwaysinline {{", *steps, f"  ret <16 x i32> {total}", "}"])
 
 
-# Instructions as functions: the intrinsic behind llvm.x86, and its definition.
+# Functions that replace instructions: the name of the intrinsic after llvm.x86, and the definition.
 FUNCTIONS = {
     "avx512.pmaddw.d.512": products("i16", 2, "sext", "ab"),
     "avx512.vpdpbusd.512": products("i8", 4, "zext", "sab"),
@@ -144,7 +148,8 @@ define internal <256 x i32> @emulate.NAME(i16 %r, i16 %c, i16 %k, <256 x i32> %s
 """
 
 
-# A masked access by two of half as many lanes: what it does, and that it does not tell its callers' masks to LLVM's optimizer.
+# Functions that split a masked access into two of half as many lanes. They are not inlined:
+# otherwise LLVM's optimizer would see the constant masks of the caller.
 HALVES = {
     "load": """
 define internal <N x T> @emulate.masked.load.NAME(ptr %p, <N x i1> %m, <N x T> %d) noinline #0 {
@@ -172,7 +177,8 @@ TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
 
 def halved(text, count, what, kind, bits):
-    """Calls of one masked access as calls of a function that has two of half as many lanes."""
+    """Replaces calls of one masked access by calls of a function that performs two accesses of half
+    as many lanes."""
     half, size = count // 2, count // 2 * bits // 8
     name = f"@llvm.masked.{what}.v{count}{kind}{bits}.p0("
     text = re.sub(rf"^declare .*{re.escape(name)}.*\n", "", text, flags=re.M)
@@ -193,10 +199,11 @@ def halved(text, count, what, kind, bits):
 
 
 def narrowed(text):
-    """Masked accesses of more than a register of this processor as functions.
+    """Replaces masked accesses that are wider than a register of this processor by functions.
 
-    LLVM 22 divides them itself, and without AVX-512 wrongly where it then finds a part that is masked out whole: it loads all of it.
-    hewn's code has none that are wider than its target's registers, but those are the other processor's.
+    LLVM 22 splits such accesses itself. But without AVX-512 it loads a full half even if all lanes
+    of that half are masked out, which is wrong. hewn emits no access that is wider than a register
+    of its target, but here the code runs on another processor.
     """
     accesses = re.compile(r"@llvm\.masked\.(load|store)\.v(\d+)(i|f|bf)(\d+)\.p0\(")
     while True:
@@ -204,16 +211,17 @@ def narrowed(text):
         wide = [access for access in found if access[0] * access[3] > 8 * HERE_REGISTER]
         if not wide:
             return text
-        count, *access = max(wide)  # others may be its halves
+        count, *access = max(wide)  # the two halves of the split access may be too wide as well
         text = halved(text, count, *access)
 
 
 def retargeted(text):
-    """LLVM's text of one module, for this processor."""
+    """Rewrites the LLVM IR text of one module for this processor."""
     text = narrowed(text)
     text = re.sub(r'"target-cpu"="[^"]*"', f'"target-cpu"="{HERE}"', text)
     text = re.sub(r'"target-features"="[^"]*"', f'"target-features"="{HERE_FEATURES}"', text)
-    # The record of the model says which instructions it needs: of these ours are left.
+    # The model's record in the IR lists the CPU features that its code requires. The rewritten
+    # record keeps only the features of this processor.
     needs = re.compile(r"^(@\.variants = .*?, i64) (\d+),", flags=re.M)
     text = needs.sub(lambda m: f"{m[1]} {int(m[2]) & HERE_BITS},", text, count=1)
     for name in FUNCTIONS if not HAS_DOTS else ():
@@ -234,39 +242,56 @@ def retargeted(text):
     return text + TILES + "".join(PRODUCT.replace("NAME", name) for name in names)
 
 
+def link(text, library, optimize="-O1"):
+    """Links the LLVM IR text of a model to `library` with this processor's instructions. Returns
+    the number of modules that use AMX tiles. The folder must contain the weights file that the text
+    names."""
+    modules = re.split(r"(?=^; ModuleID)", text, flags=re.M)[1:]
+    model = re.search(r"^@([\w.$]+) = constant { i32, i32, ptr, ptr, ptr, ptr, i32", text, flags=re.M)[1]
+    sources = [pathlib.Path(__file__).parent / "Contract" / "emulate_tiles.c"]
+    with tempfile.TemporaryDirectory(prefix="hewn-") as folder:
+        for i, module in enumerate(modules):
+            sources.append(pathlib.Path(folder) / f"{i}.ll")
+            sources[-1].write_text(retargeted(module))
+        runtime = TOOLS.parent / "lib" / "libhewn_runtime.a"
+        # The linker takes the archives with third-party libraries only if the model calls their
+        # functions.
+        parts = sorted(set(runtime.parent.glob("libhewn_*.a")) - {runtime})
+        archive = ["-Wl,--whole-archive", runtime, "-Wl,--no-whole-archive", *parts]
+        archive += ["--rtlib=compiler-rt", "-lm", "-lpthread"]
+        # The runtime finds a library's model under this symbol.
+        entry = [f"-Wl,--defsym=hewn_model_main={model}", "-Wl,--export-dynamic"]
+        flags = [optimize, "-fPIC", "-Wno-override-module", "-shared"]
+        subprocess.run([CLANG, *flags, *sources, *archive, *entry, "-o", library], check=True)
+    return sum("x86_amx" in module for module in modules)
+
+
 def build(model, folder, target, flags=(), optimize="-O1"):
-    """The library of a model for `target`, for this processor, and how many of its kernels have tiles."""
+    """Builds the library of a model for `target` with this processor's instructions. Returns its
+    path and the number of modules that use AMX tiles."""
     path = folder / "m.onnx"
     onnx.save(model, path)
     command = [TOOLS / "hewn", "compile", path, f"--target={target}", *flags]
-    subprocess.run([*command, "-o", folder / "libm.so"], check=True)  # for the weights, by the name that the text has
+    # The compiler also writes the weights file, whose name is in the IR text.
+    subprocess.run([*command, "-o", folder / "libm.so"], check=True)
     subprocess.run([*command, "--emit=llvm", "-o", folder / "m.ll"], check=True)
-    modules = re.split(r"(?=^; ModuleID)", (folder / "m.ll").read_text(), flags=re.M)[1:]
-    sources = [pathlib.Path(__file__).parent / "Contract" / "emulate_tiles.c"]
-    for i, module in enumerate(modules):
-        sources.append(folder / f"{i}.ll")
-        sources[-1].write_text(retargeted(module))
-    runtime = TOOLS.parent / "lib" / "libhewn_runtime.a"
-    archive = ["-Wl,--whole-archive", runtime, "-Wl,--no-whole-archive", "--rtlib=compiler-rt", "-lm", "-lpthread"]
-    flags = [optimize, "-fPIC", "-Wno-override-module", "-shared"]
-    subprocess.run([CLANG, *flags, *sources, *archive, *ENTRY, "-o", folder / "libm.so"], check=True)
-    return folder / "libm.so", sum("x86_amx" in module for module in modules)
+    return folder / "libm.so", link((folder / "m.ll").read_text(), folder / "libm.so", optimize)
 
 
 def choose():
-    """Skips the test that runs, where this machine can't run it so or it isn't one of those that are to run."""
+    """Skips the running test if this machine can't run retargeted code, or if the test is not in
+    the selected shard (HEWN_WIDER)."""
     if not HAS_V3:
-        pytest.skip("code for AVX-512 is run in AVX2's instructions, which this machine lacks")
+        pytest.skip("AVX-512 code is retargeted to AVX2, which this machine lacks")
     i, n = map(int, os.environ.get("HEWN_WIDER", "1/8").split("/"))
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
     if zlib.crc32(test.encode()) % n != i:
-        pytest.skip(
-            f"code for more than this processor has: part {i} of {n} of its tests run here (HEWN_WIDER=0/1: all)"
-        )
+        pytest.skip(f"retargeted code: only shard {i} of {n} of its tests runs (HEWN_WIDER=0/1 runs all)")
 
 
 def compiled(model, target, precision="highest", threads=1, quantize=None):
-    """The loaded module of a model that is compiled for a processor that has more than this one. `quantize`: a dict."""
+    """Compiles a model for a target with more instructions than this processor, retargets it and
+    loads it. `quantize` is a dict, the content of a quantization file."""
     choose()
     folder = tempfile.TemporaryDirectory(prefix="hewn-")
     flags = [f"--float32-precision={precision}"]

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_model LIBRARY THREADS: a compiled model at the other end of two pipes, for tests whose processor is an emulated one. It says what
- * the model is; then, as often as it is given inputs, what a run gives. All of it is 64-bit integers, and bytes behind their number.
+ * run_model LIBRARY THREADS: runs a compiled model under an emulator and communicates with the test
+ * through two pipes. It first describes the model; then it reads inputs and writes results until
+ * its input ends. All values are 64-bit integers, or byte strings after their length.
  *
- *     out: code, message; name, variant; how many inputs, outputs; of each: name, type code, bits, kind, rank, a text for each dim ("": data
- *          decide); how many cases, of each: condition, refusal (""), how many outputs (0 or all), those
- *     in:  for each input its rank, dims and bytes; out: code, message, and, where that is 0, for each output the same
+ *     out: code, message; name, variant; number of inputs, number of outputs; for each tensor:
+ *          name, type code, bits, kind, rank, a text for each dim ("" if the data determine it);
+ *          number of cases; for each case: condition, refusal (or ""), number of outputs (0 or
+ *          all), and these
+ *     in:  for each input: rank, dims, bytes
+ *     out: code, message and, if the code is 0, for each output: rank, dims, bytes
  */
 #include <hewn/runtime.h>
 
@@ -18,15 +22,18 @@
 
 enum { MOST_DIMS = 16 };
 
-/// Readable on both sides of what is given out: qemu 7.2 reads all of the memory that a masked load speaks of, also the lanes that the mask
-/// leaves out, which a processor does not touch. Accesses out of bounds are looked for in test/Numeric/Memory.
+/// Readable margin in bytes before and after each allocation. qemu 7.2 also reads the masked-out
+/// lanes of a masked load, which a processor does not access. test/Numeric/Memory checks accesses
+/// out of bounds.
 #define SLACK ((size_t)64 << 20)
 #define MOST_BYTES ((size_t)4 << 30)
 
 static void *allocate(void *user, size_t bytes, size_t alignment) {
   (void)user;
-  (void)alignment;        // a page's is enough
-  if (bytes > MOST_BYTES) // the system gives what it does not have, until it is touched
+  (void)alignment; // pages are sufficiently aligned
+  // Without a swap reserve, mmap succeeds for more memory than is available. The process fails
+  // when it touches the pages.
+  if (bytes > MOST_BYTES)
     return NULL;
   size_t all = bytes + 2 * SLACK;
   char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What onnxruntime says, where it says what ONNX defines.
+"""Runs onnxruntime as the reference, if its kernels compute what ONNX defines.
 
-The rule: no kernel that saturates is an oracle. On processors without VNNI onnxruntime multiplies unsigned by signed bytes with
-`vpmaddubsw`, which adds two products in 16 bits and cuts off what does not fit: its results differ from ONNX's definition there, and from
-its own elsewhere. Its kernels for unsigned weights are exact, so all sessions are made here, where signed weights become unsigned (with
-another zero point, the same numbers) and a model in which that can't be done is refused: onnx.reference or numpy judge it.
-Nor is a kernel that rounds what the model does not: of a DequantizeLinear of constants and a MatMul the optimizer makes a MatMulNBits,
-which by default rounds the data to bytes (accuracy_level 4). Sessions here ask for float32's level, 1.
-tools/check-house finds sessions that are made elsewhere.
+A kernel that saturates can't be the reference. Without VNNI, onnxruntime multiplies unsigned by
+signed bytes with `vpmaddubsw`, which adds two products in 16 bits and saturates. Its results then
+differ from ONNX's definition, and from its own results on other processors. Its kernels for
+unsigned weights are exact. Therefore this file creates all sessions, with an option that converts
+signed weights to unsigned ones (and shifts the zero point). It rejects models where this is not
+possible. Compare them with onnx.reference or numpy.
+
+A kernel that rounds more than the model can't be the reference either. onnxruntime's optimizer
+fuses a DequantizeLinear of constants and a MatMul into MatMulNBits, which by default quantizes the
+activations to 8 bits (accuracy_level 4). Sessions of this file request level 1, float32. tools/lint
+rejects sessions that other files create.
 """
 
 import contextlib
@@ -18,7 +22,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto
 
-# onnxruntime's products of bytes: which operand is the data, and which ones are the weights.
+# onnxruntime's 8-bit matmuls: index of the activations operand, and indices of the weights
+# operands.
 PRODUCTS = {
     "ConvInteger": (0, [1]),
     "DynamicQuantizeLSTM": (0, [1, 2]),
@@ -30,12 +35,13 @@ PRODUCTS = {
     "QLinearConv": (0, [3]),
     "QLinearMatMul": (0, [3]),
 }
-# What its optimizer makes such products of.
+# Ops that onnxruntime's optimizer fuses into 8-bit matmuls.
 MAKERS = {"DequantizeLinear", "DynamicQuantizeLinear"}
 
 
 def saturates(model):
-    """The nodes of a model of onnxruntime's that may saturate: where neither data are known to be signed nor weights to be unsigned."""
+    """Returns the nodes that may saturate: their activations are not known to be signed, and not
+    all of their weights are known to be unsigned."""
     graph = model.graph
     types = {tensor.name: tensor.data_type for tensor in graph.initializer}
     for value in [*graph.input, *graph.value_info]:
@@ -50,8 +56,8 @@ def saturates(model):
 
 
 def plain_session(model):
-    """A session without onnxruntime's optimizer, which rewrites nothing: a model that may saturate is refused."""
-    assert not (found := saturates(model)), f"no oracle: {', '.join(found)} saturates on processors without VNNI"
+    """Returns a session without graph optimizations. Fails if the model may saturate."""
+    assert not (found := saturates(model)), f"no reference: {', '.join(found)} saturates on processors without VNNI"
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -60,10 +66,12 @@ def plain_session(model):
 
 
 def session(model, saved=None):
-    """A session of onnxruntime's, none of whose kernels saturates. `saved`: where the model goes that it really runs."""
+    """Returns a session without kernels that saturate. `saved` is the path to which onnxruntime
+    saves the optimized model, which the session then runs."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    options.add_session_config_entry("session.x64quantprecision", "1")  # unsigned weights for signed ones
+    # This session option makes onnxruntime convert signed weights to unsigned ones.
+    options.add_session_config_entry("session.x64quantprecision", "1")
     options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     looks = any(node.op_type in PRODUCTS or node.op_type in MAKERS for node in model.graph.node)
     with tempfile.TemporaryDirectory() if looks and saved is None else contextlib.nullcontext() as folder:
@@ -72,12 +80,13 @@ def session(model, saved=None):
             options.optimized_model_filepath = str(saved)
         made = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         found = saturates(onnx.load(saved)) if looks else []
-    assert not found, f"no oracle: {', '.join(found)} saturates on processors without VNNI"
+    assert not found, f"no reference: {', '.join(found)} saturates on processors without VNNI"
     return made
 
 
 def timed_session(path):
-    """A session as onnxruntime's users make it, of one thread: all of its optimizations, weights from their file. For models of floats."""
+    """Returns a session with onnxruntime's default optimizations, one thread, and weights loaded
+    from the model's files. Only for floating-point models, since other models may saturate."""
     found = [node.op_type for node in onnx.load(path, load_external_data=False).graph.node]
     assert not (found := (PRODUCTS.keys() | MAKERS).intersection(found)), f"{', '.join(found)} may saturate"
     options = onnxruntime.SessionOptions()
@@ -87,7 +96,8 @@ def timed_session(path):
 
 
 def oracle(model, feeds):
-    """Results by onnxruntime. Signed bytes that are fed are constants for it, which is all that it makes unsigned."""
+    """Returns onnxruntime's results. int8 inputs of 8-bit matmuls become constants, because
+    onnxruntime converts only constants to unsigned."""
     weights = {name: x for name, x in feeds.items() if getattr(x, "dtype", None) == "int8"}
     if weights and any(node.op_type in PRODUCTS for node in model.graph.node):
         bound = onnx.ModelProto()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of all ranks in one kernel: which dims of them are the same is a matter of the ops, not of extents or ends."""
+"""Kernels with values of several ranks. The compiler derives from the ops which dims correspond,
+not from equal extents or from positions."""
 
 import hewn
 import numpy as np
@@ -15,7 +16,7 @@ def test_chains(first):
 
 
 def reduced(op, x, axes, keepdims, rest, others):
-    """`rest` of a reduction's result r, of x and of `others`."""
+    """Builds a model that reduces x to r and applies the ops of `rest` to r, x and `others`."""
     nodes = [helper.make_node(op, ["x"], ["r"], axes=axes, keepdims=keepdims)]
     nodes += [helper.make_node(op, reads, [makes]) for op, reads, makes in rest]
     feeds = {"x": x, **others}
@@ -33,7 +34,8 @@ def numbers(*shape):
 
 
 def test_result_of_columns_in_rows():
-    """x is square: what is reduced of its rows meets its columns."""
+    """The input x is square, so that extents do not identify dims. The reduction results of its
+    rows broadcast along its columns."""
     x = numbers(28, 28)
     model, feeds = reduced("ReduceMin", x, [1], 0, [("Sub", ["r", "x"], "y")], {})
     np.testing.assert_array_equal(hewn.compile(model).run(feeds)["y"], x.min(1) - x)
@@ -46,14 +48,16 @@ def test_result_along_a_dim_of_equal_extent():
 
 
 def test_result_of_a_larger_rank():
-    """The result has the operand's rank, and its long dim elsewhere."""
+    """The model's result y has the rank of the reduced input x, but the dim of extent 58 has
+    another index in y than in x."""
     x, t = numbers(1, 1, 58, 1, 1), numbers(1, 1, 1, 1, 1)
     model, feeds = reduced("ReduceMean", x, [4], 0, [("Div", ["r", "t"], "y")], {"t": t})
     np.testing.assert_allclose(hewn.compile(model).run(feeds)["y"], x.mean(4) / t, rtol=1e-6)
 
 
 def test_results_of_two_ranks():
-    """One of each row's elements, and one a row in a rank of its own."""
+    """One op reads the reduction result r for each element of a row, another op reads r as a value
+    of a larger rank."""
     x, t = numbers(34, 5), numbers(1, 1, 1, 1)
     model, feeds = reduced("ReduceMax", x, [1], 1, [("Add", ["r", "x"], "y"), ("Add", ["r", "t"], "z")], {"t": t})
     got = hewn.compile(model).run(feeds)
@@ -63,7 +67,8 @@ def test_results_of_two_ranks():
 
 
 def test_one_dim_twice():
-    """Rows and columns of the result are both rows of x."""
+    """Both dims of the value `d` index rows of the input x, so that d[i, j] combines rows i and
+    j."""
     x = numbers(16, 16)
     rest = [("Neg", ["r"], "n"), ("Sum", ["c", "n"], "d"), ("Sub", ["x", "d"], "y")]
     model, feeds = reduced("ReduceMax", x, [1], 0, rest, {})

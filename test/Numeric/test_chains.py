@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention as exporters write it, which becomes one kernel, against onnxruntime."""
+"""Attention as exporters write it, which is fused into one kernel, compared with onnxruntime."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ from sessions import oracle
 
 
 def attention(batch, heads, rows, columns, width, mask, scale_first, dynamic_rows=False, dynamic_columns=False):
-    """softmax(q k^T / sqrt(width) + mask) v, and the feeds."""
+    """Builds softmax(q k^T / sqrt(width) + mask) v. Returns the model and its inputs."""
     generator = np.random.default_rng(4)
     scale = np.float32(1 / np.sqrt(width))
     feeds = {
@@ -85,7 +85,9 @@ def test_any_number_of_columns(shape, mask, threads):
 @pytest.mark.parametrize("mask", ["none", "add", "row"])
 @pytest.mark.parametrize("shape", [(1, 2, 96, 200, 64), (2, 3, 130, 77, 32), (1, 4, 64, 1500, 64), (1, 1, 200, 98, 18)])
 def test_products_of_bfloat16(shape, mask):
-    """Both products round their operands; sums of pairs need an even number of columns, and lanes need not be full."""
+    """Tests fused attention at medium precision, where both GEMMs round their operands to bfloat16.
+    Pairwise dot products need an even number of columns. The last vector of a row may be
+    partial."""
     model, feeds = attention(*shape, mask, True)
     (got,) = hewn.compile(model, precision="medium").run(feeds).values()
     want = oracle(model, feeds)[0]
@@ -93,7 +95,8 @@ def test_products_of_bfloat16(shape, mask):
 
 
 def test_no_buffer_of_all_scores(tmp_path):
-    """Long sequences: memory grows with the columns, not with rows times columns."""
+    """For long sequences, the arena is smaller than an eighth of the full score matrix: the kernel
+    does not store all scores."""
     model, feeds = attention(1, 2, 6000, 6000, 16, "none", scale_first=True)
     onnx.save(model, tmp_path / "long.onnx")
     tool = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
@@ -103,7 +106,8 @@ def test_no_buffer_of_all_scores(tmp_path):
     np.testing.assert_allclose(got, oracle(model, feeds)[0], rtol=1e-4, atol=2e-6)
 
 
-# After the scores s of q k, which reads of them and of the operands there are.
+# Ops after the scores s = q k, with renamed operands. In each case, another op uses the scores or
+# an operand.
 UNUSUAL = {
     "weights times scores": ([("Softmax", ["s"], "w"), ("Mul", ["w", "s"], "u"), ("MatMul", ["u", "v"], "y")], {}),
     "scores where positive": (

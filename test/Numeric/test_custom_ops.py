@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Custom ops: C functions and Python's, shapes of every kind, attributes, failures, and whose definition counts."""
+"""Custom ops as C and Python functions. Tests all forms of shapes, attributes, failures, and which
+of several definitions of an op applies."""
 
 import os
 import pathlib
@@ -85,7 +86,8 @@ def build(code, text, *ops, **options):
 
 X = np.arange(12, dtype=F).reshape(3, 4) - 5
 
-# Shapes that are numbers, and symbols; with kernels before and behind, at -O0 too, on threads.
+# Shapes are constant or symbolic. The op stands between kernels. Tests also run at -O0 and with
+# threads.
 
 
 @pytest.mark.parametrize("dims", ["3, 4", "n, m"])
@@ -136,7 +138,7 @@ def test_a_shape_function(code):
         module.run({"x": np.zeros(3, F), "t": np.zeros(2, np.int64)})
     with pytest.raises(hewn.RunError, match=r"takes 101 elements along a dim that has 100"):
         module.run({"x": np.zeros(1, F), "t": np.array([101])})
-    with pytest.raises(hewn.RunError, match="tells a size of -2"):
+    with pytest.raises(hewn.RunError, match="wrote the size -2"):
         module.run({"x": np.zeros(1, F), "t": np.array([-2])})
 
 
@@ -144,7 +146,8 @@ def test_a_shape_function(code):
     "dim, size", [("total - 3", 1), ("n - total", 99), ("floordiv(total, 2) - 1", 0), ("total", -2)]
 )
 def test_no_function_is_called_for_a_dim_below_zero(dim, size):
-    """Neither for a size that is told so, nor for a dim that is computed of one."""
+    """The runtime does not call a function for a negative dim. The shape function may return it, or
+    a dim expression may give it."""
     called = []
     take = op(
         "Take",
@@ -235,12 +238,15 @@ COUNT = op("Count", "t_count", [], [tensor("y", 1)])
 
 
 def test_a_compile_runs_nothing(code):
-    """And each node is called as often as it stands there, unless the definition says that once will do."""
+    """The compiler does not call the op's function. At run time each node calls it once. If the op
+    is declared pure, equal nodes are merged."""
     text = "g () => (a, b) { a = t.Count() b = t.Count() c = t.Count() }"
     for pure in (False, True):
         module = build(code, text, {**COUNT, "pure": pure})
         got = module.run({})
-        assert got["a"] == 0  # its own copy of the function: nobody has called it before
+        # The library contains its own copy of the custom op's function, which has not been called
+        # before.
+        assert got["a"] == 0
         assert got["b"] == (0 if pure else 1)
 
 
@@ -251,7 +257,7 @@ def test_failures(code):
         module.run({"x": X[0]})
     many = op("Many", "t_too_many", [tensor("x", "n")], [tensor("y", "k")], sizes=[{"name": "k", "at_most": "n"}])
     module = build(code, "g (float[n] x) => (y) { y = t.Many(x) }", many)
-    with pytest.raises(hewn.RunError, match="tells a size of 5, and may tell 0 to 4"):
+    with pytest.raises(hewn.RunError, match=r"wrote the size 5, which is outside 0\.\.4"):
         module.run({"x": X[0]})
 
 
@@ -261,8 +267,8 @@ def test_what_the_file_says_of_inputs_is_checked(code):
     with pytest.raises(hewn.RunError, match="two of its sizes must be equal, and are 4 and 3"):
         module.run({"a": X[0], "b": X[1][:3]})
     for body, why in [
-        ("(float[3] a, float[4] b) => (y) { y = t.Sum(a, b) }", "a dim of 4 where its definition says 3"),
-        ("(float[3, 1] a) => (y) { y = t.Sum(a) }", r"input 0 has dims \[3, 1\], and its definition says \[n\]"),
+        ("(float[3] a, float[4] b) => (y) { y = t.Sum(a, b) }", "a dim of 4 where its definition requires 3"),
+        ("(float[3, 1] a) => (y) { y = t.Sum(a) }", r"input 0 has dims \[3, 1\], but its definition requires \[n\]"),
         ("(float[3] a) => (y) { y = t.Sum<axis = 1>(a) }", "has the attribute 'axis', which its definition"),
         ("(float[3] a) => (y, z) { y, z = t.Sum(a) }", "has 2 outputs, and its definition in custom ops makes 1"),
         ("(float[3] a) => (y) { y = t.Sum(, a) }", "lacks input 0 'a'"),
@@ -284,7 +290,7 @@ def test_dims_that_are_attributes():
     ops = {"ops": [frames]}
     module = hewn.compile(model("g (float[n] x) => (y) { y = t.Frames<size = 4>(x) }"), custom_ops=ops)
     assert module.run({"x": np.arange(9, dtype=F)})["y"].shape == (3, 4)
-    with pytest.raises(hewn.RunError, match=r"its shape is \[-1, 4\], which no tensor has"):
+    with pytest.raises(hewn.RunError, match=r"its shape is \[-1, 4\], which is not a valid tensor shape"):
         module.run({"x": np.arange(1, dtype=F)})
     with pytest.raises(hewn.CompileError, match="lacks the attribute 'size'"):
         hewn.compile(model("g (float[n] x) => (y) { y = t.Frames(x) }"), custom_ops=ops)
@@ -292,7 +298,7 @@ def test_dims_that_are_attributes():
         hewn.compile(model("g (float[n] x) => (y) { y = t.Frames<size = 4, hop = 0>(x) }"), custom_ops=ops)
 
 
-# Python functions.
+# Tests of custom ops that are Python functions
 
 
 def test_python_functions():
@@ -338,10 +344,10 @@ def test_python_functions_see_attributes_and_strings():
     "function, why",
     [
         (lambda a, b: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda a, b: (a, a), "gives 2 results, its definition says 1"),
-        (lambda a, b: a.astype(np.float64), "result 0 is float64, the definition says float32"),
-        (lambda a, b: a[:2], "result 0 is 2 long along dim 0, the definition says 4"),
-        (lambda a, b: a[None], "result 0 has 2 dims, the definition says 1"),
+        (lambda a, b: (a, a), "returned 2 results, but its definition has 1"),
+        (lambda a, b: a.astype(np.float64), "result 0 is float64, but its definition has float32"),
+        (lambda a, b: a[:2], "result 0 has size 2 in dim 0, but its definition has 4"),
+        (lambda a, b: a[None], "result 0 has 2 dims, but its definition has 1"),
     ],
 )
 def test_python_functions_that_fail(function, why):
@@ -373,14 +379,15 @@ def test_python_functions_whose_failures_are_odd():
 
 
 def told_by(module, x):
-    """The cause of a run's failure."""
+    """Runs the module and returns the exception of the Python function that made the run fail."""
     with pytest.raises(hewn.RunError) as caught:
         module.run({"x": x})
     return caught.value.__cause__
 
 
 def test_each_thread_is_told_what_its_run_raised():
-    """Runs of one module end in any order: here both have failed before the first is told why."""
+    """Two threads run one module, and runs may finish in any order. Here both runs fail before the
+    first thread receives its exception."""
     began, both_failed, first_told = threading.Event(), threading.Event(), threading.Event()
 
     class Turn:
@@ -420,7 +427,8 @@ def test_each_thread_is_told_what_its_run_raised():
 
 
 def test_a_function_that_runs_a_model():
-    """What fails inside of a function is that function's: it may take it, and fail by something else."""
+    """A Python function runs a model. If that run fails, the function may catch the exception and
+    raise another one."""
 
     def module_of(function):
         ops = {"ops": [{**SUM, "inputs": SUM["inputs"][:2], "function": function}]}
@@ -440,7 +448,7 @@ def test_a_function_that_runs_a_model():
 def test_python_results_agree_on_sizes():
     ops = {"ops": [{**ABOVE, "function": lambda x: (np.zeros((3, 2), np.int64), np.zeros(1, F))}]}
     module = hewn.compile(model("g (float[n, m] x) => (p, v) { p, v = t.Above(x) }"), custom_ops=ops)
-    with pytest.raises(hewn.RunError, match="result 1 is 1 long along dim 0; 'count' is 3 in another dim"):
+    with pytest.raises(hewn.RunError, match="result 1 has size 1 in dim 0, but 'count' is 3 in another dim"):
         module.run({"x": X})
 
 
@@ -468,7 +476,7 @@ def test_what_is_wrong_with_a_dict_the_compiler_tells(definition, why):
 
 
 def test_bounds_that_are_none():
-    for bound, why in (("floordiv(n, k)", "divides by 0 in the bound"), (2**62, "larger than any memory")):
+    for bound, why in (("floordiv(n, k)", "divides by 0 in the bound"), (2**62, "size in bytes may overflow")):
         most = op("Most", "f", [tensor("x", "n")], [tensor("y", "s", "s")], sizes=[{"name": "s", "at_most": bound}])
         most["attributes"] = [attribute("k", "int", default=0)]
         with pytest.raises(hewn.CompileError, match=why):
@@ -485,20 +493,21 @@ def test_a_file_that_nests_without_end(tmp_path):
 
 def test_python_functions_stay_in_their_process(tmp_path):
     ops = {"ops": [{**SUM, "function": lambda *a: a[0]}]}
-    with pytest.raises(ValueError, match="a library can't hold Python functions"):
+    with pytest.raises(ValueError, match="a library cannot contain Python functions"):
         hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops=ops, output=tmp_path / "a.so")
-    with pytest.raises(TypeError, match="custom_ops are paths, and dicts"):
+    with pytest.raises(TypeError, match="custom_ops must be paths, or dicts"):
         hewn.compile(model("g (float[n] x) => (y) { y = Neg(x) }"), custom_ops=7)
 
 
-# Whose definition counts.
+# Tests which of several definitions of an op applies
 
 OWN = """<ir_version: 10, opset_import: ["" : 18, "{0}" : 1]> g (float[n] x) => (y) {{ y = {1}(x) }}
          <domain: "{0}", opset_import: ["" : 18]> {2} (x) => (y) {{ y = Neg(x) }}"""
 
 
 def test_a_models_own_function_is_the_op():
-    """A contrib op's name, and something else behind it."""
+    """If a function in the ONNX model has the name of a contrib op, the model's function
+    applies."""
     own = onnx.parser.parse_model(OWN.format("com.microsoft", "com.microsoft.Gelu", "Gelu"))
     np.testing.assert_array_equal(hewn.compile(own).run({"x": X[0]})["y"], -X[0])
     mine = {**SUM, "domain": "com.microsoft", "name": "Gelu", "function": lambda x, *more: x + 10}
@@ -509,7 +518,7 @@ def test_a_models_own_function_is_the_op():
 def test_onnx_says_what_its_ops_are():
     own = onnx.parser.parse_model(OWN.format("ai.onnx", "Abs", "Abs"))
     np.testing.assert_array_equal(hewn.compile(own).run({"x": X[0]})["y"], np.abs(X[0]))
-    with pytest.raises(hewn.CompileError, match="op 'Abs' is ONNX's own, and hewn has it"):
+    with pytest.raises(hewn.CompileError, match="op 'Abs' is an ONNX op that hewn supports"):
         hewn.compile(own, custom_ops={"ops": [{**SUM, "domain": "", "name": "Abs", "function": "f"}]})
 
 
@@ -520,11 +529,12 @@ def test_versions():
         text = f'<ir_version: 10, opset_import: ["" : 18, "t" : {version}]> g (float[n] x) => (y) {{ y = t.Sum(x) }}'
         module = hewn.compile(onnx.parser.parse_model(text), custom_ops={"ops": [first, third]})
         np.testing.assert_array_equal(module.run({"x": X[0]})["y"], factor * X[0])
-    with pytest.raises(hewn.CompileError, match="is there from version 3 of its domain on"):
+    with pytest.raises(hewn.CompileError, match="requires version 3 or later of its domain"):
         hewn.compile(model("g (float[n] x) => (y) { y = t.Sum(x) }"), custom_ops={"ops": [third]})
 
 
-# The cache: another file, or other code, is another artifact.
+# Tests of the cache: if the definition file or the object code changes, the compiler builds another
+# artifact
 
 
 def test_the_cache_knows_the_code(tmp_path):
@@ -541,17 +551,14 @@ def test_the_cache_knows_the_code(tmp_path):
     assert len(entries) == 3
 
 
-# Code that does not fit together.
+# Tests of errors in the object code of custom ops that the compiler links
 
 
 def test_code_that_is_not_there(code, tmp_path):
     text = "g (float[n] x) => (y) { y = t.Sum(x) }"
     with pytest.raises(hewn.CompileError, match=r"can't read .*/none.o, the code of custom ops: No such file"):
         build(str(tmp_path / "none.o"), text, SUM)
-    lacks = (
-        "the library lacks 't_sun': neither its code nor C's library has that; "
-        'what custom ops call is named under "link"'
-    )
+    lacks = "undefined symbols in the library: 't_sun'; list the libraries that custom ops call under \"link\""
     with pytest.raises(hewn.CompileError, match=lacks):
         build(code, text, {**SUM, "function": "t_sun"})
     source = tmp_path / "ops.c"
@@ -559,7 +566,7 @@ def test_code_that_is_not_there(code, tmp_path):
         '#include "hewn/custom.h"\nextern int foo(void), bar(void); double cos(double);\n'
         "int32_t t_sum(hewn_custom_call *c) { return foo() + bar() + (int)cos(c->size); }"
     )
-    with pytest.raises(hewn.CompileError, match="lacks 'bar', 'foo': neither"):
+    with pytest.raises(hewn.CompileError, match="undefined symbols in the library: 'bar', 'foo';"):
         build(compiled(tmp_path, source), text, SUM)
     (tmp_path / "text.o").write_text("no object")
     with pytest.raises(hewn.CompileError, match=r"text\.o"):
@@ -567,7 +574,7 @@ def test_code_that_is_not_there(code, tmp_path):
 
 
 def test_archives_and_shared_libraries(code, tmp_path):
-    """A function's code may be in an archive, and may call a shared library."""
+    """The op's function may be in an archive, and may call a shared library."""
     source = tmp_path / "ops.c"
     source.write_text(
         '#include "hewn/custom.h"\nextern float three(void); int32_t f(hewn_custom_call *c) '
@@ -590,13 +597,13 @@ def test_archives_and_shared_libraries(code, tmp_path):
 
 def test_functions_of_this_process_are_for_it_alone(tmp_path):
     ops = CustomOps({"ops": [{**COUNT, "function": lambda: np.zeros(1, F)}]})
-    alone = "custom ops by functions of this process are for an artifact that is for this process alone"
+    alone = "custom ops given as functions of this process need an artifact for this process only"
     with pytest.raises(hewn.CompileError, match=alone):
         hewn._compile(model("g () => (y) { y = t.Count() }"), tmp_path / "a.so", custom=ops)
 
 
 def test_the_page():
-    """The file in docs/custom-ops.md."""
+    """The definition file in docs/custom-ops.md works."""
     page = (HERE.parents[1] / "docs/custom-ops.md").read_text()
     block = page[page.index('    {"link"') :]
     ops = CustomOps(block[: block.index("\n\n")])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contractions of quantized tensors on their integers: the same numbers as ONNX's definition, on every machine at hand."""
+"""Contractions of quantized tensors in integer arithmetic: the results equal ONNX's definition on
+every target that this machine can run."""
 
 import numpy as np
 import onnx
@@ -8,7 +9,8 @@ from numeric import compiled, run
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-# The last two, whose tiles stand alone, are compiled; Contract/test_matrix_unit.py runs such code.
+# The AMX targets run here only where they can be retargeted; Contract/test_matrix_unit.py runs more
+# AMX code.
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+amx", "x86-64-v4+bf16+amx"]
 
 
@@ -55,7 +57,8 @@ def test_integer_product_is_exact(k, columns, types, target):
 @pytest.mark.parametrize("zero", [0, 113])
 @pytest.mark.parametrize("channels, kernel, pad, stride", [(16, 3, 1, 1), (3, 3, 1, 2), (8, 1, 0, 1), (10, 5, 2, 1)])
 def test_quantized_convolution(channels, kernel, pad, stride, zero, target):
-    """QuantizeLinear - DequantizeLinear - Conv - QuantizeLinear, weights a scale a channel."""
+    """Tests QuantizeLinear, DequantizeLinear, Conv and QuantizeLinear with one weight scale per
+    feature."""
     generator = np.random.default_rng(5)
     features = 24
     weights = {
@@ -81,14 +84,16 @@ def test_quantized_convolution(channels, kernel, pad, stride, zero, target):
     got, rounded = run(model, {"x": x}, target)
     want, expected = ReferenceEvaluator(model).run(None, {"x": x})
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
-    # A sum in another order may fall on the other side of a half.
+    # Results may differ by one integer, because another order of addition may round to the other
+    # side of a tie.
     assert np.abs(rounded.astype(int) - expected).max() <= 1
     assert (rounded != expected).mean() < 0.001
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_quantized_when_run(target):
-    """DynamicQuantizeLinear - MatMulInteger - Cast - Mul, as dynamic quantization writes a product."""
+    """Tests DynamicQuantizeLinear, MatMulInteger, Cast and Mul, to which dynamic quantization
+    converts a MatMul."""
     generator = np.random.default_rng(6)
     weights = {
         "w": random(generator, np.int8, 96, 80),
@@ -113,7 +118,8 @@ def test_quantized_when_run(target):
 @pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("zero", [0, 100])
 def test_border_around_a_product(rows, pads, zero):
-    """A border along rows or along the summed dim, with and without a zero point of the weights."""
+    """Tests zero padding of a quantized operand along the rows or along K of the contraction. The
+    weights may have a zero point."""
     generator = np.random.default_rng(7)
     k = 32 + pads[1] + pads[3]
     weights = {
@@ -161,7 +167,8 @@ def test_border_along_channels():
 
 
 def test_weights_that_are_sums_of_themselves_are_looked_at_once():
-    """A constant behind forty additions has 2^40 ways to it."""
+    """The analysis of weights visits each op once: forty additions of a value to itself have 2^40
+    paths to the constant."""
     nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["w0"])]
     nodes += [helper.make_node("Add", [f"w{i}", f"w{i}"], [f"w{i + 1}"]) for i in range(40)]
     nodes += [
@@ -176,7 +183,8 @@ def test_weights_that_are_sums_of_themselves_are_looked_at_once():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_quantized_transposed_convolution(target):
-    """A scale for each channel of the result, of which the matrix of weights has a column for each place of the window."""
+    """The weights have one scale per output channel. The GEMM's weight matrix has one column per
+    channel and window position."""
     generator = np.random.default_rng(12)
     weights = {
         "w": random(generator, "int8", 16, 24, 2, 2),
@@ -198,13 +206,15 @@ def test_quantized_transposed_convolution(target):
     x = random(generator, "uint8", 1, 16, 5, 7)
     sums = np.einsum("nchw,cokl->nohkwl", x.astype(np.int64) - 77, weights["w"].astype(np.int64))
     want = sums.reshape(1, 24, 10, 14) * (np.float64(weights["sx"]) * weights["sw"])[:, None, None]
-    # The sums are exact: what is left are the roundings of two products.
+    # The integer sums of the contraction are exact, and only the two multiplications after it
+    # round.
     np.testing.assert_allclose(compiled(model, target).run({"x": x})["y"], want, rtol=5e-7)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_filtered_convolution_is_within_a_step(target):
-    """Large windows, which machines without sums of four products compute in float32: each integer is ONNX's or next to it."""
+    """Targets without dot-product instructions compute a quantized 3x3 convolution in float32. Each
+    integer differs from ONNX's by at most one."""
     generator = np.random.default_rng(13)
     weights = {
         "w": random(generator, "int8", 64, 64, 3, 3),
@@ -233,7 +243,78 @@ def test_filtered_convolution_is_within_a_step(target):
     quotients = sums * (np.float64(weights["sx"]) * weights["sw"])[:, None, None] / weights["sy"] + 120
     want = np.clip(np.rint(quotients), 0, 255)
     got = compiled(model, target).run({"x": x})["y"].astype(np.int64)
-    # A sum of 576 products in float32 is wrong by a few millionths of the largest ones: only what lies that near to a half may differ.
+    # A float32 sum of 576 products has an error of a few millionths of the largest one. Therefore
+    # only values that are this close to a tie may differ.
     far = np.abs(quotients - np.floor(quotients) - 0.5) > 0.01
     np.testing.assert_array_equal(got[far], want[far])
     assert np.abs(got - want).max() <= 1
+
+
+FILTER = (16, (3, 3), {"pads": [1, 1, 1, 1]})
+
+
+@pytest.mark.parametrize(
+    "channels, kernel, attributes, kind, target",
+    [(*FILTER, "uint8", target) for target in TARGETS[:4]]
+    + [(*FILTER, "int8", "host")]
+    + [
+        (channels, kernel, attributes, "uint8", "host")
+        for channels, kernel, attributes in (
+            (6, (3, 2), {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 2, 1]}),
+            (24, (1, 1), {}),
+            (24, (1, 1), {"strides": [2, 2]}),
+            (12, (5,), {"pads": [2, 2]}),
+        )
+    ],
+)
+def test_zero_points_of_filters(channels, kernel, attributes, kind, target, tmp_path):
+    """The zero points of a convolution's weights are subtracted by a sum over its windows, so that
+    the weights stay bytes."""
+    generator = np.random.default_rng(43)
+    weights = {
+        "w": random(generator, kind, 40, channels, *kernel),
+        "xz": random(generator, "uint8", 1)[0],
+        "wz": random(generator, kind, 1)[0],
+    }
+    rank = len(kernel)
+    model = model_of(
+        [helper.make_node("ConvInteger", ["x", "w", "xz", "wz"], ["y"], **attributes)],
+        [("x", TensorProto.UINT8, ["n", channels, "h", "w"][: 2 + rank])],
+        [("y", TensorProto.INT32)],
+        weights,
+    )
+    module = compiled(model, target, output=tmp_path / "conv.so")
+    small = weights["w"].size
+    assert (tmp_path / "conv.so.weights").stat().st_size < 2 * small + 4096
+    exact = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)],
+            "exact",
+            [helper.make_tensor_value_info(n, TensorProto.DOUBLE, None) for n in "xw"],
+            [helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)],
+        ),
+        opset_imports=[helper.make_opsetid("", 19)],
+    )
+    reference = ReferenceEvaluator(exact)
+    for batch, *size in ((1, 7, 9), (2, 4, 4), (1, 12, 3)):
+        x = random(generator, "uint8", batch, channels, *size[:rank])
+        wide = {"x": x.astype(float) - float(weights["xz"]), "w": weights["w"].astype(float) - float(weights["wz"])}
+        np.testing.assert_array_equal(module.run({"x": x})["y"], reference.run(None, wide)[0])
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_weights_that_grow(groups, recwarn):
+    """A grouped convolution converts its integers to a wider type, which the compiler reports with
+    the node."""
+    generator = np.random.default_rng(44)
+    weights = {"w": random(generator, np.uint8, 512, 512 // groups, 3, 3), "xz": np.uint8(7), "wz": np.uint8(99)}
+    model = model_of(
+        [helper.make_node("ConvInteger", ["x", "w", "xz", "wz"], ["y"], "wide", group=groups)],
+        [("x", TensorProto.UINT8, [1, 512, 4, 4])],
+        [("y", TensorProto.INT32)],
+        weights,
+    )
+    compiled(model)
+    grown = [str(w.message) for w in recwarn if "node 'wide' stores" in str(w.message)]
+    assert len(grown) == groups - 1
+    assert all("MB of ui8" in text for text in grown)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""-O0, which has plain loops and libm, beside the normal build: two ways to the same numbers."""
+"""Compares code of -O0 (plain loops and libm) with optimized code."""
 
 import hewn
 import numpy as np
@@ -42,7 +42,8 @@ def test_other_types(dtype):
 
 
 def test_a_chain():
-    """All of them in one model, with a constant part that is folded: it too is compiled at -O0."""
+    """The model has several functions, and a constant subgraph. With -O0, constant folding compiles
+    the subgraph with -O0 as well."""
     weight = np.linspace(-2, 2, 16).astype(np.float32)
     nodes = [
         helper.make_node("Erf", ["w"], ["folded"]),

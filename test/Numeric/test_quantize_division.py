@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QuantizeLinear by a known scale: the integers of the rounded quotient at the floats where it passes from one to the next."""
+"""QuantizeLinear with a constant scale: compares the integers for all floats near each rounding
+boundary."""
 
 import numpy as np
 import pytest
@@ -8,13 +9,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def around(center):
-    """The floats next to these numbers, eight on each side."""
+    """Returns eight adjacent float32 values on each side of each number in `center`."""
     near = np.abs(center).astype(np.float32).view(np.int32)[:, None] + np.arange(-8, 9, dtype=np.int32)
     return (np.maximum(near, 0).view(np.float32) * np.where(center < 0, -1, 1)[:, None]).ravel().astype(np.float32)
 
 
 def quantized(x, scale, zero, dtype):
-    """ONNX's definition, in float32; a NaN is the smallest integer."""
+    """Computes QuantizeLinear in float32 as ONNX defines it. NaN becomes the smallest integer."""
     limits = np.iinfo(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         integers = np.rint(x / scale) + np.float32(zero)
@@ -29,7 +30,8 @@ def test_quotients_next_to_halves(dtype, target):
     limits = np.iinfo(dtype)
     count = 48
     scales = np.exp(generator.uniform(np.log(1e-6), np.log(1e4), count)).astype(np.float32)
-    # Powers of two, the floats beside them, and the ends of the range.
+    # Scales of the tested QuantizeLinear: powers of two, their neighbors, and the ends of float32's
+    # range.
     scales[:8] = np.array(
         [0.25, 1, np.nextafter(np.float32(1), 0), np.nextafter(np.float32(2), 0), 3, 1e-38, 1e30, 1e-30]
     )
@@ -88,7 +90,8 @@ def test_a_scale_that_is_made_behind_the_integers():
 @pytest.mark.parametrize("target", ["host", "x86-64-v3"])
 @pytest.mark.parametrize("truncates", [["Cast"], ["Floor", "Cast"]])
 def test_a_convolution_whose_results_are_cut_to_bytes_is_exact(truncates, target):
-    """Small whole numbers: tiles whose thirds are rounded would give 4.9999 for 5."""
+    """The results of the convolution are small integers, which the model truncates. Rounding errors
+    must not change 5 to 4.9999, as a Winograd transform with rounded thirds would."""
     generator = np.random.default_rng(2)
     kernel = generator.integers(-2, 3, (64, 64, 3, 3)).astype(np.float32)
     x = generator.integers(0, 3, (1, 64, 56, 56)).astype(np.float32)

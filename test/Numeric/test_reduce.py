@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn reduce: the smallest model that still shows something, found again by the line that is printed.
+"""`hewn reduce` finds the smallest model that still fails, and prints a command that reproduces the
+failure.
 
-What goes wrong is planted: a command of a shell, an op of the user's that crashes, never ends or sleeps, a message, a tolerance of nothing.
+The tests cause a failure on purpose: by a shell command, by a custom op that crashes, hangs or
+sleeps, by an error message, or by a tolerance of 0.
 """
 
 import json
@@ -44,7 +46,8 @@ OPS = {
         }
     ],
 }
-# Exits 0 where an op is in the model, in bodies and functions too, and the model is a valid one.
+# A command that exits with 0 if the model is valid and contains an op, also in bodies and
+# functions.
 HAS = """import sys, onnx
 model = onnx.load(sys.argv[1])
 onnx.checker.check_model(model, check_custom_domain=False) if len(sys.argv) < 4 else None
@@ -76,7 +79,8 @@ def model_file(place, text):
 
 
 def bad_op(place, body):
-    """The flags for a library of an op whose function does this."""
+    """Compiles a custom op whose function has the given body. Returns the flags that define the
+    op."""
     (place / "ops.c").write_text(
         f"#include <hewn/custom.h>\n#include <stdlib.h>\n#include <unistd.h>\nint32_t bad(hewn_custom_call *call) {{ {body} return 0; }}\n"
     )
@@ -96,7 +100,7 @@ def has(place, op, *more):
 
 
 def command_of(told):
-    return shlex.split(re.search(r"^again: hewn (.*)$", told, re.M).group(1))
+    return shlex.split(re.search(r"^reproduce: hewn (.*)$", told, re.M).group(1))
 
 
 def test_by_a_command(place):
@@ -109,20 +113,21 @@ def test_by_a_command(place):
         has(place, "Tanh"),
     )
     assert ops_of(place / "small.onnx") == ["Tanh"] and "1 node of 7" in told
-    # The inputs are the values that the model has there, and dims stay open.
+    # The command saves the inputs of the reduced model, which are values of the original one.
+    # Symbolic dims stay symbolic.
     with np.load(place / "small.npz") as arrays:
         assert list(arrays) == ["e"] and (arrays["e"] > 0).all()
     assert onnx.load(place / "small.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
-    again = re.search(r"^again: (.*)$", told, re.M).group(1)
+    again = re.search(r"^reproduce: (.*)$", told, re.M).group(1)
     assert subprocess.run(again, shell=True).returncode == 0
-    # The same twice: the same bytes.
+    # A second run of `hewn reduce` on the same model writes the same bytes.
     first = (place / "small.onnx").read_bytes()
     run("reduce", place / "model.onnxtxt", "-o", place / "small.onnx", "--if", has(place, "Tanh"))
     assert (place / "small.onnx").read_bytes() == first
     told = run("reduce", place / "model.onnxtxt", "-o", place / "small.onnx", "--if", "false {}", status=1)
-    assert "the command does not end with status 0 on the model" in told
+    assert "the command does not exit with status 0 on the model" in told
     told = run("reduce", place / "model.onnxtxt", "-o", place / "small.onnx", "--if", "no-such-command {}", status=1)
-    assert "the command can't be run: " in told and "no-such-command" in told
+    assert "the command cannot be run: " in told and "no-such-command" in told
 
 
 BRANCHES = """g (float[n, 4] x, bool c) => (float[n, 4] y) {
@@ -172,13 +177,14 @@ def test_external_data_and_quantized_graphs(place):
     onnx.save(model, place / "model.onnx")
     run("reduce", place / "model.onnx", "-o", place / "small.onnx", "--if", has(place, "MatMul"))
     assert ops_of(place / "small.onnx") == ["MatMul"] or ops_of(place / "small.onnx") == ["DequantizeLinear", "MatMul"]
-    # The part with the weights refers to no file.
+    # The reduced model contains its weights instead of naming an external file.
     run("reduce", place / "model.onnx", "-o", place / "small.onnx", "--if", has(place, "DequantizeLinear"))
     assert not any(t.external_data for t in onnx.load(place / "small.onnx", load_external_data=False).graph.initializer)
 
 
 def test_sizes(place):
-    """Dims of one size become smaller together, in inputs, constants and lists of numbers; what the command wants stays."""
+    """The command reduces dims of equal size together: in inputs, constants and lists of numbers.
+    It keeps the dims that the failure needs."""
     text = """g (float[6, 20] x) => (float[12, 6] y) <float[20, 12] w> {
       p = MatMul(x, w)
       s = Constant<value = int64[2] {6, 12}>()
@@ -202,26 +208,26 @@ def test_sizes(place):
 def test_what_differs(place):
     text = CHAIN.replace("com.example.Bad", "Abs").replace("Neg", "Floor")
     told = run("reduce", model_file(place, text.replace("8", "257")), "-o", place / "small.onnx", "--tolerance", "0")
-    assert "gives something else than -O0: " in told and len(ops_of(place / "small.onnx")) == 1
-    with np.load(place / "small.npz") as arrays:  # dims are no longer than it takes
+    assert "differs from -O0 in " in told and len(ops_of(place / "small.onnx")) == 1
+    with np.load(place / "small.npz") as arrays:  # the command has reduced the dims
         assert all(dim < 257 for array in arrays.values() for dim in array.shape)
     words = command_of(told)
     assert words[0] == "check" and "--tolerance" in words
     run(*words, status=3)
     told = run("reduce", place / "model.onnxtxt", "-o", place / "small.onnx", status=1)
-    assert "the model compiles, runs, and gives what the reference gives: there is nothing to reduce" in told
+    assert "the model compiles, runs, and agrees with the reference: there is nothing to reduce" in told
 
 
 def test_a_message(place):
     model = model_file(place, CHAIN.replace("com.example.Bad", "Nothing"))
     told = run("reduce", model, "-o", place / "small.onnx")
     assert ops_of(place / "small.onnx") == ["Nothing"]
-    assert "is refused when it is compiled: #0 Nothing (Nothing, opset 18): ONNX has no such op" in told
+    assert "fails when it is compiled: #0 Nothing (Nothing, opset 18): ONNX has no such op" in told
     assert "ONNX has no such op" in run(*command_of(told), status=1)
     run("reduce", model, "-o", place / "small.onnx", "--message", "no such op")
     assert ops_of(place / "small.onnx") == ["Nothing"]
     told = run("reduce", model, "-o", place / "small.onnx", "--message", "something else", status=1)
-    assert "where --message wants 'something else'" in told
+    assert "but --message searches for 'something else'" in told
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -240,7 +246,8 @@ def test_a_crash(place, given):
 
 
 def test_a_crash_before_anything_runs(place):
-    """Nothing is known of the model's values then, and of no input is an array needed."""
+    """The compiler crashes before any value of the model has been computed, so that `hewn reduce`
+    saves no arrays for the inputs of the reduced model."""
     flags = bad_op(place, "")
     with (place / "ops.c").open("a") as source:
         source.write("__attribute__((constructor)) static void early(void) { abort(); }\n")
@@ -251,12 +258,13 @@ def test_a_crash_before_anything_runs(place):
 
 
 def test_a_reference_that_crashes_alone(place):
-    """Where the compiled model runs and -O0 does not, nothing can be said of the model's values."""
+    """The compiled model runs, but the reference (-O0) crashes. The reduced model has no reference
+    values."""
     flags = bad_op(place, 'if (getenv("RAN")) *(volatile int *)8 = 0; setenv("RAN", "", 1);')
     np.savez(place / "in.npz", x=np.ones((3, 8), np.float32), w=np.ones((8, 4), np.float32))
     flags += ["--input", place / "in.npz"]
     told = run("reduce", model_file(place, CHAIN), "-o", place / "small.onnx", *flags, status=1)
-    assert "the reference, which is -O0, crashes: try -O0" in told
+    assert "the reference (-O0) crashes: try -O0" in told
 
 
 def test_what_hangs(place):
@@ -271,7 +279,7 @@ def test_what_is_slow(place):
     told = run("reduce", model, "-o", place / "small.onnx", "--slower-than", "25ms", *flags)
     assert re.search(r"takes 3\d\.\d+ ms a run", told), told
     assert ops_of(place / "small.onnx") == ["Bad"] and command_of(told)[0] == "bench"
-    # -O0 sleeps as long.
+    # The reference (-O0) sleeps in the custom op as long as the compiled model does.
     record = json.loads(run("reduce", model, "-o", place / "small.onnx", "--slower-than", "0.5x", "--json", *flags))
     assert record["shows"] == "slow" and record["nodes"] == 1 and record["nodes_before"] == 7
     assert record["model"] == str(place / "small.onnx") and record["arrays"] == str(place / "small.npz")
@@ -281,7 +289,7 @@ def test_what_is_slow(place):
     told = run("reduce", model, "-o", place / "small.onnx", "--compile-slower-than", "1000", *flags, status=1)
     assert "compiles in" not in told and "there is nothing to reduce" in told
     told = run("reduce", model, "-o", place / "small.onnx", "--slower-than", "1", status=1)
-    assert "#3 Bad" in told and "what it takes can't be told" in told
+    assert "#3 Bad" in told and "its time cannot be measured" in told
 
 
 def test_limits_and_interrupts_leave_the_smallest_so_far(place):
@@ -290,7 +298,7 @@ def test_limits_and_interrupts_leave_the_smallest_so_far(place):
     told = run("reduce", model, "-o", place / "small.onnx", "--if", slow, "--time-limit", "5")
     assert "--time-limit was reached" in told and "Tanh" in ops_of(place / "small.onnx")
     told = run("reduce", model, "-o", place / "small.onnx", "--if", slow, "--time-limit", "0.1", status=1)
-    assert "--time-limit was reached before anything was found" in told
+    assert "--time-limit was reached before a symptom was found" in told
     (place / "small.onnx").unlink()
     (place / "scratch").mkdir()
     going = subprocess.Popen(
@@ -298,7 +306,9 @@ def test_limits_and_interrupts_leave_the_smallest_so_far(place):
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(place / "scratch")},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of what runs in the background it is ignored
+        # The command starts with the default handler of SIGINT, because a shell's background jobs
+        # ignore this signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(600):
         if (place / "small.onnx").exists():
@@ -306,20 +316,20 @@ def test_limits_and_interrupts_leave_the_smallest_so_far(place):
         time.sleep(0.1)
     going.send_signal(signal.SIGINT)
     told, _ = going.communicate(timeout=30)
-    assert going.returncode == 130 and "it was interrupted" in told and "Tanh" in ops_of(place / "small.onnx")
+    assert going.returncode == 130 and "; interrupted" in told and "Tanh" in ops_of(place / "small.onnx")
     assert not list((place / "scratch").iterdir())
 
 
 def test_what_can_not_be_done(place):
     model = model_file(place, CHAIN.replace("com.example.Bad", "Tanh"))
-    assert "-o wants a file for a model" in run("reduce", model, "-o", place / "small.npz", status=1)
-    assert "which is read" in run("reduce", model, "-o", model, status=1)
+    assert "-o requires a model file" in run("reduce", model, "-o", place / "small.npz", status=1)
+    assert "would overwrite the input file" in run("reduce", model, "-o", model, status=1)
     assert "can't write" in run("reduce", model, "-o", "/nowhere/small.onnx", status=1)
     np.savez(place / "in.npz", nobody=np.ones(3, np.float32))
     told = run("reduce", model, "-o", place / "small.onnx", "--input", place / "in.npz", status=1)
     assert "the model has no input 'nobody'" in told
     text = "g (string[n] x) => (string[n] y) { y = Identity(x) }"
     told = run("reduce", model_file(place, text), "-o", place / "small.onnx", status=1)
-    assert "is of strings, a sequence or an optional value, which can't be drawn or read" in told
+    assert "is a string tensor, a sequence or an optional value, which cannot be generated or read" in told
     told = run("reduce", model_file(place, "g (float[n] x) => (float[n] x) { }"), "-o", place / "small.onnx", status=1)
     assert "there is nothing to reduce" in told

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headless Chromium, driven by the DevTools protocol over a pipe: the standard library is all that it takes.
+"""Drives headless Chromium through the DevTools protocol over a pipe, with the standard library
+only.
 
-The protocol: https://chromedevtools.github.io/devtools-protocol/; --remote-debugging-pipe reads JSON from descriptor 3 and writes it to 4,
-each message ended by a zero byte."""
+The protocol is documented at https://chromedevtools.github.io/devtools-protocol/. With
+--remote-debugging-pipe, the browser reads JSON from descriptor 3 and writes it to descriptor 4; a
+zero byte ends each message."""
 
 import base64
 import json
@@ -18,7 +20,8 @@ NAMES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chro
 
 
 def find() -> str | None:
-    """HEWN_BROWSER, or one of the usual names on the path."""
+    """Returns the browser named by HEWN_BROWSER, or the first of NAMES that is on the path. Returns
+    None if there is none."""
     return os.environ.get("HEWN_BROWSER") or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
@@ -41,7 +44,7 @@ class Browser:
             f"--user-data-dir={self.folder.name}",
             "about:blank",
         ]
-        # What the browser has as 3 and 4; both ends are above these here.
+        # The browser needs the pipe ends as descriptors 3 and 4. Here both have larger numbers.
         command = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", program, *flags]
         self.log = pathlib.Path(self.folder.name) / "log"
         with self.log.open("wb") as log:
@@ -63,7 +66,7 @@ class Browser:
         while b"\0" not in self.buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.read_from], [], [], left)[0]:
-                raise TimeoutError(f"the browser says nothing; its log ends: {self.log.read_bytes()[-2000:]!r}")
+                raise TimeoutError(f"no message from the browser; its log ends: {self.log.read_bytes()[-2000:]!r}")
             got = os.read(self.read_from, 1 << 20)
             if not got:
                 raise RuntimeError(f"the browser has ended; its log ends: {self.log.read_bytes()[-2000:]!r}")
@@ -120,7 +123,8 @@ class Browser:
             )
 
     def complaints(self) -> list:
-        """What stands in its console as an error or a warning, and every request but that of the page."""
+        """Returns the errors and warnings in the console, and every request except the one for the
+        page."""
         found = []
         for event in self.events:
             method, told = event.get("method"), event.get("params", {})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of two models: one whose names are hostile, one with more kernels than a page shows at first."""
+"""Fixtures that write the HTML pages of two models. One model has hostile names, the other one more
+kernels than a page shows at first."""
 
 import os
 import pathlib
@@ -20,7 +21,8 @@ def hewn(*arguments):
 
 
 def chain(layers: int, width: int, name: str):
-    """Products of unlike sizes, so that each is a kernel of its own; every name begins with `name`."""
+    """Builds a sequence of matmuls with different sizes, so that each becomes a kernel of its own.
+    Every name begins with `name`."""
     random = np.random.default_rng(0)
     nodes, constants, last = [], [], f"{name} x"
     for i in range(layers):
@@ -47,7 +49,7 @@ def chain(layers: int, width: int, name: str):
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory):
-    """Where the pages and the traces of both models are."""
+    """Writes the pages and traces of both models, and returns their paths."""
     folder = tmp_path_factory.mktemp("pages")
     onnx.save(chain(3, 24, HOSTILE), folder / "hostile & co.onnx")
     onnx.save(chain(26, 8, "layer"), folder / "many.onnx")

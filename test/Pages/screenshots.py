@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""screenshots.py PAGE.html OUT.png [--region ID] [--width PIXELS] [--height PIXELS] [--dark]: a picture of a page, in headless Chromium.
+"""screenshots.py PAGE.html OUT.png [--region ID] [--width PIXELS] [--height PIXELS] [--dark]: takes
+a screenshot of a page in headless Chromium.
 
-The pictures of docs/tutorials/profiling.md, of models resnet50.onnx and bert_base.onnx:
+The images of docs/tutorials/profiling.md come from the models resnet50.onnx and bert_base.onnx:
 
-    hewn profile resnet50.onnx --threads 2 --html p.html && screenshots.py p.html docs/tutorials/profile-resnet50.png --height 1180
-    hewn explain bert_base.onnx --html e.html && screenshots.py e.html docs/tutorials/explain-bert.png --region arena --height 560
-    hewn profile bert_base.onnx --threads 2 --dim batch=1 --dim seq=128 --html p.html && screenshots.py p.html docs/tutorials/profile-bert.png --region kernels --height 700
-    hewn explain resnet50.onnx --html e.html && screenshots.py e.html docs/tutorials/explain-resnet50.png --region kernels --height 600"""
+    hewn profile resnet50.onnx --threads 2 --html p.html
+    screenshots.py p.html docs/tutorials/profile-resnet50.png --height 1180
+    hewn explain bert_base.onnx --html e.html
+    screenshots.py e.html docs/tutorials/explain-bert.png --region arena --height 560
+    hewn profile bert_base.onnx --threads 2 --dim batch=1 --dim seq=128 --html p.html
+    screenshots.py p.html docs/tutorials/profile-bert.png --region kernels --height 700
+    hewn explain resnet50.onnx --html e.html
+    screenshots.py e.html docs/tutorials/explain-resnet50.png --region kernels --height 600"""
 
 import argparse
 import sys
@@ -19,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page")
     parser.add_argument("out")
-    parser.add_argument("--region", help="the id of the region to begin at")
+    parser.add_argument("--region", help="id of the region at the top of the image")
     parser.add_argument("--width", type=int, default=1200)
     parser.add_argument("--height", type=int, default=900)
     parser.add_argument("--dark", action="store_true")

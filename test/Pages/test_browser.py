@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in a real browser: nothing in its console, nothing runs that is not the page's own, regions where they belong on a wide screen and
-on a phone, pictures that mouse and keyboard can read, tables that sort and filter. Rectangles are compared, not pixels: fonts differ."""
+"""Tests the HTML pages in a browser. The console must be empty, and no foreign scripts may run.
+Tests cover the layout on a wide screen and on a phone, charts by mouse and keyboard, and tables
+that sort and filter. The tests compare rectangles, not pixels, because fonts differ."""
 
 import itertools
 
@@ -30,7 +31,8 @@ RECTANGLES = """(() => {
           cells: [...document.querySelectorAll('table tbody tr')].slice(0, 1).map(r => [...r.cells].filter(c => c.textContent).map(of))[0] || []};
 })()"""
 
-# What sticks out of the window, but for what scrolls by itself and what is hidden on purpose (the skip link, headings of cards).
+# Selects elements that extend beyond the window, except those with their own scroll bars and those
+# hidden on purpose (the skip link, table headings in the card layout).
 OVERFLOW = """[...document.querySelectorAll('body *')].filter(e => {
   const r = e.getBoundingClientRect();
   return r.width && !e.closest('nav, .skip, thead, #tip') && (r.right > innerWidth + 1 || r.left < -1);
@@ -52,7 +54,7 @@ CONTRAST = """(() => {
 
 
 def apart(rectangles):
-    """None covers another."""
+    """Asserts that no two rectangles overlap."""
     for i, a in enumerate(rectangles):
         for b in rectangles[:i]:
             covered = (
@@ -85,7 +87,7 @@ def test_regions_are_where_they_belong(pages, chromium, key, kind, width):
     apart(seen["todo"])
     if width < 600:
         assert len({round(card["left"]) for card in seen["todo"]}) <= 1
-    # Rows are lines of a table, or cards whose cells stand below each other.
+    # A table row is a line on a wide screen, and a card with stacked cells on a phone.
     tops = {round(cell["top"]) for cell in seen["cells"]}
     assert len(tops) == (len(seen["cells"]) if width < 600 else 1)
     for area in seen["areas"]:
@@ -98,7 +100,7 @@ def test_hostile_names_do_nothing(pages, chromium, kind):
     chromium.open(getattr(pages, f"hostile_{kind}"), 1440)
     assert chromium.run("document.images.length") == 0 and chromium.run("document.scripts.length") == 1
     assert chromium.run("document.body.innerText").count("<img src=x onerror=alert(1)>") >= 3
-    # The policy holds by itself: what is put into the page later does not run either.
+    # The page's content security policy also blocks scripts that are inserted later.
     chromium.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.pwned = 1\">')")
     chromium.run("new Promise(done => setTimeout(done, 100))")
     assert chromium.run("window.pwned") is None
@@ -123,9 +125,9 @@ def test_pictures_are_read_by_mouse_and_keyboard(pages, chromium, kind, picture)
     tip = "document.getElementById('tip')"
     assert chromium.run(f"{items}.length") > 20
     assert chromium.run(f"{tip}.hidden")
-    # One stop of the tab key.
+    # Each chart has a single tab stop, not one per item.
     stops = f"[...document.querySelectorAll('{picture} [data-picture]')].map(p => p.querySelectorAll('[tabindex=\"0\"]').length)"
-    assert {1} <= set(chromium.run(stops)) <= {0, 1}  # a thread may have had nothing to do
+    assert {1} <= set(chromium.run(stops)) <= {0, 1}  # a thread may have executed no task
     chromium.run(f"{items}[0].focus()")
     first = chromium.run(f"{tip}.textContent")
     assert first == chromium.run(f"{items}[0].getAttribute('aria-label')") and not chromium.run(f"{tip}.hidden")
@@ -137,8 +139,9 @@ def test_pictures_are_read_by_mouse_and_keyboard(pages, chromium, kind, picture)
     assert chromium.run(f"{tip}.hidden")
     if picture == "#arena":
         assert "of node" in first and " B" in first.replace("kB", " B")
-    # The mouse, on whatever is on top in the middle of an item: at a whole pixel, which is where a page hears of it, and where the
-    # pixels around it are of the same item, since a page is hit at fractions of them where items lie over each other.
+    # Finds a pixel for the mouse: the center of an item that is not covered by another item, with
+    # neighbor pixels that belong to the same item. Mouse events have whole pixels, but hit tests
+    # use fractions of them.
     place = chromium.run(
         f"""(() => {{
             const top = (x, y) => document.elementFromPoint(x, y)?.getAttribute('aria-label');
@@ -153,7 +156,7 @@ def test_pictures_are_read_by_mouse_and_keyboard(pages, chromium, kind, picture)
     )
     assert place, "no item covers the pixels around its middle"
     at = f"document.elementFromPoint({place[0]}, {place[1]}).getAttribute('aria-label')"
-    # The page hears of the mouse in a frame of its own, whenever the machine has time for it.
+    # The page receives mouse events in an animation frame, which can be late on a busy computer.
     heard = f"new Promise(done => {{ let left = 20; (function look() {{ if ({tip}.textContent === {at} || !--left) done(); else requestAnimationFrame(look); }})(); }})"
     for nudge in range(10):
         chromium.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1] + nudge % 2 / 8)
@@ -161,7 +164,8 @@ def test_pictures_are_read_by_mouse_and_keyboard(pages, chromium, kind, picture)
         if chromium.run(f"{tip}.textContent === {at}"):
             break
     assert chromium.run(f"{tip}.textContent") == chromium.run(at) and not chromium.run(f"{tip}.hidden")
-    # A scroll that is heard of only now, as that of the focus before may be, changes nothing of what the mouse reads.
+    # A late scroll event, for example from the earlier focus, must not change the tooltip of the
+    # mouse.
     chromium.run("document.dispatchEvent(new Event('scroll'))")
     assert chromium.run(f"{tip}.textContent") == chromium.run(at) and not chromium.run(f"{tip}.hidden")
     inside = chromium.run(

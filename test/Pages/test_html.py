@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML files, without a browser: well-formed, whole by themselves, with their regions; hostile names do nothing."""
+"""Tests the HTML files without a browser. A file is well-formed and self-contained, has all
+regions, and escapes hostile names."""
 
 import html.parser
 import json
@@ -22,7 +23,7 @@ KINDS = [(key, kind) for key in ("hostile", "many") for kind in REGIONS]
 
 
 class Reader(html.parser.HTMLParser):
-    """Elements, attributes and text; whatever is not closed in its order is an error."""
+    """Collects elements, attributes and text. Raises an error if elements are not properly nested."""
 
     def __init__(self, text: str):
         super().__init__(convert_charrefs=True)
@@ -91,7 +92,7 @@ def test_a_page_is_well_formed_and_whole(pages, key, kind):
 
 @pytest.mark.parametrize("kind", REGIONS)
 def test_hostile_names_are_text(pages, kind):
-    """They stand in the page, as they are, and none of them is an element or an attribute of it."""
+    """Hostile names appear as text, and none of them creates an element or an attribute."""
     page = read(pages, "hostile", kind)
     shown = "".join(data for _, data in page.text) + "".join(a.get("aria-label", "") for _, a in page.elements)
     assert f"{HOSTILE} product 1" in shown
@@ -112,7 +113,8 @@ def test_the_record_and_the_trace_have_hostile_names_as_they_are(pages):
 
 
 def test_a_page_says_what_json_says(pages):
-    """Every kernel with its launches, and each buffer of the arena with its bytes."""
+    """The page shows what the JSON record contains: every kernel with its number of launches, and
+    each buffer of the arena with its size in bytes."""
     record = json.loads(hewn("explain", pages.folder / "many.onnx", "--json").stdout)
     (variant,) = record["variants"]
     page = read(pages, "many", "explain")
@@ -123,7 +125,7 @@ def test_a_page_says_what_json_says(pages):
     labels = [attributes["aria-label"] for tag, attributes in page.elements if tag == "rect"]
     assert len(labels) == len(arena["layout"]["blocks"])
     for block, label in zip(arena["layout"]["blocks"], labels):
-        assert f"of node {block['node']}\n" in label and f"made by {block['kernel']}" in label
+        assert f"of node {block['node']}\n" in label and f"computed by {block['kernel']}" in label
         assert block["values"][0] in label and re.search(r"\n[0-9.]+ [kM]?B at ", label)
 
 
@@ -160,7 +162,8 @@ def test_profile_puts_kernels_beside_the_roofline(pages, tmp_path):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_suggestions_have_evidence(pages, threads):
-    """At most three, what saves most first, and none that the record does not carry."""
+    """The page has at most three suggestions, sorted by the time that they save. The JSON record
+    contains each of them."""
     record = json.loads(
         hewn(
             "profile", pages.folder / "many.onnx", "--seconds", 0, "--json", "--dim", "rows=400", "--threads", threads
@@ -207,7 +210,7 @@ def test_a_library_is_profiled_without_what_only_the_compiler_knows(pages, tmp_p
     assert done.returncode == 0, done.stderr
     page = Reader((tmp_path / "p.html").read_text())
     empty = [attributes for tag, attributes in page.elements if attributes.get("class") == "empty"]
-    assert len(empty) >= 2 and "give the model (.onnx)" in "".join(data for _, data in page.text)
+    assert len(empty) >= 2 and "profile the model (.onnx)" in "".join(data for _, data in page.text)
 
 
 def test_machines_that_are_not_here_have_no_roof(pages, tmp_path):
@@ -263,7 +266,7 @@ def test_what_can_not_be_written_is_one_error(tmp_path, arguments):
     for path, why in (
         (tmp_path / "none" / "p.html", "No such file or directory"),
         (tmp_path / "folder", "a folder"),
-        (model, "is the model's or another file of this command"),
+        (model, "is also the model or another file of this command"),
     ):
         done = hewn(*arguments, path)
         assert done.returncode == 1 and done.stdout == ""
@@ -281,7 +284,7 @@ def test_two_files_of_a_profile_are_two(tmp_path):
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path):
-    """Where the disk takes no more, the page of before stays."""
+    """If the disk is full, the command keeps the previous page."""
     onnx.save(chain(1, 8, "n"), tmp_path / "m.onnx")
     (tmp_path / "p.html").write_text("before")
     command = f'ulimit -f 4; "$0" explain "{tmp_path}/m.onnx" --html "{tmp_path}/p.html"'

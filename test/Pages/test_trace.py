@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trace of `hewn profile --trace`, held to the Trace Event Format.
+"""Checks the trace of `hewn profile --trace` against the Trace Event Format.
 
-Perfetto's own reader would be the judge, but its package on PyPI (perfetto 0.59.1, a wheel of pure Python) brings no trace processor: it
-downloads one when it is first used. So the rules of the format that Perfetto's importer of JSON relies on are held here
-(https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): complete events have numbers ts >= 0 and dur >= 0, pid and
-tid, and a name; those of a lane lie inside of each other or apart; metadata events name processes and lanes."""
+Perfetto's package on PyPI (perfetto 0.59.1, a pure Python wheel) has no trace processor: it
+downloads one on first use. So these tests check the rules of the format that Perfetto's JSON
+importer relies on
+(https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): complete events
+have a name, pid, tid, ts >= 0 and dur >= 0; events of one lane are nested or disjoint; metadata
+events name processes and lanes."""
 
 import json
 
@@ -36,7 +38,7 @@ def test_events_are_those_of_the_format(trace):
 
 
 def test_events_of_a_lane_lie_inside_of_each_other_or_apart(trace):
-    rounding = 1e-3  # of a microsecond: Perfetto's clock has whole nanoseconds
+    rounding = 1e-3  # in microseconds; Perfetto's clock has whole nanoseconds
     for lane in {event["tid"] for event in complete(trace)}:
         open_until = []
         for event in sorted((e for e in complete(trace) if e["tid"] == lane), key=lambda e: (e["ts"], -e["dur"])):
@@ -49,7 +51,7 @@ def test_events_of_a_lane_lie_inside_of_each_other_or_apart(trace):
 
 def test_each_thread_has_a_lane_with_a_name(trace):
     named = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
-    assert named == {1: "thread 1, which runs the model", 2: "thread 2"}
+    assert named == {1: "thread 1 (runs the model)", 2: "thread 2"}
     assert {event["tid"] for event in complete(trace)} == {1, 2}
     assert {event["tid"] for event in complete(trace, "kernel")} == {1}
 
@@ -62,13 +64,13 @@ def test_kernels_have_their_nodes_and_their_work(trace):
         assert event["args"]["nodes"] and event["args"]["bytes"] > 0 and event["args"]["flop"] >= 0
     for event in products:
         assert event["args"]["flop"] > 0 and event["args"]["multiplies"] == "f32"
-    # Each node in one launch, in the order of the chain.
+    # The trace has each ONNX node in one launch, in the order of the model.
     nodes = [node for event in kernels for node in event["args"]["nodes"] if " product " in node]
     assert len(nodes) == len(set(nodes)) and [int(node.split()[-1]) for node in nodes] == list(range(len(nodes)))
 
 
 def test_gaps_fill_the_lanes(trace):
-    """What is no work is said to be none: the slices of a lane cover the run from its start on."""
+    """The trace records idle time as slices, so that the slices of a lane cover the full run."""
     end = max(event["ts"] + event["dur"] for event in complete(trace))
     for lane, of in ((1, ("kernel", "idle")), (2, ("task", "idle"))):
         events = [event for event in complete(trace, *of) if event["tid"] == lane]

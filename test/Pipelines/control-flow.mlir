@@ -1,4 +1,4 @@
-// Programs with branches and loops, from the plan stage on. Kernels are written out by hand.
+// Programs with branches and loops, compiled from the plan stage on. The kernels are hand-written.
 // RUN: split-file %s %t
 // RUN: hewn compile %t/if.mlir -o %t/if.so && %python %S/Inputs/run.py %t/if.so 'c=b(True)' 'n=i64([3])' | FileCheck %s --check-prefix=THEN
 // RUN: %python %S/Inputs/run.py %t/if.so 'c=b(False)' 'n=i64([3])' | FileCheck %s --check-prefix=ELSE
@@ -6,7 +6,7 @@
 // THEN: z: [1] [3]
 // ELSE: y: [6] [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 // ELSE: z: [1] [6]
-// A size that makes no sense comes back as a failure.
+// An invalid size fails the run.
 // RUN: not %python %S/Inputs/run.py %t/if.so 'c=b(True)' 'n=i64([-3])' 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not %python %S/Inputs/run.py %t/if.so 'c=b(True)' 'n=i64([1 << 62])' 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: {{.+}}

@@ -1,4 +1,4 @@
-// A program from the plan stage on: what the launches compute is written out by hand.
+// A program that is compiled from the plan stage on. Its kernels are hand-written.
 // RUN: hewn compile %s -o %t.so --target=x86-64-v3 && %python %S/Inputs/run_program.py %t.so
 // RUN: hewn compile %s --emit=header --name=scaled | FileCheck %s --check-prefix=HEADER
 // RUN: mkdir -p %t && hewn compile %s -o %t/libprogram.a && clang -std=c99 -DMODEL=program -I %S/../../include %S/Inputs/memory.c %t/libprogram.a -lm -o %t/memory && %t/memory 1 7 1000

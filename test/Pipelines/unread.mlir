@@ -1,6 +1,7 @@
 // RUN: hewn-opt %s --hewn-kernels-stage | FileCheck %s
 
-// The sum is done in the products' shape, and nobody reads the first reshape and its transposition then: no change of layout is made for them.
+// The sum is computed in the GEMMs' shape; the first reshape and its transpose then have no uses,
+// and no layout conversion is inserted for them.
 // CHECK: func.func @main
 // CHECK: plan.assemble
 // CHECK-NEXT: plan.launch @conv_add

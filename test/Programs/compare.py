@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py [--table PAGE] [NAME ...]: packages that import onnxruntime, run with it and with hewn in its place, answers and times side by side.
+"""compare.py [--table PAGE] [NAME ...]: runs packages that import onnxruntime, once with
+onnxruntime and once with hewn in its place, and compares results and times.
 
-Each run is a process of its own with the threads that either engine takes by itself; the engines take turns, so that what else the machine does falls
-on both. The first run of hewn begins with an empty cache, which is the column "compiled"; the later ones find the models there.
+Each run is a process of its own with the default number of threads of its engine. Runs of the two
+engines alternate, so that other load affects both equally. The first run with hewn starts with an
+empty cache (column "compiled"); later runs load the compiled models from the cache.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ import time
 import warnings
 
 BEGIN, END = "<!-- programs: begin -->", "<!-- programs: end -->"
-SECONDS = 2.0  # that calls of one kind are repeated for, in a process
+SECONDS = 2.0  # how long a process repeats each call
 
 
 def child(name: str, engine: str) -> None:
-    """One package in this process: a line of JSON with the seconds of its start, and of each call the median, the processors' time and the answer."""
+    """Runs one package in this process. Prints a line of JSON: the seconds to start and, for each
+    call, the median of its seconds, its CPU time and its result."""
     if engine == "hewn":
         from hewn.compat import onnxruntime
 
@@ -48,7 +51,7 @@ def child(name: str, engine: str) -> None:
     import onnxruntime
 
     told = onnxruntime.get_build_info().split()[0] == "hewn"
-    assert told == (engine == "hewn"), "another engine than the one that was asked for"
+    assert told == (engine == "hewn"), "the wrong engine was loaded"
     print(json.dumps({"started": started, "calls": found}))
 
 
@@ -65,7 +68,8 @@ def measure(name: str, engine: str, cache: str) -> dict:
 
 
 def difference(a: object, b: object, where: str) -> float:
-    """The largest difference of numbers; another structure, text or count ends the program."""
+    """Returns the largest difference between numbers. A different structure, text or length ends
+    the program."""
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         return max((difference(x, y, where) for x, y in zip(a, b)), default=0.0)
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
@@ -93,7 +97,7 @@ def compare(name: str, rounds: int) -> list[str]:
             difference(a["answer"], b["answer"], f"{name}, {what}") for a in calls["onnxruntime"] for b in calls["hewn"]
         )
         if not size(calls["hewn"][0]["answer"]):
-            sys.exit(f"{name}, {what}: an empty answer compares nothing")
+            sys.exit(f"{name}, {what}: the results are empty")
         ms = {engine: 1e3 * min(call["seconds"] for call in each) for engine, each in calls.items()}
         used = {engine: min(call["used"] for call in each) for engine, each in calls.items()}
         package = f"{name} {importlib.metadata.version(name)}"
@@ -112,8 +116,8 @@ def main() -> None:
     from programs import PROGRAMS
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", type=pathlib.Path, help="a page whose table is written anew")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each engine")
+    parser.add_argument("--table", type=pathlib.Path, help="update the table of this page")
+    parser.add_argument("--rounds", type=int, default=3, help="number of processes for each engine")
     parser.add_argument("names", nargs="*", choices=[[], *PROGRAMS], metavar="NAME", help=", ".join(PROGRAMS))
     asked = parser.parse_args()
     head = [

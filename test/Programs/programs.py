@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages by their own public API. Each function makes what the package makes once and returns the calls to time, by name; a call returns its answer
-as lists, texts and numbers. None of them knows which engine runs."""
+"""Calls packages through their public API. Each function creates the package's objects once and
+returns calls by name, which the caller times. A call returns its result as lists, strings and
+numbers. No function depends on the engine."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def drawn(text: str, size: tuple[int, int], height: int) -> Image.Image:
 
 
 def rapidocr() -> Calls:
-    """Finds lines of text, turns and reads them: three models, a photograph of a page among the pictures."""
+    """Detects, rotates and recognizes lines of text: three models, on images that include a
+    photograph of a page."""
     from rapidocr_onnxruntime import RapidOCR
     from skimage import data
 
@@ -41,7 +43,7 @@ def rapidocr() -> Calls:
 
 
 def magika() -> Calls:
-    """What a file's content is."""
+    """Classifies the content of files."""
     from magika import Magika
 
     judge = Magika()
@@ -61,7 +63,7 @@ def magika() -> Calls:
 
 
 def faster_whisper() -> Calls:
-    """Where somebody speaks in a recording: Silero's voice detector, as faster-whisper calls it."""
+    """Detects speech in a recording: Silero's voice activity detector, called by faster-whisper."""
     from faster_whisper.vad import get_speech_timestamps, get_vad_model
 
     rate, model = 16000, get_vad_model()
@@ -79,7 +81,7 @@ def faster_whisper() -> Calls:
 
 
 def ddddocr() -> Calls:
-    """Reads a captcha; finds what stands in one."""
+    """Reads a captcha, and detects the regions in it."""
     from ddddocr import DdddOcr
 
     reader, finder = DdddOcr(show_ad=False), DdddOcr(det=True, show_ad=False)
@@ -90,7 +92,7 @@ def ddddocr() -> Calls:
 
 
 def nudenet() -> Calls:
-    """Finds faces and bodies: in a portrait from NASA."""
+    """Detects faces and bodies in a portrait from NASA."""
     from nudenet import NudeDetector
     from skimage import data
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be preloaded: perf_event_open as other machines have it. COUNTERS says how: a number is the error that it fails with; "software" counts
-// the kernel's own events instead of the processor's; "shared" are counters that count half of the time, 1000, 3000 and 7 from one read to the next.
+//
+// A library that replaces perf_event_open when it is preloaded. The environment variable COUNTERS
+// selects its behavior: a number is the errno with which perf_event_open fails; "software" counts
+// events of the Linux kernel instead of hardware events; "shared" provides counters that run half
+// of the time and advance by 1000, 3000 and 7 in each read.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

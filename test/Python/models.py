@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models for the tests of the package."""
+"""Small models that the tests of the package share."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 
 def model(nodes, inputs, outputs, constants=(), opset=18):
-    """Inputs and outputs are (name, ONNX type, dims); constants are (name, array)."""
+    """Builds an ONNX model. `inputs` and `outputs` are tuples (name, ONNX type, dims), `constants`
+    are pairs (name, array)."""
     graph = helper.make_graph(
         nodes,
         "g",
@@ -18,7 +19,7 @@ def model(nodes, inputs, outputs, constants=(), opset=18):
 
 
 def scaled():
-    """y = 3 * x + 1 for any number of rows of four."""
+    """Returns a model of y = 3 * x + 1 for a dynamic number of rows of four elements."""
     return model(
         [helper.make_node("Mul", ["x", "three"], ["m"]), helper.make_node("Add", ["m", "one"], ["y"])],
         [("x", TensorProto.FLOAT, ["batch", 4])],
@@ -28,7 +29,7 @@ def scaled():
 
 
 def two_inputs():
-    """total = a + b as integers; more = a > b."""
+    """Returns a model of total = a + b for integers, and more = a > b."""
     return model(
         [helper.make_node("Add", ["a", "b"], ["total"]), helper.make_node("Greater", ["a", "b"], ["more"])],
         [("a", TensorProto.INT64, ["n"]), ("b", TensorProto.INT64, ["n"])],
@@ -37,7 +38,7 @@ def two_inputs():
 
 
 def wrong():
-    """Three nodes that nobody has, one of them from a domain of its own."""
+    """Returns a model with three unknown ops, one of them from an unknown domain."""
     built = model(
         [
             helper.make_node("Conjure", ["x"], ["a"], name="first"),
@@ -53,7 +54,8 @@ def wrong():
 
 
 def deep(layers=12, width=32):
-    """A model that takes a while to compile: products of unlike sizes, each a kernel of its own."""
+    """Returns a model whose compilation takes some time: each of its matmuls has different sizes
+    and becomes a separate kernel."""
     random = np.random.default_rng(0)
     nodes, constants, last = [], [], "x"
     for i in range(layers):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as programs use it: --json alone on the standard output, with the keys of docs/reference/json.md; Ctrl-C; colours."""
+"""Tests the command line as scripts use it: with --json, the standard output contains only JSON
+with the keys of docs/reference/json.md. Also tests Ctrl-C and colors."""
 
 import json
 import os
@@ -51,6 +52,29 @@ def test_run(folder):
     np.testing.assert_array_equal(np.load("out/y.npy"), np.full((3, 4), 4, np.float32))
 
 
+COMMANDS = ["compile", "run", "bench", "profile", "explain", "check", "reduce", "info", "quantize", "tune"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_100_columns(command):
+    done = tool("help", command)
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_help_of_compile_has_groups_and_examples(folder):
+    (folder / "samples").mkdir()
+    np.savez(folder / "samples" / "one.npz", x=np.ones((3, 4), np.float32))
+    text = tool("help", "compile").stdout
+    groups = ["Output", "Target", "Model and shapes", "Precision", "Quantization", "Partitioning", "Diagnostics"]
+    places = [text.index(f"\n{group}:\n") for group in groups]
+    assert places == sorted(places)
+    examples = [line.split() for line in text.split("\nExamples:\n")[1].splitlines()]
+    assert len(examples) == 3
+    for _, *arguments in examples:
+        done = tool(*arguments)
+        assert done.returncode == 0, (arguments, done.stderr)
+
+
 @pytest.mark.parametrize("command", ["bench", "profile"])
 def test_measured(folder, command):
     tool("compile", "model.onnx", "-o", "model.so")
@@ -79,7 +103,8 @@ def test_explain(folder):
     assert [variant["title"] for variant in told["variants"]] == ["x86-64-v3", "x86-64-v2"]
     text = tool("explain", "model.onnx", "--dim", "batch=2", "--target", "x86-64-v3,x86-64-v2").stdout
     for variant in told["variants"]:
-        for kernel in variant["kernels"]:  # one record: what the text says the JSON says
+        # the text output of the command has to show the data of the JSON record
+        for kernel in variant["kernels"]:
             assert f"  {kernel['name']} x{kernel['launches']}  because: {kernel['why']}\n" in text
             assert f"{kernel['flop']} flop in contractions, {kernel['bytes']} bytes" in text
     assert {stage["stage"] for stage in told["stages"]} >= {"import", "plan"}
@@ -111,7 +136,8 @@ def test_info(folder):
 
 
 def test_info_names_the_files_of_weights(folder):
-    """Wherever in the model a tensor is that lies in another file: of the graph, a node, a body, a function."""
+    """`hewn info` lists the external files of tensors in the graph, in a node, in a body and in a
+    function."""
 
     def outside(name, file):
         tensor = onnx.numpy_helper.from_array(np.ones(2, np.float32), name)
@@ -163,19 +189,20 @@ def test_info_says_what_the_library_says(folder):
 def test_info_of_a_member_past_the_end(folder):
     tool("compile", "model.onnx", "-o", "model.a")
     whole = bytearray((folder / "model.a").read_bytes())
-    at = 8  # the first member that is an object: headers have 60 bytes, of which 10 are its size
+    at = 8  # start of the archive's first member that is an object; a member's header has 60 bytes, 10 of them its size
     while whole[at + 60 : at + 64] != b"\x7fELF":
         size = int(whole[at + 48 : at + 58])
         at += 60 + size + size % 2
     whole[at + 48 : at + 58] = b"9999999999"
     (folder / "changed").write_bytes(whole)
     done = tool("info", "changed")
-    assert done.returncode == 1 and "a member reaches past the end of the archive" in done.stderr
+    assert done.returncode == 1 and "an archive member extends past the end of the file" in done.stderr
 
 
 @pytest.mark.parametrize("output", ["model.so", "model.a", "model.o"])
 def test_info_of_damaged_files_answers(folder, output):
-    """Where their headers and their description are."""
+    """`hewn info` reports an error for a file with damage in its headers or in the description of
+    the model."""
     tool("compile", "model.onnx", "-o", output)
     whole = (folder / output).read_bytes()
     note = whole.index(b"hewn\0\0\0\0")
@@ -203,7 +230,8 @@ def test_an_error_leaves_the_output_empty(folder, command):
 
 
 def test_artifacts_of_one_model_have_weights_of_their_own(folder):
-    """A library stays what it was when an archive or an object is made beside it for another machine."""
+    """Writing an archive or an object for another target to the folder of a library does not change
+    the library or its weights."""
     onnx.save(models.deep(2), "deep.onnx")
     first = tool("compile", "deep.onnx", "-o", "libdeep.so").stderr
     before = (folder / "deep.weights").read_bytes()
@@ -216,28 +244,32 @@ def test_artifacts_of_one_model_have_weights_of_their_own(folder):
 
 
 def test_a_header_that_another_artifact_has_too(folder):
-    """m.h is of all artifacts that C knows as m: where one of another model replaces it, the others are told of."""
+    """All artifacts with the C name m share the header m.h. If an artifact of another model
+    replaces the header, a warning names the other artifacts."""
     onnx.save(models.deep(2), "deep.onnx")
     assert "warning" not in tool("compile", "deep.onnx", "-o", "m.a").stderr
     before = (folder / "m.h").read_text()
-    assert "warning" not in tool("compile", "deep.onnx", "-o", "libm.so", "--target=x86-64-v2").stderr  # one interface
+    # The second artifact has the same C interface as the first one, so that the header does not
+    # change and no warning is needed.
+    assert "warning" not in tool("compile", "deep.onnx", "-o", "libm.so", "--target=x86-64-v2").stderr
     told = tool("compile", "model.onnx", "-o", "libm.so").stderr
     assert (
-        "warning: 'm.h' is now the header of libm.so and is unlike that of before: compile m.a again, or keep artifacts of "
-        "different models in folders of their own" in told
+        "warning: 'm.h' is now the header of libm.so and differs from the previous one: compile m.a again, or keep artifacts of different models in separate folders"
+        in told
     )
     now = (folder / "m.h").read_text()
     assert now != before and "batch" in now and "batch" not in before
     assert "warning" not in tool("compile", "model.onnx", "-o", "m.a").stderr
     (folder / "libm.so").unlink()
-    assert "warning" not in tool("compile", "deep.onnx", "-o", "m.a").stderr  # its own alone
+    # No warning is needed, because no other artifact in the folder uses the header.
+    assert "warning" not in tool("compile", "deep.onnx", "-o", "m.a").stderr
     assert (folder / "m.h").read_text() == before
     with pytest.warns(UserWarning, match="'m.h' is now the header of m.so .* compile m.a again"):
         hewn.compile("model.onnx", output="m.so")
 
 
 def test_a_dim_whose_name_has_an_equals_sign(folder):
-    """Its name is all before the last one, as a file is all after it."""
+    """The name of a dim in --dim is everything before the last equals sign."""
     node = onnx.helper.make_node("Neg", ["x"], ["y"])
     values = [(name, onnx.TensorProto.FLOAT, ["len=past+1", 4]) for name in "xy"]
     onnx.save(models.model([node], values[:1], values[1:]), "odd.onnx")
@@ -284,7 +316,7 @@ def test_colours_are_for_terminals(folder):
 
 
 def completed(*words):
-    """What bash offers for the last of these words."""
+    """Returns the words that bash's completion offers for the last of these words."""
     script = (
         tool("completion", "bash").stdout + 'COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _hewn; echo "${COMPREPLY[@]}"'
     )
@@ -304,7 +336,7 @@ def test_bash_completes_commands_flags_and_values():
         assert set(completed("hewn", command, "-")) == flags(command) | {"--help"}
     assert set(completed("hewn", "compile", "--target", "x86")) == {"x86-64-v2", "x86-64-v3", "x86-64-v4"}
     assert completed("hewn", "explain", "--float32-precision", "=", "me") == ["medium"]
-    assert completed("hewn", "run", "mod") == []  # files are the shell's
+    assert completed("hewn", "run", "mod") == []  # the shell completes file names
 
 
 @pytest.mark.parametrize(("shell", "option"), [("zsh", "-n"), ("fish", "--no-execute")])
@@ -324,21 +356,21 @@ def test_scripts_of_other_shells(tmp_path, shell, option):
 
 def test_python_says_the_same(folder):
     for wrong in 0, -1, 1.5, True:
-        with pytest.raises(ValueError, match="threads is a whole number from 1 on"):
+        with pytest.raises(ValueError, match="threads must be a positive integer"):
             hewn.compile(models.scaled(), threads=wrong)
     module = hewn.compile("model.onnx", output="model.so")
     module.close()
-    with pytest.raises(ValueError, match="threads is a whole number from 1 on, not 0"):
+    with pytest.raises(ValueError, match="threads must be a positive integer, got 0"):
         hewn.load("model.so", threads=0)
-    with pytest.raises(TypeError, match=r"dims are given by name, as in dims=\{'batch': 1\}, not as list"):
+    with pytest.raises(TypeError, match=r"dims must be given by name, as in dims=\{'batch': 1\}, got list"):
         hewn.compile(models.scaled(), dims=[1])
     with pytest.raises(
-        hewn.RunError, match=r"'model\.onnx' is a model and no library: hewn\.compile compiles and loads it"
+        hewn.RunError, match=r"'model\.onnx' is a model, not a library: use hewn\.compile to compile and load it"
     ):
         hewn.load("model.onnx")
     for linked in "model.a", "model.o":
         tool("compile", "model.onnx", "-o", linked)
-        with pytest.raises(hewn.RunError, match="to be linked into a program; what can be loaded is a library"):
+        with pytest.raises(hewn.RunError, match="must be linked into a program; only a library"):
             hewn.load(linked)
     with pytest.raises(hewn.CompileError) as raised:
         hewn.compile(models.wrong())
@@ -346,7 +378,8 @@ def test_python_says_the_same(folder):
 
 
 def test_parts_of_a_library(folder):
-    """A file that was not copied to its end: the system's loader would read behind that, and end the process by a signal."""
+    """Truncated copies of a library are rejected. dlopen would read beyond the end of such a file,
+    which kills the process by a signal."""
     hewn.compile(models.scaled(), output="whole.so").close()
     pathlib.Path("load.py").write_text("""
 import hewn

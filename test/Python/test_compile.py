@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn.compile: what a model may be, what the options do, and how it fails."""
+"""Tests hewn.compile: the forms in which a model can be passed, options, and errors."""
 
 import os
 import pickle
@@ -26,7 +26,8 @@ def test_a_model_is_a_path_bytes_or_a_proto(tmp_path):
 
 
 def test_the_bytes_of_a_model_stay_as_they_are():
-    """Weights are packed and the unpacked ones given up, but not the caller's."""
+    """The compiler frees its copy of the weights after packing them, but does not change the
+    caller's bytes."""
     w = np.ones((200, 300), np.float32)
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     graph = helper.make_graph(
@@ -43,12 +44,13 @@ def test_the_bytes_of_a_model_stay_as_they_are():
 
 
 def test_a_model_is_nothing_else():
-    with pytest.raises(TypeError, match=r"^a model is a path, bytes, a ModelProto, .* not int$"):
+    with pytest.raises(TypeError, match=r"^model must be a path, bytes, a ModelProto, .* got int$"):
         hewn.compile(7)
 
 
 def with_external_data(folder):
-    """y = x + weight, with the weight in model.data: the model's path and the weight."""
+    """Saves the model y = x + weight, with the weight in the external file model.data. Returns the
+    path of the model, and the weight."""
     path = folder / "model.onnx"
     weight = np.arange(4096, dtype=np.float32)
     node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
@@ -62,7 +64,7 @@ def test_external_data_lies_beside_the_model(tmp_path):
     path, weight = with_external_data(tmp_path)
     assert (tmp_path / "model.data").exists()
     np.testing.assert_array_equal(hewn.compile(path).run({"x": weight})["y"], 2 * weight)
-    refused = "initializer 'w' lies in the file 'model.data', and a model without a folder has none"
+    refused = "initializer 'w' is stored in the file 'model.data', but the model has no folder"
     with pytest.raises(hewn.CompileError, match=refused):
         hewn.compile(path.read_bytes())
 
@@ -129,8 +131,8 @@ def test_compile_error_has_every_diagnostic():
         ({"dims": {"bach": 1}}, "no input has a dim 'bach'; there are: batch"),
         ({"dims": {"batch": -1}}, "batch=-1"),
         ({"dims": {"batch": (5, 2)}}, r"batch=5\.\.2"),
-        ({"output": "model.dll"}, r"output is a library \(\.so\), which is loaded, not 'model\.dll'"),
-        ({"output": "model.a"}, r"`hewn compile` makes \.a and \.o"),
+        ({"output": "model.dll"}, r"output must be a library \(\.so\), got 'model\.dll'"),
+        ({"output": "model.a"}, r"use `hewn compile` for \.a and \.o"),
     ],
 )
 def test_wrong_options_are_named(options, message):
@@ -167,7 +169,8 @@ def test_other_threads_run_while_one_compiles():
     finally:
         stop.set()
         thread.join()
-    # With the lock held nothing would tick inside of the compile. Its first and last tenth are Python's own.
+    # If the compile held the GIL, the thread would not tick during it. The first and last tenth of
+    # the compile run Python code.
     begin, end = times[0] + 0.1 * (times[1] - times[0]), times[1] - 0.1 * (times[1] - times[0])
     assert sum(begin < t < end for t in ticks) >= 10
 
@@ -199,7 +202,8 @@ def test_a_cache_gives_the_same_library(tmp_path):
 
 
 def test_cache_entries_are_not_used_for_another_target(tmp_path):
-    """Entries are found by the hash of all that they depend on."""
+    """Compiles for different targets use different cache entries, because the key of an entry is
+    the hash of everything that the entry depends on."""
     cache = tmp_path / "cache"
     hewn.compile(models.scaled(), cache_dir=cache)
     before = set(cache.iterdir())
@@ -222,7 +226,8 @@ def test_kept_artifacts_know_their_external_data(tmp_path):
 
 
 def renamed(proto, name):
-    """The model with `x` and its node under a name of these bytes, which need not be UTF-8."""
+    """Returns the model with its input `x` and its node renamed to `name`, which are bytes that
+    need not be UTF-8."""
     mark = b"\x01" * len(name)
     for node in proto.graph.node:
         node.name = mark.decode()
@@ -241,7 +246,7 @@ def test_warnings_are_python_s():
     inputs = [(name, onnx.TensorProto.FLOAT, [4]) for name in "xw"]
     node = helper.make_node("Add", ["x", "w"], ["y"])
     proto = models.model([node], inputs, [("y", onnx.TensorProto.FLOAT, [4])], [("w", np.ones(4, np.float32))])
-    with pytest.warns(UserWarning, match="^inputs that have an initializer stay that constant: 'w'") as told:
+    with pytest.warns(UserWarning, match="^inputs with an initializer are constants: 'w'") as told:
         hewn.compile(proto)
     assert told[0].filename == __file__
 
@@ -277,5 +282,5 @@ def test_limits_are_the_callers():
     np.testing.assert_array_equal(hewn.compile(proto, limits={"nodes": 2}).run({"x": X})["y"], X)
     with pytest.raises(hewn.CompileError, match=r"more than the limit of 1 .--limit nodes=NUMBER"):
         hewn.compile(proto, limits={"nodes": 1})
-    with pytest.raises(hewn.CompileError, match="there are: nodes, nesting, bytes, folding"):
+    with pytest.raises(hewn.CompileError, match="one of: nodes, nesting, bytes, folding"):
         hewn.compile(proto, limits={"time": 1})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hewn profile` with the processor's counters, and where the system has none to give: by a perf_event_open that is preloaded."""
+"""Tests `hewn profile` with and without hardware counters. A preloaded library replaces
+perf_event_open."""
 
 import errno
 import json
@@ -34,10 +35,10 @@ def profile(tmp_path_factory):
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (errno.ENOENT, "the processor shows none to this system, as in most virtual machines"),
-        (errno.EOPNOTSUPP, "the processor shows none to this system, as in most virtual machines"),
+        (errno.ENOENT, "the processor provides none to this system, as in most virtual machines"),
+        (errno.EOPNOTSUPP, "the processor provides none to this system, as in most virtual machines"),
         (errno.ENOSYS, "this system has no perf_event_open, as in some containers"),
-        (errno.EMFILE, "perf_event_open says: Too many open files"),
+        (errno.EMFILE, "perf_event_open failed: Too many open files"),
     ],
 )
 def test_a_refusal_is_a_line(profile, error, why):
@@ -50,15 +51,17 @@ def test_a_refusal_is_a_line(profile, error, why):
 
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EPERM])
 def test_what_is_not_allowed_says_what_would_do(profile, error):
-    """The system's setting where that is what forbids it."""
+    """The message about missing counters names kernel.perf_event_paranoid if that setting is the
+    cause."""
     level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
-    setting = f"this system does not allow them: kernel.perf_event_paranoid is {level}, 2 would do"
+    setting = f"this system does not allow them: kernel.perf_event_paranoid is {level}, the maximum is 2"
     why = setting if level > 2 else "perf_event_open is not allowed, as in most containers"
     assert f"no hardware counters: {why}\n" in profile(error)
 
 
 def test_counters_that_take_turns_are_scaled(profile):
-    """Half of the time counted: twice the count. A launch is between two reads."""
+    """The count of a multiplexed counter that ran half of the time is doubled. Counters are read
+    before and after each launch."""
     told = json.loads(profile("shared", "--json"))
     assert told["counters_unavailable"] is None and told["counted_runs"] >= 3
     for kernel in told["fastest_run"]["kernels"]:
@@ -75,7 +78,8 @@ def test_counters_that_take_turns_are_scaled(profile):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_kernel_counts(profile, threads):
-    """Real counters, of events that every Linux has: nanoseconds of processor time twice, and page faults."""
+    """Reads real counters of events that every Linux system has: CPU time in nanoseconds (twice)
+    and page faults."""
     text = profile("software")
     if "no hardware counters" in text:
         pytest.skip(text[text.index("no hardware counters") :].splitlines()[0])

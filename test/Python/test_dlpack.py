@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of other packages, by DLPack, in and out; of types too that NumPy exports to nobody, which is why these tests make tensors themselves."""
+"""Tests tensors of other packages that a run accepts and returns by DLPack. The tests build the
+tensors themselves, because NumPy does not export all of their types."""
 
 import ctypes
 import gc
@@ -16,11 +17,12 @@ CODES = {"bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12, "float32": 2, "i
 ONNX = {"bfloat16": 16, "float8_e4m3fn": 17, "float8_e5m2": 19, "float32": 1, "int64": 7, "bool": 9}
 NEW = ctypes.pythonapi.PyCapsule_New
 NEW.restype, NEW.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-alive = []  # capsules without a destructor leave their structs to us
+alive = []  # keeps the structs of capsules without a destructor alive
 
 
 class Exported:
-    """The memory of an array as another package would give it: by versioned capsules, or by those from before."""
+    """Exports the memory of an array as other packages do, in versioned capsules or in the older
+    unversioned ones."""
 
     def __init__(self, array, versioned=True, read_only=False, device=1, lanes=1, code=None):
         self.array, self.versioned, self.read_only, self.device, self.lanes = array, versioned, read_only, device, lanes
@@ -68,10 +70,10 @@ def test_tensors_go_in_and_out(name, versioned):
     [
         (lambda x: Exported(x, read_only=True), "out 'y' must be dense, row-major and writable"),
         (lambda x: Exported(x.T), "out 'y' must be dense, row-major and writable"),
-        (lambda x: Exported(x, device=2), "out 'y': a tensor on a device"),
-        (lambda x: Exported(x, lanes=2), "out 'y': elements of 2 times 32 bits"),
-        (lambda x: Exported(x, code=99), "out 'y': elements of DLPack's type 99 with 32 bits"),
-        (lambda x: Exported(x.view(np.int32), code=0), "out 'y' is int32, the model gives float32"),
+        (lambda x: Exported(x, device=2), "out 'y': the tensor is on a device"),
+        (lambda x: Exported(x, lanes=2), "out 'y': unsupported elements of 2 x 32 bits"),
+        (lambda x: Exported(x, code=99), "out 'y': unsupported DLPack type 99 with 32 bits"),
+        (lambda x: Exported(x.view(np.int32), code=0), "out 'y' is int32, but the model returns float32"),
     ],
 )
 def test_tensors_that_can_not_be_written(make, why):
@@ -82,9 +84,9 @@ def test_tensors_that_can_not_be_written(make, why):
 
 def test_tensors_that_can_not_be_read():
     module, x = identity("float32"), values("float32")
-    with pytest.raises(hewn.RunError, match="input 'x': a tensor on a device"):
+    with pytest.raises(hewn.RunError, match="input 'x': the tensor is on a device"):
         module.run({"x": Exported(x, device=2)})
-    with pytest.raises(hewn.RunError, match="input 'x' is int64, the model wants float32"):
+    with pytest.raises(hewn.RunError, match="input 'x' is int64, but the model expects float32"):
         module.run({"x": Exported(values("int64"))})
     np.testing.assert_array_equal(module.run({"x": Exported(x, read_only=True)})["y"], x)
 
@@ -94,7 +96,7 @@ def test_half_of_the_protocol():
         def __dlpack__(self, **options):
             raise AssertionError("asked for a capsule, and not where the memory is")
 
-    with pytest.raises(hewn.RunError, match="Half has __dlpack__ and no __dlpack_device__"):
+    with pytest.raises(hewn.RunError, match="Half has __dlpack__ but no __dlpack_device__"):
         identity("float32").run({"x": Half()})
 
 
@@ -117,7 +119,8 @@ def test_a_tensor_that_overlaps_an_input():
 
 
 def test_bfloat16_by_name():
-    """As torch's own arrays come: an output of one model is the input of the next."""
+    """A bfloat16 output of one model is passed as an input to another one. torch's tensors are
+    passed in this way, too."""
     x = values("bfloat16")
     node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)
     widen = hewn.compile(models.model([node], [("x", ONNX["bfloat16"], [2, 3])], [("y", 1, [2, 3])]))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile(model, backend="hewn"), where torch is; `test/Exports` has the requirements of an environment that does."""
+"""Tests torch.compile(model, backend="hewn") if torch is installed. `test/Exports` lists the
+packages of an environment for these tests."""
 
 import gc
 import pathlib
@@ -20,7 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Nothing compiled before, and no grad; a warning of a graph that is left to torch is an error, but where it is expected."""
+    """Resets torch's dynamo and disables gradients. A warning that a graph falls back to torch
+    becomes an error, unless a test expects it."""
     torch._dynamo.reset()
     dynamo.counts.clear()
     torch.manual_seed(0)
@@ -105,7 +107,8 @@ def test_weights_that_change_are_seen():
     for _ in range(8):
         module.linear.weight.mul_(1.5)
         close(fast(x), module(x))
-    # From some write on, parameters are inputs: nothing is compiled for the next ones.
+    # After several writes to parameters, these become inputs of the compiled model, so that later
+    # writes cause no compilation.
     assert dynamo.counts["compiled"] <= 7
     module.linear.weight.data = torch.randn(8, 8)
     close(fast(x), module(x))
@@ -180,11 +183,11 @@ def test_what_has_no_onnx_is_left_to_torch():
         return torch.linalg.eigvals(x @ x.t()).abs()
 
     x = torch.randn(3, 3)
-    with pytest.warns(dynamo.FallbackWarning, match=r"^hewn leaves a graph to eager PyTorch: torch.onnx.export: "):
+    with pytest.warns(dynamo.FallbackWarning, match=r"^falling back to eager PyTorch for a graph: torch.onnx.export: "):
         close(compiled(function)(x), function(x))
     torch._dynamo.reset()
     with pytest.raises(
-        torch._dynamo.exc.BackendCompilerFailed, match=r"hewn can't compile this graph: torch\.onnx\.export: "
+        torch._dynamo.exc.BackendCompilerFailed, match=r"hewn cannot compile this graph: torch\.onnx\.export: "
     ):
         compiled(function, fallback=False)(x)
 
@@ -200,7 +203,7 @@ def test_options():
     module = torch.nn.Linear(64, 64)
     fast = compiled(module, precision="medium", threads=2)
     torch.testing.assert_close(fast(x), module(x), rtol=0.05, atol=0.05)
-    for options, why in [({"theads": 2}, "no such options: theads"), ({"parameters": "keep"}, "'freeze' or 'lift'")]:
+    for options, why in [({"theads": 2}, "unknown options: theads"), ({"parameters": "keep"}, "'freeze' or 'lift'")]:
         torch._dynamo.reset()
         with pytest.raises(Exception, match=why):
             compiled(module, **options)(x)
@@ -223,7 +226,7 @@ def test_a_model_that_goes_takes_its_code_along():
 
 
 def test_torch_finds_the_backend_by_its_name(tmp_path):
-    """By the entry point as pyproject.toml has it."""
+    """torch finds the backend through the entry point in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (entry,) = project["entry-points"]["torch_dynamo_backends"].items()
     about = tmp_path / "hewn_compiler-0.dist-info"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Artifacts and caches on disk: whole or not at all, whatever becomes of the disk, the process, and those beside it."""
+"""Tests artifacts and caches on disk: after a full disk, a killed process or concurrent processes,
+each file is complete or absent."""
 
 import os
 import pathlib
@@ -24,7 +25,7 @@ X = np.linspace(-1, 1, 256, dtype=np.float32)
 
 
 def weighted(factor, size=256):
-    """y = x + w with a weight of `size` squared floats that are all `factor`, one row of which is used."""
+    """Returns a model that multiplies x by a matrix of `size` x `size` floats equal to `factor`."""
     weight = np.full((size, size), factor, np.float32)
     nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
     shape = [1, size]
@@ -52,7 +53,8 @@ def contents(folder):
 
 
 def limited(bytes):
-    """Runs in the child: files may not grow beyond so many bytes, as on a full disk."""
+    """Returns a function that limits the size of files to a number of bytes, to simulate a full
+    disk. The child process calls it before it starts."""
 
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -65,10 +67,11 @@ def hewn_tool(*arguments, **options):
     return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
 
 
-# What can't be written
+# Tests of failed writes of artifacts
 
 
-# 1: an object; 20 KB: what the linker makes; 100 KB: the weights, of 256 KiB.
+# With a limit of 1 byte, writing fails in the object; with 20 KB in the linked library; with 100 KB
+# in the weights (256 KiB).
 @pytest.mark.parametrize("room", [1, 20_000, 100_000])
 @pytest.mark.parametrize("suffix", ["so", "a", "o"])
 def test_a_full_disk_leaves_the_artifact_of_before(tmp_path, room, suffix):
@@ -96,7 +99,7 @@ def test_a_full_disk_leaves_the_artifact_of_before(tmp_path, room, suffix):
     assert done.returncode == 1 and done.stderr.startswith("error: ")
     assert "File too large" in done.stderr and "LLVM ERROR" not in done.stderr
     assert contents(work) == before
-    # Nor has the cache anything that is not whole.
+    # The failed compile leaves no incomplete entry in the cache.
     assert hewn_tool("compile", second, "-o", output, "--cache-dir", tmp_path / "cache").returncode == 0
     if suffix == "so":
         assert is_answer(hewn.load(output), 2)
@@ -132,7 +135,7 @@ def test_a_full_output_stream_is_an_error(tmp_path):
     assert (done.returncode, done.stderr) == (1, "error: can't write /dev/full: No space left on device\n")
 
 
-# Where to
+# Output paths
 
 
 def test_a_device_and_a_fifo_are_written_to(tmp_path):
@@ -146,14 +149,14 @@ def test_a_device_and_a_fifo_are_written_to(tmp_path):
     assert hewn_tool("compile", model, "--emit=graph", "-o", fifo).returncode == 0
     reader.join()
     assert read == [text] and stat.S_ISFIFO(fifo.lstat().st_mode)
-    # A terminal is the device that anybody may make.
+    # The output path is a pseudo-terminal, a device that needs no privileges.
     ours, theirs = os.openpty()
     name = os.ttyname(theirs)
     assert hewn_tool("compile", model, "--emit=header", "-o", name).returncode == 0
     assert b"#ifndef" in os.read(ours, 100) and stat.S_ISCHR(os.lstat(name).st_mode)
     for file in (ours, theirs):
         os.close(file)
-    # A library through a FIFO: its other files lie beside it.
+    # If the output path is a FIFO, the weights and the header are written to its folder.
     library = tmp_path / "libm.so"
     os.mkfifo(library)
     reader = threading.Thread(target=lambda: read.append(library.read_bytes()))
@@ -176,7 +179,8 @@ def test_what_is_open_is_written_to(tmp_path):
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
-    """As by `cc -o`."""
+    """If the output path is a symbolic link, the link is replaced and its target does not change,
+    as with `cc -o`."""
     model = save(tmp_path, 1)
     (tmp_path / "real").write_text("mine")
     link = tmp_path / "m.so"
@@ -193,7 +197,7 @@ def test_modes_are_those_of_cc(tmp_path):
     assert modes == {".so": 0o750, ".h": 0o640, ".weights": 0o640}
 
 
-# What a cache holds
+# Tests of the contents of the cache
 
 
 def kept(cache):
@@ -210,7 +214,8 @@ def test_an_equal_compile_takes_what_is_kept(tmp_path):
     times = {path: path.stat().st_mtime_ns for path in kept(cache)}
     hewn.compile(weighted(1), output=again / "m.so", cache_dir=cache)
     assert contents(first) == contents(again)
-    assert {path: path.stat().st_mtime_ns for path in kept(cache)} == times  # nothing was compiled and kept again
+    # The second compile of the same model wrote no cache entry.
+    assert {path: path.stat().st_mtime_ns for path in kept(cache)} == times
     hewn.compile(weighted(1), output=again / "m.so", cache_dir=cache, precision="medium")
     assert set(kept(cache)) > set(times)
 
@@ -229,13 +234,14 @@ def test_what_is_damaged_in_a_cache_is_made_again(tmp_path, how):
     hewn.compile(weighted(3), output=path, cache_dir=cache)
     made = {suffix: path.with_suffix(suffix).read_bytes() for suffix in (".so", ".h", ".so.weights")}
     entries = kept(cache)
-    assert len(entries) >= 6  # the code, the names, the entry and its three files
+    assert len(entries) >= 6  # entries: the code, the names, the artifact's entry and its three files
     for entry in entries:
         whole = spoil(entry, how)
         module = hewn.compile(weighted(3), output=path, cache_dir=cache)
         assert is_answer(module, 3)
         assert {suffix: path.with_suffix(suffix).read_bytes() for suffix in made} == made
-        # Code is looked for where an artifact is made: when that is found, nobody reads it.
+        # The cached code is read only if the artifact is not cached, so remove the cache entries of
+        # the artifact.
         if entry.read_bytes() != whole:
             for other in kept(cache):
                 if other.name.endswith("-names"):
@@ -248,14 +254,15 @@ def test_external_data_are_a_part_of_the_key(tmp_path):
     model, cache = tmp_path / "model.onnx", tmp_path / "cache"
     onnx.save(weighted(1), model, save_as_external_data=True, location="model.data", size_threshold=0)
     made = {}
-    time.sleep(0.05)  # what is newer than the compile is not kept
+    # the compiler does not cache a file whose time is later than the start of the compile
+    time.sleep(0.05)
     for factor in (1, 2, 3):
         (tmp_path / "model.data").write_bytes(np.full((256, 256), factor, np.float32).tobytes())
         time.sleep(0.05)
         assert is_answer(hewn.compile(model, output=tmp_path / "m.so", cache_dir=cache), factor)
         made[factor] = (tmp_path / "m.so.weights").read_bytes()
     entries = {path: path.stat().st_mtime_ns for path in kept(cache)}
-    for factor in (2, 1, 3):  # each has an entry of its own
+    for factor in (2, 1, 3):  # each factor has an entry of its own
         (tmp_path / "model.data").write_bytes(np.full((256, 256), factor, np.float32).tobytes())
         time.sleep(0.05)
         assert is_answer(hewn.compile(model, output=tmp_path / "m.so", cache_dir=cache), factor)
@@ -272,7 +279,8 @@ def test_compiles_killed_at_random_leave_a_cache_that_is_right(tmp_path):
     while time.monotonic() < end:
         if len(running) < 4:
             factor = dice.choice(list(models_))
-            # Some compile to one place, which is then one of the models'.
+            # Some of the compiles write different models to one path, which may contain any of
+            # these models at the end.
             output = outputs / f"{dice.choice(['one', f'own{factor}'])}.so"
             arguments = [TOOL, "compile", models_[factor], "-o", output, "--cache-dir", cache]
             running.append(subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
@@ -282,7 +290,7 @@ def test_compiles_killed_at_random_leave_a_cache_that_is_right(tmp_path):
             victim.kill()
             killed += 1
         running = [process for process in running if process.poll() is None]
-        if dice.random() < 0.1:  # and a pruner
+        if dice.random() < 0.1:  # removes random entries concurrently
             for path in kept(cache) if cache.exists() else []:
                 if dice.random() < 0.2:
                     path.unlink(missing_ok=True)
@@ -290,7 +298,7 @@ def test_compiles_killed_at_random_leave_a_cache_that_is_right(tmp_path):
         process.kill()
         process.wait()
     assert killed > 3
-    # No half file, no file of a writer that is gone.
+    # No temporary file of a killed writer remains.
     assert {path.suffix for path in outputs.iterdir()} <= {".so", ".h", ".weights"}
     for factor, model in models_.items():
         for _ in range(2):
@@ -306,7 +314,7 @@ def test_compiles_killed_at_random_leave_a_cache_that_is_right(tmp_path):
             assert any(is_answer(module, factor) for factor in models_)
 
 
-# Who reads meanwhile
+# Tests of concurrent readers of the cache and of artifacts
 
 
 def test_a_library_and_its_weights_are_of_one_compile(tmp_path):
@@ -350,7 +358,7 @@ def test_two_compiles_to_one_path_are_two_models(tmp_path):
         alive.append((factor, hewn.compile(weighted(factor), output=path)))
     for factor, module in alive:
         assert is_answer(module, factor)
-    # One file is one model, however often it is loaded.
+    # Loading a file twice yields the same model.
     for factor in (2, 2):
         alive.append((factor, hewn.load(path)))
     del alive[0]
@@ -370,7 +378,7 @@ def test_damaged_weights_are_found_when_asked_for(tmp_path):
     spoil(tmp_path / "m.so.weights", "changed")
     hewn.load(path)
     for copy in (False, True):
-        with pytest.raises(hewn.RunError, match=r"'m\.so\.weights' is damaged: its checksum is not that of its data"):
+        with pytest.raises(hewn.RunError, match=r"'m\.so\.weights' is damaged: the checksum does not match the data"):
             hewn.load(path, verify=True, copy_weights=copy)
     np.save(tmp_path / "x.npy", X[None])
     run = ["run", path, "--input", f"x={tmp_path / 'x.npy'}"]
@@ -381,7 +389,8 @@ def test_damaged_weights_are_found_when_asked_for(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 255, 256, 513])
 def test_checksums_of_weights_of_any_size(tmp_path, size):
-    """Blocks of a MiB, and what is left of one."""
+    """Damage is detected in weights of any size. Checksums cover blocks of 1 MiB, and the last
+    block is shorter."""
     hewn.compile(weighted(1, size), output=tmp_path / "m.so")
     hewn.load(tmp_path / "m.so", verify=True)
 
@@ -402,7 +411,7 @@ def test_a_copy_is_asked_for_by_the_first(tmp_path):
     path = tmp_path / "m.so"
     hewn.compile(weighted(1), output=path)
     mapped = hewn.load(path)
-    with pytest.raises(hewn.RunError, match="mapped for another context already"):
+    with pytest.raises(hewn.RunError, match="which another context has mapped already"):
         hewn.load(path, copy_weights=True)
     del mapped
     assert is_answer(hewn.load(path, copy_weights=True), 1)
@@ -410,7 +419,8 @@ def test_a_copy_is_asked_for_by_the_first(tmp_path):
 
 @pytest.mark.parametrize("place", ["pipe", "endless"])
 def test_a_header_of_before_that_is_no_file(tmp_path, place):
-    """It is written to, as a C compiler's -o is, and not read: a pipe has a reader at its other end, and a device may have no end."""
+    """If the path of the header is no regular file, the compiler writes to it, as a C compiler does
+    with -o, but does not read it first: reading a pipe can block, and a device can be endless."""
     header, got = tmp_path / "m.h", []
     os.mkfifo(header) if place == "pipe" else header.symlink_to("/dev/zero")
     reader = threading.Thread(target=lambda: got.append(header.read_text()), daemon=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of jax, models of Keras and estimators of scikit-learn, each where its packages are: pip install 'hewn-compiler[jax]', [keras],
-[sklearn]."""
+"""Tests the compilation of jax functions, Keras models and scikit-learn estimators, if the packages
+are installed: pip install 'hewn-compiler[jax]', [keras], [sklearn]."""
 
 import hewn
 import numpy as np
@@ -33,9 +33,9 @@ def test_jax():
         many = np.ones((rows, 4), np.float32)
         close(open_rows(many), function(many))
     close(open_rows(jnp.asarray(x)), function(x))
-    with pytest.raises(TypeError, match="a jax function is traced on arrays"):
+    with pytest.raises(TypeError, match="a jax function requires example inputs"):
         hewn.compile(jax.jit(function))
-    with pytest.raises(hewn.ConversionError, match=r"^jax2onnx can't convert this function: "):
+    with pytest.raises(hewn.ConversionError, match=r"^jax2onnx cannot convert this function: "):
         hewn.compile(jax.jit(lambda x: jnp.linalg.svd(x)[0]), example_inputs=jnp.ones((3, 3)))
 
 
@@ -94,5 +94,5 @@ def test_keras(monkeypatch):
 
     mine = Mine()
     close(hewn.compile(mine, example_inputs=x)(x), mine(x))
-    with pytest.raises(hewn.ConversionError, match=r"^Keras can't export this model: "):
+    with pytest.raises(hewn.ConversionError, match=r"^Keras cannot export this model: "):
         hewn.compile(Mine())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kind of model an object is, and what is said where its converter is missing. The packages are not needed here: classes of the
-same names stand for them."""
+"""Tests the detection of model types and the errors for missing converters. The frameworks need not
+be installed: the tests define classes with the names of their classes."""
 
 import importlib
 import importlib.machinery
@@ -16,14 +16,14 @@ from hewn import frontends
 
 
 def instance(full_name, bases=(object,), **members):
-    """Of a class that has a framework's name."""
+    """Returns an instance of a class that has the full name of a framework's class."""
     module, _, name = full_name.rpartition(".")
     return type(name, bases, {"__module__": module, **members})()
 
 
 @pytest.fixture
 def nothing_installed(monkeypatch):
-    """None of the packages that converters need is there, whatever this environment has."""
+    """Hides all packages that converters need, so that they seem not to be installed."""
     for frontend in frontends.FRONTENDS:
         for package in frontend.needs:
             monkeypatch.setitem(sys.modules, package, None)
@@ -46,7 +46,7 @@ def test_a_kind_is_told_by_its_bases(name, kind, extra, nothing_installed):
     model = type("Mine", (base,), {"__module__": "mine"})()
     assert frontends.frontend_of(model).kind == kind
     with pytest.raises(
-        ModuleNotFoundError, match=rf"^{kind} becomes ONNX by .*: pip install 'hewn-compiler\[{extra}\]'$"
+        ModuleNotFoundError, match=rf"^converting {kind} to ONNX requires .*: pip install 'hewn-compiler\[{extra}\]'$"
     ):
         hewn.compile(model, example_inputs=np.zeros(1))
 
@@ -59,7 +59,7 @@ def test_one_package_that_is_missing_is_named(nothing_installed, monkeypatch):
         hewn.compile(instance("torch.nn.modules.module.Module"))
     assert told.value.name == "onnxscript"
     assert str(told.value) == (
-        "a torch.nn.Module becomes ONNX by onnxscript, which is not installed: pip install 'hewn-compiler[torch]'"
+        "converting a torch.nn.Module to ONNX requires onnxscript, which is not installed: pip install 'hewn-compiler[torch]'"
     )
 
 
@@ -83,22 +83,23 @@ def test_a_function_on_numpy_arrays_is_whose_it_calls():
 
 @pytest.mark.parametrize("model", [3, None, object()])
 def test_what_is_no_model(model):
-    with pytest.raises(TypeError, match=rf"^a model is a path, bytes, a ModelProto, .* not {type(model).__name__}$"):
+    with pytest.raises(TypeError, match=rf"^model must be a path, bytes, a ModelProto, .* got {type(model).__name__}$"):
         hewn.compile(model)
 
 
 def test_a_function_without_inputs():
-    with pytest.raises(TypeError, match="a function's kind is told by its example_inputs"):
+    with pytest.raises(TypeError, match="for a function, pass torch or jax arrays as example_inputs"):
         hewn.compile(lambda x: x)
 
 
 def test_onnx_needs_no_example():
-    with pytest.raises(TypeError, match="are for models that are not ONNX yet"):
+    with pytest.raises(TypeError, match="do not apply to ONNX models"):
         hewn.compile(models.scaled(), example_inputs=np.zeros(4))
 
 
 def test_a_converter_is_asked_and_its_words_passed_on(monkeypatch):
-    """By a frontend of this test's: a module that doubles, or refuses."""
+    """hewn.compile calls the converter of a registered frontend and passes on its errors. The
+    frontend of this test doubles its input or raises an error."""
     converter = types.ModuleType("hewn.frontends.of_test")
     seen = []
 
@@ -144,14 +145,14 @@ def test_wrappers_of_transformers_name_what_is_missing(nothing_installed, monkey
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'hewn-compiler\[transformers\]'$") as told:
         importlib.import_module("hewn.transformers")
     assert str(told.value).startswith(
-        "hewn.transformers wants torch and onnxscript and transformers, which are not installed: "
+        "hewn.transformers requires torch and onnxscript and transformers, which are not installed: "
     )
 
 
 def test_the_backend_of_torch_names_what_is_missing(nothing_installed, monkeypatch):
     monkeypatch.delitem(sys.modules, "hewn.dynamo", raising=False)
     with pytest.raises(
-        ModuleNotFoundError, match=r"^hewn\.dynamo wants torch, .*: pip install 'hewn-compiler\[torch\]'$"
+        ModuleNotFoundError, match=r"^hewn\.dynamo requires torch, .*: pip install 'hewn-compiler\[torch\]'$"
     ):
         importlib.import_module("hewn.dynamo")
 

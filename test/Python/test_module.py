@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn.Module as an object: called, closed, shown, pickled, awaited; outputs that are chosen, and arrays that a run writes into."""
+"""Tests hewn.Module as a Python object: call, close, repr, pickle and await. Also tests the
+selection of outputs, and output arrays that the caller provides."""
 
 import asyncio
 import pickle
@@ -33,9 +34,9 @@ def test_a_call_takes_arrays_in_order_or_by_name(pair, scaled):
 
 
 def test_a_call_that_does_not_fit(pair):
-    with pytest.raises(hewn.RunError, match=r"^3 arrays, the model has 2 inputs$"):
+    with pytest.raises(hewn.RunError, match=r"^got 3 arrays, but the model has 2 inputs$"):
         pair(A, B, A)
-    with pytest.raises(hewn.RunError, match=r"^given twice, by position and by name: a$"):
+    with pytest.raises(hewn.RunError, match=r"^inputs given by position and by name: a$"):
         pair(A, B, a=A)
     with pytest.raises(hewn.RunError, match=r"^missing inputs: b$"):
         pair(A)
@@ -73,7 +74,7 @@ def test_a_run_writes_types_that_numpy_lacks():
 @pytest.mark.parametrize(
     ["array", "why"],
     [
-        (np.empty(3, np.int32), "out 'total' is int32, the model gives int64"),
+        (np.empty(3, np.int32), "out 'total' is int32, but the model returns int64"),
         (np.empty(6, np.int64)[::2], "out 'total' must be dense, row-major and writable"),
         (np.frombuffer(bytes(24), np.int64), "out 'total' must be dense, row-major and writable"),
         ([0, 0, 0], "out 'total' is list, not a NumPy array or a tensor with DLPack"),
@@ -97,7 +98,7 @@ def test_strings_are_not_written_in_place():
     text = models.model(
         [helper.make_node("Identity", ["x"], ["y"])], [("x", TensorProto.STRING, [1])], [("y", TensorProto.STRING, [1])]
     )
-    with pytest.raises(hewn.RunError, match=r"^out 'y': only tensors of numbers are written where they are$"):
+    with pytest.raises(hewn.RunError, match=r"^out 'y': only numeric tensors can be written in place$"):
         hewn.compile(text).run({"x": ["a"]}, out={"y": np.empty(1, object)})
     with pytest.raises(hewn.RunError, match=r"^no such outputs: z$"):
         hewn.compile(text).run({"x": ["a"]}, out={"z": np.empty(1, object)})
@@ -111,7 +112,7 @@ def test_a_module_shows_what_it_is(scaled):
 def test_closed_is_closed():
     with hewn.compile(models.scaled()) as module:
         kept = module.run({"x": X})["y"]
-    np.testing.assert_allclose(kept, 3 * X + 1)  # what a run gave outlives the module
+    np.testing.assert_allclose(kept, 3 * X + 1)  # results remain valid after the module is closed
     module.close()
     assert repr(module) == "<hewn.Module, closed>"
     for use in (lambda: module.run({"x": X}), lambda: module.variant):

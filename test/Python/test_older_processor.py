@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A library that asks for the processor finds one that has less; its own illegal instructions stay what they are."""
+"""Tests that a library that tools/measure/older_processor.py has patched detects an older
+processor, and that its own illegal instructions still raise SIGILL."""
 
 import os
 import signal
@@ -45,7 +46,7 @@ def run(asking, name, level=3, *arguments):
 
 
 def features(asking, name, level=3):
-    """AVX512F, AVX512-VNNI, AVX2, AVX."""
+    """Returns four flags: whether the program detects AVX512F, AVX512-VNNI, AVX2 and AVX."""
     return [int(bit) for bit in run(asking, name, level).stdout.split()]
 
 

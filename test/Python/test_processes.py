@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process may do while it compiles and runs: fork, be interrupted, end."""
+"""Tests that a process can fork, be interrupted and exit while it compiles or runs models."""
 
 import os
 import pathlib
@@ -33,7 +33,8 @@ def ends(process, status=0):
 
 
 def test_a_child_of_fork_compiles_and_runs():
-    """With a pool of threads, which the child has not, and a linker that has run before."""
+    """A child process can compile and run. Its parent has a thread pool, which fork does not copy,
+    and has already called the linker."""
     script = """
 x = np.ones((8, 32), np.float32)
 module = hewn.compile(models.deep(4), threads=4)
@@ -51,12 +52,12 @@ def wait(pid):
 pid = os.fork()
 if pid == 0:
     child()
-    pid = os.fork()  # and the child's child
+    pid = os.fork()  # starts a grandchild
     if pid == 0:
         child()
         sys.exit(0)
     wait(pid)
-    sys.exit(0)  # with all that Python does at its end
+    sys.exit(0)  # exits through Python's normal shutdown
 wait(pid)
 module.run({name: x})
 print("done")
@@ -65,7 +66,8 @@ print("done")
 
 
 def interrupted(script, ready, delay):
-    """The exit status and the output of a process that gets SIGINT `delay` seconds after it has said that it is ready."""
+    """Runs a script and sends it SIGINT `delay` seconds after it prints `ready`. Returns its exit
+    status and output."""
     process = python(script)
     assert process.stdout.readline() == ready + "\n"
     time.sleep(delay)
@@ -106,7 +108,7 @@ try:
     while True:
         module.run({name: x})
 except KeyboardInterrupt:
-    module.run({name: x})  # as good as before
+    module.run({name: x})  # the module still works after the interrupted run
     print("interrupted")
 """
     status, out, err = interrupted(script, "ready", 0.3)
@@ -130,7 +132,7 @@ time.sleep(0.2)
 
 
 def until_it_writes(process, scratch):
-    """Waits until there is something in the folder, or the process has ended."""
+    """Waits until the folder `scratch` contains a file, or until the process ends."""
     end = time.monotonic() + 60
     while not any(scratch.iterdir()) and process.poll() is None and time.monotonic() < end:
         time.sleep(0.002)
@@ -138,7 +140,7 @@ def until_it_writes(process, scratch):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_program_leaves_no_folder(tmp_path, number):
-    """hewn run compiles into a folder of its own first."""
+    """`hewn run` compiles into a temporary folder, which it removes when it is interrupted."""
     hewn = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
     model, scratch = tmp_path / "model.onnx", tmp_path / "scratch"
     scratch.mkdir()
@@ -157,7 +159,8 @@ def test_an_interrupted_program_leaves_no_folder(tmp_path, number):
 
 @pytest.mark.parametrize("delay", [0.02, 0.3, "while it writes"])
 def test_an_interrupted_command_leaves_what_was_there(tmp_path, delay):
-    """By a signal, as a shell expects it (130): the files of before are whole, and no other is there."""
+    """An interrupted compile ends by the signal, which a shell reports as 130. The files of an
+    earlier compile remain complete, and there are no other files."""
     hewn = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
     folder, scratch, model = tmp_path / "out", tmp_path / "scratch", tmp_path / "model.onnx"
     folder.mkdir()

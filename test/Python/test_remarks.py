@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remarks: what was not fused, laid out or done in place, and why, by ONNX node."""
+"""Tests optimization remarks: they report, by ONNX node, ops that were not fused, laid out or
+computed in place, with the reason."""
 
 import json
 import os
@@ -18,7 +19,8 @@ REMARKUTIL = "llvm-remarkutil-22"
 
 @pytest.fixture(scope="module")
 def attention():
-    """Exp of x in front of a product, and a transposition behind it, which Tanh goes before: one remark for each."""
+    """Returns a model with two missed fusions: of Exp into the matmul that reads its result, and of
+    the transpose after the matmul with Tanh."""
     return helper.make_model(
         helper.make_graph(
             [
@@ -38,8 +40,12 @@ def attention():
 
 
 FUSED = {
-    ("product", "exp", "a contraction reads an element of its operands many times"),
-    ("turn", "tanh", "a view is between: the two are computed over different dims"),
+    (
+        "product",
+        "exp",
+        "a contraction reads each element of its operands many times, so they are not recomputed in its kernel",
+    ),
+    ("turn", "tanh", "a reshape or another view between the two ops changes the iteration space"),
 }
 
 
@@ -56,7 +62,7 @@ def test_json(attention, tmp_path):
 
 
 def test_yaml_is_what_llvm_reads(attention, tmp_path):
-    """By LLVM's own reader: the node is the function."""
+    """LLVM's llvm-remarkutil reads the file of remarks. A remark's function is the ONNX node."""
     hewn.compile(attention, remarks=tmp_path / "remarks.yaml")
     for node, producer, reason in FUSED:
         command = [REMARKUTIL, "filter", "--parser=yaml", "--remark-name=NotFused", f"--function={node}", "-o", "-"]
@@ -71,7 +77,8 @@ def test_each_machine_has_its_own(attention, tmp_path):
 
 
 def test_an_artifact_that_was_kept_is_compiled_again(attention, tmp_path):
-    """For it has no remarks."""
+    """With --remarks, the compiler compiles a model again although its artifact is cached, because
+    the cache contains no remarks."""
     for name in ["first.json", "second.json"]:
         hewn.compile(attention, cache_dir=tmp_path / "cache", remarks=tmp_path / name)
     assert fusions(json.loads((tmp_path / "second.json").read_text())) == FUSED
@@ -88,22 +95,23 @@ def test_a_file_that_is_full(attention):
 
 
 def test_a_file_of_their_own(attention, tmp_path):
-    """What stands there would be lost, or the remarks would be."""
+    """The path of the remarks must differ from the paths of the artifact's files, because one of
+    the two would overwrite the other."""
     onnx.save(attention, tmp_path / "m.onnx")
     os.link(tmp_path / "m.onnx", tmp_path / "linked.onnx")
     before = (tmp_path / "m.onnx").read_bytes()
     for taken in ["m.onnx", "linked.onnx", "m.so"]:
         with pytest.raises(
-            hewn.CompileError, match=r"remarks go to a file of their own: '.*' is the model's or the output's"
+            hewn.CompileError, match=r"--remarks needs a file of its own: '.*' is the model or the output"
         ):
             hewn.compile(tmp_path / "m.onnx", output=tmp_path / "m.so", remarks=tmp_path / taken)
-    with pytest.raises(hewn.CompileError, match="remarks go to a file of their own, not to '-'"):
+    with pytest.raises(hewn.CompileError, match="--remarks needs a file of its own, not '-'"):
         hewn.compile(tmp_path / "m.onnx", remarks="-")
     assert (tmp_path / "m.onnx").read_bytes() == before
 
 
 def test_names_that_are_no_text(attention, tmp_path):
-    """A file's names may be any bytes: what is written can be read."""
+    """Names in a model can be any bytes. The file of remarks is valid YAML nevertheless."""
     strange = attention.SerializeToString().replace(b"product", b'p\xff"\n{}:')
     hewn.compile(strange, remarks=tmp_path / "r.json")
     hewn.compile(strange, remarks=tmp_path / "r.yaml")
@@ -116,5 +124,8 @@ def test_names_that_are_no_text(attention, tmp_path):
 def test_explain_tells_them_by_reason(attention, tmp_path):
     onnx.save(attention, tmp_path / "m.onnx")
     told = subprocess.run([TOOL, "explain", tmp_path / "m.onnx"], capture_output=True, text=True, check=True)
-    text = told.stdout[told.stdout.index("not done, and why:") :]
-    assert "NotFused x1: a view is between: the two are computed over different dims\n    turn, producer tanh" in text
+    text = told.stdout[told.stdout.index("missed optimizations:") :]
+    assert (
+        "NotFused x1: a reshape or another view between the two ops changes the iteration space\n    turn, producer tanh"
+        in text
+    )

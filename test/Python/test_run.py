@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn.Module: what it says of a model, what it takes, and what it refuses."""
+"""Tests hewn.Module: the description of its model, the inputs that it accepts, and its errors."""
 
 import gc
 import threading
@@ -25,7 +25,7 @@ def pair():
 
 
 class Borrowed:
-    """Only DLPack, and no array of numpy's."""
+    """An object that supports DLPack, but is not a NumPy array."""
 
     def __init__(self, array):
         self.array = array
@@ -95,7 +95,7 @@ def test_results_outlive_the_module():
     result = module.run({"x": X})["y"]
     del module
     gc.collect()
-    result += 1  # theirs to write
+    result += 1  # results are writable
     np.testing.assert_array_equal(result, 3 * X + 2)
 
 
@@ -111,7 +111,7 @@ def test_each_run_has_results_of_its_own(scaled):
         ({}, "missing inputs: a, b"),
         ({"a": np.int64([1])}, "missing inputs: b"),
         ({"a": np.int64([1]), "c": np.int64([1])}, "missing inputs: b; no such inputs: c"),
-        ({"a": np.int64([1]), "b": np.float32([1])}, "input 'b' is float32, the model wants int64"),
+        ({"a": np.int64([1]), "b": np.float32([1])}, "input 'b' is float32, but the model expects int64"),
         ({"a": np.int64([1]), "b": np.int64([[1]])}, "input 'b': rank 1 expected, got rank 2"),
         ({"a": np.int64([1]), "b": np.int64([1, 2])}, "dimension 'n' is 1 in input 'a' and 2 in input 'b'"),
     ],
@@ -173,7 +173,7 @@ def test_types_that_numpy_lacks():
 
 
 def test_threads_share_a_module(scaled):
-    """Runs of one module take turns."""
+    """Threads can run one module concurrently; the runs are serialized."""
     wrong = []
 
     def work(seed):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command took is known at its end, and where it takes too long it ends."""
+"""Tests that spent() returns the processor time and memory of a command, and that it ends a command
+that exceeds its time limit."""
 
 import os
 import select
@@ -21,14 +22,15 @@ def test_a_command_that_ends():
 
 
 def test_a_command_that_is_not_there():
-    with pytest.raises(RuntimeError, match="no-such-command did not run to its end"):
+    with pytest.raises(RuntimeError, match="no-such-command did not complete"):
         spent(["no-such-command"], stderr=subprocess.DEVNULL)
 
 
 def test_nothing_goes_on_after_the_timeout():
-    """Whoever goes on holds the end of a pipe that is written to."""
+    """No process of the command survives the timeout. One that did would keep the write end of the
+    pipe open."""
     said = b""
-    for timeout in (1, 10, 60):  # a busy machine takes its time to begin
+    for timeout in (1, 10, 60):  # a process starts slowly on a busy computer
         read, write = os.pipe()
         with pytest.raises(subprocess.TimeoutExpired):
             spent(["sh", "-c", "sleep 600 & echo begun; wait"], timeout=timeout, stdout=write)

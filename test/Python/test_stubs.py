@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What editors and type checkers are told is what is there."""
+"""Tests that the stubs (`_hewn.pyi`) and the annotations match the package."""
 
 import ast
 import inspect

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/performance.md are what docs/measured has, and one command measures and keeps them."""
+"""Tests that the tables in docs/measured match the stored figures, and that the charts are up to date.
+Tests the command that measures and stores these figures."""
 
 import importlib
 import json
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -25,13 +27,28 @@ PRINTED = [
 ]
 
 
-def test_page_is_what_machines_said(tmp_path):
-    page = tmp_path / "performance.md"
-    page.write_text(tables.PAGE.read_text())
-    tables.write_page(page, tables.KEPT)
-    assert page.read_text() == tables.PAGE.read_text(), "tools/measure/tables.py writes docs/performance.md anew"
-    for name in tables.TABLES:
-        assert f"<!-- {name} -->" in page.read_text(), f"docs/performance.md has no place for the table {name}"
+@pytest.mark.parametrize("page", sorted(tables.KEPT.glob("*.md")), ids=lambda page: page.stem)
+def test_page_is_what_machines_said(page, tmp_path):
+    copy = tmp_path / page.name
+    copy.write_text(page.read_text())
+    tables.write_page(copy, tables.KEPT)
+    assert copy.read_text() == page.read_text(), f"tools/measure/tables.py writes {page} anew"
+
+
+def test_overview_is_up_to_date(tmp_path):
+    copy = tmp_path / "performance.md"
+    copy.write_text(tables.OVERVIEW.read_text())
+    tables.write_pages(copy)
+    assert copy.read_text() == tables.OVERVIEW.read_text(), "tools/measure/tables.py writes docs/performance.md anew"
+
+
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_each_table_has_one_page(name):
+    assert sum(f"<!-- {name} -->" in page.read_text() for page in tables.KEPT.glob("*.md")) == 1
+
+
+def test_chart_is_up_to_date():
+    subprocess.run([sys.executable, ROOT / "tools/generate/performance_chart.py", "--check"], check=True)
 
 
 def measured(tmp_path, run, names=("highest-1",), models=("x.onnx",)):
@@ -43,13 +60,15 @@ def test_measures_keeps_and_writes(tmp_path):
     commands = []
     page = tmp_path / "page.md"
     page.write_text(PAGE)
-    for _ in range(2):  # what is measured again takes the place of what was there
+    for _ in range(2):  # a new measurement replaces the old one
         assert measured(tmp_path, lambda command: commands.append(command) or PRINTED) == 0
         tables.write_page(page, tmp_path)
     assert commands[0] == ["tools/benchmark.py", "--rounds=2", "--dim=seq=128", "x.onnx"]
     text = page.read_text()
     assert text.count("| a | 1.000 | 2.00 |") == 1 and "Geometric mean of the ratios 1.00, least 0.50." in text
-    assert "`tools/benchmark.py --rounds=2 --dim=seq=128 MODEL.onnx ...`" in text and text.endswith("\n\nAnd more.\n")
+    assert "\n    tools/benchmark.py --rounds=2 --dim=seq=128 MODEL.onnx ...\n" in text and text.endswith(
+        "\n\nAnd more.\n"
+    )
 
 
 def test_machines_have_files_of_their_own(tmp_path, monkeypatch):

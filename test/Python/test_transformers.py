@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of transformers, compiled: pipelines and generate give what torch's own give. Small configurations, drawn weights, no network;
-`test/Exports` has the requirements of an environment that has the packages."""
+"""Tests compiled models of transformers: pipelines and generate return the same results as with
+torch. The models have small configurations and random weights, so they need no network.
+`test/Exports` lists the packages of an environment for these tests."""
 
 import pytest
 
@@ -43,7 +44,9 @@ def tokenizer_of(folder, side="right"):
 def drawn(auto, config):
     torch.manual_seed(0)
     model = getattr(transformers, auto).from_config(config).eval()
-    with torch.no_grad():  # initializers draw so little that every token would be the same
+    # The test enlarges the weights, because the values of transformers' initializers are so small
+    # that all tokens would have equal scores.
+    with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.mul_(8)
@@ -97,15 +100,15 @@ def test_forward_is_the_models_own(classifiers, tmp_path):
         compiled(**tokens, output_attentions=True)
     with pytest.raises(ours.UnsupportedModel, match="not for inputs_embeds"):
         compiled(inputs_embeds=torch.zeros(1, 2, 32))
-    with pytest.raises(ours.UnsupportedModel, match="a mask of two dims, not of 4"):
+    with pytest.raises(ours.UnsupportedModel, match="a mask with 2 dims, got 4"):
         compiled(tokens["input_ids"], attention_mask=torch.ones(3, 1, 6, 6))
-    with pytest.raises(ValueError, match="it can't go to cuda"):
+    with pytest.raises(ValueError, match="cannot be moved to cuda"):
         compiled.to("cuda")
-    with pytest.raises(ValueError, match=r"stays torch\.float32"):
+    with pytest.raises(ValueError, match=r"converted from torch\.float32"):
         compiled.to(torch.float16)
-    with pytest.raises(ValueError, match="can't be trained"):
+    with pytest.raises(ValueError, match="cannot be trained"):
         compiled.train()
-    with pytest.raises(NotImplementedError, match="no weights of torch's to save"):
+    with pytest.raises(NotImplementedError, match="no torch weights to save"):
         compiled.save_pretrained(tmp_path)
 
 
@@ -154,7 +157,8 @@ def test_generate(decoders, tmp_path):
             torch.manual_seed(1)
             results.append(model.generate(**batch, max_new_tokens=12, min_new_tokens=6, **how))
         assert results[0].tolist() == results[1].tolist(), how
-    # One token after a cache costs one token: the cache is what transformers has too.
+    # With a key-value cache, a run processes only the new token. The caches that hewn and
+    # transformers return are equal.
     tokens = batch["input_ids"][1:2]
     got = compiled(tokens, use_cache=True)
     with torch.no_grad():
@@ -188,12 +192,12 @@ def test_what_is_refused(classifiers):
     with pytest.raises(ours.UnsupportedModel, match="reads pixel_values"):
         ours.compiled(drawn("AutoModel", vit))
     window = transformers.MistralConfig(**SMALL, num_key_value_heads=2, sliding_window=8)
-    with pytest.raises(ours.UnsupportedModel, match="keeps DynamicSlidingWindowLayer from token to token"):
+    with pytest.raises(ours.UnsupportedModel, match="has a cache of DynamicSlidingWindowLayer"):
         ours.AutoModelForCausalLM.from_config(window)
     for other in classifiers[1], torch.nn.Linear(2, 2), "bert":
-        with pytest.raises(TypeError, match="a model of transformers is compiled, not "):
+        with pytest.raises(TypeError, match="model must be a model of transformers, got "):
             ours.compiled(other)
-    with pytest.raises(OSError, match=r"is made by from_pretrained\(name\)"):
+    with pytest.raises(OSError, match=r"must be created by from_pretrained\(name\)"):
         ours.AutoModel()
 
 
@@ -226,5 +230,5 @@ def test_positions_counted_otherwise_are_asked_for():
 
 def test_a_config_that_asks_for_more_is_refused():
     model = drawn("AutoModel", transformers.BertConfig(**SMALL, output_hidden_states=True))
-    with pytest.raises(ours.UnsupportedModel, match="asks for output_hidden_states"):
+    with pytest.raises(ours.UnsupportedModel, match="sets output_hidden_states"):
         ours.compiled(model)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn tune: what it finds is a text that compiles take, twice to the same bytes, and that is merged in any order."""
+"""Tests hewn tune: it writes a text file of schedules. Compiles use this file deterministically,
+and such files can be merged in any order."""
 
 import contextlib
 import json
@@ -23,7 +24,8 @@ TOOL = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A product and a depthwise convolution, each of which can be computed in many ways."""
+    """Writes a model with a matmul and a depthwise convolution, each with many schedule
+    candidates."""
     generator = np.random.default_rng(0)
 
     def weights(name, *shape):
@@ -58,7 +60,8 @@ def rows_of(path):
 
 
 def every_row_another(model, target):
-    """A tuning by hand: of each kernel a schedule that is not the model's."""
+    """Returns a tuning file in which each kernel has a schedule that differs from the cost model's
+    choice."""
     explained = json.loads(run("explain", "--json", model, "--target", target).stdout)
     rows = [
         {
@@ -93,7 +96,7 @@ def test_tunes_and_compiles(model, tmp_path):
         (tmp_path / name).mkdir()
         run("compile", model, "--tuning", tmp_path / "a.tune", "-o", tmp_path / name / "model.so")
     assert (tmp_path / "one/model.so").read_bytes() == (tmp_path / "two/model.so").read_bytes()
-    # What is known, all candidates tried, is not searched again, and stays.
+    # A kernel whose candidates were all tried is not searched again, and its row remains.
     tried = {kernel["kernel"]: kernel["candidates"] for kernel in record["kernels"]}
     all_tried = [dict(row, tried=tried[row["kernel"]]) for row in rows]
     (tmp_path / "a.tune").write_text(text_of(all_tried))
@@ -106,7 +109,7 @@ def test_tunes_and_compiles(model, tmp_path):
 
 @pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3"])
 def test_other_schedules_are_right(model, tmp_path, target):
-    """Every kernel by another schedule: the code is another, and the numbers are the same."""
+    """With another schedule for every kernel, the code differs and the results are equal."""
     path = tmp_path / "all.tune"
     path.write_text(text_of(every_row_another(model, target)))
     x = np.random.default_rng(1).standard_normal((1, 32, 56, 56)).astype(np.float32)
@@ -121,7 +124,7 @@ def test_other_schedules_are_right(model, tmp_path, target):
 
 
 def test_all_candidates_are_right(model, tmp_path):
-    """Whatever a search may try has code, and the right numbers."""
+    """Compiles every third candidate schedule of the search and checks its results."""
     target = "x86-64-v3"
     explained = json.loads(run("explain", "--json", model, "--target", target).stdout)
     x = np.random.default_rng(1).standard_normal((1, 32, 56, 56)).astype(np.float32)
@@ -136,7 +139,7 @@ def test_all_candidates_are_right(model, tmp_path):
 
 
 def _in_memory(folder, name):
-    """A model of one kernel that works in scratch memory."""
+    """Saves a model with one kernel that uses scratch memory. Returns the path of the model."""
     generator = np.random.default_rng(0)
     floats, path = onnx.TensorProto.FLOAT, folder / f"{name}.onnx"
 
@@ -183,7 +186,8 @@ def _in_memory(folder, name):
 
 @pytest.mark.parametrize("name", ["windows", "attention", "codes"])
 def test_rows_of_kernels_with_scratch_memory(tmp_path, name):
-    """Such kernels have the key before they have their memory that explain tells when they have it."""
+    """A kernel with scratch memory has the same tuning key before and after its scratch memory is
+    allocated."""
     model = _in_memory(tmp_path, name)
     assert "graph.scratch" in run("compile", model, "--emit", "kernels", "--target", "x86-64-v3").stdout
     own, _ = _explained(model, tmp_path)
@@ -195,7 +199,8 @@ def test_rows_of_kernels_with_scratch_memory(tmp_path, name):
 
 
 def _explained(model, folder, schedule=None):
-    """The one kernel that has a key, told for AVX2, and what is told of a row that gives it this schedule."""
+    """Compiles a model with one kernel for AVX2 and returns the record of this kernel. If
+    `schedule` is given, compiles with a tuning row for it, and also returns the warnings."""
     flags = [model, "--target", "x86-64-v3", "--json"]
     explained = json.loads(run("explain", *flags).stdout)
     (kernel,) = [k for k in explained["variants"][0]["kernels"] if k["tuning_key"]]
@@ -214,17 +219,23 @@ def _explained(model, folder, schedule=None):
 
 
 HUGE = {
-    "slots": ("windows", r"slots = \d+", "slots = 1048576", "has slots of 1048576, and 16 is the most"),
-    "block": ("windows", r"block = \d+, m = \d+", "block = 1048576, m = 4", "has bytes of scratch memory of"),
-    "rows": ("attention", r"rows = \d+", "rows = 4096", "has rows of 4096"),
-    "tile": ("codes", r"m = \d+, n = \d+", "m = 16, n = 256", "has accumulators of"),
-    "head": ("attention", r"m = \d+, n = \d+", "m = 16, n = 256", "has accumulators of"),
+    "slots": ("windows", r"slots = \d+", "slots = 1048576", "has 1048576 slots, more than the limit of 16"),
+    "block": (
+        "windows",
+        r"block = \d+, m = \d+",
+        "block = 1048576, m = 4",
+        "bytes of scratch memory, more than the limit of",
+    ),
+    "rows": ("attention", r"rows = \d+", "rows = 4096", "has 4096 rows"),
+    "tile": ("codes", r"m = \d+, n = \d+", "m = 16, n = 256", "accumulators, more than the limit of"),
+    "head": ("attention", r"m = \d+, n = \d+", "m = 16, n = 256", "accumulators, more than the limit of"),
 }
 
 
 @pytest.mark.parametrize("what", HUGE)
 def test_a_row_that_takes_too_much(tmp_path, what):
-    """Code could be made by it, with more memory or code than anybody has: the model's choice stays."""
+    """A tuning row whose schedule needs too much memory or code is ignored, and the cost model's
+    choice is used."""
     name, pattern, huge, why = HUGE[what]
     model = _in_memory(tmp_path, name)
     own, _ = _explained(model, tmp_path)
@@ -232,11 +243,12 @@ def test_a_row_that_takes_too_much(tmp_path, what):
     assert schedule != own["schedule"]
     kernel, told = _explained(model, tmp_path, schedule)
     assert kernel["schedule"] == own["schedule"]
-    assert "warning: " in told and "a row of the tuning is not used" in told and why in told
+    assert "warning: " in told and "ignoring the tuning row" in told and why in told
 
 
 def test_keys_tell_rows_from_batches(tmp_path):
-    """Attention of 64 rows in each of 4 batches is not the one of 4 rows in each of 64, nor of 256 rows; and dims of 1 are dims."""
+    """Tuning keys distinguish attention with 64 rows in each of 4 batches from 4 rows in each of 64
+    batches and from 256 rows. Dims of 1 are part of the key."""
     keys = set()
     for dims in ([1, 4, 64, 64], [4, 1, 64, 64], [1, 1, 256, 64], [1, 64, 4, 64]):
         columns = 512
@@ -250,24 +262,27 @@ def test_keys_tell_rows_from_batches(tmp_path):
         graph = oh.make_graph(nodes, "g", infos, [oh.make_tensor_value_info("y", onnx.TensorProto.FLOAT, dims)])
         onnx.save(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=10), tmp_path / "a.onnx")
         kernel, _ = _explained(tmp_path / "a.onnx", tmp_path)
-        assert kernel["schedule"].startswith("#plan.chain")
+        assert kernel["schedule"].startswith("#plan.attention")
         keys.add(kernel["tuning_key"])
     assert len(keys) == 4
 
 
 def places_of(row):
-    """Of the candidates that a row has tried, the model's among them."""
+    """Returns the indices of the candidates that a tuning row lists as tried, including the cost
+    model's choice."""
     return {*range(row["tried"]), *row.get("tried_behind", [])}
 
 
 @pytest.mark.parametrize("parts", [2, 3])
 def test_parts_are_the_whole(model, tmp_path, parts):
-    """Machines that share a search try each candidate once, none many more than another, whatever they have measured; and the files of all
-    parts are what a search without parts leaves."""
+    """Several machines can share a search. Each candidate belongs to one of them, and the
+    candidates are divided evenly, whatever tuning files the machines start from. Merging the files
+    of all parts gives the result of an undivided search."""
     explained = json.loads(run("explain", "--json", model).stdout)
     kernels = explained["variants"][0]["kernels"]
     count = {k["tuning_key"]: len(k["candidates"]) for k in kernels if k["tuning_key"]}
-    # Most of them are known, so that the search has an end soon; and one in the middle of those that are left.
+    # Most candidates are already measured, so that the search ends soon. One of the remaining
+    # candidates is also in the input file.
     left, path = 4, tmp_path / "known.tune"
     known = [
         dict(row, tried=count[row["kernel"]] - left, tried_behind=[count[row["kernel"]] - left + 2])
@@ -299,11 +314,12 @@ def test_parts_are_the_whole(model, tmp_path, parts):
 
 
 def test_more_parts_than_candidates(model, tmp_path):
-    """Some parts have nothing to try: that is no error, and the first candidates of all kernels are not one part's."""
+    """If there are more parts than candidates, some parts are empty, which is not an error. The
+    first candidates of different kernels belong to different parts."""
     told = [run("tune", model, "--part", f"{number}/1000", "--budget", "0") for number in (1, 2, 3, 999)]
     counts = [int(re.search(r"part \d+/1000: (\d+) candidates", done.stderr)[1]) for done in told]
     assert counts[0] == 0 and counts[1:3] == [1, 2] and counts[3] == 0
-    assert re.search(r"^no other schedule was measured\n\d+ candidates are of other parts\n", told[0].stdout)
+    assert re.search(r"^no other schedule was measured\n\d+ candidates belong to other parts\n", told[0].stdout)
 
 
 def _written(folder, text):
@@ -312,7 +328,8 @@ def _written(folder, text):
 
 
 def test_several_machines(model, tmp_path):
-    """Each file goes to the variant that it is of; together in a file they do the same."""
+    """Each variant of a library uses the tuning file for its target. A file merged from these files
+    has the same effect."""
     for target in ("x86-64-v2", "x86-64-v3"):
         (tmp_path / f"{target}.tune").write_text(text_of(every_row_another(model, target)))
     files = [tmp_path / "x86-64-v2.tune", tmp_path / "x86-64-v3.tune"]
@@ -342,7 +359,8 @@ def test_merge_keeps_what_gained_most(model, tmp_path):
 
 
 def test_merge_keeps_what_either_has_tried(model, tmp_path):
-    """Which candidates those were, in any order of the files, and also where a file comes twice."""
+    """A merged file lists the tried candidates of all input files, in whatever order these are
+    given, and also if a file is given twice."""
     row = every_row_another(model, "x86-64-v3")[0]
     tried = {"a": {"tried_behind": [2, 5]}, "b": {"tried": 2, "tried_behind": [4]}, "c": {"tried_behind": [3, 7]}}
     files = {}
@@ -368,7 +386,7 @@ def test_cache_knows_the_tuning(model, tmp_path):
 
 
 def _read_until(stream, text):
-    """What is read up to the line that has the text."""
+    """Reads lines of a stream up to the first one that contains `text`, and returns them."""
     lines = []
     for line in stream:
         lines.append(line)
@@ -390,38 +408,42 @@ def test_ctrl_c_keeps_what_was_found(model, tmp_path):
 
 
 def test_a_candidate_that_crashes(model, tmp_path):
-    """The process that measures ends by a signal again and again: the candidate that it is down to is told and left, and the search goes on."""
+    """If the process that measures is killed again and again, the search reports the candidate that
+    it was measuring, skips it, and continues."""
     search = subprocess.Popen(
         [TOOL, "tune", str(model), "--budget", "20", "-o", str(tmp_path / "c.tune")],
         stderr=subprocess.PIPE,
         text=True,
     )
-    _read_until(search.stderr, "kinds of kernel")
+    _read_until(search.stderr, "distinct kernels")
     children = pathlib.Path(f"/proc/{search.pid}/task/{search.pid}/children")
-    told, stop = [], threading.Event()
+    stop = threading.Event()
 
     def crash():
         while not stop.is_set():
             for child in children.read_text().split():
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(child), signal.SIGKILL)  # SIGSEGV in the middle of a compile is an error of its own
+                    # The test sends another signal than SIGSEGV, which the search would report as
+                    # an error of the compile.
+                    os.kill(int(child), signal.SIGKILL)
             time.sleep(0.05)
 
     killer = threading.Thread(target=crash)
     killer.start()
     try:
-        told = _read_until(search.stderr, "left out")
+        lines = _read_until(search.stderr, "is skipped")
     finally:
         stop.set()
         killer.join()
-    assert "#plan." in told[-1] and "it crashed (Killed)" in told[-1]
-    assert search.stderr.read().count("left out") <= 3
+    assert "#plan." in lines[-1] and "the process crashed (Killed)" in lines[-1]
+    assert search.stderr.read().count("is skipped") <= 3
     assert search.wait(timeout=60) == 0
     assert len(rows_of(tmp_path / "c.tune")) >= 2
 
 
 def test_cases_are_told_apart(tmp_path):
-    """Kernels of a model's cases share their names: each kind has the times of its own, and what does not run is not searched."""
+    """The specializations of a model have kernels with the same names. Each kernel has its own
+    times, and kernels that do not run are not searched."""
     weights = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
     graph = oh.make_graph(
         [oh.make_node("MatMul", ["x", "w"], ["y"])],
@@ -440,15 +462,16 @@ def test_cases_are_told_apart(tmp_path):
     assert [name.endswith(" [n = 64]") for name in kernel["launched_as"]] == [True]
     assert 0 < kernel["share"] <= 1
     assert "open dims" not in done.stderr
-    # Sizes that nobody gave are told, once.
-    assert run("tune", path, *flags).stderr.count("warning: nothing says how long open dims are") == 1
+    # `hewn tune` reports a missing size of a symbolic dim only once.
+    assert run("tune", path, *flags).stderr.count("warning: the sizes of dynamic dims are not given") == 1
 
 
 def test_what_was_not_tried_is_not_known(model, tmp_path):
     path = tmp_path / "short.tune"
     run("tune", model, "--budget", "0", "-o", path)
     assert rows_of(path) == []
-    # A row of a search that had time for some candidates: it goes on behind them.
+    # If a row lists only some of the candidates as tried, a new search continues after the last
+    # of them.
     explained = json.loads(run("explain", "--json", model).stdout)
     count = {k["tuning_key"]: len(k["candidates"]) for k in explained["variants"][0]["kernels"]}
     rows = every_row_another(model, "host")
@@ -465,7 +488,8 @@ def test_what_was_not_tried_is_not_known(model, tmp_path):
 
 
 def test_ctrl_c_before_anything_was_measured(model, tmp_path):
-    """It is no error, and a file of before stays as it is."""
+    """Ctrl-C before the first measurement is not an error, and an existing tuning file does not
+    change."""
     path = tmp_path / "i.tune"
     path.write_text("before")
     search = subprocess.Popen([TOOL, "tune", str(model), "-o", str(path)], stderr=subprocess.PIPE, text=True)
@@ -479,9 +503,10 @@ def test_ctrl_c_before_anything_was_measured(model, tmp_path):
 
 
 def test_check_and_reduce_take_tunings(model, tmp_path):
-    """The reference makes no use of schedules, and is made without."""
+    """`hewn check` and `hewn reduce` accept tuning files. Their reference (-O0) uses no schedules
+    and is compiled without these files."""
     path = tmp_path / "all.tune"
     path.write_text(text_of(every_row_another(model, "host")))
-    assert "are as -O0 has them" in run("check", model, "--tuning", path).stdout
+    assert "agree with -O0" in run("check", model, "--tuning", path).stdout
     done = run("reduce", model, "--tuning", path, "-o", tmp_path / "small.onnx", status=1)
     assert "there is nothing to reduce" in done.stderr

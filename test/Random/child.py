@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work in a process of its own, with limits: a crash or a hang is an answer like another."""
+"""Runs functions in a child process with limits, so that the caller gets a crash or a hang as a
+result."""
 
 import dataclasses
 import faulthandler
@@ -15,7 +16,8 @@ import time
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Of address space and processor time; the wall clock has room for machines that are shared."""
+    """Limits of the address space and processor time of a child process. Its limit of wall-clock
+    time is larger than that of processor time, because other processes may share the processor."""
 
     gigabytes: int = 8
     seconds: int = 60
@@ -23,8 +25,9 @@ class Limits:
 
 
 def limited(limits):
-    faulthandler.disable()  # a crash is told by the parent
-    # Beside what it has from its parent, of which it uses little.
+    faulthandler.disable()  # the parent reports crashes
+    # The memory limit of the child process is added to the memory that it inherits from the parent,
+    # most of which the child does not use.
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
     memory = (limits.gigabytes << 30) + pages * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
@@ -47,7 +50,8 @@ def answer(work, pipe, errors, limits):
 
 
 def forked(work, limits=Limits()):
-    """('ok', what work gave), ('raised', (class, text)), ('crash', what it said last) or ('hang', '')."""
+    """Returns ('ok', result), ('raised', (class, text)), ('crash', last line of output) or ('hang',
+    '')."""
     read, write = os.pipe()
     with tempfile.TemporaryFile() as errors:
         child = os.fork()
@@ -64,7 +68,7 @@ def forked(work, limits=Limits()):
             return "hang", ""
         try:
             return pickle.loads(data)
-        except Exception:  # it ended in the midst of it, or before
+        except Exception:  # the child ended before it had written all data
             errors.seek(0)
             said = errors.read().decode(errors="replace").strip().splitlines()
             name = (
@@ -75,7 +79,8 @@ def forked(work, limits=Limits()):
 
 
 def received(read, child, wall_seconds):
-    data, last = bytearray(), time.monotonic() + wall_seconds  # appending to bytes copies all of them
+    # The received data is a bytearray, because appending to a bytes object would copy all of it.
+    data, last = bytearray(), time.monotonic() + wall_seconds
     while True:
         if not select.select([read], [], [], max(0, last - time.monotonic()))[0]:
             os.kill(child, signal.SIGKILL)

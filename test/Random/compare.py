@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a model: what hewn makes of it, beside what ONNX says.
+"""Compares hewn's results for a model with the definition of ONNX, and returns a verdict.
 
-What ONNX says is computed a node at a time, and then again with every rounded value moved a little (Monte Carlo arithmetic): how far a
-result goes then is how far rounding may take it, and an integer, a comparison or a shape that changes is one that rounding decides.
-"""
+The reference evaluates the model node by node. It evaluates it again several times with every
+rounded value perturbed (Monte Carlo arithmetic). The spread of the results bounds the effect of
+rounding. Integers, results of comparisons and shapes that change under perturbation are not
+compared."""
 
 import dataclasses
 import os
@@ -19,29 +20,32 @@ from child import forked
 from onnx import helper
 from oracle import Unknown, evaluate
 
-# What a result may be off, in steps of its type: of its own size, of the largest element's (and no less than LEAST: onnxruntime's
-# sigmoid is exact to so much, not relatively), and as multiples of what moving all values by MOVED_STEPS makes of it.
+# Error bounds, in steps (ulps) of the type. OWN_STEPS is relative to the element, LARGEST_STEPS to
+# the largest element. The latter counts as at least LEAST, because onnxruntime's sigmoid has an
+# absolute accuracy. SPREADS is a multiple of the spread caused by perturbations of MOVED_STEPS.
 OWN_STEPS, LARGEST_STEPS, LEAST, SPREADS = 64, 16, 0.1, 16
-# Of types whose steps are wide.
+# Error bounds of the comparison for element types of at most 16 bits, whose steps (ulps) are
+# coarse.
 NARROW_OWN_STEPS, NARROW_LARGEST_STEPS = 4, 2
-MOVES, MOVED_STEPS = (
-    32,
-    4,
-)  # a tie that rounding decides goes the other way in half of the moves, also where there are 100,000 of them
-# Verdicts that are findings; 'refused' and 'status' are too, where the table of ops says nothing of a limit.
+# Number of perturbed evaluations of the reference. A tie in rounding changes in half of them, so
+# that 32 evaluations detect all ties among 100,000.
+MOVES, MOVED_STEPS = 32, 4
+# Verdicts that are reported as findings. 'refused' and 'status' are reported as well, unless the
+# table of ops documents a limit.
 WRONG = ("wrong", "wrong at -O0 too", "crash", "hang", "inconsistent")
 REFUSED = ("refused", "status")
 
 
 @dataclasses.dataclass
-class Verdict:
+class Eligibility:
     kind: str
     text: str = ""
     output: str = ""
     binding: int = 0
 
     def like(self, other):
-        """Whether this is the same finding: of one kind, and for the same reason where a reason is told."""
+        """Returns True if both are the same finding: they have the same kind and, unless results
+        are wrong, the same reason."""
         return self.kind == other.kind and (self.kind.startswith("wrong") or self.reason() == other.reason())
 
     def reason(self):
@@ -49,7 +53,7 @@ class Verdict:
 
 
 def machine_lacks(target):
-    """Why this machine does not run what is compiled for an x86 target; '' where it does."""
+    """Returns the features of an x86 target that this processor lacks, or ''."""
     flags = set()
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("flags"):
@@ -64,7 +68,8 @@ def machine_lacks(target):
 
 
 def run_hewn(model, feeds, target, optimize=True):
-    """In a child: for each set of inputs the outputs, or the text of the status."""
+    """Runs hewn in a child process. For each set of inputs, returns the outputs or the error
+    message."""
 
     def answers(module):
         found = []
@@ -88,14 +93,17 @@ def run_hewn(model, feeds, target, optimize=True):
 
 
 def refusal(error, text):
-    """What it means that there is no artifact: a limit, or that passes do not agree with each other, as MLIR's verifiers say by an op's name."""
+    """Returns the verdict for a failed compilation. The verdict is a documented limit, or an
+    inconsistency between passes of the compiler, which MLIR's verifiers report with an op's
+    name."""
     if error != "CompileError":
         return "crash"
     return "inconsistent" if re.search(r"internal error|'\w+\.\w+' op |LLVM IR", text) else "refused"
 
 
 def undefined(model, values):
-    """Where the model does what ONNX does not define: then no result is wrong."""
+    """Returns the place where the model does something that ONNX does not define, so that any
+    result is correct. Returns an empty text if there is none."""
     for node in model.graph.node:
         operands = [values.get(name) for name in node.input if name]
         if node.op_type in ("Cast", "CastLike") and node.output[0] in values:
@@ -122,8 +130,9 @@ def steps_of(dtype):
 
 
 def far_integers(got, want, off, moved):
-    """Which integers are not what rounding makes of them. A quantized sum of several ties is one of many: each as likely, few of them seen
-    among what was moved. So bytes may be off by as much, and as many of them, as are in some moved result."""
+    """Returns a mask of the integers whose errors rounding does not explain. With many ties, no
+    perturbed result is likely to have the same pattern of rounding. Therefore bytes may differ by
+    as much, and in as many elements, as in one of the perturbed results."""
     if not moved:
         return off
     off = off & ~np.any([m != want for m in moved], axis=0)
@@ -135,7 +144,8 @@ def far_integers(got, want, off, moved):
 
 
 def far(got, want, moved=()):
-    """Which elements are further off than rounding takes them; a text where not even the types or shapes agree."""
+    """Returns a mask of the elements whose error exceeds that of rounding, or a text if types or
+    shapes differ."""
     if not isinstance(want, np.ndarray) or got.dtype != want.dtype or got.shape != want.shape:
         return f"{got.dtype}{list(got.shape)}, not {getattr(want, 'dtype', 'a list')}{list(getattr(want, 'shape', []))}"
     if any(m.shape != want.shape for m in moved):
@@ -159,7 +169,7 @@ def far(got, want, moved=()):
 
 
 def first_far(got, values, moved=()):
-    """The name of an output that is off, and how; None where all are right."""
+    """Returns the name and a description of the first output that has an error, or None."""
     for name, result in got.items():
         mask = far(result, values[name], [m[name] for m in moved])
         if isinstance(mask, str):
@@ -172,7 +182,8 @@ def first_far(got, values, moved=()):
 
 
 class Judge:
-    """Beside an oracle; `target` is an x86 target, several with commas, or a GPU's for the emulator."""
+    """Compares hewn with a reference. `target` is an x86 target, several of them separated by
+    commas, or a GPU target for the emulator."""
 
     def __init__(self, oracle, target="host"):
         self.oracle, self.target = oracle, target
@@ -180,13 +191,13 @@ class Judge:
     def judge(self, case):
         wanted = [self.wanted(case.model, feed) for feed in case.feeds]
         if not any(isinstance(w, dict) for w in wanted):
-            return Verdict("unknown", wanted[0] if wanted else "no inputs")
+            return Eligibility("unknown", wanted[0] if wanted else "no inputs")
         kind, found = run_hewn(case.model, case.feeds, self.target)
         if kind == "raised":
-            return Verdict(refusal(*found), f"{found[0]}: {found[1]}")
+            return Eligibility(refusal(*found), f"{found[0]}: {found[1]}")
         if kind != "ok":
-            return Verdict(kind, found)
-        worst = Verdict("right")
+            return Eligibility(kind, found)
+        worst = Eligibility("right")
         for i, (got, values) in enumerate(zip(found, wanted)):
             verdict = self.of_run(case, i, got, values)
             if verdict.kind in WRONG:
@@ -196,7 +207,7 @@ class Judge:
         return worst
 
     def wanted(self, model, feed, **how):
-        """All values by name, or why nobody can tell."""
+        """Returns all values by name, or the reason why the reference can't compute them."""
         try:
             return evaluate(self.oracle, model, feed, **how)
         except Unknown as problem:
@@ -204,28 +215,28 @@ class Judge:
 
     def of_run(self, case, i, got, values):
         if isinstance(values, str):
-            return Verdict("right") if isinstance(got, str) else Verdict("answered", values, "", i)
+            return Eligibility("right") if isinstance(got, str) else Eligibility("answered", values, "", i)
         if isinstance(got, str):
-            return Verdict("status", got, "", i)
+            return Eligibility("status", got, "", i)
         if first_far(got, values) is None:
-            return Verdict("right")
+            return Eligibility("right")
         random = np.random.default_rng(i)
         moved = [self.wanted(case.model, case.feeds[i], random=random, steps=MOVED_STEPS) for _ in range(MOVES)]
         if any(isinstance(m, str) for m in moved):
-            return Verdict("rounding decides", next(m for m in moved if isinstance(m, str)), "", i)
+            return Eligibility("rounding decides", next(m for m in moved if isinstance(m, str)), "", i)
         wrong = first_far(got, values, moved)
         if wrong is None:
-            return Verdict("rounding decides", "", "", i)
+            return Eligibility("rounding decides", "", "", i)
         if reason := undefined(case.model, values):
-            return Verdict("undefined", reason, wrong[0], i)
+            return Eligibility("undefined", reason, wrong[0], i)
         if self.as_reference(case, i, got, values, moved):
-            return Verdict("oracles disagree", wrong[1], wrong[0], i)
-        return Verdict(
+            return Eligibility("oracles disagree", wrong[1], wrong[0], i)
+        return Eligibility(
             "wrong" if self.naive_is_right(case, i, values, moved) else "wrong at -O0 too", wrong[1], wrong[0], i
         )
 
     def as_reference(self, case, i, got, values, moved):
-        """Whether each output is as one of the oracles has it."""
+        """Returns True if each output agrees with onnxruntime or with ONNX's reference."""
         reference = self.wanted(case.model, case.feeds[i], reference=True)
         if not isinstance(reference, dict):
             return False
@@ -238,7 +249,7 @@ class Judge:
 
 
 def far_as(other, value, moved):
-    """A moved value, as far from another oracle's as it is from this one's."""
+    """Shifts a perturbed value by the difference between the two references."""
     if (
         not isinstance(other, np.ndarray)
         or other.shape != value.shape
@@ -251,13 +262,14 @@ def far_as(other, value, moved):
 
 
 def same_types(model, feeds):
-    """Feeds as the model's inputs say."""
+    """Converts the inputs to the types that the model declares."""
     types = {i.name: helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type) for i in model.graph.input}
     return {name: np.asarray(value, types.get(name)) for name, value in feeds.items() if name in types}
 
 
 def emulator():
-    """The path of the emulated driver: named by the environment, or that of a build beside the tools."""
+    """Returns the path of the emulated driver: HEWN_EMULATOR, or the library in the build folder of
+    the tools."""
     if "HEWN_EMULATOR" not in os.environ:
         tools = pathlib.Path(os.environ.get("HEWN_TOOLS", records.ROOT / "build/dev/bin"))
         os.environ["HEWN_EMULATOR"] = str(tools.parent / "test/emulator/libcuda.so.1")

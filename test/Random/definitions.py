@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What quantized ops mean: their float op on dequantized operands, or their sum of integers, quantized again; a Gemm or Conv with an
-activation; Gelu; and StringNormalizer.
+"""Definitions of ops whose available kernels can't be the reference: quantized ops, Gemm and Conv
+with a fused activation, Gelu, LSTM with clip, and StringNormalizer. A quantized op is the float op on dequantized
+operands, or an integer sum, and is quantized again.
 
-Kernels are no oracle for quantized ops: onnxruntime's QLinearSoftmax adds up a table of integers and does not saturate, others, and ONNX's
-reference, round ties after the zero point is added, and products of bytes may saturate. Of Gelu both lose what 1 + erf cancels. Of fused activations onnxruntime's sigmoid is 0 where it is below 1e-8. Of StringNormalizer ONNX's
-reference compares stopwords as they stand, and onnxruntime needs a locale that few machines have.
+onnxruntime's QLinearSoftmax adds table entries and does not saturate. Other kernels, and ONNX's
+reference, round ties after adding the zero point, and byte products may saturate. For Gelu, both
+lose accuracy by cancellation in 1 + erf. onnxruntime's sigmoid in fused activations is 0 below
+1e-8. For StringNormalizer, ONNX's reference compares stopwords without case folding, and
+onnxruntime needs a locale that is rarely installed.
 """
 
 import math
 
 import numpy as np
 import onnx
+import resampling
 from onnx import helper
 
-# The float op; operands are a value, its scale and its zero point each, and the last two are those of the result.
+# Float ops of the quantized ops. Their operands are (value, scale, zero point) triples. The last
+# scale and zero point are those of the result.
 FLOAT_OPS = {
     "QLinearAdd": "Add",
     "QLinearAveragePool": "AveragePool",
@@ -34,7 +39,7 @@ def dequantized(value, scale, zero):
 
 
 def quantized(value, scale, zero, dtype):
-    """QuantizeLinear of ONNX: a tie goes to the even integer before the zero point is added."""
+    """Computes ONNX's QuantizeLinear: rounds ties to even before adding the zero point."""
     with np.errstate(all="ignore"):
         wide = np.rint(value / one(scale, np.float32)) + one(zero, np.float32)
     info = np.iinfo(dtype)
@@ -42,7 +47,7 @@ def quantized(value, scale, zero, dtype):
 
 
 def float_node(node):
-    """The node's float op, and the opset that it names, if any."""
+    """Returns the float op of a quantized node, and the node's opset attribute or None."""
     kept, opset = [], None
     for attribute in node.attribute:
         if attribute.name == "opset":
@@ -59,7 +64,7 @@ def float_node(node):
 
 
 def lifted(parameter, rank, dim):
-    """One number for each index of a dim, or one for all, as what broadcasts with the value."""
+    """Reshapes a per-dim parameter, or a scalar, so that it broadcasts with the value."""
     parameter = np.asarray(parameter)
     return (
         parameter.reshape([-1 if d == dim % rank else 1 for d in range(rank)])
@@ -69,7 +74,8 @@ def lifted(parameter, rank, dim):
 
 
 def product(node, given, run, opset):
-    """QLinearConv and QLinearMatMul: sums that float32s hold exactly, as all do of fewer than 256 products of bytes."""
+    """Computes QLinearConv and QLinearMatMul. float32 is exact for sums of
+    fewer than 256 multiplied pairs of bytes."""
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero, *bias = given
     convolves = node.op_type == "QLinearConv"
     own = helper.make_node("Conv" if convolves else "MatMul", ["a", "b"], ["sums"])
@@ -98,7 +104,8 @@ def normalized(node, strings):
 
 
 def fused(node, values, run):
-    """FusedGemm and FusedConv: ONNX's op, then what its attribute names, each by an oracle."""
+    """Computes FusedGemm and FusedConv: ONNX's op, followed by the activation that an attribute
+    names."""
     given = {a.name: a for a in node.attribute}
     activation = given.pop("activation").s.decode()
     more = {name: given.pop(name).f for name in ("activation_alpha", "activation_beta") if name in given}
@@ -115,20 +122,73 @@ def fused(node, values, run):
 
 
 def gelu(value):
-    """x / 2 * (1 + erf(x / sqrt 2)), in doubles, and without what cancels for negative x."""
+    """Computes x / 2 * (1 + erf(x / sqrt 2)) in float64. Uses erfc to avoid cancellation for
+    negative x."""
     wide = value.astype(np.float64)
     tails = np.array([math.erfc(x) for x in (wide / -math.sqrt(2)).ravel()]).reshape(wide.shape)
     with np.errstate(all="ignore"):
-        return np.asarray(0.5 * wide * tails).astype(value.dtype)  # an array, also of a scalar
+        # Uses np.asarray, because numpy returns a scalar for a result without dims.
+        return np.asarray(0.5 * wide * tails).astype(value.dtype)
+
+
+def resized(node, values):
+    """Computes Resize of opset 11 or later, which has three or four inputs. Returns None for opset
+    10, for empty operands, and for elements without arithmetic."""
+    x, *rest = [values[name] if name else None for name in node.input]
+    if len(node.input) < 3 or not x.size or (x.dtype.kind not in "fiu" and x.dtype.isbuiltin == 1):
+        return None
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    given = {name: value.decode() if isinstance(value, bytes) else value for name, value in given.items()}
+    roi, scales, sizes = [v if v is not None and v.size else None for v in (*rest, None)[:3]]
+    return resampling.resized(x, roi, scales, sizes, **given)
+
+
+def clipped_lstm(node, values):
+    """Computes an LSTM with `clip`. ONNX clips the input of every activation. onnxruntime does not
+    clip the cell state, the input of the activation of the hidden state, and ONNX's reference
+    ignores `clip`."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    x, w, r, *others = [values[name].astype(np.float64) if name else None for name in node.input]
+    bias, lengths, first, cell = [*others, None, None, None, None][:4]
+    limit, direction, hidden = given["clip"], given.get("direction", b"forward"), r.shape[2]
+    bias = np.zeros((len(w), 8 * hidden)) if bias is None else bias
+    first, cell = (np.zeros((len(w), x.shape[1], hidden)) if v is None else v for v in (first, cell))
+    lengths = np.full(x.shape[1], len(x)) if lengths is None else lengths
+
+    def activate(function, value):
+        return function(np.clip(value, -limit, limit))
+
+    def sigmoid(value):
+        return 1 / (1 + np.exp(-value))
+
+    ys, hs, cs = [], [], []
+    for d in range(len(w)):
+        h, c, y = first[d], cell[d], np.zeros((len(x), x.shape[1], hidden))
+        for t in range(len(x))[:: -1 if d == 1 or direction == b"reverse" else 1]:
+            gates = x[t] @ w[d].T + h @ r[d].T + bias[d, : 4 * hidden] + bias[d, 4 * hidden :]
+            i, o, f, g = np.split(gates, 4, axis=1)
+            new = activate(sigmoid, f) * c + activate(sigmoid, i) * activate(np.tanh, g)
+            out = activate(sigmoid, o) * activate(np.tanh, new)
+            inside = (t < lengths)[:, None]
+            h, c = np.where(inside, out, h), np.where(inside, new, c)
+            y[t] = np.where(inside, out, 0)
+        ys.append(y), hs.append(h), cs.append(c)
+    results = np.stack(ys, 1), np.stack(hs), np.stack(cs)
+    return [result.astype(np.float32) for result, name in zip(results, node.output) if name]
 
 
 def define(node, values, run):
-    """The node's results, or None where it is not such a one. `values` by name; `run` computes a node of ONNX's on operands by name."""
+    """Returns the node's results, or None if this file does not define the op. `values` maps names
+    to operands. `run` evaluates an ONNX node on named operands."""
     if node.op_type == "StringNormalizer":
         return [normalized(node, values[node.input[0]])]
+    if node.op_type == "LSTM" and any(a.name == "clip" for a in node.attribute):
+        return clipped_lstm(node, values)
     if node.op_type in ("QLinearConv", "QLinearMatMul") and not node.domain:
         given = [values[name] if name else None for name in node.input]
         return [product(node, given, run, None)]
+    if node.op_type == "Resize" and (result := resized(node, values)) is not None:
+        return [result]
     if node.op_type == "Gelu" and all(a.name != "approximate" or a.s == b"none" for a in node.attribute):
         return [gelu(values[node.input[0]])]
     if node.op_type in ("FusedGemm", "FusedConv") and node.domain == "com.microsoft":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models: a seed is a model, its inputs, and the sizes that its symbols have when run."""
+"""Generates random models: a seed determines a model, its inputs, and the sizes of its symbols."""
 
 import dataclasses
 import random
@@ -14,7 +14,7 @@ from records import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
 from Rules import IDIOMS, ROOMS, elementwise, load, others, views
 
 RULES = load()
-# Types of numbers that a graph is mostly of; the first ones are drawn most.
+# Element types of which a graph mainly uses one. Earlier entries are more likely.
 PALETTES = [(F32, I64, BOOL)] * 8 + [
     (F16, F32, BOOL),
     (F16, I64),
@@ -31,7 +31,7 @@ PALETTES += [
     (F32, F16, BF16),
 ]
 OPSETS = (9, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22, 23, 24, 25, 26, 27)
-# Kinds of graphs: how likely the ops of each room are.
+# Themes of graphs: how likely each rule module is.
 THEMES = {
     "plain": {"elementwise": 6, "views": 4, "moves": 2, "reductions": 4, "contractions": 1},
     "kernels": {"elementwise": 5, "views": 3, "contractions": 3, "windows": 3, "reductions": 3, "moves": 1},
@@ -42,7 +42,7 @@ THEMES = {
     "networks": dict.fromkeys(IDIOMS, 2) | {"elementwise": 3, "views": 1, "moves": 1},
 }
 COMPOSITES = [name for name in RULES if "-" in name]
-# In these rooms a few names are what graphs are made of.
+# Rules that are drawn more often than the others of their module.
 OFTEN = {
     "moves": ["Concat"] * 12,
     "reductions": ["Reduce-back"] * 4 + ["Softmax"] * 2,
@@ -52,7 +52,7 @@ OFTEN = {
 
 @dataclasses.dataclass
 class Case:
-    """A model, what it is run on (once for each set of inputs), and the name it has in reports."""
+    """A model, its sets of inputs, and its name in reports."""
 
     name: str
     model: onnx.ModelProto
@@ -60,7 +60,7 @@ class Case:
 
 
 def rooms(ops):
-    """The names of ops, and of rules that make several nodes, by the module that their rule is in."""
+    """Groups the names of ops and of composite rules by the module that has their rule."""
     found = {}
     for name in [*ops, *COMPOSITES]:
         if name in others.WITHOUT:
@@ -77,7 +77,9 @@ def add(g, name):
     try:
         RULES.get(name, elementwise.by_schema)(g, op)
         return True
-    except (Reject, KeyError):  # nodes that a rule had already made stay; an op may be younger than the opset
+    # A rule that raises Reject may leave nodes in the graph. A KeyError means that the graph's
+    # opset is too old for an op of the rule.
+    except (Reject, KeyError):
         return False
 
 
@@ -133,7 +135,7 @@ def drawn(seed, oracle, theme=None):
 
 
 def outputs_of(g):
-    """What nobody reads, and some of what others read too."""
+    """Returns the values that no node reads, and some of the others, as the model's outputs."""
     made = {name for node in g.nodes for name in node.output}
     results = [v for v in g.values if v.name in made and not isinstance(v.array, list)]
     ends = [v for v in results if v.name not in g.used]
@@ -142,7 +144,7 @@ def outputs_of(g):
 
 
 def pruned(g, outputs):
-    """Without nodes and inputs that no output needs."""
+    """Removes nodes and inputs that no output needs."""
     from oracle import captured
 
     needed, nodes = {v.name for v in outputs}, []
@@ -156,7 +158,8 @@ def pruned(g, outputs):
 
 
 def crossed(g):
-    """Some operands are read through another node, or with any value of their dims that is there by then."""
+    """Inserts nodes before some operands, or combines these operands with another value of the same
+    dims."""
     for _ in range(g.choice.choice((0, 0, 0, 1, 2, 4))):
         made = {name: i for i, node in enumerate(g.nodes) for name in node.output}
         values = {v.name: v for v in g.values if not isinstance(v.array, list) and v.dtype in (F32, F16) and v.size}
@@ -178,7 +181,7 @@ def crossed(g):
 
 
 def model_of(g, outputs, name):
-    # Dims of outputs are for the compiler to find.
+    # The outputs of the random model declare no dims, so that the compiler infers them.
     graph = g.proto(outputs, [v for v, _ in g.inputs], name)
     opsets = [helper.make_opsetid("", g.opset)] + [
         helper.make_opsetid(d, records.version_of(d)) for d in sorted(g.domains)
@@ -187,7 +190,8 @@ def model_of(g, outputs, name):
 
 
 def one_node(name, seed):
-    """A model of a node of that op, and of what its rule puts around; None where the rule finds nothing to draw."""
+    """Returns a model with a node of that op and the nodes that its rule adds, or None if the rule
+    rejects."""
     g = Graph(random.Random(seed), max(OPSETS), Oracle(), [2, 4, 8])
     g.palette, g.any_view = PALETTES[0], views.any_view
     if not add(g, name):
@@ -198,7 +202,7 @@ def one_node(name, seed):
 
 
 def one_idiom(name, seed):
-    """Whether the rule of an idiom draws it to its end, in a graph of no more."""
+    """Returns True if the rule of an idiom adds its nodes to an empty graph without rejecting."""
     choice = random.Random(seed)
     g = Graph(choice, choice.choice((12, 17, 21)), Oracle(), [2, 4, 8], most=16384)
     g.palette, g.any_view = PALETTES[0], views.any_view
@@ -206,7 +210,8 @@ def one_idiom(name, seed):
 
 
 def generate(seed, oracle=None, bindings=3, theme=None):
-    """The case of a seed, of a theme if one is named, or None where nothing could be drawn."""
+    """Returns the case of a seed, optionally of a given theme. Returns None if no node could be
+    drawn."""
     g = drawn(seed, oracle or Oracle(), theme)
     outputs = outputs_of(g)
     if not outputs:
@@ -225,13 +230,15 @@ def generate(seed, oracle=None, bindings=3, theme=None):
 
 
 def bound(value, make, sizes, random_arrays, most):
-    """Another array for an input, of the sizes that its symbols have now; None where it is too large."""
+    """Draws another array for an input, with the current sizes of its symbols. Returns None if the
+    array is too large."""
     shape = tuple(sizes[label] if label else size for size, label in value.dims)
     return make(random_arrays, shape) if np.prod(shape) <= 64 * most else None
 
 
 def without_rules():
-    """Ops of the records that no rule makes and that are not named as such."""
+    """Returns the ops of the ONNX records that have neither a rule nor an entry in the list of
+    excluded ops."""
     known = {op for opset in set(OPSETS) for op in records.ops_of(opset)}
     covered = {op for opset in set(OPSETS) for names in rooms(records.ops_of(opset)).values() for op in names}
     return sorted(known - covered - set(others.WITHOUT))

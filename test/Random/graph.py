@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph that grows by nodes that can run: each is computed as it is added, so types, shapes and sizes of numbers are known."""
+"""A graph that is built node by node. Each node is evaluated when it is added, so that types,
+shapes and magnitudes of all values are known."""
 
 import dataclasses
 
@@ -14,12 +15,13 @@ MOST_INPUTS = 14
 
 
 class Reject(Exception):
-    """What was drawn cannot be added: draw again."""
+    """Raised if the drawn node can't be added. The caller draws another one."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Value:
-    """An array of the graph with a name; a label names a dim that is a symbol, or that nobody can tell ahead ('?...')."""
+    """A named array of the graph. A dim's label names its symbol, or ('?...') marks a size that is
+    unknown before the run."""
 
     name: str
     array: object
@@ -40,12 +42,13 @@ class Value:
 
 
 def compatible(a, b):
-    """Whether two dims are the same whatever the symbols are; dims of 1 fit everything."""
+    """Returns True if two dims broadcast for all sizes of their symbols."""
     return a == b or a == (1, None) or b == (1, None)
 
 
 def filled(random, dtype, shape, low, high, whole):
-    """Numbers of a type between bounds; `whole` ones are quarters, whose sums and products round nowhere."""
+    """Draws numbers of a type in a range. If `whole`, the numbers are multiples of 1/4, so that
+    sums and products are exact."""
     if dtype == BOOL:
         return random.integers(0, 2, shape).astype(BOOL)
     if dtype in FLOATS:
@@ -62,7 +65,8 @@ def filled(random, dtype, shape, low, high, whole):
 
 
 class Graph:
-    """`choice` is a random.Random that all decisions come from, so that a seed is a graph."""
+    """A graph under construction. All decisions come from `choice`, a random.Random, so that a seed
+    determines the graph."""
 
     def __init__(self, choice, opset, oracle, sizes, symbols=(), parent=None, most=4096):
         self.choice, self.opset, self.oracle, self.parent, self.most = choice, opset, oracle, parent, most
@@ -82,7 +86,7 @@ class Graph:
         return f"{stem}{counts[stem]}"
 
     def dim(self):
-        """A size of the graph's few, or one of its symbols."""
+        """Returns one of the graph's sizes, or one of its symbols."""
         if self.root.symbols and self.choice.random() < 0.5:
             label = self.choice.choice(sorted(self.root.symbols))
             return self.root.symbols[label], label
@@ -97,7 +101,7 @@ class Graph:
     def visible(self):
         return self.values + (self.parent.visible() if self.parent else [])
 
-    # Where values come from
+    # Values that rules use as operands
 
     def constant(self, array, stem="c"):
         array = np.asarray(array)
@@ -106,7 +110,7 @@ class Graph:
         return value
 
     def ints(self, values, run_time=0.15):
-        """int64s that say how an op works: a constant, or what is known only when run."""
+        """Returns int64 parameters of an op, as a constant or as an input."""
         array = np.asarray(values, I64)
         if self.choice.random() < run_time:
             return self.input(array.dtype, tuple((d, None) for d in array.shape), lambda random, shape: array, "n")
@@ -122,10 +126,10 @@ class Graph:
         return value
 
     def leaf(self, dtype, dims, low=-3, high=3, constant=0.3):
-        """A new input of the model; a constant, now and then, where no dim is a symbol."""
+        """Returns a new input of the model or, if no dim is symbolic, sometimes a constant."""
         dtype, whole = np.dtype(dtype), self.root.whole
         if any(label and label.startswith("?") for _, label in dims):
-            raise Reject("nobody knows such a dim ahead")
+            raise Reject("the dim is unknown before the run")
         if dtype not in FLOATS and dtype in INTS and dtype.kind == "u":
             low = max(low, 0)
 
@@ -137,7 +141,7 @@ class Graph:
         return self.input(dtype, tuple(dims), make)
 
     def find(self, test):
-        """A value of the graph that passes; late ones are likelier."""
+        """Returns a value that satisfies `test`, preferably a recent one, or None."""
         found = [v for v in self.visible() if not isinstance(v.array, list) and test(v)]
         if not found:
             return None
@@ -145,7 +149,8 @@ class Graph:
         return found[min(int(self.choice.expovariate(0.5)), len(found) - 1)]
 
     def value(self, types, low=0, high=5, test=lambda v: True):
-        """An operand: a value that is there, one of another type cast, or a new leaf; at times seen through a view."""
+        """Returns an operand: an existing value, a cast of one, or a new input or constant. It is
+        sometimes read through a view."""
         types = [np.dtype(t) for t in types]
         roll, found = self.choice.random(), None
         if roll < 0.75:
@@ -184,7 +189,8 @@ class Graph:
         return self.node("Cast", [value], to=helper.np_dtype_to_tensor_dtype(dtype))
 
     def like(self, dims, dtype, low=-3, high=3):
-        """A value of exactly these dims and type: one that is there, made of one that is there, or new."""
+        """Returns a value of exactly these dims and this type: an existing one, one computed from
+        an existing one, or a new one."""
         dims = tuple(dims)
         if self.choice.random() < 0.75:
             found = self.find(lambda v: v.dims == dims and v.dtype == dtype)
@@ -203,7 +209,8 @@ class Graph:
         return self.leaf(dtype, dims, low, high)
 
     def broadcast(self, dims, dtype, low=-3, high=3):
-        """A value that ONNX broadcasts to these dims (or with them), preferably one that is there."""
+        """Returns a value that broadcasts to these dims, or together with them. Prefers an existing
+        one."""
 
         def fits(v):
             return v.dtype == dtype and all(compatible(a, b) for a, b in zip(v.dims[::-1], dims[::-1]))
@@ -230,7 +237,8 @@ class Graph:
     # Nodes
 
     def node(self, op, inputs, outputs=1, domain="", **attributes):
-        """Adds a node and returns its result, or its results where `outputs` is not 1; optional ones that are left out are None."""
+        """Adds a node. Returns its result, or a list if `outputs` is not 1. Omitted optional inputs
+        are None."""
         names = [v.name if v is not None else "" for v in inputs]
         while names and not names[-1]:
             names.pop()
@@ -259,7 +267,8 @@ class Graph:
         return results[0] if outputs == 1 else results
 
     def allowed(self, proto, operands):
-        """Rejects types that the op does not take in this opset: its oracles are often more liberal."""
+        """Rejects types that the op does not accept in this opset, because the references often
+        accept more types."""
         op = self.ops.get(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
         if op is None:
             raise Reject(f"no {proto.op_type} in this opset")
@@ -286,7 +295,7 @@ class Graph:
                 raise Reject("not finite, or large numbers")
 
     def labels(self, proto, operands, arrays):
-        """The names of the results' dims: what ONNX can tell of them."""
+        """Returns the labels of the dims of a node's results, from ONNX's shape inference."""
         plain = [(None,) * a.ndim if not isinstance(a, list) else () for a in arrays]
         if all(v.static for v in operands if not isinstance(v.array, list)) and proto.op_type not in (
             "If",
@@ -328,7 +337,7 @@ class Graph:
     def unknown(self):
         return self.name("?")
 
-    # Graphs of their own
+    # Subgraphs
 
     def body(self):
         inner = Graph(self.choice, self.opset, self.oracle, self.sizes, parent=self, most=self.most)

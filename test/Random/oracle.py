@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ONNX says that a model computes, node after node: onnxruntime's kernels without its optimizer, and ONNX's reference.
+"""Evaluates a model node by node. Uses onnxruntime's kernels without its optimizer, and ONNX's
+reference.
 
-A graph that is run a node at a time keeps what a fused one loses: every value has its own type's accuracy, and each can be moved.
+Every value is rounded to its own type, which a fused kernel does not do. Each value can be
+perturbed.
 """
 
 import collections
@@ -22,11 +24,11 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "Numeric"))
 import sessions
 
 onnxruntime.set_default_logger_severity(4)
-# Opsets of ours that onnxruntime does not know yet are run as the last one that it does.
+# Nodes of a newer opset, which onnxruntime does not support, run as nodes of this opset.
 LAST_OPSET = 26
 KEPT_SESSIONS = 4000
 
-# What gives elements of its operands, or whole numbers of no rounding: nothing moves when such a node is computed otherwise.
+# Ops whose results are not perturbed, because they select elements or are exact integers.
 EXACT = set(
     "Identity Dropout Abs Neg Max Min Relu Clip Where Floor Ceil Sign Shape Size EyeLike OneHot GatherElements GatherND "
     "Scatter ScatterElements ScatterND Tile Trilu ReverseSequence DepthToSpace SpaceToDepth ConstantOfShape Constant TopK "
@@ -34,14 +36,17 @@ EXACT = set(
     "Optional OptionalGetElement SequenceAt SequenceConstruct SequenceInsert SequenceErase ConcatFromSequence "
     "SplitToSequence TensorScatter ArgMax ArgMin ArrayFeatureExtractor Binarizer BitCast Round Cast CastLike".split()
 )
-# What rounds to few levels inside of the node: there the operands are moved.
+# Ops that round to a small number of levels internally. Not their results but their operands are
+# perturbed.
 ROUNDS_INSIDE = ("Quantize", "QLinear", "QGemm", "QAttention", "RoiAlign", "GridSample")
-# What sums: in another order, or in several, it is the sum of operands each of which is a little off (Higham, "Accuracy and
-# Stability of Numerical Algorithms", 4.2), which is more than the result's own steps where terms cancel each other.
+# Ops that sum elements. A sum in another order equals the sum of slightly perturbed operands
+# (Higham, "Accuracy and Stability of Numerical Algorithms", 4.2). With cancellation, the difference
+# exceeds the result's own ulps.
 SUMS = (
     "ReduceSum ReduceMean ReduceL ReduceLog Conv Gemm MatMul Normaliz AveragePool LpPool Einsum CumSum DFT STFT LRN Regressor Attention Loss"
 ).split()
-# Sums of products, or of elements, and of nothing else: that of the absolute operands bounds what roundings make of them.
+# Ops that compute only sums of elements or of products. The same op on absolute values of the
+# operands bounds the effect of rounding.
 LINEAR_SUMS = (
     "Conv",
     "ConvTranspose",
@@ -54,35 +59,38 @@ LINEAR_SUMS = (
     "Einsum",
     "CumSum",
 )
-# What is moved is compared with this many times as much (compare.SPREADS).
+# compare.py allows SPREADS times the spread of perturbed results, so that a perturbation is this
+# share of the bound.
 SHARE_OF_BOUND = 1 / 16
-# What both oracles approximate as float32s have it, in whatever type.
-APPROXIMATED = ("Erf", "Gelu", "Resize")
-# Exponentials of these types end at 0 below that (docs/decisions/numbers/denormals.md).
-HAS_NO_TINY_EXPONENTIALS, LEAST_EXPONENTIAL = (records.F32, records.BF16), 2**-125.5
-# Functions with a factor of 1 + t, of which all digits but a few are lost where t comes near -1.
+# Ops that both references compute with only float32's accuracy in any type.
+APPROXIMATED = ("Erf", "Gelu")
+# Types whose exponentials are flushed to 0 below the bound LEAST_EXPONENTIAL
+# (docs/decisions/numbers/denormals.md).
+HAS_NO_TINY_EXPONENTIALS, LEAST_EXPONENTIAL = (records.F32, records.BF16), 2.0**-126
+# Functions with a factor 1 + t, which loses accuracy by cancellation for t close to -1.
 NEAR_MINUS_ONE = ("Gelu", "FastGelu", "BiasGelu")
 
 
 class Unknown(Exception):
-    """No oracle runs this node on these operands."""
+    """Raised if no reference can evaluate a node on its operands."""
 
 
 def moves(node):
-    """Whether a result of the node is only a value that was there before."""
+    """Returns True if the node only copies elements of its operands."""
     row = next((r for r in records.rows() if (r["domain"], r["op"]) == (node.domain, node.op_type)), None)
     return node.op_type in EXACT or (row is not None and row["kind"] == "Move" and not interpolates(node))
 
 
 def interpolates(node):
-    """Whether elements are weighed, so that even those of a constant picture are rounded."""
+    """Returns True if the node interpolates. Even the elements of a constant image are then
+    rounded."""
     nearest = any(a.name == "mode" and a.s == b"nearest" for a in node.attribute)
     by_default = not any(a.name == "mode" for a in node.attribute)
     return node.op_type == "GridSample" or (node.op_type in ("Resize", "Upsample") and not nearest and not by_default)
 
 
 def captured(node):
-    """The values of the graph around it that a node's bodies read."""
+    """Returns the names of the values that the node's bodies read from outside of them."""
     found = []
 
     def visit(graph, own):
@@ -114,7 +122,8 @@ def value_info(name, value):
 
 
 def one_node(node, names, values, opset):
-    """A model of the node alone; `names` are those of its operands and of what its bodies capture."""
+    """Builds a model of one node. `names` lists its operands and the values that its bodies
+    capture."""
     inputs = [value_info(name, value) for name, value in zip(names, values)]
     outputs = [helper.make_value_info(name, onnx.TypeProto()) for name in node.output if name]
     graph = helper.make_graph([node], "node", inputs, outputs)
@@ -132,7 +141,8 @@ WEIGHTS = {"Conv": 1, "ConvInteger": 1, "FusedConv": 1, "QLinearConv": 3}
 
 
 def reaches_beyond(node, values):
-    """Whether a window is longer than the operand with its border: how many there are is then a negative number, rounded."""
+    """Returns True if a window is longer than the padded operand. The formula for the number of
+    windows then rounds a negative number."""
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if node.op_type in WEIGHTS:
         window = values[WEIGHTS[node.op_type]].shape[2:]
@@ -150,19 +160,9 @@ def reaches_beyond(node, values):
     )
 
 
-def ends_within(node, values):
-    """Whether a Resize whose coordinates depend on the result's length is by scales that give no whole one. ONNX's reference, and its cases
-    (resize_downsample_scales_linear_align_corners), compute with the product then, which is no whole number."""
-    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    by_length = (b"pytorch_half_pixel", b"align_corners", b"tf_crop_and_resize")
-    if node.op_type != "Resize" or given.get("coordinate_transformation_mode") not in by_length:
-        return False
-    scales = next((v for v in values[1:] if v.dtype == np.float32 and len(v) == values[0].ndim), None)
-    return scales is not None and any(s * n != np.floor(s * n) for s, n in zip(scales, values[0].shape))
-
-
 class Oracle:
-    """Runs nodes; keeps what it has prepared, since a graph is run for many sizes and in many ways."""
+    """Evaluates nodes. Caches onnxruntime sessions, because a graph is evaluated for many sizes and
+    perturbations."""
 
     def __init__(self):
         self.kept = collections.OrderedDict()
@@ -173,7 +173,7 @@ class Oracle:
         if key not in self.kept:
             try:
                 self.kept[key] = make(one_node(node, names, values, opset))
-            except Exception as problem:  # both raise what they like
+            except Exception as problem:  # both raise arbitrary exceptions
                 self.kept[key] = Unknown(f"{node.op_type}: {problem}")
             if len(self.kept) > KEPT_SESSIONS:
                 self.kept.popitem(last=False)
@@ -183,27 +183,23 @@ class Oracle:
 
     def by_runtime(self, node, names, values, opset):
         if node.op_type.startswith("Reduce") and not values[0].size and counts_from_the_end(node, values):
-            raise Unknown(
-                f"{node.op_type}: onnxruntime takes axes of an empty operand for none where they are negative"
-            )
+            raise Unknown(f"{node.op_type}: onnxruntime ignores negative axes of an empty operand")
         if node.op_type == "ReduceMean" and not values[0].size:
-            raise Unknown("ReduceMean: onnxruntime takes the mean of nothing for 0, which ONNX does not say")
+            raise Unknown("ReduceMean: onnxruntime returns 0 for an empty mean, which ONNX does not define")
         if node.op_type in ("ArgMax", "ArgMin") and not values[0].size:
-            raise Unknown(f"{node.op_type}: onnxruntime keeps the length of a negative axis where the operand is empty")
+            raise Unknown(f"{node.op_type}: onnxruntime keeps the size of a negative axis if the operand is empty")
         if node.op_type in ("TransposeMatMul", "FusedMatMul") and not all(v.size for v in values):
-            raise Unknown(f"{node.op_type}: onnxruntime leaves sums of nothing as memory was")
+            raise Unknown(f"{node.op_type}: onnxruntime leaves sums over no elements uninitialized")
         if node.op_type in ("Einsum", "InstanceNormalization") and not all(v.size for v in values):
-            raise Unknown(f"{node.op_type}: onnxruntime divides by the length of what is empty")
+            raise Unknown(f"{node.op_type}: onnxruntime divides by the size of an empty operand")
         if node.op_type == "Einsum" and ranks_of(node) not in (None, [v.ndim for v in values]):
-            raise Unknown("Einsum: onnxruntime ends where an operand has not as many dims as letters")
-        if ends_within(node, values):
-            raise Unknown("Resize: onnxruntime takes the length of the result, and ONNX scale times length")
+            raise Unknown("Einsum: onnxruntime crashes if an operand's rank differs from its number of letters")
         if reaches_beyond(node, values):
-            raise Unknown(f"{node.op_type}: onnxruntime rounds a negative number of windows up, and ONNX down")
+            raise Unknown(f"{node.op_type}: onnxruntime rounds a negative number of windows up, ONNX down")
         if node.op_type in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss") and not values[1].size:
-            raise Unknown(f"{node.op_type}: onnxruntime takes the mean of nothing for 0, which ONNX does not say")
+            raise Unknown(f"{node.op_type}: onnxruntime returns 0 for an empty mean, which ONNX does not define")
         if not all(native(v) for v in values):
-            raise Unknown(f"{node.op_type}: not a type of onnxruntime's arrays")
+            raise Unknown(f"{node.op_type}: a type that onnxruntime's arrays do not have")
         session = self.prepared("runtime", sessions.plain_session, node, names, values, opset)
         try:
             results = session.run(None, dict(zip(names, values)))
@@ -213,13 +209,13 @@ class Oracle:
 
     def by_reference(self, node, names, values, opset):
         if node.op_type == "Loop" and len(node.output) > len(node.input) - 2:
-            raise Unknown("Loop: the reference puts what its iterations give end to end, where ONNX stacks it")
+            raise Unknown("Loop: the reference concatenates the iterations' results, ONNX stacks them")
         if node.op_type in ("Hardmax", "Softmax", "LogSoftmax") and opset < 13:
-            raise Unknown(f"{node.op_type}: the reference takes a dim where opsets before 13 mean all behind it")
+            raise Unknown(f"{node.op_type}: the reference uses one dim, opsets before 13 all dims from it on")
         if node.op_type == "BatchNormalization" and opset in range(9, 14):
-            raise Unknown("BatchNormalization: the reference takes a momentum of inference for one of training")
+            raise Unknown("BatchNormalization: the reference treats a momentum attribute in inference as training")
         if node.op_type == "Split" and not makes_up(node, values):
-            raise Unknown("Split: the reference cuts where the parts do not make up the dim, which ONNX asks for")
+            raise Unknown("Split: the reference accepts sizes that do not add up to the dim, which ONNX requires")
         evaluator, types = self.prepared("reference", evaluator_of, node, names, values, opset)
         try:
             with np.errstate(all="ignore"):
@@ -229,11 +225,11 @@ class Oracle:
         return [r if r is None or isinstance(r, list) else np.asarray(r, t) for r, t in zip(results, types)]
 
     def widened(self, node, names, values, opset):
-        """bfloat16 by way of float32: what the node gives, rounded once."""
+        """Evaluates a bfloat16 node in float32 and rounds once."""
         if node.op_type.startswith(("Cast", "BitCast", "Quantize", "Dequantize")) or any(
             isinstance(v, list) for v in values
         ):
-            raise Unknown(f"{node.op_type}: names its types")
+            raise Unknown(f"{node.op_type}: an attribute names a type")
         narrow = [v.dtype for v in values if v.dtype == records.BF16]
         if not narrow or list(bodies(node)):
             raise Unknown(f"{node.op_type}: no bfloat16")
@@ -243,7 +239,8 @@ class Oracle:
             return [r.astype(records.BF16) if r.dtype == np.float32 else r for r in results]
 
     def run(self, node, names, values, opset, reference=False):
-        """The node's results in the order of its named outputs; by ONNX's reference first, where asked."""
+        """Returns the node's results in the order of its named outputs. With `reference`, ONNX's
+        reference is tried first."""
         exact = reference and node.op_type.startswith("Fused")
         runs = self.by_reference if exact else self.by_runtime
         defined = definitions.define(node, dict(zip(names, values)), lambda *what: runs(*what[:3], what[3] or opset))
@@ -257,7 +254,7 @@ class Oracle:
             try:
                 results = way(node, names, values, opset)
                 if any(r is None for r in results) and "Optional" not in node.op_type:
-                    raise Unknown(f"{node.op_type}: gives nothing")
+                    raise Unknown(f"{node.op_type}: returns no value")
                 return results
             except Unknown as problem:
                 problems.append(str(problem))
@@ -265,45 +262,47 @@ class Oracle:
 
 
 def ranks_of(node):
-    """How many dims the operands of an Einsum have; None where some have no letter."""
+    """Returns the ranks of an Einsum's operands, or None if the equation has an ellipsis."""
     equation = next(a.s.decode() for a in node.attribute if a.name == "equation").replace(" ", "")
     return None if "." in equation else [len(term) for term in equation.split("->")[0].split(",")]
 
 
 def makes_up(node, values):
-    """Whether the parts of a Split, where it names them, are as long as the dim."""
+    """Returns True if the explicit sizes of a Split add up to the size of the dim."""
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     sizes = values[1] if len(values) > 1 else given.get("split")
     return sizes is None or sum(sizes) == values[0].shape[given.get("axis", 0)]
 
 
 def counts_from_the_end(node, values):
-    """Whether a reduction has negative axes, as an attribute or an operand."""
+    """Returns True if a reduction has negative axes, in an attribute or an operand."""
     axes = [a.ints for a in node.attribute if a.name == "axes"] + [v.ravel() for v in values[1:]]
     return any(axis < 0 for some in axes for axis in some)
 
 
 def typed(result, name):
-    """What onnxruntime hands over as bytes, since numpy has no such type, in its type."""
+    """Converts a result of a type that numpy lacks, which onnxruntime returns as bytes."""
     dtype = records.TYPES.get(name[7:-1])
     bare = isinstance(result, np.ndarray) and dtype is not None and dtype.isbuiltin != 1 and result.dtype != dtype
     return result.view(dtype) if bare else result
 
 
 def evaluator_of(model):
-    """The reference, and the types that ONNX gives the results: the reference is at times more exact than they are."""
+    """Returns ONNX's reference evaluator for the model, and the types that ONNX infers for the
+    results. These are needed because the evaluator may return types of more bits."""
     told = {o.name: o.type.tensor_type.elem_type for o in onnx.shape_inference.infer_shapes(model).graph.output}
     types = [helper.tensor_dtype_to_np_dtype(told[o.name]) if told[o.name] else None for o in model.graph.output]
     return onnx.reference.ReferenceEvaluator(model), types
 
 
 def moved(values, random, steps):
-    """Floats, each some of its type's smallest steps away."""
+    """Perturbs floats by some ulps of their type."""
     return [moved_array(v, random, steps) if not isinstance(v, list) else moved(v, random, steps) for v in values]
 
 
 def moved_array(value, random, steps):
-    if value is None or value.dtype not in records.FLOATS or not value.size:  # None: an optional that is empty
+    # In the values of the oracle, None represents an empty optional.
+    if value is None or value.dtype not in records.FLOATS or not value.size:
         return value
     step = float(ml_dtypes.finfo(value.dtype).eps) * steps
     with np.errstate(all="ignore"):
@@ -314,7 +313,7 @@ def moved_array(value, random, steps):
 
 
 def moved_by_largest(result, operand, random, steps):
-    """Floats, each off by so many steps of the operand's largest element."""
+    """Perturbs floats by some ulps of the operand's largest element."""
     if result.dtype not in records.FLOATS or operand.dtype not in records.FLOATS or not operand.size:
         return result
     with np.errstate(all="ignore"):
@@ -325,8 +324,9 @@ def moved_by_largest(result, operand, random, steps):
 
 
 def summed_otherwise(oracle, node, names, operands, opset, results, random):
-    """Sums, each off by a share of n u Σ|terms|, the bound of a sum of n terms in any order (Higham, 4.2), which terms of one sign and size come near
-    to: their roundings do not cancel, as those of terms that are moved at random do."""
+    """Perturbs sums by a share of n u Σ|x|, the error bound for a sum of n terms in any order
+    (Higham, 4.2). Sums of equal signs and magnitudes come close to this bound, because their
+    rounding errors do not cancel. Errors of randomly perturbed terms would cancel."""
     if any(v.dtype not in records.FLOATS for v in operands[:1]) or any(isinstance(v, list) for v in operands):
         return results
     absolute = [np.abs(v) if v.dtype in records.FLOATS else v for v in operands]
@@ -347,7 +347,7 @@ def summed_otherwise(oracle, node, names, operands, opset, results, random):
 
 
 def length_of(node, operands, result):
-    """How many terms an element of the result is the sum of."""
+    """Returns the number of operand elements that the node sums for each element of the result."""
     if node.op_type in ("MatMul", "Gemm", "Einsum"):
         return max(operands[0].shape, default=1) if node.op_type == "Einsum" else operands[0].shape[-1]
     if node.op_type in ("Conv", "ConvTranspose"):
@@ -360,7 +360,8 @@ def step_of(array):
 
 
 def divides(node, divisor):
-    """Integers by zero end the process in onnxruntime."""
+    """Raises an exception for integer division by zero, which would end the process in
+    onnxruntime."""
     if divisor.dtype in records.INTS and (divisor == 0).any():
         raise Unknown(f"{node.op_type}: by zero")
 
@@ -371,7 +372,8 @@ def constant(data):
 
 
 def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
-    """All values of a model by name. With `steps`, each result that was rounded is moved by about so many of its type's."""
+    """Evaluates a model. Returns all values by name. With `steps`, each rounded result is perturbed
+    by about that many ulps of its type."""
     opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
     values = dict(feeds)
     values.update((t.name, constant(t.SerializeToString())) for t in model.graph.initializer)
@@ -384,7 +386,8 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
             operands = moved(operands, random, steps)
         results = oracle.run(node, names, operands, opset)
         if reference:
-            # Where it gives another shape than onnxruntime does it is the reference that is wrong (GlobalMaxPool of rank 3).
+            # If the reference returns another shape than onnxruntime, the reference is wrong (as in
+            # GlobalMaxPool of rank 3).
             others = oracle.run(node, names, operands, opset, reference)
             shapes = [[getattr(r, "shape", None) for r in given] for given in (results, others)]
             results = others if shapes[0] == shapes[1] else results
@@ -397,7 +400,8 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
             )
             if node.op_type in NEAR_MINUS_ONE:
                 results = [moved_by_largest(r, operands[0], random, steps) for r in results]
-            if interpolates(node):  # 64 products of weights that are rounded themselves, of which large ones may cancel
+            # an interpolation multiplies by up to 64 rounded weights, and large products may cancel
+            if interpolates(node):
                 results = [moved_by_largest(r, operands[0], random, 8 * steps) for r in results]
             results = moved(results, random, steps * (2**29 if wide else 1))
         values.update(zip([n for n in node.output if n], results))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random models, compiled and compared: what is wrong, how to see it again, and the smallest model that is still wrong."""
+"""Compiles random models and compares their results. Prints each finding with the command that
+reproduces it, and reduces its model."""
 
 import argparse
 import collections
@@ -17,7 +18,7 @@ import time
 import traceback
 
 import onnx
-from compare import WRONG, Judge, Verdict, emulator, machine_lacks, same_types
+from compare import WRONG, Eligibility, Judge, emulator, machine_lacks, same_types
 from generate import THEMES, Case, generate
 from oracle import Oracle
 from unfit import unfit
@@ -26,7 +27,7 @@ CASES_OF_A_CHILD, GIGABYTES = 250, 12
 
 
 def file_case(path):
-    """NAME.onnx, and NAME.pkl with its inputs."""
+    """Loads the case of a model file NAME.onnx, with the inputs NAME.pkl."""
     path = pathlib.Path(path)
     model = onnx.load(path)
     return Case(path.name, model, [same_types(model, pickle.loads(path.with_suffix(".pkl").read_bytes()))])
@@ -42,7 +43,7 @@ def unfit_case(seed, oracle, theme=None):
 
 
 def keep(case, folder, suffix=""):
-    """The model, and its inputs, as files that `file` takes."""
+    """Saves the model and its inputs, so that `file` can read them."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (case.name.replace(" ", "-").removesuffix(".onnx") + suffix + ".onnx")
@@ -53,16 +54,17 @@ def keep(case, folder, suffix=""):
 
 @dataclasses.dataclass
 class Found:
-    """What became of a case, on a target."""
+    """The verdict on one case for one target."""
 
     name: str
-    verdict: Verdict
+    verdict: Eligibility
     target: str
     case: Case = None
 
 
 def judged(case, judges, choice, emulated):
-    """The verdict on a case, and at times a second one from the emulated GPU; the case itself comes along where it is wrong."""
+    """Yields the verdict on a case, and sometimes a second one from the emulated GPU. For a
+    finding, the verdict contains the case."""
     for i, judge in enumerate(judges):
         if i and choice.random() >= emulated:
             return
@@ -73,7 +75,8 @@ def judged(case, judges, choice, emulated):
 
 
 def hunt(make, numbers, target, seconds, emulated=0.0):
-    """Makes and judges cases until the time is over. That is done in a child: an oracle that crashes costs a case, not the hunt."""
+    """Generates and compares cases in child processes until the time is over. A crash of the
+    reference therefore loses one case only."""
     numbers, end = collections.deque(numbers), time.monotonic() + seconds
     while numbers and time.monotonic() < end:
         read, write = os.pipe()
@@ -105,11 +108,12 @@ def hunt(make, numbers, target, seconds, emulated=0.0):
                     current = numbers.popleft()
         status = os.waitpid(child, 0)[1]
         if status:
-            yield Found(str(current), Verdict("oracle crashes"), target)
+            yield Found(str(current), Eligibility("oracle crashes"), target)
 
 
 def work(make, numbers, target, end, emulated, file):
-    """Cases, until the time is over or there were enough: what onnxruntime keeps of models grows, and children inherit it."""
+    """Processes cases until the time is over, or a child has had its number of cases. That number
+    is limited because onnxruntime's caches grow, and children inherit them."""
     oracle = Oracle()
     judges = [Judge(oracle, target)] + ([Judge(oracle, "sm_80")] if emulated else [])
 
@@ -127,7 +131,7 @@ def work(make, numbers, target, end, emulated, file):
 
 
 def tell(found, again, folder=None, say=print):
-    """Prints what a hunt finds, and returns how many there were of each kind."""
+    """Prints the findings, and returns the number of findings of each kind."""
     counts, texts, wrong, names = collections.Counter(), collections.Counter(), 0, set()
     for one in found:
         verdict, text = one.verdict, " ".join(one.verdict.text.split())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ops hewn takes, and of what kind each is: the ONNX records of dialects/Graph, beside ONNX's own schemas."""
+"""Lists the ops that hewn imports, with their op category. Reads the ONNX records of dialects/Graph
+and ONNX's schemas."""
 
 import dataclasses
 import functools
@@ -16,7 +17,7 @@ import onnx
 ROOT = pathlib.Path(__file__).parents[2]
 KINDS = ("Elementwise", "Reduce", "Move", "Contract", "Part", "CountingPart")
 
-# Element types by the names that ONNX's schemas give them. Those of text and complex numbers are not taken by hewn.
+# Element types by their names in ONNX's schemas. Strings and complex numbers are not included.
 TYPES = {
     "float": np.dtype(np.float32),
     "double": np.dtype(np.float64),
@@ -37,21 +38,22 @@ F16, F32, F64, BF16 = TYPES["float16"], TYPES["float"], TYPES["double"], TYPES["
 FLOATS = (F32, F16, BF16, F64)
 INTS = tuple(np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (64, 32, 16, 8))
 BOOL, I64, I32, I8, U8 = (np.dtype(t) for t in (np.bool_, np.int64, np.int32, np.int8, np.uint8))
-# Types that ops of ONNX store, cast, move and quantize, but do not compute in.
+# Element types that ONNX's ops store, cast, copy and quantize, but in which no op computes.
 STORED = tuple(t for n, t in TYPES.items() if n.startswith(("float8", "float4", "int2", "uint2", "int4", "uint4")))
 
-# In ONNX's domain, but only by onnxruntime.
+# Ops that are in ONNX's domain, but that only onnxruntime defines.
 UNSPECIFIED = ("SimplifiedLayerNormalization",)
 
 
 def version_of(domain):
-    """The opset in which nodes of a domain other than ONNX's own are drawn."""
+    """Returns the opset version for nodes of a domain other than ONNX's own."""
     return 4 if domain == "ai.onnx.ml" else 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Op:
-    """One op in the version that an opset has of it; `schema` is None where ONNX has none (com.microsoft)."""
+    """An op as a given opset defines it. `schema` is None if ONNX does not define the op
+    (com.microsoft)."""
 
     domain: str
     name: str
@@ -63,7 +65,7 @@ class Op:
         return f"{self.domain}.{self.name}" if self.domain else self.name
 
     def types(self, letter="T"):
-        """The element types that a type parameter stands for."""
+        """Returns the element types that a type parameter allows."""
         for constraint in self.schema.type_constraints:
             if constraint.type_param_str == letter:
                 return [TYPES[t[7:-1]] for t in constraint.allowed_type_strs if t[7:-1] in TYPES]
@@ -75,16 +77,17 @@ class Op:
 
 @functools.cache
 def rows():
-    """The records, each with the kind that the op it becomes is of ('' where it is composed of others)."""
-    sys.path.append(str(ROOT / "tools"))
-    import gen_onnx_table
+    """Returns the ONNX records, each with the category of its graph op, or with '' if the importer
+    decomposes the op into others."""
+    sys.path.append(str(ROOT / "tools/generate"))
+    import onnx_table
 
     tblgen = shutil.which("llvm-tblgen-22")
     include = pathlib.Path(tblgen).resolve().parents[1] / "include"
     command = [tblgen, "--dump-json", f"-I{include}", f"-I{ROOT}", str(ROOT / "dialects/Graph/Graph.td")]
     defs = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     ops = {f"graph.{defs[name]['opName']}": defs[name] for name in defs["!instanceof"]["GraphOp"]}
-    table = gen_onnx_table.Table(defs).rows
+    table = onnx_table.Table(defs).rows
     for row in table:
         classes = ops[row["graph"]]["!superclasses"] if row["graph"] else []
         row["kind"] = next((kind for kind in KINDS if kind in classes), "")
@@ -93,7 +96,7 @@ def rows():
 
 @functools.cache
 def ops_of(opset):
-    """All ops that hewn takes in models of an opset, by full name."""
+    """Returns all ops that hewn imports from models of an opset, by full name."""
     found = {}
     for row in rows():
         version = opset if row["domain"] == "" else version_of(row["domain"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a model that is wrong smaller while it stays wrong in the same way (delta debugging, with ONNX's oracle as the guard)."""
+"""Reduces a model by delta debugging while it shows the same finding."""
 
 import copy
 import time
@@ -15,7 +15,7 @@ SECONDS = 240
 
 
 def needed(model):
-    """The model without nodes, inputs and constants that no output needs."""
+    """Removes nodes, inputs and constants that no output needs."""
     graph = model.graph
     names, nodes = {o.name for o in graph.output}, []
     for node in reversed(graph.node):
@@ -53,7 +53,7 @@ class Reducer:
         self.verdict = self.judge.judge(case)
         if self.verdict.kind not in WRONG + REFUSED:
             return
-        # One set of inputs is enough: the one that shows it.
+        # One set of inputs is enough: the one with which the finding appears.
         if len(case.feeds) > 1 and self.verdict.kind.startswith("wrong"):
             self.case = Case(case.name, case.model, [case.feeds[self.verdict.binding]])
             self.verdict = self.judge.judge(self.case)
@@ -70,7 +70,7 @@ class Reducer:
         return evaluate(self.oracle, self.model, self.feed)
 
     def attempt(self, model, feeds=None):
-        """Takes the model if it is wrong in the same way."""
+        """Replaces the current model by `model` if that shows the same finding."""
         feeds = self.case.feeds if feeds is None else feeds
         model = needed(model)
         names = {i.name for i in model.graph.input}
@@ -82,7 +82,7 @@ class Reducer:
         try:
             case = Case(self.case.name, model, feeds)
             verdict = self.judge.judge(case)
-        except Exception:  # a model that no oracle takes is none
+        except Exception:  # no reference can evaluate the model
             return False
         if not verdict.like(self.verdict):
             return False
@@ -92,7 +92,7 @@ class Reducer:
     def changed(self):
         return copy.deepcopy(self.model)
 
-    # Each of these makes one thing smaller, and says whether it could.
+    # Each of the following steps reduces the model in one way, and returns whether it succeeded.
 
     def one_output(self):
         if len(self.model.graph.output) == 1:
@@ -116,7 +116,7 @@ class Reducer:
         return False
 
     def earlier_output(self):
-        """An output is what was computed before it."""
+        """Replaces an output by a value from which it is computed."""
         values = self.values()
         for i, output in enumerate(self.model.graph.output):
             for node in self.model.graph.node:
@@ -134,7 +134,7 @@ class Reducer:
         return False
 
     def cut(self):
-        """What was computed is an input."""
+        """Removes a node and makes its results inputs."""
         values, outputs = self.values(), {o.name for o in self.model.graph.output}
         for node in reversed(self.model.graph.node):
             if outputs & set(node.output) or not all(isinstance(values.get(n), np.ndarray) for n in node.output if n):
@@ -150,7 +150,7 @@ class Reducer:
         return False
 
     def bypass(self):
-        """A node is left out: its result is one of its operands."""
+        """Removes a node. The ops that read its result read one of its operands instead of it."""
         values = self.values()
         for node in reversed(self.model.graph.node):
             for name in dict.fromkeys(node.input):
@@ -189,7 +189,8 @@ class Reducer:
         return False
 
     def resized(self, size, other):
-        """All dims of one size get another, and numbers that may mean that size."""
+        """Changes all dims of one size to another size. Also changes numbers in the model that may
+        represent that size."""
         if len(self.case.feeds) > 1:
             return False
 
@@ -216,7 +217,7 @@ class Reducer:
         return self.attempt(model, [feeds])
 
     def fewer_dims(self):
-        """A dim of 1 goes, from one input or from all."""
+        """Removes a dim of 1 from one input or from all inputs."""
         if len(self.case.feeds) > 1:
             return False
         names = [i.name for i in self.model.graph.input]
@@ -244,7 +245,7 @@ class Reducer:
         return False
 
     def plain_numbers(self):
-        """Inputs whose elements tell where they come from."""
+        """Fills inputs with 1, 2, 3, ..., so that results show which elements they come from."""
         if len(self.case.feeds) > 1:
             return False
         for name, value in self.feed.items():
@@ -280,7 +281,7 @@ class Reducer:
 
 
 def report(case, target, say=print):
-    """Reduces, prints the model as ONNX text with its inputs, and keeps both as files."""
+    """Reduces a case, prints the model as ONNX text with its inputs, and saves both as files."""
     from random_graphs import keep
 
     reducer = Reducer(case, target)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some seconds of random models, always the same ones; and what the generator and the comparison must do for that to mean anything."""
+"""Runs a few seconds of random models with fixed seeds. Also tests the generator and the
+comparison."""
 
 import os
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from child import Limits, forked
-from compare import WRONG, Judge, Verdict, emulator, refusal
+from compare import WRONG, Eligibility, Judge, emulator, refusal
 from generate import Case
 from onnx import helper
 from oracle import Oracle
@@ -28,7 +29,8 @@ def test_every_op_has_a_rule():
 
 
 def test_every_idiom_is_drawn():
-    """To its end: a rule that always finds a reason not to would draw nothing."""
+    """For some seed, the rule of each idiom adds its nodes. Otherwise a rule that always rejects
+    would go unnoticed."""
     names = [n for n in generate.COMPOSITES if generate.RULES[n].__module__.split(".")[-1] in generate.IDIOMS]
     assert len(names) > 30
     never = [n for n in names if not any(generate.one_idiom(n, seed) for seed in range(12))]
@@ -36,8 +38,8 @@ def test_every_idiom_is_drawn():
 
 
 def test_defaults_are_taken():
-    """Each attribute that onnxruntime knows of com.microsoft's ops, with the value that it has there if a node lacks it: hewn refuses
-    attributes that it does not know."""
+    """The importer accepts each attribute of com.microsoft's ops with onnxruntime's default value;
+    unknown attributes are errors."""
     from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
     schemas = {s.name: s for s in get_all_operator_schema() if s.domain == "com.microsoft"}
@@ -103,7 +105,8 @@ def case_of(text, **feeds):
 
 
 def test_what_does_not_split_is_refused_by_both():
-    """ONNX's reference cuts beyond the end, and leaves out what is behind the parts."""
+    """Split sizes that do not add up to the dim are an error. ONNX's reference slices beyond the
+    end, or drops the rest."""
     model = model_of(
         """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x) => (float[a, 2] y, float[b, 2] z) {
            sizes = Constant<value_ints = [1, 2]>()
@@ -116,7 +119,7 @@ def test_what_does_not_split_is_refused_by_both():
 
 
 class Spoiled(Judge):
-    """A comparison beside a compiler that has Mul wrong."""
+    """Simulates a compiler whose Mul is wrong, to test that the comparison reports a finding."""
 
     def of_run(self, case, i, got, values):
         products = [n.output[0] for n in case.model.graph.node if n.op_type == "Mul"]
@@ -149,7 +152,8 @@ def test_reduced(chain, monkeypatch):
 
 
 def test_what_rounding_decides():
-    """Of a value that lies where Floor jumps, either side is right."""
+    """If rounding decides on which side of a discontinuity of Floor a value is, both results are
+    accepted."""
     text = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[3] x, float[3] y) => (int64[3] z) { a = Div (x, y)
      b = Mul (a, y)
@@ -164,8 +168,8 @@ def test_what_rounding_decides():
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_findings_are_the_same(kind):
-    assert Verdict(kind, "element 3").like(Verdict(kind, "element 14"))
-    assert not Verdict(kind).like(Verdict("right"))
+    assert Eligibility(kind, "element 3").like(Eligibility(kind, "element 14"))
+    assert not Eligibility(kind).like(Eligibility("right"))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,8 @@ def test_a_crash_is_a_finding(monkeypatch, chain):
 
 
 def test_inputs_that_do_not_fit(chain):
-    """Each is a model's inputs with one dim, or one index, changed; the sum of what no longer fits is refused."""
+    """Each set of inputs changes one dim or one index of valid inputs. An Add with mismatched dims
+    must be rejected."""
     case = unfit(chain, 0)
     assert any(d.dim_param for i in case.model.graph.input for d in i.type.tensor_type.shape.dim)
     shapes = [tuple(v.shape for v in feed.values()) for feed in case.feeds]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that do not fit: dims that a model leaves open are once too long, too short, 0, 1 and large, and indices are out of range.
+"""Generates invalid inputs: in each set of inputs, one symbolic dim is too large, too small, 0, 1
+or huge, or one index is out of range.
 
-A run that ONNX has no answer for must be refused, and none may crash; where dims happen to fit, results are compared.
+hewn must reject a run for which ONNX defines no result, and must not crash. If the dims happen to
+match, the results are compared.
 """
 
 import copy
@@ -18,7 +20,7 @@ FAR = (1 << 40, -(1 << 40), 100, -100)
 
 
 def opened(case, choice):
-    """The model with some dims of its inputs left open, each under a name of its own; and which these are."""
+    """Returns the model with some input dims made symbolic, and the list of these dims."""
     model = copy.deepcopy(case.model)
     places = [(i, d) for i in model.graph.input for d in range(len(i.type.tensor_type.shape.dim))]
     chosen = choice.sample(places, min(OPEN_DIMS, len(places)))
@@ -29,7 +31,7 @@ def opened(case, choice):
 
 
 def resized(array, dim, size):
-    """The array with a dim of another size: cut, or repeated from its start."""
+    """Changes the size of one dim: truncates, or repeats from the start."""
     if not array.shape[dim]:
         shape = list(array.shape)
         shape[dim] = size
@@ -38,7 +40,7 @@ def resized(array, dim, size):
 
 
 def unfit(case, seed):
-    """The case with inputs that fit, and after them those that do not."""
+    """Returns the case with its valid inputs, followed by sets of invalid ones."""
     choice = random.Random(seed)
     model, places = opened(case, choice)
     feed, feeds = case.feeds[0], [case.feeds[0]]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run calls no allocator: malloc and its kin are replaced by ones that count.
-// (Sanitizers replace them already: under those this file is empty.)
+// A run does not call the allocator: this file replaces malloc and related functions by counting
+// ones. Sanitizers replace them, too; with a sanitizer this file is empty.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -61,7 +61,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes) {
 
 namespace {
 
-/// The fake model without what depends on data.
+/// Removes the output whose size depends on data from the fake model.
 void makeStaticShaped(FakeModel &fake) {
   fake.model.num_outputs = 1;
   fake.model.output_dims = [](const int64_t *symbols, int64_t *const *dims) {
@@ -100,7 +100,7 @@ TEST(Allocation, NoneInAReservedRun) {
   }
   EXPECT_EQ(total.data[23], 23);
   left.data[0] = 1;
-  left.shape[0] = 3; // A failing run allocates nothing either.
+  left.shape[0] = 3; // the run fails; a failing run does not allocate, either
   int before = calls;
   EXPECT_EQ(hewn_run(&fake.model, context, in, out).code, HEWN_INVALID_ARGUMENT);
   EXPECT_EQ(calls, before);
@@ -109,7 +109,7 @@ TEST(Allocation, NoneInAReservedRun) {
 
 TEST(Allocation, CountsAtAll) {
   int before = calls;
-  void *volatile memory = malloc(1); // volatile: or the compiler drops both calls.
+  void *volatile memory = malloc(1); // volatile: otherwise the compiler removes both calls
   free(memory);
   EXPECT_GT(calls, before);
 }
@@ -125,7 +125,8 @@ TEST(Allocation, ScratchIsGivenBackEveryRun) {
   DLTensor in[] = {left.view(float32), right.view(float32)}, out[] = {sum.view(float32), rows.view(int64)};
   int before = calls;
   EXPECT_EQ(hewn_run(&fake.model, context, in, out).code, HEWN_OK);
-  EXPECT_EQ(calls, before + 2); // One buffer whose size depends on data: got and freed.
+  // The buffer of the output whose size depends on data: malloc and free.
+  EXPECT_EQ(calls, before + 2);
   hewn_context_destroy(context);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose symbols decide more than sizes: an output's rank, and whether a run is possible at all.
+// Tests models in which symbols determine more than sizes: the rank of an output, and whether a run
+// is possible.
 #include "FakeModel.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +12,8 @@ namespace {
 
 const int64_t rowDims[] = {3}, matrixDims[] = {HEWN_DIM_SYMBOL(0), 3};
 
-/// y = 2 * x for x of n × 3; a row alone where n is 1, nothing where n is 7.
+/// A model of y = 2 * x for x of shape [n, 3]. If n is 1, y has shape [3]. If n is 7, the run
+/// fails.
 class CasesModel {
 public:
   CasesModel() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: creation, options, arenas, hooks, the machine.
+// Tests contexts: creation, options, arenas, hooks, target selection.
 #include "FakeModel.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ TEST(Context, TakesTheFirstVariantThatRuns) {
   hewn_context *context = nullptr;
   hewn_context_options options = defaultOptions();
   options.arena = arena;
-  options.arena_bytes = 128; // enough for the others
+  options.arena_bytes = 128; // 128 bytes are enough for the arena of the other cases
   ASSERT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
   EXPECT_THAT(hewn_context_reserve(context, symbols).message, HasSubstr("an arena of 192 bytes"));
   hewn_context_destroy(context);
@@ -119,7 +119,8 @@ TEST(Context, ShorterOptionsOfAnOlderHeader) {
   hewn_context *context = nullptr;
   hewn_context_options options = defaultOptions();
   options.size = offsetof(hewn_context_options, weights_path);
-  options.weights_path = reinterpret_cast<const char *>(1); // Beyond size: never read.
+  // Bytes after the end of the options, which the runtime must not read.
+  options.weights_path = reinterpret_cast<const char *>(1);
   EXPECT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
   hewn_context_destroy(context);
 }
@@ -146,7 +147,7 @@ TEST(Context, CallersArena) {
   batch = 3;
   hewn_status status = hewn_context_reserve(context, &batch);
   EXPECT_EQ(status.code, HEWN_OUT_OF_MEMORY);
-  EXPECT_STREQ(status.message, "model 'fake' needs an arena of 192 bytes; the caller gave 128");
+  EXPECT_STREQ(status.message, "model 'fake' needs an arena of 192 bytes; the caller's arena has 128");
   hewn_context_destroy(context);
 }
 
@@ -162,7 +163,7 @@ TEST(Context, ReserveChecksSymbols) {
   hewn_context_destroy(context);
 }
 
-/// Counts, and fails on demand.
+/// An allocator that counts allocations, and fails those that the test selects.
 struct Memory {
   int allocated = 0, released = 0, failAt = -1;
   hewn_allocator hook() {
@@ -182,7 +183,8 @@ struct Memory {
   }
 };
 
-/// Every allocation in the life of a context may fail: a status, and no leak.
+/// Lets each allocation in the life of a context fail once. The result must be an error status,
+/// without a leak.
 TEST(Context, EveryAllocationMayFail) {
   FakeModel fake;
   int failures = 0;
@@ -213,10 +215,11 @@ TEST(Context, EveryAllocationMayFail) {
     hewn_context_destroy(context);
     EXPECT_EQ(memory.allocated, memory.released) << failAt;
   }
-  EXPECT_EQ(failures, 6); // The context, pool, arena, two outputs, scratch.
+  EXPECT_EQ(failures, 6); // allocations: context, pool, arena, two outputs, scratch
 }
 
-/// Options as a later version has them: a runtime takes them where what it does not know is zero.
+/// An application may use options of a later version. The runtime accepts them if all members that
+/// it does not know are zero.
 TEST(Context, OptionsOfALaterVersion) {
   FakeModel fake;
   struct {
@@ -230,9 +233,10 @@ TEST(Context, OptionsOfALaterVersion) {
   options.later[1] = uint64_t(1) << 63;
   hewn_status status = hewn_context_create(&fake.model, &options.known, &context);
   EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
-  EXPECT_THAT(status.message, HasSubstr("a member that the runtime of this library does not know"));
+  EXPECT_THAT(status.message, HasSubstr("a member that this library's runtime lacks"));
   hewn_context_destroy(context);
-  options.known.size = size_t(1) << 40; // never read so far
+  // The runtime rejects options with an invalid `size` before it reads the options up to this size.
+  options.known.size = size_t(1) << 40;
   EXPECT_THAT(hewn_context_create(&fake.model, &options.known, &context).message, HasSubstr("options.size is wrong"));
   hewn_context_destroy(context);
 }
@@ -279,7 +283,9 @@ TEST(Context, TraceHookHearsOfTasksWhereAsked) {
                             heard.kernels.insert(kernel ? kernel : "none");
                             int &open = heard.open[std::this_thread::get_id()];
                             open += phase == HEWN_TRACE_TASK_BEGIN ? 1 : -1;
-                            EXPECT_TRUE(open == 0 || open == 1); // of a thread one after the other
+                            // The events that the hook receives for the tasks of one thread do not
+                            // overlap.
+                            EXPECT_TRUE(open == 0 || open == 1);
                             ++(phase == HEWN_TRACE_TASK_BEGIN ? heard.begun : heard.ended);
                           },
                           &heard};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls ops that users give: what they see, what they tell, how they fail.
+// Tests calls of custom ops: their operands, the sizes that they return, and their failures.
 #include "FakeModel.h"
 
 #include "hewn/custom.h"
@@ -21,7 +21,7 @@ template <typename T> hewn_part_tensor part(Tensor<T> &tensor, int32_t dtype) {
   return {tensor.data.data(), dtype, static_cast<int32_t>(tensor.shape.size()), tensor.shape.data()};
 }
 
-/// What the compiler writes for an op: services.h.
+/// The parameters that the compiler emits for a custom op (services.h).
 struct Params {
   std::vector<int64_t> words;
   Params(hewn_custom_fn *function, int64_t attributes, int64_t sizes, int64_t tensors, int64_t form)
@@ -128,7 +128,8 @@ TEST(Custom, AttributesOfEveryKind) {
 int64_t told[2];
 
 int32_t keepSome(hewn_custom_call *c) {
-  EXPECT_EQ(c->outputs[0]->shape[1], 4); // the room that there is
+  // The output of this custom op has the maximum size that the op declares.
+  EXPECT_EQ(c->outputs[0]->shape[1], 4);
   c->sizes[0] = told[0];
   if (c->num_sizes > 1)
     c->sizes[1] = told[1];
@@ -151,7 +152,7 @@ TEST(Custom, SizesThatTheFunctionTells) {
       EXPECT_THAT(y.shape, ElementsAre(2, size));
       EXPECT_THAT(z.shape, ElementsAre(size));
     } else {
-      EXPECT_THAT(message, HasSubstr(size < 0 ? "did not tell a size" : "tells a size of 5, and may tell 0 to 4"));
+      EXPECT_THAT(message, HasSubstr(size < 0 ? "did not write a size" : "wrote the size 5, which is outside 0..4"));
     }
   }
 }
@@ -234,11 +235,10 @@ TEST(Custom, Failures) {
     hewn_custom_fn *function;
     int32_t code;
     const char *message;
-  } cases[] = {
-      {sayNo, HEWN_OP_FAILED, "node 'the node': 4 is no 7"},
-      {forgetToReturn, HEWN_OP_FAILED, "node 'the node': no"},
-      {sayNothing, HEWN_OP_FAILED, "node 'the node': the custom op failed, and did not say why: it returned 42"},
-      {askForTooMuch, HEWN_OUT_OF_MEMORY, ""}};
+  } cases[] = {{sayNo, HEWN_OP_FAILED, "node 'the node': 4 is no 7"},
+               {forgetToReturn, HEWN_OP_FAILED, "node 'the node': no"},
+               {sayNothing, HEWN_OP_FAILED, "node 'the node': the custom op failed without a message: it returned 42"},
+               {askForTooMuch, HEWN_OUT_OF_MEMORY, ""}};
   for (const auto &one : cases) {
     std::string message;
     EXPECT_EQ(call(Params(one.function, 0, 0, 0, HEWN_CUSTOM_COUNTS), {}, {}, &message), one.code);
@@ -246,7 +246,7 @@ TEST(Custom, Failures) {
   }
 }
 
-/// More than what lies on the stack.
+/// A custom op that gets more inputs than the runtime stores on the stack.
 int32_t countInputs(hewn_custom_call *c) {
   EXPECT_EQ(c->num_inputs, 100);
   return HEWN_OK;

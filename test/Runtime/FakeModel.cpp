@@ -25,7 +25,7 @@ void addRows(void *arg, int64_t begin, int64_t end) {
   auto *total = static_cast<float *>(frame->outputs[0]);
   for (int64_t i = begin * 3; i < end * 3; ++i)
     total[i] = left[i] + right[i] + weights[i % 3];
-  // Touches its row of the arena: sanitizers see whether it is there.
+  // Each task writes its row of the arena, so that sanitizers check that the arena has this row.
   for (int64_t i = begin; i < end; ++i)
     std::memset(frame->arena + i * 64, 0x5a, 64);
 }
@@ -53,10 +53,10 @@ int32_t run(hewn_context *context, const hewn_frame *frame) {
   if (!rows)
     return hewn_rt_code(context);
   std::memcpy(rows, found, static_cast<size_t>(count) * 8);
-  return HEWN_OK; // The runtime frees `found`.
+  return HEWN_OK; // the runtime frees `found`
 }
 
-/// BodyModel's `run` has no argument of its own to find the body by.
+/// The model that currently runs. It is a global, because BodyModel's `run` has no user argument.
 thread_local BodyModel *current;
 
 } // namespace
@@ -125,7 +125,8 @@ int32_t BodyModel::run(const hewn_context_options *options) {
   return code;
 }
 
-/// XXH64 of twelve bytes, 1.0f, 2.0f, 3.0f, by the reference implementation, folded once.
+/// Checksum of the weights: XXH64 of the twelve bytes of 1.0f, 2.0f, 3.0f, which the reference
+/// implementation computed, folded once.
 static constexpr uint64_t kChecksum = HEWN_CHECKSUM_FOLD(UINT64_C(0), UINT64_C(0x6d50bdacee372b0e));
 
 std::string weightsBytes(const hewn_model &model) {

@@ -3,8 +3,7 @@
 #define HEWN_TEST_RUNTIME_FAKEMODEL_H
 
 /// \file
-/// Descriptors and `run` functions written by hand: what the compiler emits,
-/// small enough to see through.
+/// Model descriptors and `run` functions written by hand, as the compiler emits them.
 
 #include "hewn/services.h"
 
@@ -13,10 +12,10 @@
 #include <string>
 #include <vector>
 
-/// `total[batch, 3] = left[batch, 3] + right[batch, 3] + weights[3]`, and
-/// `rows[n] (int64)`: the rows in which left[i, 0] > right[i, 0]. batch is in
-/// 1..64. Uses the arena, parallel_for, and, with `scratch`, rt_alloc.
-/// A negative left[0, 0] fails, as an index out of range would.
+/// A model of `total[batch, 3] = left[batch, 3] + right[batch, 3] + weights[3]` and of `rows[n]
+/// (int64)`, which are the rows i with left[i, 0] > right[i, 0]. `batch` is in 1..64. The model
+/// uses the arena, parallel_for and rt_alloc. If left[0, 0] is negative, the run fails with an
+/// index out of range.
 class FakeModel {
 public:
   FakeModel();
@@ -30,24 +29,25 @@ public:
   hewn_weights_state state{};
 };
 
-/// A model of one output, whose `run` is `body`; no inputs, no symbols.
+/// A model with one output and without inputs and symbols. Its `run` function calls `body`.
 class BodyModel {
 public:
   using Body = std::function<int32_t(hewn_context *, const hewn_frame *)>;
   explicit BodyModel(Body body);
   BodyModel(const BodyModel &) = delete;
-  /// Makes a context of default options, runs, and returns the code.
+  /// Creates a context with `options` (null: default options), runs the model in it, and returns
+  /// the status code.
   int32_t run(const hewn_context_options *options = nullptr);
-  /// The same in a context that there is.
+  /// Runs the model in an existing context.
   int32_t runIn(hewn_context *context);
-  /// The same where a test has given the model an input; the output goes to `out`.
+  /// Runs the model with one input, which the test has added to it. The output is written to `out`.
   int32_t runIn(hewn_context *context, DLTensor in, DLTensor out);
 
   hewn_model model{};
   hewn_variant variant{};
   hewn_tensor_info output{};
   Body body;
-  std::string message; ///< of the last `run`
+  std::string message; ///< message of the last run
 };
 
 /// A DLTensor with its storage.
@@ -70,14 +70,14 @@ public:
 inline constexpr DLDataType float32{kDLFloat, 32, 1};
 inline constexpr DLDataType int64{kDLInt, 64, 1};
 
-/// Options with only their size set.
+/// Returns options with only `size` set.
 inline hewn_context_options defaultOptions() {
   hewn_context_options options{};
   options.size = sizeof(options);
   return options;
 }
 
-/// The weights that FakeModel expects in a file: header and data.
+/// Returns the contents of the weights file that FakeModel expects: header and data.
 std::string weightsBytes(const hewn_model &model);
 
 #endif // HEWN_TEST_RUNTIME_FAKEMODEL_H

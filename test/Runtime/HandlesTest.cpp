@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings and sequences: parts that look behind handles, what a context keeps, and what callers give.
+// Tests strings and sequences: runtime functions that read handles, memory that a context keeps for
+// handles, and handles as inputs of callers.
 #include "FakeModel.h"
+#include "hewn/hash.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +15,10 @@ using testing::HasSubstr;
 
 namespace {
 
-constexpr int32_t kUint8 = 2, kInt64 = 7, kFloat = 1;
+constexpr int32_t kUint8 = 2, kInt32 = 6, kInt64 = 7, kFloat = 1;
 using Body = std::function<void(hewn_context *)>;
 
-/// Something done inside of a run.
+/// Calls `body` inside of a run of a model, and returns the status code of the run.
 int32_t within(const Body &body, std::string *message = nullptr) {
   BodyModel model([&](hewn_context *context, const hewn_frame *) {
     body(context);
@@ -28,7 +30,6 @@ int32_t within(const Body &body, std::string *message = nullptr) {
   return code;
 }
 
-/// An operand and its memory.
 template <typename T> struct Operand {
   std::vector<T> data;
   std::vector<int64_t> dims;
@@ -76,7 +77,8 @@ TEST(Text, EqualAndConcat) {
   EXPECT_THAT(same.data, ElementsAre(0, 1, 1));
 }
 
-/// The substrings of one string, and that the count says so before.
+/// Splits one string and returns its substrings. A first call of the runtime computes the number of
+/// substrings, a second one their contents.
 std::vector<std::string> substrings(const char *text, const char *delimiter, int64_t most = -1) {
   std::vector<std::string> found;
   EXPECT_EQ(within([&](hewn_context *context) {
@@ -127,14 +129,32 @@ TEST(Text, ConstantsMustLieInTheirBytes) {
   EXPECT_THAT(message, HasSubstr("begins at byte 9 of 4"));
 }
 
+/// Returns a hash table of 8 slots, for entries with these hashes.
+std::vector<int32_t> slotsOf(const std::vector<uint64_t> &hashes) {
+  std::vector<int32_t> slots(8, -1);
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    size_t at = hashes[i] & 7;
+    while (slots[at] >= 0)
+      at = (at + 1) & 7;
+    slots[at] = static_cast<int32_t>(i);
+  }
+  return slots;
+}
+
 TEST(Lookup, StringsAndNumbers) {
   Words x = strings({"b", "d", nullptr}), keys = strings({"", "a", "b"}), places{{0, 0, 0}, {3}, kInt64};
   Operand<float> numbers{{2.5f, NAN, -0.0f, 7}, {4}, kFloat}, sorted{{0.0f, 2.5f, NAN}, {3}, kFloat};
   Words found{{0, 0, 0, 0}, {4}, kInt64};
+  std::vector<uint64_t> textHashes, numberHashes;
+  for (const char *text : {"", "a", "b"})
+    textHashes.push_back(hewn_hash_text(text));
+  for (uint32_t bits : {0u, 0x40200000u, 0x7fc00000u})
+    numberHashes.push_back(hewn_hash_word(0, hewn_part_float_key(bits, 32, 0x7f800000)));
+  Operand<int32_t> texts{slotsOf(textHashes), {8}, kInt32}, slots{slotsOf(numberHashes), {8}, kInt32};
   ASSERT_EQ(within([&](hewn_context *context) {
               hewn_part_tensor out = places.part(), other = found.part();
-              call(context, hewn_part_lookup, {x.part(), keys.part()}, out, {1});
-              call(context, hewn_part_lookup, {numbers.part(), sorted.part()}, other, {0});
+              call(context, hewn_part_lookup, {x.part(), keys.part(), texts.part()}, out, {1});
+              call(context, hewn_part_lookup, {numbers.part(), sorted.part(), slots.part()}, other, {0});
             }),
             HEWN_OK);
   EXPECT_THAT(places.data, ElementsAre(2, 3, 0));
@@ -173,7 +193,8 @@ protected:
 TEST_F(Lists, InsertLeavesTheOldOneAlone) {
   inRun([&](hewn_context *context) {
     Words one = insert(context, word(), 1, INT64_MAX), two = insert(context, one, 2, INT64_MAX);
-    // Both go behind `two`: the second must not overwrite what the first put there.
+    // Both lists extend `two`: the second insertion must not overwrite the element of the first
+    // one.
     Words three = insert(context, two, 3, INT64_MAX), other = insert(context, two, 4, INT64_MAX);
     Words front = insert(context, three, 5, 0), middle = insert(context, three, 6, -1);
     EXPECT_THAT(lengths(one), ElementsAre(1));
@@ -193,13 +214,13 @@ TEST_F(Lists, InsertLeavesTheOldOneAlone) {
 TEST_F(Lists, PlacesOutside) {
   inRun([&](hewn_context *context) { insert(context, insert(context, word(), 1, INT64_MAX), 1, 3); });
   EXPECT_EQ(code, HEWN_INDEX_OUT_OF_RANGE);
-  EXPECT_THAT(message, HasSubstr("place 3 is outside of a sequence of 1"));
+  EXPECT_THAT(message, HasSubstr("position 3 is out of range for a sequence of length 1"));
   inRun([&](hewn_context *context) {
     Words list = word(), at = word(0), dims{{0}, {1}, kInt64};
     hewn_part_tensor out = dims.part();
     call(context, hewn_part_listdims, {list.part(), at.part()}, out, {1});
   });
-  EXPECT_THAT(message, HasSubstr("place 0 is outside of a sequence of 0"));
+  EXPECT_THAT(message, HasSubstr("position 0 is out of range for a sequence of length 0"));
 }
 
 TEST_F(Lists, SplitAndJoin) {
@@ -222,7 +243,7 @@ TEST_F(Lists, SplitAndJoin) {
     hewn_part_tensor out = list.part();
     call(context, hewn_part_listsplit, {x.part(), sizes.part()}, out, {1, 0, 0});
   });
-  EXPECT_THAT(message, HasSubstr("do not make up the 5 elements"));
+  EXPECT_THAT(message, HasSubstr("do not add up to the dim size 5"));
 }
 
 TEST_F(Lists, UnlikeTensorsAreNotJoined) {
@@ -231,7 +252,7 @@ TEST_F(Lists, UnlikeTensorsAreNotJoined) {
     hewn_part_tensor out = dims.part();
     call(context, hewn_part_listjointdims, {list.part()}, out, {1, 0, 1});
   });
-  EXPECT_THAT(message, HasSubstr("one has 3 where another has 2"));
+  EXPECT_THAT(message, HasSubstr("between concatenated tensors: 3 and 2"));
 }
 
 //===-- Kept memory -------------------------------------------------------===//
@@ -241,7 +262,8 @@ TEST(Kept, StaysForOneMoreRun) {
   BodyModel model({});
   model.variant.run = [](hewn_context *context, const hewn_frame *) -> int32_t {
     if (!given.empty())
-      EXPECT_STREQ(given.back(), "text"); // of the run before: callers may feed it back
+      // A handle from the previous run stays valid, so callers may pass it to the next run.
+      EXPECT_STREQ(given.back(), "text");
     for (int i = 0; i < 1000; ++i)
       std::strcpy(static_cast<char *>(hewn_rt_keep(context, 5)), "text");
     auto *wide = static_cast<char *>(hewn_rt_keep(context, 100000));
@@ -261,7 +283,9 @@ TEST(Kept, StaysForOneMoreRun) {
   hewn_context_destroy(context);
 }
 
-/// A sequence, of floats or of strings (int64_t), that each run makes longer, and the next is fed: `make` makes what is put behind its last tensor, equal to `wanted`.
+/// Passes a sequence from run to run: each run appends the element that `make` returns, which is
+/// equal to `wanted`, and the next run gets the result as its input. Elements are floats or strings
+/// (int64_t).
 template <typename T>
 void feedBack(DLDataType dtype, Operand<T> wanted, const std::function<Operand<T>(hewn_context *)> &make) {
   BodyModel model([&](hewn_context *context, const hewn_frame *frame) {
@@ -286,7 +310,7 @@ void feedBack(DLDataType dtype, Operand<T> wanted, const std::function<Operand<T
     ASSERT_EQ(model.runIn(context, in.view(handle), out.view(handle)), HEWN_OK) << model.message;
     list = out.data[0];
     ASSERT_EQ(list->length, n);
-    // All of them, also those that runs long gone have made.
+    // Checks all elements of the sequence, including those that much earlier runs appended.
     for (int64_t i = 0; i < n; ++i) {
       const DLTensor &tensor = list->elements[i];
       ASSERT_EQ(tensor.shape[0], wanted.dims[0]);
@@ -314,7 +338,7 @@ TEST(Kept, StringsThatAreFedBack) {
   });
 }
 
-/// Options whose allocator adds up what it is asked for.
+/// Returns options whose allocator adds the sizes of all requests to `asked`.
 hewn_context_options counting(size_t &asked) {
   hewn_context_options options = defaultOptions();
   options.allocator = {[](void *user, size_t bytes, size_t alignment) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading of libraries: what is refused, and that the message lives as long as the library. test/Python/test_files.py loads models.
+// Tests errors of loading libraries. An error message is valid as long as its library object.
+// test/Python/test_files.py tests libraries of compiled models.
 #include "hewn/runtime.h"
 
 #include <cerrno>
@@ -29,7 +30,8 @@ std::string refusal(const char *path, int32_t code) {
 
 TEST(Library, WhatIsNone) {
   EXPECT_THAT(refusal("/nothing/here.so", HEWN_IO), HasSubstr("/nothing/here.so: cannot open"));
-  EXPECT_THAT(refusal("nothing.so", HEWN_IO), HasSubstr("./nothing.so")); // not in the loader's own places
+  // A path is relative to the current folder; the loader's search path is not used.
+  EXPECT_THAT(refusal("nothing.so", HEWN_IO), HasSubstr("./nothing.so"));
   EXPECT_THAT(refusal("/proc/self/status", HEWN_IO), HasSubstr("/proc/self/status"));
   EXPECT_EQ(refusal(std::string(5000, 'x').c_str(), HEWN_INVALID_ARGUMENT), "the library's path is too long");
   EXPECT_EQ(refusal(nullptr, HEWN_INVALID_ARGUMENT), "the path is NULL");
@@ -37,7 +39,7 @@ TEST(Library, WhatIsNone) {
   hewn_library_close(nullptr);
 }
 
-/// What is said of a file that begins with these bytes, behind its path.
+/// Returns the error message for a file that starts with the given header, without its path.
 std::string refusalOf(const Elf64_Ehdr &header) {
   std::string path = testing::TempDir() + "strange.so";
   std::FILE *file = std::fopen(path.c_str(), "wb");
@@ -58,7 +60,8 @@ TEST(Library, OfAnotherKind) {
   header.e_type = ET_DYN;
   header.e_machine = EM_S390;
   EXPECT_EQ(refusalOf(header), ": compiled for another architecture than this machine's");
-  const std::string linked = ": to be linked into a program; what can be loaded is a library (.so)";
+  const std::string linked =
+      ": an object or archive, which must be linked into a program; only a library (.so) can be loaded";
   header.e_type = ET_REL;
   EXPECT_EQ(refusalOf(header), linked);
   std::memcpy(&header, "!<arch>\n", 8);
@@ -67,7 +70,8 @@ TEST(Library, OfAnotherKind) {
 
 TEST(Library, OfSomebodyElse) {
   Dl_info info;
-  // The C library, loaded already; by a function that no sanitizer stands in front of.
+  // The path of the C library, which is loaded already. Found by a function that no sanitizer
+  // intercepts.
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &info), 0);
   EXPECT_EQ(refusal(info.dli_fname, HEWN_UNSUPPORTED), std::string(info.dli_fname) + ": not a model compiled by hewn");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts: ONNX's own examples, ties, types, empty tensors, bad operands.
+// Tests the runtime functions of ops: ONNX's own examples, ties, types, empty tensors, invalid
+// operands.
 #include "FakeModel.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,7 @@ template <> constexpr int32_t onnxType<int32_t>() { return 6; }
 template <> constexpr int32_t onnxType<int64_t>() { return 7; }
 template <> constexpr int32_t onnxType<const char *>() { return 8; }
 template <> constexpr int32_t onnxType<bool>() { return 9; }
-template <> constexpr int32_t onnxType<uint16_t>() { return 10; } // float16's bits
+template <> constexpr int32_t onnxType<uint16_t>() { return 10; } // bits of float16
 template <> constexpr int32_t onnxType<double>() { return 11; }
 template <> constexpr int32_t onnxType<uint64_t>() { return 13; }
 
@@ -32,7 +33,7 @@ template <typename T> hewn_part_tensor part(Tensor<T> &tensor) {
   return {tensor.data.data(), onnxType<T>(), static_cast<int32_t>(tensor.shape.size()), tensor.shape.data()};
 }
 
-/// Calls a part inside a run: its scratch comes from a context.
+/// Calls a runtime function inside of a run, because its scratch memory comes from a context.
 int32_t call(hewn_part_fn *fn, std::vector<hewn_part_tensor> in, std::vector<hewn_part_tensor> out,
              std::vector<int64_t> params, std::string *message = nullptr) {
   BodyModel model([&](hewn_context *context, const hewn_frame *) {
@@ -65,7 +66,7 @@ TEST(TopK, AlongTheFirstAxisSmallest) {
   EXPECT_THAT(indices.data, ElementsAre(1, 2, 0, 0));
 }
 
-/// Against a stable sort: many ties, all k.
+/// Compares TopK with a stable sort, on data with many ties and for all k.
 template <typename T> void compareWithSort(bool largest) {
   const size_t n = 57;
   std::vector<T> data(n);
@@ -74,7 +75,7 @@ template <typename T> void compareWithSort(bool largest) {
     value = static_cast<T>((random = random * 1664525 + 1013904223) >> 16 & 15);
   if constexpr (std::is_signed_v<T>)
     for (size_t i = 0; i < n; i += 3)
-      data[i] = static_cast<T>(-data[i]); // With floats, -0 too.
+      data[i] = static_cast<T>(-data[i]); // of a float 0, this is -0
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -104,7 +105,7 @@ TEST(TopK, EveryTypeTiesGoToTheLowerIndex) {
 }
 
 TEST(TopK, Float16AndInfinities) {
-  // 1, -inf, 2, inf, -0
+  // The operand has the float16 numbers 1, -inf, 2, inf, -0.
   Tensor<uint16_t> x({5}, {0x3c00, 0xfc00, 0x4000, 0x7c00, 0x8000}), values({5}, std::vector<uint16_t>(5));
   Tensor<int64_t> indices({5}, std::vector<int64_t>(5));
   ASSERT_EQ(call(hewn_part_topk, {part(x)}, {part(values), part(indices)}, {0, 1, 1}), HEWN_OK);
@@ -149,7 +150,8 @@ TEST(NonZero, ScalarsAndEmptyTensors) {
   EXPECT_THAT(none.shape, ElementsAre(2, 0));
 }
 
-/// std::vector<bool> has no data(): conditions are bytes of type bool.
+/// Returns a tensor of bytes as a condition of type bool. The test stores conditions as bytes,
+/// because std::vector<bool> has no data().
 hewn_part_tensor condition(Tensor<uint8_t> &tensor) {
   hewn_part_tensor result = part(tensor);
   result.dtype = onnxType<bool>();
@@ -188,7 +190,7 @@ TEST(Compress, TooLongACondition) {
 struct UniqueOutputs {
   explicit UniqueOutputs(int64_t n)
       : indices({n}, std::vector<int64_t>(size_t(n))), inverse(indices), counts(indices) {}
-  /// Cuts the buffers to the sizes that came out.
+  /// Shrinks the output buffers of Unique to the sizes of the results.
   void trim() {
     indices.data.resize(size_t(indices.shape[0]));
     inverse.data.resize(size_t(inverse.shape[0]));
@@ -225,7 +227,7 @@ TEST(Unique, UnsortedFlat) {
 }
 
 TEST(Unique, SlicesAlongAnAxis) {
-  // ONNX's sorted_with_axis_3d: axis 1 of [2, 4, 2].
+  // ONNX's example sorted_with_axis_3d: axis 1 of a tensor [2, 4, 2].
   Tensor<float> x({2, 4, 2}, {1, 1, 0, 1, 2, 1, 0, 1, 1, 1, 0, 1, 2, 1, 0, 1}), y({2, 4, 2}, std::vector<float>(16));
   UniqueOutputs out(4);
   ASSERT_EQ(
@@ -292,6 +294,42 @@ TEST(Det, ExamplesPivotsAndSingular) {
   EXPECT_EQ(call(hewn_part_det, {part(wide)}, {part(y)}, {}), HEWN_INVALID_ARGUMENT);
 }
 
+//===-- DFT ---------------------------------------------------------------===//
+
+TEST(DFT, ImpulseAndItsInverse) {
+  // Lengths of each form: one, small factors, a large prime factor, and a long signal.
+  for (int64_t n : {1, 4, 30, 37, 74, 101, 4096, 5003}) {
+    Tensor<float> x({1, n, 1}, std::vector<float>(size_t(n))), y({1, n, 2}, std::vector<float>(size_t(2 * n)));
+    Tensor<int64_t> length({}, {n});
+    x.data[size_t(n / 2)] = 1;
+    ASSERT_EQ(call(hewn_part_dft, {part(x), part(length)}, {part(y)}, {1, 0, 0}), HEWN_OK);
+    for (int64_t k = 0; k < n; ++k) {
+      double angle = -2 * M_PI * double(n / 2 * k % n) / double(n);
+      EXPECT_NEAR(y.data[size_t(2 * k)], std::cos(angle), 1e-6);
+      EXPECT_NEAR(y.data[size_t(2 * k + 1)], std::sin(angle), 1e-6);
+    }
+    Tensor<float> half({1, n / 2 + 1, 2}, std::vector<float>(size_t(n / 2 * 2 + 2))), back({1, n, 1}, x.data);
+    back.data.assign(back.data.size(), 7);
+    ASSERT_EQ(call(hewn_part_dft, {part(x), part(length)}, {part(half)}, {1, 0, 1}), HEWN_OK);
+    ASSERT_EQ(call(hewn_part_dft, {part(half), part(length)}, {part(back)}, {1, 1, 1}), HEWN_OK);
+    for (int64_t j = 0; j < n; ++j)
+      EXPECT_NEAR(back.data[size_t(j)], x.data[size_t(j)], 1e-6);
+  }
+}
+
+TEST(DFT, LengthAndTypeAreChecked) {
+  Tensor<float> x({4, 1}, {1, 2, 3, 4}), y({4, 2}, std::vector<float>(8));
+  Tensor<int64_t> length({}, {5}), none({}, {0});
+  std::string message;
+  EXPECT_EQ(call(hewn_part_dft, {part(x), part(length)}, {part(y)}, {0, 0, 0}, &message), HEWN_INVALID_ARGUMENT);
+  EXPECT_THAT(message, HasSubstr("a transform of 5 elements has no 4 results"));
+  Tensor<float> nothing({0, 2}, {});
+  EXPECT_EQ(call(hewn_part_dft, {part(x), part(none)}, {part(nothing)}, {0, 0, 0}), HEWN_OK);
+  Tensor<int32_t> whole({4, 1}, {1, 2, 3, 4});
+  EXPECT_EQ(call(hewn_part_dft, {part(whole), part(length)}, {part(y)}, {0, 0, 0}, &message), HEWN_UNSUPPORTED);
+  EXPECT_THAT(message, HasSubstr("data type 6"));
+}
+
 //===-- NonMaxSuppression -------------------------------------------------===//
 
 struct Suppression {
@@ -346,7 +384,7 @@ TEST(NonMaxSuppression, BoxesAndScoresMustAgree) {
   EXPECT_EQ(
       call(hewn_part_nonmaxsuppression, {part(wrong.boxes), part(wrong.scores)}, {part(wrong.out)}, {0}, &message),
       HEWN_INVALID_ARGUMENT);
-  EXPECT_THAT(message, HasSubstr("6 boxes, but scores of 5"));
+  EXPECT_THAT(message, HasSubstr("6 boxes, but scores for 5 boxes"));
 }
 
 } // namespace

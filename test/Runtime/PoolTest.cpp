@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: every item exactly once, under many threads and contexts.
+// Tests that thread pools process each index exactly once, with several threads and contexts.
 #include "FakeModel.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ hewn_context_options threadOptions(int32_t threads) {
   return options;
 }
 
-/// Plain (not atomic) counters: a thread sanitizer sees a missing join.
+/// Counts processed indices without atomics, so that ThreadSanitizer detects a missing join.
 struct Counted {
   std::vector<int> hits;
   static void task(void *arg, int64_t begin, int64_t end) {
@@ -66,7 +66,8 @@ TEST(PoolRange, HugeRangesAreCoveredWithoutGaps) {
   EXPECT_EQ(model.run(&options), HEWN_OK);
 }
 
-/// The calling thread takes what is left from the beginning on, and the second one from the end: each has much the same part of every job.
+/// The calling thread takes the remaining range from its start, the second thread from its end, so
+/// that each thread gets a similar part of every job.
 TEST(PoolOrder, TwoThreadsMeet) {
   hewn_context_options options = threadOptions(2);
   BodyModel model([](hewn_context *context, const hewn_frame *) -> int32_t {
@@ -193,7 +194,7 @@ TEST(PoolHook, ForeignThreadsDoTheWork) {
   EXPECT_EQ(calls, 1);
 }
 
-/// Two models, several threads, each with contexts (and pools) of its own.
+/// Runs two models in several threads, each with its own contexts and pools.
 TEST(PoolContexts, ManyAtOnce) {
   FakeModel first, second;
   std::vector<std::thread> threads;
@@ -220,7 +221,7 @@ TEST(PoolContexts, ManyAtOnce) {
 }
 
 TEST(PoolContexts, OneContextInTwoThreadsIsRefused) {
-  // A hook that calls back into the same context stands for the other thread.
+  // A hook that calls back into the same context simulates the other thread.
   FakeModel fake;
   struct Again {
     FakeModel *fake;
@@ -251,7 +252,7 @@ TEST(PoolContexts, OneContextInTwoThreadsIsRefused) {
 #define UNDER_THREAD_SANITIZER 0
 #endif
 
-/// All items once, by a pool of `threads`, each of which works for a moment: how many threads took part.
+/// Runs 64 slow tasks. Returns the number of threads that took part, or -1 if not all tasks ran.
 int32_t countThreads(hewn_context *context) {
   struct Seen {
     std::mutex lock;
@@ -271,10 +272,11 @@ int32_t countThreads(hewn_context *context) {
   return seen.items == 64 ? static_cast<int32_t>(seen.threads.size()) : -1;
 }
 
-/// A child of fork has no threads but the one that called: it starts its own, and ends as any process.
+/// After fork, the child has only the calling thread. It starts threads of its own, and exits
+/// normally.
 TEST(PoolFork, AChildHasThreadsOfItsOwn) {
   if (UNDER_THREAD_SANITIZER)
-    GTEST_SKIP() << "ThreadSanitizer lets no child of a process with threads start any";
+    GTEST_SKIP() << "with ThreadSanitizer, the child of a process with threads cannot start threads";
   hewn_context_options options = threadOptions(4);
   hewn_context *context = nullptr;
   BodyModel model([](hewn_context *inside, const hewn_frame *) -> int32_t {
@@ -287,13 +289,13 @@ TEST(PoolFork, AChildHasThreadsOfItsOwn) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       bool good = round == 2 || (model.runIn(context) == HEWN_OK && model.runIn(context) == HEWN_OK);
-      hewn_context_destroy(context); // in the last round without a run before
+      hewn_context_destroy(context); // the last round destroys a context that has not run
       _exit(good ? 0 : 1);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-    EXPECT_EQ(model.runIn(context), HEWN_OK); // the parent's are as they were
+    EXPECT_EQ(model.runIn(context), HEWN_OK); // the parent's threads still work
   }
   hewn_context_destroy(context);
 }

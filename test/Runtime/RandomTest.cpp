@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random parts: known answers of Philox, moments, seeds.
+// Tests random functions: known outputs of the generator Philox, moments of distributions, seeds.
 #include "FakeModel.h"
 extern "C" {
-#include "runtime/parts/random/philox.h"
+#include "runtime/ops/random/philox.h"
 }
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ int64_t bitsOf(float value) {
   return bits;
 }
 
-/// Fills `n` floats in the first run of a context.
+/// Returns `n` random floats from the first run of a new context.
 std::vector<float> fill(hewn_part_fn *fn, std::vector<int64_t> params, int64_t n) {
   std::vector<float> values(static_cast<size_t>(n));
   BodyModel model([&](hewn_context *context, const hewn_frame *) {
@@ -33,7 +33,7 @@ std::vector<float> fill(hewn_part_fn *fn, std::vector<int64_t> params, int64_t n
 }
 
 TEST(Philox, KnownAnswers) {
-  // From Random123's kat_vectors: philox4x32 10.
+  // The known outputs are from the file kat_vectors of Random123, philox4x32 with 10 rounds.
   uint32_t words[4];
   hewn_philox zero{{0, 0}, {0, 0}};
   hewn_philox_block(&zero, 0, words);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators of one machine: ranks are threads here, so that sanitizers see both sides.
+// Tests communicators within one machine. Ranks are threads here, so that sanitizers see all of
+// them.
 #include "hewn/communicator.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ std::string uniqueName() {
   return "test-" + std::to_string(getpid()) + "-" + std::to_string(count++);
 }
 
-/// Runs `body` on each of `ranks` ranks at once.
+/// Calls `body` in parallel, once for each of `ranks` ranks.
 void onRanks(int32_t ranks, const std::function<void(hewn_communicator &)> &body, int64_t milliseconds = 20000) {
   std::string name = uniqueName();
   std::vector<std::thread> threads;
@@ -44,7 +45,7 @@ void onRanks(int32_t ranks, const std::function<void(hewn_communicator &)> &body
     thread.join();
 }
 
-/// Whether memory is in the window, or elsewhere.
+/// A buffer in the memory window of the communicator, or on the heap.
 struct Memory {
   Memory(hewn_communicator &group, size_t bytes, bool inWindow) : group(group), own(inWindow ? 0 : bytes) {
     if (inWindow)
@@ -80,7 +81,7 @@ TEST_P(RanksTest, AddUpInTheOrderOfRanks) {
           ASSERT_EQ(sum[i], expected) << i;
         }
       }
-      // In place.
+      // Tests collectives in place: a collective writes its result over its input.
       ASSERT_EQ(group.all_reduce(group.user, 0, ranks, sum, sum, count, kFloat), HEWN_OK);
       float doubled = sum[0];
       ASSERT_EQ(group.all_gather(group.user, 0, ranks, &doubled, std::vector<float>(size_t(ranks)).data(), 4), HEWN_OK);
@@ -88,7 +89,7 @@ TEST_P(RanksTest, AddUpInTheOrderOfRanks) {
   });
 }
 
-/// Each rank's part of a sum has the bits that the whole sum has there.
+/// The result of reduce_scatter is bitwise equal to the corresponding part of all_reduce's.
 TEST_P(RanksTest, SharesOfASum) {
   auto [ranks, inWindow] = GetParam();
   onRanks(ranks, [&, ranks = ranks, inWindow = inWindow](hewn_communicator &group) {
@@ -127,7 +128,7 @@ TEST_P(RanksTest, Gather) {
 TEST_P(RanksTest, HandOnInARing) {
   auto [ranks, inWindow] = GetParam();
   if (ranks < 2)
-    GTEST_SKIP() << "one rank has nobody to send to";
+    GTEST_SKIP() << "a single rank cannot send";
   onRanks(ranks, [&, ranks = ranks, inWindow = inWindow](hewn_communicator &group) {
     Memory memory(group, 8000, inWindow);
     int32_t *data = memory.at<int32_t>(0);
@@ -156,7 +157,9 @@ TEST(Ranks, SomeAndAllMeetInTurn) {
     int32_t first = group.rank / 2 * 2;
     for (int round = 0; round < 50; ++round) {
       float mine = float(group.rank), pair = 0, all = 0;
-      for (int again = 0; again <= group.rank / 2; ++again) // one pair meets more often
+      // In this test of collectives of pairs, the ranks of one pair synchronize more often than
+      // those of the other pair.
+      for (int again = 0; again <= group.rank / 2; ++again)
         ASSERT_EQ(group.all_reduce(group.user, first, 2, &mine, &pair, 1, kFloat), HEWN_OK)
             << group.message(group.user);
       ASSERT_EQ(pair, float(2 * first + 1));
@@ -166,8 +169,9 @@ TEST(Ranks, SomeAndAllMeetInTurn) {
   });
 }
 
-/// Whatever follows whatever, and whoever is ahead: gathers of few bytes and of many, sums and their parts, of all ranks and of some, in an order that
-/// is drawn. A rank goes on at once where it may, and writes over what it has handed on.
+/// Runs a random sequence of collectives: small and large gathers, all-reduces and reduce-scatters,
+/// of all ranks and of pairs. Each rank continues as soon as its collective returns, and overwrites
+/// the data that it has sent.
 TEST(Ranks, DrawnOrdersOfCalls) {
   constexpr int32_t ranks = 4;
   onRanks(ranks, [&](hewn_communicator &group) {
@@ -178,7 +182,7 @@ TEST(Ranks, DrawnOrdersOfCalls) {
     for (int32_t turn = 0; turn < 2000; ++turn) {
       bool isAll = alike() % 2;
       int32_t first = isAll ? 0 : group.rank / 2 * 2, count = isAll ? ranks : 2, at = group.rank - first;
-      int what = int(alike() % 4); // half of them gathers
+      int what = int(alike() % 4); // half of the collectives are gathers
       size_t size = std::array<size_t, 6>{1, 7, 511, 512, 513, most}[alike() % 6];
       size -= what == 3 ? size % size_t(count) : 0;
       if (size == 0)
@@ -219,7 +223,8 @@ TEST(Ranks, DrawnOrdersOfCalls) {
   });
 }
 
-/// A gather of few bytes is over for a rank that others still have not read: what it does next, or that it goes, changes nothing for them.
+/// A small gather may return before other ranks have read the data. If the rank then destroys its
+/// communicator, the others still get the data.
 TEST(Ranks, WhatFewBytesWereStaysForThoseWhoComeLate) {
   onRanks(2, [&](hewn_communicator &group) {
     int64_t mine = 10 + group.rank, both[2] = {};
@@ -235,7 +240,7 @@ TEST(Ranks, OneThatDoesSomethingElseIsAFailureForAll) {
     int32_t code = group.rank == 1 ? group.all_reduce(group.user, 0, 3, data.data(), more.data(), 50, kFloat)
                                    : group.all_reduce(group.user, 0, 3, data.data(), more.data(), 100, kFloat);
     EXPECT_EQ(code, HEWN_PEER_FAILED);
-    EXPECT_NE(std::string(group.message(group.user)).find("do not do the same"), std::string::npos)
+    EXPECT_NE(std::string(group.message(group.user)).find("make different calls"), std::string::npos)
         << group.message(group.user);
     EXPECT_EQ(group.all_gather(group.user, 0, 3, data.data(), more.data(), 4), HEWN_PEER_FAILED);
   });
@@ -247,7 +252,7 @@ TEST(Ranks, PartsAndWholesOfASumAreNotTheSame) {
     int32_t code = group.rank == 1 ? group.all_reduce(group.user, 0, 2, data.data(), sum.data(), 100, kFloat)
                                    : group.reduce_scatter(group.user, 0, 2, data.data(), sum.data(), 50, kFloat);
     EXPECT_EQ(code, HEWN_PEER_FAILED);
-    EXPECT_NE(std::string(group.message(group.user)).find("do not do the same"), std::string::npos)
+    EXPECT_NE(std::string(group.message(group.user)).find("make different calls"), std::string::npos)
         << group.message(group.user);
     EXPECT_EQ(group.reduce_scatter(group.user, 1, 2, data.data(), sum.data(), 50, kFloat), HEWN_PEER_FAILED);
   });
@@ -258,9 +263,9 @@ TEST(Ranks, PartsOfElementsThatCantBeAdded) {
   onRanks(2, [&](hewn_communicator &group) {
     std::vector<unsigned char> data(100), sum(50);
     EXPECT_EQ(group.reduce_scatter(group.user, 0, 2, data.data(), sum.data(), 50, {kDLFloat, 8, 1}), HEWN_PEER_FAILED);
-    EXPECT_NE(std::string(group.message(group.user)).find("can't be added"), std::string::npos)
+    EXPECT_NE(std::string(group.message(group.user)).find("cannot be summed"), std::string::npos)
         << group.message(group.user);
-    for (++over; over < 2;) // what one has that is gone can't be reached
+    for (++over; over < 2;) // wait, because a rank that has ended could not be reached
       std::this_thread::yield();
   });
 }
@@ -277,7 +282,7 @@ TEST(Ranks, OneThatDoesNotComeIsNotWaitedForForever) {
           return;
         }
         EXPECT_EQ(group.all_reduce(group.user, 0, 2, &value, &sum, 1, kFloat), HEWN_PEER_FAILED);
-        EXPECT_NE(std::string(group.message(group.user)).find("rank 1 has not come within"), std::string::npos)
+        EXPECT_NE(std::string(group.message(group.user)).find("rank 1 did not respond within"), std::string::npos)
             << group.message(group.user);
         failed = 1;
       },
@@ -299,7 +304,7 @@ TEST(Ranks, OneThatLeavesOrFailsIsTold) {
     float sum = 0;
     if (group.rank == 0) {
       EXPECT_EQ(group.receive(group.user, 1, &sum, 4), HEWN_PEER_FAILED);
-      EXPECT_STREQ(group.message(group.user), "rank 1 is gone");
+      EXPECT_STREQ(group.message(group.user), "rank 1 has exited");
     }
   });
 }
@@ -320,7 +325,8 @@ TEST(Ranks, WrongGroups) {
   EXPECT_EQ(group, nullptr);
 }
 
-/// Every pair of a few values of each type, beside the sum in double that is rounded once.
+/// Compares sums of two values in a type of lower precision with the double-precision sum, rounded
+/// once.
 TEST(Ranks, SumsOfHalfTypesAreRoundedToNearest) {
   auto half = [](uint16_t bits) {
     int exponent = bits >> 10 & 31, mantissa = bits & 1023;
@@ -345,7 +351,8 @@ TEST(Ranks, SumsOfHalfTypesAreRoundedToNearest) {
           ASSERT_TRUE(std::isnan(got)) << a << " " << b;
           continue;
         }
-        // No neighbour is nearer; what is beyond the largest number is infinite.
+        // Checks that no neighbor of the result is closer to the exact sum. An overflow gives
+        // infinity.
         double below = value(uint16_t(sum - 1)), above = value(uint16_t(sum + 1));
         if (std::isinf(got)) {
           ASSERT_GE(std::abs(exact), std::abs(value(uint16_t(sum - 1)))) << a << " " << b;
@@ -401,9 +408,9 @@ TEST(Ranks, OfDevicesAreOverOthers) {
   EXPECT_STREQ(hewn_nccl_communicator_create(nullptr, 0, nullptr).message, "the communicator pointer is NULL");
   hewn_status status = hewn_nccl_communicator_create(nullptr, 0, &group);
   EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
-  EXPECT_STREQ(status.message, "NCCL wants another communicator by which ranks find each other");
+  EXPECT_STREQ(status.message, "NCCL needs a base communicator");
   ASSERT_EQ(hewn_local_communicator_create(uniqueName().c_str(), 0, 1, 1000, &over).code, HEWN_OK);
-  EXPECT_STREQ(hewn_nccl_communicator_create(over, -1, &group).message, "the time to wait is negative");
+  EXPECT_STREQ(hewn_nccl_communicator_create(over, -1, &group).message, "the time limit is negative");
   EXPECT_EQ(group, nullptr);
   hewn_communicator_destroy(over);
 }

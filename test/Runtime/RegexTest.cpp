@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegexFullMatch's part: what it finds, and that a context compiles a pattern once.
+// Tests the runtime function of RegexFullMatch: the matches, and that a context compiles a pattern
+// only once.
 #ifdef HEWN_HAS_REGEX
 
 #include "FakeModel.h"
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Memory that is counted.
+/// An allocator that counts allocations.
 struct Counted {
   int made = 0, live = 0;
   hewn_allocator allocator() {
@@ -33,7 +34,8 @@ struct Counted {
   }
 };
 
-/// Which of "ab", "abb" and "" match all of `pattern`.
+/// Sets the elements of `found` for those of the strings "ab", "abb" and "" that `pattern` matches
+/// in full.
 int32_t match(hewn_context *context, const char *pattern, std::vector<uint8_t> &found) {
   const char *texts[] = {"ab", "abb", nullptr};
   int64_t count = 3, length = static_cast<int64_t>(std::strlen(pattern)) + 1;
@@ -62,7 +64,7 @@ TEST(Regex, IsCompiledOnceAContext) {
   int second = allocationsOfARun(), held = counted.live;
   EXPECT_THAT(found, ElementsAre(1, 0, 0));
   EXPECT_LT(second, first);
-  pattern = "a?b*"; // another one is another
+  pattern = "a?b*"; // the context compiles a pattern that it has not seen yet
   EXPECT_EQ(allocationsOfARun(), first);
   EXPECT_THAT(found, ElementsAre(1, 1, 1));
   EXPECT_GT(counted.live, held);
@@ -79,7 +81,7 @@ TEST(Regex, BadPatternsAreTold) {
   std::vector<uint8_t> found;
   BodyModel model([&](hewn_context *context, const hewn_frame *) { return match(context, "a(b", found); });
   EXPECT_EQ(model.run(), HEWN_INVALID_ARGUMENT);
-  EXPECT_THAT(model.message, HasSubstr("no regular expression"));
+  EXPECT_THAT(model.message, HasSubstr("invalid regular expression"));
   EXPECT_THAT(model.message, HasSubstr("at byte 3"));
   int64_t where = 0;
   char why[100];

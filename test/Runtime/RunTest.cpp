@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs: results, and every check before them with its message.
+// Tests runs of a model: results, and the message of each check before a run.
 #include "FakeModel.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ protected:
   void SetUp() override { ASSERT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_OK); }
   void TearDown() override { hewn_context_destroy(context); }
 
-  /// Runs and returns the message ("" for success).
+  /// Runs the model and returns the error message ("" for success).
   std::string run() {
     hewn_status status = hewn_run(&fake.model, context, in, out);
     EXPECT_EQ(status.code == HEWN_OK, *status.message == '\0');
@@ -37,7 +37,7 @@ protected:
 TEST_F(Run, IntoTheCallersMemory) {
   EXPECT_EQ(run(), "");
   EXPECT_THAT(total.data, ElementsAre(101, 202, 303, 113, 214, 315));
-  EXPECT_THAT(rows.shape, ElementsAre(1)); // Given as room for two.
+  EXPECT_THAT(rows.shape, ElementsAre(1)); // the caller's buffer has space for two
   EXPECT_EQ(rows.data[0], 0);
 }
 
@@ -125,7 +125,7 @@ TEST_F(Run, WrongDevice) {
 
 TEST_F(Run, NullAndUnalignedData) {
   in[0].data = nullptr;
-  EXPECT_EQ(run(), "input 'left': its data is NULL");
+  EXPECT_EQ(run(), "input 'left': the data pointer is NULL");
   in[0].data = reinterpret_cast<char *>(left.data.data()) + 1;
   EXPECT_THAT(run(), HasSubstr("aligned to its element, 4 bytes, expected; it is off by 1"));
 }
@@ -159,12 +159,12 @@ TEST_F(Run, WrongOutput) {
   out[0].dtype = int64;
   EXPECT_EQ(run(), "output 'total': dtype float32 expected, got int64");
   out[0] = DLTensor{};
-  EXPECT_THAT(run(), HasSubstr("output 'total': its shape is NULL"));
+  EXPECT_THAT(run(), HasSubstr("output 'total': the shape pointer is NULL"));
 }
 
 TEST_F(Run, TooLittleRoomForADynamicOutput) {
   rows.shape[0] = 1;
-  right.data.assign(6, 0); // Both rows qualify.
+  right.data.assign(6, 0); // in both rows, left is now larger than right
   EXPECT_EQ(run(), "output 'rows': its shape is [2]: the caller's memory is too small for it");
   EXPECT_EQ(code, HEWN_INVALID_ARGUMENT);
 }
@@ -174,14 +174,14 @@ TEST_F(Run, FailureInAKernelNamesTheNode) {
   EXPECT_EQ(run(), "node '/embed/Gather': index -7 is outside [0, 2)");
   EXPECT_EQ(code, HEWN_INDEX_OUT_OF_RANGE);
   left.data[0] = 1;
-  EXPECT_EQ(run(), ""); // The next run starts afresh.
+  EXPECT_EQ(run(), ""); // the failure does not affect the next run
 }
 
 TEST_F(Run, ContextOfAnotherModel) {
   FakeModel other;
   other.model.name = "other";
   EXPECT_STREQ(hewn_run(&other.model, context, in, out).message,
-               "the context was made for model 'fake', not for 'other'");
+               "the context was created for model 'fake', not for 'other'");
 }
 
 TEST_F(Run, Pointers) {
@@ -196,7 +196,7 @@ TEST_F(Run, Pointers) {
   hewn_output_release(context, outputs[1]);
   inputs[1] = nullptr;
   EXPECT_STREQ(hewn_run_pointers(&fake.model, context, inputs, outputs, dims, &batch).message,
-               "input 'right': its pointer is NULL");
+               "input 'right': the pointer is NULL");
   batch = 100;
   EXPECT_EQ(hewn_run_pointers(&fake.model, context, inputs, outputs, dims, &batch).code, HEWN_INVALID_ARGUMENT);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hooks hear of ranks' transfers, and how long ranks say that they have waited: ranks are threads here.
+// Tests transfer hooks, and the waiting times that communicators report. Ranks are threads here.
 #include "FakeModel.h"
 #include "hewn/communicator.h"
 
@@ -20,14 +20,14 @@ namespace {
 constexpr int kRanks = 2;
 constexpr std::chrono::milliseconds kLate{20};
 constexpr double kLateNanoseconds = 15e6;
-/// In one of them at least the rank that waits is there itself by then, however busy the machine is.
+/// Number of rounds. On a busy machine the waiting rank may itself be late, but not in all rounds.
 constexpr int kRounds = 4;
 
 double nanoseconds() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Runs `body` on each rank at once.
+/// Calls `body` in parallel, once for each rank.
 void onRanks(const std::function<void(hewn_communicator &)> &body) {
   static std::atomic<int> count{0};
   std::string name = "transfers-" + std::to_string(getpid()) + "-" + std::to_string(count++);
@@ -44,7 +44,8 @@ void onRanks(const std::function<void(hewn_communicator &)> &body) {
     thread.join();
 }
 
-/// A call of the table, by number; -1 is returned where there is no such call.
+/// Calls function number `which` of the communicator table. Returns -1 if there is no such
+/// function.
 int32_t call(hewn_communicator &group, int which, float *data) {
   switch (which) {
   case 0:
@@ -66,7 +67,8 @@ TEST(Transfers, AWaitIsForTheRankThatIsLate) {
   onRanks([](hewn_communicator &group) {
     std::vector<float> data(256, 1);
     for (int which = 0; call(group, which, data.data()) == HEWN_OK; ++which) {
-      EXPECT_EQ(group.waited, 0) << which; // nobody has asked
+      // A communicator measures the time that a rank waits for others only on request.
+      EXPECT_EQ(group.waited, 0) << which;
       for (int32_t late = 0; late < kRanks; ++late) {
         int64_t longest = 0;
         for (int round = 0; round < kRounds; ++round) {
@@ -88,7 +90,8 @@ TEST(Transfers, AWaitIsForTheRankThatIsLate) {
   });
 }
 
-/// Copying is no waiting: a receiver knows when its sender began.
+/// The waiting time of a receiver does not include the time to copy, because the receiver knows
+/// when its sender began.
 TEST(Transfers, AReceiverDoesNotWaitForBytesThatCome) {
   onRanks([](hewn_communicator &group) {
     constexpr size_t bytes = size_t(64) << 20;
@@ -100,7 +103,7 @@ TEST(Transfers, AReceiverDoesNotWaitForBytesThatCome) {
       int32_t code = group.rank == 0 ? group.send(group.user, 1, data.data(), bytes)
                                      : group.receive(group.user, 0, data.data(), bytes);
       ASSERT_EQ(code, HEWN_OK) << group.message(group.user);
-      if (round > 0) // by then the memory is mapped
+      if (round > 0) // the first round also maps the memory
         moving += nanoseconds() - begin - double(group.waited);
     }
     double all[kRanks];
@@ -119,7 +122,7 @@ struct Heard {
   }
 };
 
-/// A model over ranks whose run is `body`.
+/// A model that is split over ranks. Its `run` function calls `body`.
 struct SplitModel : BodyModel {
   explicit SplitModel(Body body) : BodyModel(std::move(body)) {
     model.digest = "feed";
@@ -146,7 +149,8 @@ TEST(Transfers, HooksHearOfEach) {
       if (code == HEWN_OK)
         code = hewn_part_allgather(context, "", 1, &part, 1, &all, both);
       if (code == HEWN_OK)
-        code = hewn_part_allreduce(context, "nothing", 1, &empty, 1, &empty, both); // nobody meets
+        // Also tests a transfer of an empty buffer, for which the ranks communicate nothing.
+        code = hewn_part_allreduce(context, "nothing", 1, &empty, 1, &empty, both);
       if (code == HEWN_OK)
         code = group.rank == 0 ? hewn_part_send(context, "", 1, &message, 0, nullptr, other)
                                : hewn_part_receive(context, "", 0, nullptr, 1, &message, other);
@@ -180,11 +184,12 @@ TEST(Transfers, HooksHearOfEach) {
       moved += transfer.moved;
     }
     EXPECT_EQ(moved, group.moved);
-    EXPECT_EQ(heard.transfers.back().moved, sends ? 0U : 128U); // who receives counts
+    // The hook counts the bytes of a message only on the rank that receives it.
+    EXPECT_EQ(heard.transfers.back().moved, sends ? 0U : 128U);
   });
 }
 
-/// A table of an older header, or of a transport that knows nothing of it.
+/// A communicator table of an older header has no member `waited`, so the waiting time is unknown.
 TEST(Transfers, AWaitThatNobodyTellsIsUnknown) {
   onRanks([](hewn_communicator &group) {
     SplitModel model([&](hewn_context *context, const hewn_frame *frame) -> int32_t {
@@ -198,7 +203,7 @@ TEST(Transfers, AWaitThatNobodyTellsIsUnknown) {
     options.communicator = &group;
     options.transfer_hook = heard.hook();
     group.size = offsetof(hewn_communicator, waited);
-    group.waited = 7; // what lies behind such a table is somebody else's
+    group.waited = 7; // memory after the end of such a table must not be written
     ASSERT_EQ(model.run(&options), HEWN_OK) << model.message;
     ASSERT_EQ(heard.transfers.size(), 1U);
     EXPECT_LT(heard.transfers[0].waited, 0);
@@ -206,7 +211,7 @@ TEST(Transfers, AWaitThatNobodyTellsIsUnknown) {
   });
 }
 
-/// What fails is told by the status alone.
+/// Checks that a failed transfer is reported by the status and not to the hook.
 TEST(Transfers, FailuresAreNoTransfers) {
   onRanks([](hewn_communicator &group) {
     SplitModel model([&](hewn_context *context, const hewn_frame *frame) -> int32_t {
@@ -220,12 +225,12 @@ TEST(Transfers, FailuresAreNoTransfers) {
     options.communicator = &group;
     options.transfer_hook = heard.hook();
     EXPECT_EQ(model.run(&options), HEWN_PEER_FAILED);
-    EXPECT_NE(model.message.find("do not do the same"), std::string::npos) << model.message;
+    EXPECT_NE(model.message.find("make different calls"), std::string::npos) << model.message;
     EXPECT_TRUE(heard.transfers.empty());
   });
 }
 
-/// A model that is not split has none, and its options may have the hook all the same.
+/// Checks that a model that is not split accepts options with a transfer hook. It has no transfers.
 TEST(Transfers, OtherModelsTakeTheHook) {
   BodyModel model([](hewn_context *, const hewn_frame *) -> int32_t { return HEWN_OK; });
   Heard heard;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights file: found, checked, shared, refused.
+// Tests the weights file: how it is found, its checks, sharing between contexts, errors.
 #include "FakeModel.h"
 
 #include <gmock/gmock.h>
@@ -35,19 +35,19 @@ protected:
     return hewn_context_create(&fake.model, &options, context);
   }
 
-  /// Creates, expects HEWN_IO, returns the message.
+  /// Creates a context, expects the status HEWN_IO, and returns the error message.
   std::string failure() {
     hewn_context *context = nullptr;
     hewn_status status = create(&context);
     EXPECT_EQ(status.code, HEWN_IO);
     std::string message = status.message;
-    // The context is good for nothing but its message.
+    // The caller can only read the error message of a context whose creation failed.
     EXPECT_EQ(hewn_run(&fake.model, context, nullptr, nullptr).code, HEWN_IO);
     hewn_context_destroy(context);
     return message;
   }
 
-  /// The first element of the output for an input of zeros.
+  /// Runs the model on zero inputs and returns the first element of the output.
   float firstTotal(hewn_context *context) {
     float zeros[3] = {}, total[3] = {};
     const void *in[] = {zeros, zeros};
@@ -71,7 +71,7 @@ TEST_F(Weights, MappedFromAPath) {
   EXPECT_EQ(firstTotal(context), 1);
   hewn_context_destroy(context);
   for (uint64_t word : fake.state.opaque)
-    EXPECT_EQ(word, 0u); // Unmapped, nothing left behind.
+    EXPECT_EQ(word, 0u); // the file is unmapped, and the state of the model is reset
 }
 
 TEST_F(Weights, FoundBesideTheBinary) {
@@ -81,7 +81,7 @@ TEST_F(Weights, FoundBesideTheBinary) {
   path = std::string(binary, static_cast<size_t>(length));
   path = path.substr(0, path.rfind('/') + 1) + name;
   write(bytes);
-  static FakeModel beside; // The descriptor must lie in the binary to be found by its address.
+  static FakeModel beside; // static: the runtime finds the binary by the descriptor's address
   beside.model.weights = nullptr;
   beside.model.weights_file = name.c_str();
   hewn_context *context = nullptr;
@@ -94,7 +94,7 @@ TEST_F(Weights, SharedByContexts) {
   write(bytes);
   hewn_context *first = nullptr, *second = nullptr;
   ASSERT_EQ(create(&first).code, HEWN_OK);
-  std::remove(path.c_str()); // The second needs no file any more.
+  std::remove(path.c_str()); // the second context shares the mapping
   ASSERT_EQ(create(&second).code, HEWN_OK);
   hewn_context_destroy(first);
   EXPECT_EQ(firstTotal(second), 1);
@@ -173,11 +173,11 @@ TEST_F(Weights, VerifiedWhenAskedFor) {
   }
   bytes.back() ^= 1;
   write(bytes);
-  EXPECT_THAT(failure(), HasSubstr("is damaged: its checksum is not that of its data"));
+  EXPECT_THAT(failure(), HasSubstr("is damaged: the checksum does not match the data"));
   flags = 0;
   hewn_context *context = nullptr;
   EXPECT_EQ(create(&context).code, HEWN_OK);
-  hewn_context *second = nullptr; // of what is mapped already
+  hewn_context *second = nullptr; // creating it verifies the existing mapping
   flags = HEWN_VERIFY_WEIGHTS;
   EXPECT_EQ(create(&second).code, HEWN_IO);
   hewn_context_destroy(second);
@@ -193,7 +193,7 @@ TEST_F(Weights, ACopyOutlivesTheFile) {
   hewn_context *context = nullptr, *second = nullptr;
   ASSERT_EQ(create(&context).code, HEWN_OK);
   ASSERT_EQ(truncate(path.c_str(), 0), 0);
-  ASSERT_EQ(create(&second).code, HEWN_OK); // shares the copy
+  ASSERT_EQ(create(&second).code, HEWN_OK); // shares the first context's copy
   EXPECT_EQ(firstTotal(context), 1);
   hewn_context_destroy(context);
   EXPECT_EQ(firstTotal(second), 1);
@@ -210,7 +210,7 @@ TEST_F(Weights, ACopyIsAskedForByTheFirst) {
   flags = HEWN_COPY_WEIGHTS;
   hewn_status status = create(&second);
   EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
-  EXPECT_THAT(status.message, HasSubstr("the first one must ask"));
+  EXPECT_THAT(status.message, HasSubstr("set the flag for the first context"));
   hewn_context_destroy(second);
   hewn_context_destroy(first);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of one family and as many nodes as one asks for, about: what exporters, tracers and tools write, each with sizes that are known, and beside it
-with a dim that is a symbol."""
+"""Builds graphs of about a given number of nodes, in families that resemble the output of
+exporters, tracers and other tools. Each family exists with static sizes and with a symbolic dim."""
 
 import numpy as np
 import onnx
@@ -10,7 +10,8 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 class Model:
-    """Nodes as they are added. `rows` is the first dim of what families are of: 4, or a symbol."""
+    """Builds a model node by node. `rows` is the size of the first dim of most inputs: the number
+    4, or a symbol."""
 
     def __init__(self, is_open, width=8):
         self.rows, self.open, self.width = "n" if is_open else 4, is_open, width
@@ -26,7 +27,7 @@ class Model:
         return self.input([self.rows, self.width])
 
     def weight(self, *shape):
-        """A constant of its own."""
+        """Adds a constant with random elements and returns its name."""
         array = (self.random.standard_normal(shape) / max(1, np.prod(shape[1:])) ** 0.5).astype(np.float32)
         return self.constant(array)
 
@@ -36,7 +37,8 @@ class Model:
         return name
 
     def ints(self, *values):
-        """A constant that all who ask for these numbers share."""
+        """Returns a constant with these integers. Calls with equal integers return the same
+        constant."""
         if values not in self.shared:
             self.shared[values] = self.constant(np.array(values, np.int64))
         return self.shared[values]
@@ -56,7 +58,8 @@ class Model:
 
 
 def chained(each, nodes=1, start=Model.x):
-    """A family whose value goes from one step of some nodes to the next."""
+    """Returns a family of graphs that applies the function `each` repeatedly to a value. One
+    application adds about `nodes` nodes."""
 
     def build(m, count):
         value = start(m)
@@ -89,7 +92,7 @@ def residual_block(m, value, i):
 
 
 def inverted_block(m, value, i):
-    """An inverted residual, with a gate by its channels' means."""
+    """Adds an inverted residual block with squeeze-and-excitation."""
     made = m.add("HardSwish", m.add("Conv", value, m.weight(16, 8, 1, 1)))
     made = m.add("HardSwish", m.add("Conv", made, m.weight(16, 1, 3, 3), group=16, pads=[1] * 4))
     gate = m.add("Relu", m.add("Conv", m.add("GlobalAveragePool", made), m.weight(4, 16, 1, 1)))
@@ -98,7 +101,7 @@ def inverted_block(m, value, i):
 
 
 def dense_blocks(m, count):
-    """Each layer reads all before it of its block of eight."""
+    """Adds blocks of eight layers. Each layer reads all earlier layers of its block."""
     value = picture(m)
     for _ in range(max(1, count // 25)):
         parts = [value]
@@ -110,7 +113,8 @@ def dense_blocks(m, count):
 
 
 def split_network(m, count):
-    """Parts of the channels go their own ways, which are drawn, and meet again."""
+    """Splits the channels at random positions, applies random ops to each part, and concatenates
+    the parts in random order."""
     value = m.input([m.rows if m.open else 1, 16, 4, 4])
     made = 0
     while made < count:
@@ -148,7 +152,7 @@ def step_of(m, x, i):
 
 
 def unrolled(m, count):
-    """A recurrence as a tracer writes it, step by step; steps' states one after another."""
+    """A recurrence that a tracer has unrolled, and a Concat of the states of all steps."""
     steps = max(2, count // 6)
     x, state, states = m.input([steps, 8]), m.input([1, 8]), []
     a, b, c = m.weight(8, 8), m.weight(8, 8), m.weight(8)
@@ -160,7 +164,8 @@ def unrolled(m, count):
 
 
 def unrolled_columns(m, count):
-    """The same whose batch is in front: a step's rows lie apart."""
+    """An unrolled recurrence whose input has the batch as its first dim, so that the rows of a step
+    are not contiguous."""
     steps = max(2, count // 7)
     x, state, states = m.input([m.rows, steps, 8]), m.input([m.rows, 8]), []
     a, b = m.weight(8, 8), m.weight(8, 8)
@@ -172,7 +177,7 @@ def unrolled_columns(m, count):
 
 
 def joined_rows(m, count):
-    """Products of a row each by one matrix, whose results are added up one after another."""
+    """Multiplies single rows by one matrix and accumulates the results in a chain of Adds."""
     steps = max(2, count // 3)
     x, a = m.input([steps, 8]), m.weight(8, 8)
     value = m.input([1, 8])
@@ -182,7 +187,7 @@ def joined_rows(m, count):
 
 
 def sliced_again(m, count):
-    """Of what is left the first row, and what is then left."""
+    """A chain of Slices, each of which removes the first row of the remaining rows."""
     steps = max(2, count // 3)
     rest, value = m.input([steps, 8]), m.input([1, 8])
     for _ in range(steps - 1):
@@ -192,7 +197,8 @@ def sliced_again(m, count):
 
 
 def sliced_products(m, count):
-    """The same, whose rows are multiplied by one matrix and put together."""
+    """Repeatedly slices off the first row of the remaining rows, multiplies each of these rows by
+    one matrix, and sums up the results."""
     steps = max(2, count // 3)
     rest, a, made = m.input([steps, 8]), m.weight(8, 8), []
     for _ in range(steps - 1):
@@ -202,7 +208,8 @@ def sliced_products(m, count):
 
 
 def cache_of_rows(m, count):
-    """A Concat that grows by a row a step, and its sum."""
+    """A value to which a Concat appends one row in each step, and a reduction of this value in each
+    step."""
     steps = max(2, count // 3)
     x, kept = m.x(), m.input([1, 8])
     for _ in range(steps):
@@ -212,7 +219,7 @@ def cache_of_rows(m, count):
 
 
 def written_rows(m, count):
-    """A row after another is written into one value."""
+    """Replaces the rows of a value one after another, with an op for each row."""
     steps = max(2, count // 2)
     value = m.input([steps, 8])
     for i in range(steps):
@@ -248,7 +255,7 @@ def fan_in_products(m, count):
 
 
 def tree(m, count):
-    """Sums of two, of two of these, and so on, of products."""
+    """Adds up matmul results in a binary tree."""
     x = m.x()
     values = [m.add("MatMul", x, m.weight(8, 8)) for _ in range(max(2, count // 2))]
     while len(values) > 1:
@@ -275,7 +282,8 @@ def branches(m, count):
 
 
 def skips(m, count):
-    """Each value is read by the next, and by one as far from the end as it is from the start."""
+    """A U-Net: each value is read by the next layer, and by the layer that is as far from the end
+    as the value is from the start."""
     values = [m.x()]
     for _ in range(count // 4):
         values.append(m.add("MatMul", values[-1], m.weight(8, 8)))
@@ -295,7 +303,7 @@ def body(m, name, inputs, nodes, outputs):
 
 
 def ifs(m, value, i):
-    """One If after another by the same condition, whose branches differ."""
+    """Adds one If after another, with the same condition and different branches."""
     then = body(m, f"t{i}", [], [helper.make_node("Relu", [value], [f"t{i}r"])], [f"t{i}r"])
     other = body(m, f"e{i}", [], [helper.make_node("Neg", [value], [f"e{i}r"])], [f"e{i}r"])
     return m.add("If", "c", then_branch=then, else_branch=other)
@@ -307,7 +315,7 @@ def with_condition(m):
 
 
 def nested_ifs(m, count):
-    """Ifs within Ifs, ten deep, one after another."""
+    """Adds one If after another, each nested ten deep."""
     value = with_condition(m)
 
     def nest(i, depth, value):
@@ -353,7 +361,7 @@ def scans(m, value, i):
 
 
 def large_body(m, count):
-    """One Loop whose body is all."""
+    """Adds one Loop whose body contains all nodes."""
     value = m.x()
     nodes, last = [helper.make_node("Identity", ["lc"], ["ld"])], "ls"
     for i in range(count // 2):
@@ -396,7 +404,7 @@ def norms(m, value, i):
 
 
 def views(m, value, i):
-    """Reshapes and transpositions that are not each other's."""
+    """Adds reshapes and transposes that do not cancel."""
     value = m.add("Transpose", m.add("Reshape", value, m.ints(-1, 4, 2)), perm=[1, 0, 2] if i % 2 else [0, 2, 1])
     return m.add("Reshape", value, m.ints(-1, 8))
 
@@ -406,7 +414,7 @@ def views_between(m, value, i):
 
 
 def shape_arithmetic(m, value, i):
-    """As torch.onnx writes `view` by sizes."""
+    """Reshapes to sizes that other nodes compute, as torch.onnx exports `view`."""
     size = m.add("Gather", m.add("Shape", value), m.constant(np.int64(0)))
     target = m.add("Concat", m.add("Unsqueeze", size, m.ints(0)), m.ints(4), m.ints(-1), axis=0)
     value = m.add("Relu", m.add("Reshape", value, target))
@@ -415,7 +423,7 @@ def shape_arithmetic(m, value, i):
 
 
 def split_many(m, count):
-    """A Split of many, and something of each."""
+    """Adds a Split into many parts, and one op for each part."""
     parts = m.add("Split", m.input([m.rows, count]), axis=1, num_outputs=count // 2, results=count // 2)
     m.give(m.add("Concat", *(m.add(ELEMENTWISE[i % 8], p) for i, p in enumerate(parts)), axis=1))
 
@@ -511,7 +519,7 @@ def einsums(m, value, i):
 
 
 def batched_products(m, value, i):
-    """Products of two computed matrices."""
+    """Batched matmuls in which both operands are computed."""
     return m.add("Softmax", m.add("MatMul", value, m.add("MatMul", m.add("Transpose", value, perm=[1, 0]), value)))
 
 
@@ -527,7 +535,7 @@ def tiles(m, value, i):
 
 
 def functions(m, count):
-    """A function that is called again and again, and one that calls it."""
+    """Defines a function that the model calls many times, and that calls another function."""
     imports = [helper.make_opsetid("", 19), helper.make_opsetid("own", 1)]
     inner = [helper.make_node("Relu", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])]
     outer = [helper.make_node("inner", ["a"], ["t"], domain="own"), helper.make_node("Add", ["t", "a"], ["b"])]
@@ -542,7 +550,7 @@ def functions(m, count):
 
 
 def sequences(m, count):
-    """A sequence that grows, and all of it put together."""
+    """A sequence to which each node appends a tensor, and a concat of all its elements."""
     x, kept = m.x(), m.add("SequenceEmpty")
     for i in range(max(1, count // 2)):
         kept = m.add("SequenceInsert", kept, m.add(ELEMENTWISE[i % 8], x))
@@ -550,7 +558,7 @@ def sequences(m, count):
 
 
 def folded(m, count):
-    """All of it constant."""
+    """Builds a graph that folds to a constant."""
     value = m.weight(4, 8)
     for i in range(count):
         value = m.add(ELEMENTWISE[i % 8] if i % 2 else "Add", value, *([] if i % 2 else [m.weight(8)]))
@@ -558,7 +566,8 @@ def folded(m, count):
 
 
 def doubled(m, value, i):
-    """Each reads the one before twice: as many ways through it as two to the number of nodes."""
+    """Adds an op that reads the previous value twice, so that the number of paths is exponential in
+    the number of nodes."""
     return m.add("Add", m.add("Tanh", value), m.add("MatMul", value, m.weight(8, 8)))
 
 
@@ -568,7 +577,7 @@ def doubled_views(m, value, i):
 
 
 def grid(m, count):
-    """Each value the sum of its neighbours above and to the left."""
+    """Adds in rows and columns: each value is the sum of the values above and to the left."""
     side, x = max(2, round(count**0.5)), m.x()
     above = [x] * side
     for _ in range(side):
@@ -579,7 +588,7 @@ def grid(m, count):
 
 
 def random_op(m, kinds, a, b):
-    """One of these kinds on values of a type."""
+    """Adds a node with a random op of the list `kinds`, with the operands `a` and `b`."""
     kind = kinds[m.random.integers(0, len(kinds))]
     if kind == "MatMul":
         return m.add("MatMul", a, m.weight(8, 8))
@@ -593,7 +602,7 @@ def random_op(m, kinds, a, b):
 
 
 def random_graph(m, count):
-    """Ops on values of a type that are drawn from all before."""
+    """Nodes with random ops, whose operands are random earlier values."""
     values = [m.x()]
     for _ in range(count):
         a, b = (values[m.random.integers(0, len(values))] for _ in range(2))
@@ -602,7 +611,7 @@ def random_graph(m, count):
 
 
 def random_near(m, count):
-    """The same of the last few values alone."""
+    """Nodes with random ops, whose operands are among the last few values."""
     values = [m.x()]
     for _ in range(count):
         a, b = (values[-int(m.random.integers(1, min(6, len(values)) + 1))] for _ in range(2))

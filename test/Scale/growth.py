@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How compile time and memory grow with a graph: of each family (families.py) a graph, and one of four times as many nodes.
+"""Measures how compile time and memory grow: for each family (families.py), compiles a graph and
+another graph with four times as many nodes.
 
     growth.py [--families unrolled,grid] [--nodes 300] [--times 4] [--sizes known,open] [--limit 120] [--keep DIR]
 
-A line each: seconds of the processor and MB of `hewn compile`, for how many nodes, and how many times those of the smaller graph, each less those of
-a graph of one node. What grows by clearly more than the nodes do, or takes more than 10 ms a node, is marked.
+Prints a line for each family: the number of nodes, CPU seconds and MB of `hewn compile` for the
+larger graph, and the ratios to the smaller graph. Times and sizes do not include those of compiling
+a graph of one node. A line is marked with `<<<` if the time or the memory grows clearly faster than
+the number of nodes, or if a node takes more than 10 ms.
 """
 
 import argparse
@@ -27,13 +30,14 @@ SECONDS_A_NODE = 0.010
 
 
 def nodes_of(graph):
-    """Of the graph and of all within it."""
+    """Returns the number of nodes of a graph and of its subgraphs."""
     inner = (a.g for node in graph.node for a in node.attribute if a.type == onnx.AttributeProto.GRAPH)
     return len(graph.node) + sum(map(nodes_of, inner))
 
 
 def measure(model, folder, flags=(), limit=None):
-    """What a compile of the model to a library takes. Raises CalledProcessError where it fails, TimeoutExpired after `limit` seconds."""
+    """Compiles the model to a library and returns the CPU time and the memory of the compilation.
+    Raises CalledProcessError if it fails and TimeoutExpired after `limit` seconds."""
     path = pathlib.Path(folder) / "model.onnx"
     path.write_bytes(model.SerializeToString())
     command = [TOOL, "compile", path, "--target", "x86-64-v3", "-o", path.with_name("libmodel.so"), *flags]
@@ -49,10 +53,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--families", default=",".join(families.FAMILIES))
     parser.add_argument("--nodes", type=int, default=300)
-    parser.add_argument("--times", type=int, default=4, help="as many times the nodes")
-    parser.add_argument("--sizes", default="known,open", help="whether the first dim is a number, or a symbol")
-    parser.add_argument("--limit", type=float, default=120, help="seconds of the clock for one compile")
-    parser.add_argument("--keep", help="a folder for the models")
+    parser.add_argument("--times", type=int, default=4, help="size of the larger graph, as a multiple of --nodes")
+    parser.add_argument("--sizes", default="known,open", help="first dim: a number (known), a symbol (open), or both")
+    parser.add_argument("--limit", type=float, default=120, help="wall-clock limit of one compile in seconds")
+    parser.add_argument("--keep", help="write the models into this folder")
     said = parser.parse_args()
     if unknown := set(said.families.split(",")) - set(families.FAMILIES):
         parser.error(f"no family {', '.join(sorted(unknown))}: there are {', '.join(families.FAMILIES)}")

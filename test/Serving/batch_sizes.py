@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of test_mlserver.py's: 64 requests at once to a model behind MLServer's batcher; prints the rows of each run, as JSON. It imports
-mlserver, which the test can't (its protobuf messages have the names of tritonclient's)."""
+"""Sends 64 concurrent requests to a model with MLServer's batcher, and prints the number of rows of
+each run as JSON. test_mlserver.py starts this program, because it cannot import mlserver itself
+(its protobuf messages have the same names as tritonclient's)."""
 
 import asyncio
 import json

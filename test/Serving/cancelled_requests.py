@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of test_mlserver.py's, which can't import mlserver: requests whose clients go away, as gRPC's cancel them, beside requests that have to
-be answered. Prints JSON."""
+"""Cancels requests, as gRPC does when clients disconnect, while other requests are in progress, and
+prints the results as JSON. test_mlserver.py starts this program, because it cannot import mlserver
+itself (its protobuf messages have the same names as tritonclient's)."""
 
 import asyncio
 import concurrent.futures
@@ -23,7 +24,9 @@ async def one(model, number):
 
 
 async def batched(library):
-    """Of 15 requests that are one batch, every third is cancelled while it waits: the others' answers are right, and those of a batch after it."""
+    """Sends 15 requests that form one batch and cancels every third one while it waits. Does this
+    twice. Returns the result of each request: those that were not cancelled must be correct, in
+    both batches."""
     settings = ModelSettings(
         name="scaled", implementation=HewnModel, max_batch_size=16, max_batch_time=0.3, parameters={"uri": library}
     )
@@ -44,8 +47,9 @@ async def batched(library):
 
 
 async def unbatched(library):
-    """A request is cancelled while it runs, and one comes after it; then the model is unloaded while one runs and one waits. How they end, how many
-    runs of the one module there were at once, and how many modules are idle at the end."""
+    """Cancels a running request and sends another one. Then unloads the model while one request
+    runs and one waits. Returns how the requests end, the maximum number of concurrent runs of the
+    module, and the number of idle modules at the end."""
     settings = ModelSettings(name="scaled", implementation=HewnModel, parameters={"uri": library})
     with model_context(settings):
         model = HewnModel(settings)
@@ -63,7 +67,8 @@ async def unbatched(library):
             return run(feeds, **options)
 
         module.run = slow
-        # The executor has as many threads as there are modules: with one more, a module that came back too early shows.
+        # By default, the executor has one thread for each module. One more thread reveals a
+        # module that is returned too early.
         model._contexts.executor = concurrent.futures.ThreadPoolExecutor(2)
         cancelled = asyncio.create_task(one(model, 1))
         await asyncio.to_thread(begun.wait)

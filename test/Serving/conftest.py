@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integrations' packages on the path, and small models in libraries."""
+"""Fixtures that add the integrations' packages to the path, and compile small models to
+libraries."""
 
 import os
 import pathlib
@@ -14,7 +15,7 @@ from onnx import parser
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = [ROOT / "integrations/mlserver", ROOT / "integrations/batch"]
 sys.path[:0] = map(str, PACKAGES)
-# Servers and workers are processes of their own.
+# Servers and workers run as separate processes, which find the packages through PYTHONPATH.
 os.environ["PYTHONPATH"] = os.pathsep.join([*map(str, PACKAGES), os.environ.get("PYTHONPATH", "")])
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -34,7 +35,8 @@ MODELS = {
 
 
 def onnx_model(name):
-    """A model of MODELS, or "wide": float32 [batch, 1024] by a constant of 4 MB."""
+    """Returns a model of MODELS, or "wide": a matmul of float32 [batch, 1024] with a constant of 4
+    MB."""
     if name == "wide":
         weights = np.random.default_rng(0).standard_normal((1024, 1024)).astype(np.float32)
         model = parser.parse_model(
@@ -48,7 +50,7 @@ def onnx_model(name):
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """models(name): the path of an ONNX model."""
+    """Returns a function models(name) that returns the path of an ONNX model."""
     folder = tmp_path_factory.mktemp("models")
 
     def made(name):
@@ -63,7 +65,8 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def libraries(models, tmp_path_factory):
-    """libraries(name): the path of its library, alone in a folder with its weights."""
+    """Returns a function libraries(name) that returns the path of a library. Its folder contains
+    only the library and its weights."""
     folder = tmp_path_factory.mktemp("libraries")
 
     def made(name):

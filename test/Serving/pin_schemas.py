@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pins what the manifests need of KServe's CRDs:
+"""Stores a copy of those parts of KServe's custom resource definitions (CRDs) that the manifests
+use.
 
-    python pin_schemas.py CHECKOUT      of https://github.com/kserve/kserve (Apache-2.0)
+    python pin_schemas.py CHECKOUT      # a checkout of https://github.com/kserve/kserve (Apache-2.0)
 
-writes Inputs/kserve-*.json: the schemas without descriptions, and without the fields that are left out below, each a pod's worth of its own."""
+Writes Inputs/kserve-*.json: the schemas without descriptions and without the fields listed below,
+each of which embeds the fields of a pod."""
 
 import json
 import pathlib
@@ -17,7 +19,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def bare(schema):
-    """Without words, which a field of that name is not."""
+    """Returns the schema without descriptions. Keeps fields whose name is "description"."""
     if isinstance(schema, dict):
         return {k: bare(v) for k, v in schema.items() if not (k == "description" and isinstance(v, str))}
     return [bare(item) for item in schema] if isinstance(schema, list) else schema

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models over batches: Predictor and FramePredictor, what workers share, and a Ray cluster whose worker is killed."""
+"""Tests batch inference: Predictor and FramePredictor, memory that workers share, and a Ray cluster
+in which a worker is killed."""
 
 import os
 import pathlib
@@ -40,12 +41,12 @@ def test_predictor_refuses(libraries):
         predict({"id": np.zeros(1)})
     rows = np.empty(2, object)
     rows[:] = [np.zeros(4, np.float32), np.zeros(3, np.float32)]
-    with pytest.raises(ValueError, match=r"rows of column 'x' are of unlike shapes: \(3,\), \(4,\)"):
+    with pytest.raises(ValueError, match=r"rows of column 'x' have different shapes: \(3,\), \(4,\)"):
         predict({"x": rows})
-    with pytest.raises(hewn.RunError, match="input 'x' is float64, the model wants float32"):
+    with pytest.raises(hewn.RunError, match="input 'x' is float64, but the model expects float32"):
         predict({"x": np.zeros((1, 4))})
     picked = Predictor(libraries("picked"))
-    with pytest.raises(ValueError, match=r"output 'y' is of shape \(2, 4\): it has no row for each row of the batch"):
+    with pytest.raises(ValueError, match=r"output 'y' has shape \(2, 4\), but must have one row per row of the batch"):
         picked({"data": np.zeros((3, 4), np.float32), "at": np.zeros(2, np.int64)})
 
 
@@ -58,7 +59,8 @@ def test_threads(monkeypatch):
 
 
 def test_one_copy_a_node(libraries, tmp_path):
-    """Processes that ask at once get the same file, and its weights lie beside it."""
+    """Concurrent processes on a node get the same copy of the library, with its weights in the same
+    folder."""
     code = "import sys; from hewn_batch import local_copy; print(local_copy(*sys.argv[1:]))"
     command = [sys.executable, "-c", code, libraries("wide"), tmp_path / "node"]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
@@ -71,7 +73,8 @@ def test_one_copy_a_node(libraries, tmp_path):
 
 
 def test_a_copy_loads_whatever_the_library_is_called(models, tmp_path):
-    """A library's weights have a name that depends on its own; both are copied. One from an older hewn has them in model.weights."""
+    """The copy of a library includes its weights, although the name of the weights file depends on
+    the name of the library. Older versions of hewn named it model.weights."""
     for name in ("libwide.so", "wide.so"):
         hewn.compile(models("wide"), output=tmp_path / name).close()
         with hewn.load(local_copy(tmp_path / name, tmp_path / "node")) as module:
@@ -85,12 +88,13 @@ def test_a_copy_loads_whatever_the_library_is_called(models, tmp_path):
 
 
 def test_a_folder_that_others_can_write_to(libraries, tmp_path, monkeypatch):
-    """What lies in it is run."""
+    """A folder for copies that other users can write to is rejected, because the process executes
+    files from it."""
     folder = tmp_path / "others"
     folder.mkdir()
     for mode in (0o777, 0o770, 0o1777, 0o702):
         folder.chmod(mode)
-        with pytest.raises(PermissionError, match=r"others' can be written by others, .*chmod go-w$"):
+        with pytest.raises(PermissionError, match=r"others' is writable by others, .*chmod go-w$"):
             local_copy(libraries("scaled"), folder)
     folder.chmod(0o755)
     user = os.geteuid()
@@ -102,7 +106,8 @@ def test_a_folder_that_others_can_write_to(libraries, tmp_path, monkeypatch):
 
 
 def test_workers_share_the_weights(libraries):
-    """N processes that have run the model: each has all of the weights resident, and counts for an Nth of them."""
+    """In each of N processes that ran the model, all weights are resident, and they add one N-th of
+    their size to the proportional set size of the process."""
     code = (
         "import sys, numpy as np; from hewn.libraries import weights_of; from hewn_batch import Predictor, mapped_bytes\n"
         "predict = Predictor(sys.argv[1]); predict({'x': np.ones((2, 1024), np.float32)})\n"
@@ -196,7 +201,8 @@ def test_numbers_that_fit(dtype, values):
 
 
 def test_columns_of_a_frame(libraries):
-    """A wrong number names input and column; so does an input that the model has not got. Labels may be numbers and tuples."""
+    """Errors about out-of-range numbers, missing columns and unknown inputs name the input or the
+    column. Labels of columns can be numbers and tuples."""
     pd = pandas()
     pairs = FramePredictor(libraries("two"), inputs={"a": 0, "b": ("q", 1)})
     frame = pd.DataFrame({0: [1, 5]})
@@ -213,7 +219,8 @@ def test_columns_of_a_frame(libraries):
 
 
 def test_a_columns_type_is_the_models(libraries):
-    """Rows of an open length are lists, also where that is 1; a text a row is a text."""
+    """Output rows of a dynamic length become lists in a column, even if the length is 1. A row with
+    one string becomes a string."""
     pd = pandas()
     predict = FramePredictor(libraries("rows"), inputs={"x": ["a"]})
     frame = pd.DataFrame({"a": [1.0, 2.0]})
@@ -244,7 +251,8 @@ def cluster():
     pytest.importorskip("ray.data", reason="ray has no data: tools/requirements/serving.txt")
     pytest.importorskip("PIL", reason="pillow is not installed: tools/requirements/serving.txt")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by Ray's own choice, which beside other work is never
+    # with Ray's default of 15, workers do not run on a busy computer
+    os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(num_cpus=4, object_store_memory=256 << 20, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield ray
@@ -253,7 +261,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """The example, a library for it and a folder of 240 pictures."""
+    """Returns the module of the example, and a folder with a library and 240 images."""
     from onnx import helper, numpy_helper, save
 
     for package, name in (("PIL", "pillow"), ("ray.data", "ray")):
@@ -288,7 +296,7 @@ def pictures(tmp_path_factory):
 
 
 def wanted_classes(folder):
-    """What the model says without Ray."""
+    """Returns the expected class of each image, computed without Ray."""
     from PIL import Image
 
     with hewn.load(folder / "model.so") as module:
@@ -303,7 +311,8 @@ def wanted_classes(folder):
 
 
 def gathering(folder, count):
-    """A function that waits until so many workers are there: on a busy machine the first has done all the work before the last begins."""
+    """Returns a function that waits until `count` workers have started. Without it, on a busy
+    computer the first worker can finish all batches before the last one starts."""
 
     def gathered():
         for _ in range(1200):
@@ -311,7 +320,7 @@ def gathering(folder, count):
                 return
             time.sleep(0.05)
 
-    return gathered  # which goes to the workers by value: they have not got this file
+    return gathered  # pickled by value, because the workers do not have this file
 
 
 def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
@@ -326,7 +335,7 @@ def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
 
         def prepare(self, batch):
             gathered()
-            time.sleep(0.1)  # Ray learns a little later that a worker is there
+            time.sleep(0.1)  # Ray registers a worker with some delay
             return super().prepare(batch)
 
         def finish(self, batch):
@@ -342,12 +351,14 @@ def test_ray_shares_and_is_right(cluster, pictures, tmp_path):
     assert len(workers) >= 2 and os.getpid() not in workers
     size = weights_of(folder / "model.so").stat().st_size
     assert all(row["resident"] > 0.9 * size for row in rows)
-    # Of the last batch, when all of them had run the model: a page counts for what each has of it.
+    # When the last batch is processed, all workers have run the model. The proportional set size of
+    # each worker then contains its share of the weights.
     assert min(row["proportional"] for row in rows) < 1.1 * size / len(workers)
 
 
 def test_a_killed_worker_loses_nothing(cluster, pictures, tmp_path):
-    """One of two workers is killed while it computes: its batch is done again, and each picture is in the results once."""
+    """One of two workers is killed while it computes. Its batch is repeated, and each image is in
+    the results once."""
     example, folder = pictures
     killed = []
 
@@ -381,12 +392,13 @@ def test_a_killed_worker_loses_nothing(cluster, pictures, tmp_path):
     killer.join()
     assert killed, "the run was over before a worker could be killed"
     assert len(rows) == 240 and {row["path"]: row["class"] for row in rows} == wanted_classes(folder)
-    assert len(list(tmp_path.glob("worker-*"))) == 3  # two, and the one that was started again
-    assert len(list(tmp_path.glob("batch-*"))) > 240 / 8  # a batch was begun twice
+    assert len(list(tmp_path.glob("worker-*"))) == 3  # two workers and the restarted one
+    assert len(list(tmp_path.glob("batch-*"))) > 240 / 8  # one batch ran twice
 
 
 def test_the_example_as_a_program(cluster, pictures, tmp_path):
-    """Also what it says of itself; the output can be read."""
+    """Runs the example as a program: prints its help, processes the images, and checks its
+    output."""
     _, folder = pictures
     ray_address = cluster.get_runtime_context().gcs_address
     done = subprocess.run(
@@ -406,13 +418,14 @@ def test_the_example_as_a_program(cluster, pictures, tmp_path):
         env=os.environ | {"RAY_ADDRESS": ray_address},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("240 pictures by 2 workers: ")
+    assert done.stdout.startswith("240 images by 2 workers: ")
     paths = [row["path"] for row in cluster.data.read_parquet(str(tmp_path / "out")).take_all()]
     assert sorted(paths) == sorted(wanted_classes(folder))
 
 
 def test_pictures_that_cannot_be_read(pictures, tmp_path, monkeypatch):
-    """Each has its error; the others of the batch are read. A folder without any is one error, before Ray is started."""
+    """Each unreadable image gets an error in the results, and the other images of its batch are
+    processed. A folder without images gives one error, before Ray starts."""
     from PIL import Image
 
     example, folder = pictures
@@ -427,11 +440,11 @@ def test_pictures_that_cannot_be_read(pictures, tmp_path, monkeypatch):
     assert [bool(error) for error in batch["error"]] == [name != "good" for name in names]
     assert (batch["class"] == -1).tolist() == [name != "good" for name in names]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"there are no pictures in '.*empty'"):
+    with pytest.raises(ValueError, match=r"there are no images in '.*empty'"):
         example.classes(tmp_path / "empty", folder / "model.so", workers=1)
     for arguments, told in [
-        (["empty", "--library", "model.so"], "there are no pictures in 'empty'"),
-        (["nowhere", "--library", "model.so"], "there are no pictures in 'nowhere'"),
+        (["empty", "--library", "model.so"], "there are no images in 'empty'"),
+        (["nowhere", "--library", "model.so"], "there are no images in 'nowhere'"),
         (["empty"], "--library is missing"),
     ]:
         done = subprocess.run(

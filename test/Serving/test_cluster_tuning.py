@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn tune on the nodes of a Ray cluster: who searches which part, a node that is killed, nodes that can't, Ctrl-C; and, without Ray, what goes to
-a node and what it does there."""
+"""Tests hewn_batch.tune on a Ray cluster: the assignment of parts of a search to nodes, a killed
+node, nodes that cannot search, Ctrl-C. Tests without Ray cover the messages to a node and the
+search on a node."""
 
 import json
 import os
@@ -26,8 +27,10 @@ SIZES = [256, 512, 256, 384, 128]
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Four products by weights that lie in another file, and one of two inputs, which has so many candidates that a search has work for longer
-    than any test here: five kinds of kernel."""
+    """Writes a model of four matmuls with weights in an external file, and one matmul of two
+    inputs. The five kernels have different tuning keys. The last one has so many candidates that no
+    search in these tests finishes.
+    """
     random, folder = np.random.default_rng(0), tmp_path_factory.mktemp("layers")
     names = ["x", "h0", "h1", "h2", "y"]
     products = [oh.make_node("MatMul", [names[i], f"w{i}"], [names[i + 1]]) for i in range(4)]
@@ -58,7 +61,8 @@ def write(path, text=""):
 
 
 def explained(model, target="host"):
-    """The machine and the kinds of kernel that a search has."""
+    """Returns the description of the target, and the tuning keys of the kernels that a search
+    covers."""
     done = subprocess.run(
         [TOOL, "explain", "--json", model, "--target", target], capture_output=True, text=True, check=True
     )
@@ -67,7 +71,7 @@ def explained(model, target="host"):
 
 
 def rows_of(path):
-    """Kinds of kernel by machine."""
+    """Returns the tuning keys in a tuning file, as a dict from targets to keys."""
     rows = {}
     for line in path.read_text().splitlines()[1:]:
         row = json.loads(line)
@@ -75,7 +79,7 @@ def rows_of(path):
     return rows
 
 
-# Without Ray.
+# Tests of tuning without a Ray cluster.
 
 
 def test_what_goes_to_a_node(model, tmp_path):
@@ -119,8 +123,8 @@ def test_what_goes_to_a_node(model, tmp_path):
     [
         ("--tuning", "none.tune", "No such file.*none.tune"),
         ("--input", "x=none.npy", "No such file.*none.npy"),
-        ("--calibrate", "none", "--calibrate wants a folder, and 'none' is none"),
-        ("--custom-ops", "ops.json", "'ops.json' links '/lib/ops.o', which is no file in its folder"),
+        ("--calibrate", "none", "--calibrate requires a folder, but 'none' is not a folder"),
+        ("--custom-ops", "ops.json", "'ops.json' links '/lib/ops.o', which is not a file in its folder"),
     ],
 )
 def test_files_that_are_not_there(model, tmp_path, monkeypatch, flag, value, told):
@@ -136,13 +140,13 @@ def test_files_that_are_not_there(model, tmp_path, monkeypatch, flag, value, tol
         (
             ["MODEL", "-o", "o.tune", "--part", "1/2"],
             2,
-            "--part means nothing here: nodes get their parts by themselves",
+            "--part cannot be used here: each node gets its part automatically",
         ),
-        (["MODEL", "-o", "o.tune", "--json"], 2, "--json means nothing here"),
+        (["MODEL", "-o", "o.tune", "--json"], 2, "--json cannot be used here"),
         (["MODEL"], 2, "the following arguments are required: -o"),
         (["MODEL", "-o", "o.tune", "--budgt", "4"], 2, "unrecognized arguments: --budgt"),
         (["none.onnx", "-o", "o.tune"], 1, "error: can't read none.onnx: No such file or directory"),
-        (["MODEL", "-o", "MODEL"], 1, "is the model's or another file of this command"),
+        (["MODEL", "-o", "MODEL"], 1, "is also the model or another file of this command"),
         (["MODEL", "-o", "none/o.tune"], 1, "error: can't write 'none/o.tune'"),
         (["MODEL", "-o", "o.tune", "--tuning", "none.tune"], 1, "none.tune"),
     ],
@@ -163,36 +167,37 @@ def test_without_ray_or_hewn(model, tmp_path, monkeypatch, capfd):
     assert "error: Ray is not installed" in capfd.readouterr().err
     monkeypatch.setattr(tune, "find_hewn", lambda: None)
     assert tune.main([str(model), "-o", str(tmp_path / "o.tune")]) == 1
-    assert "error: this machine has no hewn" in capfd.readouterr().err
+    assert "error: hewn is not installed on this machine" in capfd.readouterr().err
 
 
 def test_a_flag_of_hewn_tune_is_a_flag_here():
-    """All of them, with and without values, as its help has them."""
+    """hewn_batch.tune accepts every flag that the help of hewn tune lists, with and without a
+    value."""
     listed = subprocess.run([TOOL, "help", "tune"], capture_output=True, text=True, check=True).stdout
     parser, names = tune.make_parser(listed)
     given = parser.parse_args(["m.onnx", "-o", "f", "--dim", "n=1", "--dim=m=2", "-O0", "--budget", "9s"])
-    assert tune.flags_given(given, names) == [("-O0", None), ("--budget", "9s"), ("--dim", "n=1"), ("--dim", "m=2")]
+    assert tune.flags_given(given, names) == [("--budget", "9s"), ("--dim", "n=1"), ("--dim", "m=2"), ("-O0", None)]
     assert given.output == "f" and given.address == "auto"
     assert len(names) + len(tune.USELESS) + 1 == len(re.findall(r"^  -", listed, re.MULTILINE))
 
 
 def test_which_machine_a_node_is(model, tmp_path, monkeypatch):
-    """As hewn tune would write it for the target; or why nothing can be searched there."""
+    """A node reports its target as hewn tune writes it, or the reason why it cannot search."""
     for target in ("host", "x86-64-v2"):
         told = nodes.ask([f"--target={target}"])
         assert told["machine"] == explained(model, target)[0] and told["cpu"] and re.match(r"\d+\.\d+", told["hewn"])
-    assert "this machine can't run code for 'neoverse-n1'" in nodes.ask(["--target=neoverse-n1"])["problem"]
-    for script, told in [("echo '{}'", "is no hewn that searches"), ("echo no >&2; exit 1", "^no$")]:
+    assert "this machine cannot run code for 'neoverse-n1'" in nodes.ask(["--target=neoverse-n1"])["problem"]
+    for script, told in [("echo '{}'", "cannot search for schedules"), ("echo no >&2; exit 1", "^no$")]:
         monkeypatch.setenv("HEWN_TOOLS", os.path.dirname(write(tmp_path / "hewn", f"#!/bin/sh\n{script}\n")))
         (tmp_path / "hewn").chmod(0o755)
         assert re.search(told, nodes.ask([])["problem"])
     monkeypatch.setattr(nodes, "find_hewn", lambda: None)
-    assert nodes.ask([]) == {"problem": "it has no hewn"}
+    assert nodes.ask([]) == {"problem": "hewn is not installed"}
 
 
 @pytest.fixture
 def searcher(model):
-    """A node that has the model."""
+    """A node's searcher that has received the files of the model."""
     made = nodes.Searcher()
     for file in (model, model.parent / "layers.data"):
         (pathlib.Path(made.folder) / file.name).write_bytes(file.read_bytes())
@@ -210,7 +215,7 @@ def test_a_node_searches_a_part(searcher, model):
 
 
 def test_a_node_is_stopped(searcher):
-    """While it searches: it has what was found. Afterwards it searches nothing."""
+    """When a node is stopped, it returns the results found so far and starts no other search."""
     found = {}
     search = threading.Thread(target=lambda: found.update(searcher.search(["layers.onnx", "--budget=100"], "1/1")))
     search.start()
@@ -223,11 +228,12 @@ def test_a_node_is_stopped(searcher):
     assert searcher.search(["layers.onnx"], "1/1")["status"] == 130
 
 
-# With Ray.
+# Tests of tuning on a Ray cluster.
 
 
 class Cluster:
-    """Nodes on this machine, each with a `hewn` of its own, which tells when it begins a part."""
+    """A Ray cluster of several nodes on this host. The `hewn` of each node is a script that writes
+    to a log when it starts to search a part."""
 
     def __init__(self, folder):
         cluster_utils = pytest.importorskip(
@@ -238,8 +244,9 @@ class Cluster:
         self.scratch = folder / "scratch"
         self.scratch.mkdir()
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by Ray's own choice, which beside other work is never
-        # A node that is killed is known to be so at once.
+        # with Ray's default of 15, workers do not run on a busy computer
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        # Ray then detects a killed node within seconds.
         health = {
             "health_check_initial_delay_ms": 1000,
             "health_check_period_ms": 500,
@@ -250,7 +257,8 @@ class Cluster:
         self.cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
 
     def add(self, name, script=None):
-        """A node whose hewn is such a script; without one it has none."""
+        """Adds a node whose `hewn` is the given script. Without a script, the node has no
+        `hewn`."""
         tools = self.folder / name
         tools.mkdir()
         if script:
@@ -264,7 +272,7 @@ class Cluster:
         self.cluster.remove_node(self.nodes.pop(name), allow_graceful=False)
 
     def begun(self):
-        """(node, process, part) of each search that has begun."""
+        """Returns (node, process, part) for each search that has started on a node."""
         lines = self.log.read_text().splitlines()
         return [(line.split()[0], int(line.split()[1]), re.search(r"--part=(\S+)", line)[1]) for line in lines]
 
@@ -293,8 +301,9 @@ def is_running(process):
 
 
 def test_a_cluster_of_two_machines_with_a_node_killed(cluster, model, tmp_path):
-    """Three nodes of one machine, one of another one, and two that can't search. One of the three is killed while it searches: its part is
-    searched by another of the three, and every kind of kernel of both machines is in the file."""
+    """The cluster has three nodes of one target, one node of another target, and two nodes that
+    cannot search. One of the three nodes is killed while it searches. Then another one of the three
+    searches its part, and the written file contains every kernel for both targets."""
     for name in ("a0", "a1", "a2"):
         cluster.add(name, f'exec {TOOL} "$@"')
     cluster.add("b", f'exec {TOOL} "$@" --target=x86-64-v2')
@@ -324,14 +333,17 @@ def test_a_cluster_of_two_machines_with_a_node_killed(cluster, model, tmp_path):
     ]
     ((again, _, part_again),) = begun[4:]
     assert again in ("a0", "a2") and part_again == part
-    assert re.search(rf"is left out: it is gone; part {part} of {re.escape(machine)} is for another node", told), told
-    assert re.search(r"is left out: it has hewn 0\.0\.7, and this is \d", told), told
-    assert "is left out: it has no hewn" in told and "is left out: Ray may use no processor of it" in told
-    assert not is_running(process)  # what the killed node has searched with
+    assert re.search(rf"is skipped: it is gone; another node will search part {part} of {re.escape(machine)}", told), (
+        told
+    )
+    assert re.search(r"is skipped: it has hewn 0\.0\.7, but this machine has \d", told), told
+    assert "is skipped: hewn is not installed" in told and "is skipped: Ray has no processors on it" in told
+    assert not is_running(process)  # the search process of the killed node
 
 
 def test_a_node_with_other_work(cluster, model, tmp_path):
-    """It is told, and the parts of both nodes are searched by the one that is free. What a node has written is gone afterwards."""
+    """A node that is busy with other work is reported, and the free node also searches the part of
+    the busy one. The temporary files of the nodes are removed."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -352,14 +364,15 @@ def test_a_node_with_other_work(cluster, model, tmp_path):
     finally:
         ray.shutdown()
     told = search.stderr.read()
-    assert re.search(r"\) is not free yet: it takes part when other work of the cluster there has ended", told), told
+    assert re.search(r"\) is busy: it will join when other Ray tasks on it have finished", told), told
     assert [(name, part) for name, _, part in cluster.begun()] == [("free", "1/2"), ("free", "2/2")]
     assert rows_of(tmp_path / "all.tune") == {explained(model)[0]: explained(model)[1]}, told
     assert list(cluster.scratch.glob("hewn-tune-*")) == []
 
 
 def test_a_part_that_is_refused_and_ctrl_c(cluster, model, tmp_path):
-    """A part that two nodes have refused is an error, and what others have found is written. So is what there is at Ctrl-C."""
+    """If a part of the search fails on two nodes, that is an error, but the results of other nodes
+    are written. After Ctrl-C, the results found so far are written, too."""
     refuses = tmp_path / "refuses"
     refuses.touch()
     script = f'if [ -e {refuses} ]; then case "$*" in *--part=2/2*) echo "error: no luck" >&2; exit 1;; esac; fi'
@@ -381,6 +394,6 @@ def test_a_part_that_is_refused_and_ctrl_c(cluster, model, tmp_path):
     search.send_signal(signal.SIGINT)
     assert search.wait(timeout=60) == 130, search.stderr.read()
     told = search.stderr.read()
-    assert "Ctrl-C: the searches end with what they have" in told
+    assert "Ctrl-C: stopping the searches and keeping their results" in told
     assert rows_of(tmp_path / "2.tune") == {machine: kinds}, told
     assert not any(is_running(process) for _, process, _ in cluster.begun())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step of a pipeline that compiles, as Argo's and Kubeflow's templates run it; what a server compiles when it loads."""
+"""Tests the compile step of a pipeline, which is called as in the templates for Argo and Kubeflow,
+and the compilation by a server that loads a model."""
 
 import json
 import multiprocessing
@@ -19,12 +20,13 @@ PIPELINES = ROOT / "integrations/mlserver/pipelines"
 
 
 def step(models, folder):
-    """The arguments of a step that compiles one model, with its report."""
+    """Returns the command-line arguments of a compile step for one model that writes a report."""
     return ["--model", str(models("scaled")), "--output-dir", str(folder / "o"), "--report", str(folder / "r.json")]
 
 
 def argo_arguments(folder, model, options):
-    """What the template's container is called with, when Argo has put the values in."""
+    """Returns the arguments of the container in the Argo template, with the values that Argo
+    substitutes."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed: tools/requirements/docs.txt")
     template = yaml.safe_load((PIPELINES / "argo.yaml").read_text())["spec"]["templates"][0]
     assert template["container"]["command"] == ["hewn-compile-step"]
@@ -63,9 +65,9 @@ def test_argo(models, tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("[]", "--options is a JSON object"),
+        ("[]", "--options must be a JSON object"),
         ("{", "Expecting"),
-        ('{"emit": "asm"}', "no such option to compile with: emit; there are target, "),
+        ('{"emit": "asm"}', "unknown compile options: emit; expected target, "),
         ('{"target": "abacus"}', "abacus"),
         ('{"dims": {"nobody": 1}}', "nobody"),
         ('{"dims": [1, 8]}', "dims"),
@@ -136,14 +138,17 @@ def test_mlflow(models, tmp_path, monkeypatch):
 
 
 def test_mlflow_out_of_reach(models, tmp_path, monkeypatch, capsys):
-    """What was compiled is there, with its report; the step has failed all the same, and says why."""
+    """If MLflow cannot be reached, the compile step fails with a message, but it writes the
+    compiled files and the report."""
 
     def unreachable(report, folder):
         raise RuntimeError("no route to the tracking server")
 
     monkeypatch.setattr(compile_step, "log_to_mlflow", unreachable)
     assert compile_step.main(step(models, tmp_path)) == 1
-    assert "compiled, and not logged to MLflow: no route to the tracking server" in capsys.readouterr().err
+    assert (
+        "the model was compiled, but not logged to MLflow: no route to the tracking server" in capsys.readouterr().err
+    )
     report = json.loads((tmp_path / "r.json").read_text())
     assert (
         report["logged_to_mlflow"] is False and report["files"]["model.so"] == (tmp_path / "o/model.so").stat().st_size
@@ -164,7 +169,8 @@ def _compiled(arguments):
 
 
 def test_all_servers_map_one_file(models, tmp_path):
-    """Processes that start at once end with the same library; one with other options has its own."""
+    """Server processes that start concurrently and compile the same model use the same library.
+    Other compile options give another library."""
     arguments = (models("wide"), tmp_path / "cache", {})
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         paths = pool.map(_compiled, [arguments] * 3)
@@ -177,12 +183,13 @@ def test_all_servers_map_one_file(models, tmp_path):
 
 
 def test_a_cache_that_others_can_write_to(models, tmp_path, monkeypatch):
-    """What lies in it is run."""
+    """A cache folder that other users can write to is rejected, because the process executes files
+    from it."""
     folder = tmp_path / "others"
     folder.mkdir()
     for mode in (0o777, 0o770, 0o1777, 0o702):
         folder.chmod(mode)
-        with pytest.raises(PermissionError, match=r"others' can be written by others, .*chmod go-w$"):
+        with pytest.raises(PermissionError, match=r"others' is writable by others, .*chmod go-w$"):
             artifacts.library_of(models("scaled"), folder, {})
     folder.chmod(0o755)
     user = os.geteuid()
@@ -199,7 +206,7 @@ def test_what_a_folder_has(libraries, models, tmp_path):
     assert artifacts.library_of(models("scaled").parent, tmp_path / "cache", {}).name == "model.so"
     with pytest.raises(FileNotFoundError, match=r"has neither model\.so nor model\.onnx"):
         artifacts.library_of(tmp_path, None, {})
-    with pytest.raises(ValueError, match="is compiled already"):
+    with pytest.raises(ValueError, match="is already compiled"):
         artifacts.library_of(library, None, {"target": "host"})
     with pytest.raises(FileNotFoundError, match="there is no"):
         artifacts.library_of(tmp_path / "x.so", None, {})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests for KServe against its CRDs' schemas (Inputs/, pinned by pin_schemas.py), the Argo template against the step that it runs, and that no
-image is named."""
+"""Checks the KServe manifests against the schemas of KServe's CRDs (Inputs/, stored by
+pin_schemas.py) and the Argo template against the compile step. Checks that no manifest contains the
+name of a container image."""
 
 import json
 import pathlib
@@ -29,7 +30,8 @@ def filled(path):
 
 
 def breaches(value, schema, path=""):
-    """What a value breaks of a structural schema; an unknown field too, as `kubectl --validate=strict` has it: JSON Schema would let it be."""
+    """Yields the violations of a structural schema in `value`. An unknown field is a violation, as
+    with `kubectl --validate=strict`; JSON Schema would allow it."""
     if schema.get("x-kubernetes-int-or-string"):
         if not isinstance(value, (int, str)) or isinstance(value, bool):
             yield f"{path}: neither a number nor a text"
@@ -72,7 +74,8 @@ def test_manifest_is_what_kserve_takes(manifest, pinned):
 
 @pytest.mark.parametrize(("manifest", "pinned"), CASES)
 def test_manifest_by_jsonschema(manifest, pinned):
-    """The same, by a library, for what breaches() might read otherwise."""
+    """Validates the manifests with the jsonschema library, too, in case breaches() misinterprets
+    the schema."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed: tools/requirements/serving.txt")
     schema = json.loads((INPUTS / pinned).read_text())["schema"]
     jsonschema.Draft7Validator(schema).validate(filled(KSERVE / manifest))
@@ -106,7 +109,7 @@ def test_the_service_names_the_runtime():
 
 
 def test_images_are_parameters():
-    """Nobody's registry is written down: every image is given by who builds or applies."""
+    """The container image is a parameter in every manifest: no file names a registry."""
     for path in [*KSERVE.glob("*.yaml"), ROOT / "integrations/mlserver/pipelines/argo.yaml"]:
         images = re.findall(r"^\s*-?\s*image:\s*(.*)$", path.read_text(), re.MULTILINE)
         assert all(image == "${HEWN_SERVER_IMAGE}" for image in images), path

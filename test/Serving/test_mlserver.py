@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers of MLServer's, asked over HTTP and gRPC as clients do: answers, metadata, errors, load with bad requests in it, unloading."""
+"""Tests MLServer processes over HTTP and gRPC: results, metadata, errors, load that includes
+invalid requests, unloading of models."""
 
 import concurrent.futures
 import contextlib
@@ -21,7 +22,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-if importlib.util.find_spec("mlserver") is None:  # which is not imported: its messages have the names of tritonclient's
+# This file does not import mlserver, because its protobuf messages have the same names as
+# tritonclient's.
+if importlib.util.find_spec("mlserver") is None:
     pytest.skip("mlserver is not installed: tools/requirements/serving.txt", allow_module_level=True)
 grpc = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed: tools/requirements/serving.txt")
 
@@ -35,7 +38,7 @@ def free_ports(count):
 
 
 class Server:
-    """`mlserver start` on a folder of models."""
+    """Runs `mlserver start` on a folder of models."""
 
     def __init__(self, folder, environment=None, **settings):
         self.folder = folder
@@ -75,7 +78,8 @@ class Server:
         raise AssertionError(f"the server is not ready:\n{self.log.read_text()[-4000:]}")
 
     def ask(self, path, body=None, timeout=60):
-        """(status, what is answered) of a GET, or of a POST of a body: JSON, or bytes as they are."""
+        """Sends a GET, or a POST if there is a body (JSON, or raw bytes). Returns the status and
+        the response."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.http}{path}", data, {"Content-Type": "application/json"}
@@ -88,7 +92,7 @@ class Server:
         return status, json.loads(text) if text else None
 
     def infer(self, model, *inputs, **more):
-        """Each input is (name, datatype, shape, data)."""
+        """Sends an inference request. Each input is (name, datatype, shape, data)."""
         told = [dict(zip(("name", "datatype", "shape", "data"), i)) for i in inputs]
         return self.ask(f"/v2/models/{model}/infer", {"inputs": told} | more)
 
@@ -96,7 +100,7 @@ class Server:
         return grpc.InferenceServerClient(f"127.0.0.1:{self.grpc}")
 
     def resident(self):
-        """Bytes, of the server's process."""
+        """Returns the resident memory of the server's process in bytes."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
@@ -113,7 +117,7 @@ class Server:
 
 
 def lay(folder, name, path, extra=None, **settings):
-    """A model in a repository."""
+    """Writes the model in the file `path` into a model repository."""
     (folder / name).mkdir(parents=True)
     told = {
         "name": name,
@@ -125,8 +129,9 @@ def lay(folder, name, path, extra=None, **settings):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, models, libraries):
-    """All models in one process: "scaled" from ONNX with two contexts; "batched" is the same with MLServer's batcher, "rows" with it has two
-    open dims; the others are libraries."""
+    """Starts a server with all models in one process. "scaled" is an ONNX model with two contexts.
+    "batched" is the same model with MLServer's batcher. "rows" has two dynamic dims and the
+    batcher. The other models are libraries."""
     folder = tmp_path_factory.mktemp("served") / "models"
     cache = {"cache_dir": str(folder.parent / "cache")}
     lay(folder, "scaled", models("scaled"), {"contexts": 2, "threads": 1} | cache)
@@ -202,16 +207,16 @@ def test_types_over_grpc(server):
 
 
 BAD = [
-    ("scaled", [("x", "FP32", [1, 3], [1, 2, 3])], "input 'x' is of shape [1, 3], the model wants [-1, 4]"),
-    ("scaled", [("x", "FP64", [1, 4], [1, 2, 3, 4])], "input 'x' is FP64, the model wants FP32"),
-    ("scaled", [("x", "FP32", [1, 4], [1, 2, 3])], "input 'x' has 3 elements, its shape [1, 4] has 4"),
-    ("scaled", [("x", "FP32", [1, 4], ["a", "b", "c", "d"])], "input 'x' holds what is no number"),
-    ("scaled", [("q", "FP32", [1, 4], [1, 2, 3, 4])], "there is no input 'q', the model has x"),
+    ("scaled", [("x", "FP32", [1, 3], [1, 2, 3])], "input 'x' has shape [1, 3], but the model expects [-1, 4]"),
+    ("scaled", [("x", "FP64", [1, 4], [1, 2, 3, 4])], "input 'x' is FP64, but the model expects FP32"),
+    ("scaled", [("x", "FP32", [1, 4], [1, 2, 3])], "input 'x' has 3 elements, but its shape [1, 4] has 4"),
+    ("scaled", [("x", "FP32", [1, 4], ["a", "b", "c", "d"])], "input 'x' contains a value that is not a number"),
+    ("scaled", [("q", "FP32", [1, 4], [1, 2, 3, 4])], "unknown input 'q', the model has x"),
     ("scaled", [], "input 'x' is missing"),
     ("two", [("a", "INT64", [1], [1]), ("b", "INT64", [2], [1, 2])], "'n'"),
-    ("two", [("a", "INT64", [1], [1.5]), ("b", "INT64", [1], [1])], "input 'a' holds fractions"),
+    ("two", [("a", "INT64", [1], [1.5]), ("b", "INT64", [1], [1])], "input 'a' contains fractions"),
     ("picked", [("data", "FP32", [1, 4], [1, 2, 3, 4]), ("at", "INT64", [1], [7])], "7"),
-    ("texts", [("x", "BYTES", [1], [1])], "input 'x' holds int"),
+    ("texts", [("x", "BYTES", [1], [1])], "input 'x' contains int"),
 ]
 
 
@@ -227,8 +232,8 @@ def test_a_bad_request_is_the_clients(server, model, inputs, told):
 def test_bad_requests_over_grpc(server):
     with server.client() as client:
         for model, array, told in [
-            ("scaled", np.zeros((1, 3), np.float32), "input 'x' is of shape [1, 3]"),
-            ("batched", np.zeros((1, 3), np.float32), "input 'x' is of shape [1, 3]"),
+            ("scaled", np.zeros((1, 3), np.float32), "input 'x' has shape [1, 3]"),
+            ("batched", np.zeros((1, 3), np.float32), "input 'x' has shape [1, 3]"),
             ("nobody", np.zeros((1, 4), np.float32), "Model nobody with version "),
         ]:
             with pytest.raises(grpc.InferenceServerException) as problem:
@@ -237,7 +242,7 @@ def test_bad_requests_over_grpc(server):
             assert problem.value.status() == (
                 "StatusCode.NOT_FOUND" if model == "nobody" else "StatusCode.INVALID_ARGUMENT"
             )
-        with pytest.raises(grpc.InferenceServerException, match="there is no output 'z'"):
+        with pytest.raises(grpc.InferenceServerException, match="unknown output 'z'"):
             client.infer(
                 "scaled", [raw("x", "FP32", np.zeros((1, 4), np.float32))], outputs=[grpc.InferRequestedOutput("z")]
             )
@@ -258,7 +263,7 @@ def test_unknown_and_malformed(server):
 
 
 def test_bodies_that_are_too_large(server):
-    """What is no request by its size alone: of 64 MB over HTTP, and above gRPC's limit."""
+    """Oversized requests get an error: 64 MB over HTTP, and more than gRPC's limit."""
     status, found = server.ask("/v2/models/scaled/infer", b"a" * (64 << 20))
     assert status == 422 and "JSON decode error" in json.dumps(found)
     with server.client() as client:
@@ -270,7 +275,8 @@ def test_bodies_that_are_too_large(server):
 
 
 def test_requests_are_put_together_by_shape(server):
-    """Softmax over rows of unlike lengths, at the same time: MLServer's batcher alone would mix them."""
+    """Concurrent requests to a Softmax model have rows of different lengths. Only rows of equal
+    length may share a batch; MLServer's own batcher would combine all of them."""
 
     def one(number):
         length = 2 + number % 3
@@ -286,7 +292,7 @@ def test_requests_are_put_together_by_shape(server):
 
 
 def test_batches_are_made(libraries, tmp_path):
-    """What waits is run at once: 64 requests are not 64 runs."""
+    """Requests that wait at the same time run in one batch: 64 requests need at most 8 runs."""
     program = pathlib.Path(__file__).with_name("batch_sizes.py")
     done = subprocess.run([sys.executable, program, libraries("scaled")], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -295,7 +301,7 @@ def test_batches_are_made(libraries, tmp_path):
 
 
 def test_cancelled_requests(libraries, tmp_path):
-    """A client that goes away takes nobody's answer with it."""
+    """A client that disconnects does not affect the results of other clients."""
     program = pathlib.Path(__file__).with_name("cancelled_requests.py")
     done = subprocess.run([sys.executable, program, libraries("scaled")], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -314,7 +320,8 @@ def test_cancelled_requests(libraries, tmp_path):
 
 @pytest.mark.parametrize("model", ["scaled", "batched"])
 def test_load_with_bad_requests_in_it(server, model):
-    """Each client's answers are its own and right, each bad request's error is its own, and memory stays what it is."""
+    """The server gets valid and invalid requests at the same time. Each client gets its own results
+    or its own error, and the memory does not grow."""
 
     def one(number):
         if number % 5 == 3:
@@ -340,7 +347,7 @@ def test_load_with_bad_requests_in_it(server, model):
 
 
 def test_unloading_frees(server):
-    """The library and its weights leave the process, and come back."""
+    """Unloading a model unmaps its library and weights; loading it again maps them again."""
     path = json.loads((server.folder / "wide/model-settings.json").read_text())["parameters"]["uri"]
     x = ("x", "FP32", [1, 1024], [0.0] * 1024)
     for _ in range(3):
@@ -360,21 +367,21 @@ def test_unloading_frees(server):
 @pytest.mark.parametrize(
     ("model", "extra", "settings", "told"),
     [
-        ("list", {}, {}, "input 'x' is sequence of float32: the Open Inference Protocol has tensors alone"),
-        ("single", {}, {"max_batch_size": 4, "max_batch_time": 0.1}, "max_batch_size wants an open dim"),
+        ("list", {}, {}, "input 'x' is sequence of float32: the Open Inference Protocol only supports tensors"),
+        ("single", {}, {"max_batch_size": 4, "max_batch_time": 0.1}, "max_batch_size requires a dynamic dim"),
         (
             "gram",
             {},
             {"max_batch_size": 4, "max_batch_time": 0.1},
-            "max_batch_size: 'n', by which requests are put together, is also in dim 1 of 'y'",
+            "max_batch_size: 'n', the batch dim, is also in dim 1 of 'y'",
         ),
         (
             "scaled",
             {"workers": 3},
             {},
-            "no such setting in 'extra': workers; there are cache_dir, compile, contexts, threads, verify",
+            "unknown settings in 'extra': workers; expected cache_dir, compile, contexts, threads, verify",
         ),
-        ("scaled", {"threads": 0}, {}, "'threads' is a whole number from 1 on, not 0"),
+        ("scaled", {"threads": 0}, {}, "'threads' must be a positive integer, got 0"),
         ("scaled", {"compile": {"target": "abacus"}}, {}, "abacus"),
         (None, {}, {}, "none.onnx"),
     ],
@@ -408,7 +415,8 @@ def children(process):
 
 
 def test_parallel_workers_share_what_was_compiled(tmp_path, models):
-    """Two processes, one library: each compiles or finds it, both map the same file."""
+    """Of two processes, one compiles the model and the other finds the compiled library. Both map
+    the same file."""
     cache = tmp_path / "cache"
     lay(tmp_path / "models", "wide", models("wide"), {"cache_dir": str(cache)})
     lay(tmp_path / "models", "scaled", models("scaled"), {"cache_dir": str(cache)})
@@ -427,7 +435,8 @@ def test_parallel_workers_share_what_was_compiled(tmp_path, models):
 
 
 def test_as_kserve_starts_it(tmp_path, models):
-    """The runtime's own environment, with a folder that has the compile step's output, and with one that has a model alone."""
+    """Starts the server with the environment of the KServe runtime, on two folders: one contains
+    the output of the compile step, the other only a model."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     from mlserver_hewn import compile_step
 

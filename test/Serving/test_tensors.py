@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Open Inference Protocol carries of a model, without a server: types, shapes, data, refusals."""
+"""Tests the conversion between a model's tensors and the Open Inference Protocol, without a server:
+types, shapes, data, errors."""
 
 import re
 
@@ -48,7 +49,7 @@ def test_types_that_numpy_lacks():
 def test_kinds_that_it_has_not():
     with pytest.raises(
         tensors.Unservable,
-        match="input 'x' is optional sequence of float32: the Open Inference Protocol has tensors alone",
+        match="input 'x' is optional sequence of float32: the Open Inference Protocol only supports tensors",
     ):
         tensors.datatype_of(tensor("float32", kind="optional sequence"), "input")
 
@@ -69,14 +70,16 @@ def test_batch_dim():
         ([a], [tensor("float32", "n", 1, cases={"n = 1": (1,)})]),
     ]:
         with pytest.raises(
-            tensors.Unservable, match="max_batch_size wants an open dim that is the first of every input and output"
+            tensors.Unservable,
+            match="max_batch_size requires a dynamic dim that is the first of all inputs and outputs",
         ):
             tensors.batch_dim(inputs, outputs)
 
 
 @pytest.mark.parametrize("dim", ["n", "2 * n", "n + 1"])
 def test_a_batch_that_is_also_another_dim(dim):
-    """y = MatMul(x, transposed x): a row's answer would be as long as the batch that it met."""
+    """In y = MatMul(x, transpose(x)), the length of a row of y depends on the number of rows of x,
+    so requests to this model cannot be batched."""
     a = tensor("float32", "n", 3)
     for inputs, outputs in [([a], [tensor("float32", "n", dim)]), ([tensor("float32", "n", 3, dim)], [a])]:
         with pytest.raises(
@@ -114,38 +117,38 @@ def test_data(dtype, shape, data, wanted):
 
 def test_base64():
     assert tensors.array_of(tensor("O", 1), "BYTES", [1], ["YWI="], "base64").tolist() == ["ab"]
-    with pytest.raises(tensors.BadRequest, match="input 'x' is no base64"):
+    with pytest.raises(tensors.BadRequest, match="input 'x' is not valid base64"):
         tensors.array_of(tensor("O", 1), "BYTES", [1], ["YWI"], "base64")
 
 
 @pytest.mark.parametrize(
     ("dtype", "shape", "data", "told"),
     [
-        ("float32", [1, 2], [1, 2], "is of shape [1, 2], the model wants [-1]"),
-        ("float32", [-1], [1], "is of shape [-1], the model wants [-1]"),
-        ("float32", [3], [1, 2], "has 2 elements, its shape [3] has 3"),
-        ("float32", [2**62], [1, 2], f"has 2 elements, its shape [{2**62}]"),
-        ("float32", [2], [[1, 2], [3]], "its data are lists of unlike lengths"),
-        ("float32", [1], ["1"], "holds what is no number"),
-        ("float32", [2], [{}, None], "holds what is no number"),
-        ("float32", [1], [True], "holds what is no number"),
-        ("float32", [1], [1e39], "holds numbers that are too large for FP32"),
-        ("float16", [1], [70000], "holds numbers that are too large for FP16"),
-        ("int8", [1], [128], "holds what is no INT8"),
-        ("uint8", [1], [-1], "holds what is no UINT8"),
-        ("int64", [1], [2**63], "holds what is no INT64"),
-        ("int64", [1], [2**70], "holds what is no INT64"),
-        ("int64", [1], [1.0], "holds fractions, INT64 are whole numbers"),
-        ("int64", [1], [None], "holds what is no INT64"),
-        ("bool", [1], [2], "holds what is neither true nor false"),
-        ("bool", [1], ["true"], "holds what is neither true nor false"),
-        ("O", [1], [1], "holds int, BYTES are strings"),
-        ("float32", [0, 2**62], [], f"is of shape [0, {2**62}], which is too large"),
-        ("float32", [0, 10**30], [], f"is of shape [0, {10**30}], which is too large"),
-        ("O", [0, 2**62], [], f"is of shape [0, {2**62}], which is too large"),
-        ("float32", [1], nested(1005, 1), "its data are lists of unlike lengths, or too deep"),
-        ("O", [1], nested(1005, 1), "holds int, BYTES are strings"),
-        ("O", [1], ["a\0"], "has a string with a zero byte in it"),
+        ("float32", [1, 2], [1, 2], "has shape [1, 2], but the model expects [-1]"),
+        ("float32", [-1], [1], "has shape [-1], but the model expects [-1]"),
+        ("float32", [3], [1, 2], "has 2 elements, but its shape [3] has 3"),
+        ("float32", [2**62], [1, 2], f"has 2 elements, but its shape [{2**62}]"),
+        ("float32", [2], [[1, 2], [3]], "lists have different lengths"),
+        ("float32", [1], ["1"], "contains a value that is not a number"),
+        ("float32", [2], [{}, None], "contains a value that is not a number"),
+        ("float32", [1], [True], "contains a value that is not a number"),
+        ("float32", [1], [1e39], "contains numbers that are too large for FP32"),
+        ("float16", [1], [70000], "contains numbers that are too large for FP16"),
+        ("int8", [1], [128], "contains a value that is not a valid INT8"),
+        ("uint8", [1], [-1], "contains a value that is not a valid UINT8"),
+        ("int64", [1], [2**63], "contains a value that is not a valid INT64"),
+        ("int64", [1], [2**70], "contains a value that is not a valid INT64"),
+        ("int64", [1], [1.0], "contains fractions, but INT64 are integers"),
+        ("int64", [1], [None], "contains a value that is not a valid INT64"),
+        ("bool", [1], [2], "contains a value that is neither true nor false"),
+        ("bool", [1], ["true"], "contains a value that is neither true nor false"),
+        ("O", [1], [1], "contains int, but BYTES must be strings"),
+        ("float32", [0, 2**62], [], f"has shape [0, {2**62}], which is too large"),
+        ("float32", [0, 10**30], [], f"has shape [0, {10**30}], which is too large"),
+        ("O", [0, 2**62], [], f"has shape [0, {2**62}], which is too large"),
+        ("float32", [1], nested(1005, 1), "lists have different lengths or are nested too deeply"),
+        ("O", [1], nested(1005, 1), "contains int, but BYTES must be strings"),
+        ("O", [1], ["a\0"], "has a string that contains a zero byte"),
     ],
 )
 def test_refused(dtype, shape, data, told):
@@ -155,7 +158,7 @@ def test_refused(dtype, shape, data, told):
 
 
 def test_wrong_type():
-    with pytest.raises(tensors.BadRequest, match=r"^input 'x' is FP64, the model wants FP32$"):
+    with pytest.raises(tensors.BadRequest, match=r"^input 'x' is FP64, but the model expects FP32$"):
         tensors.array_of(tensor("float32", 1), "FP64", [1], [1], None)
 
 
@@ -169,11 +172,11 @@ def test_names():
     tensors.expect_names(["b", "a"], ["a", "b"])
     for given, told in [
         (["a", "a"], "'a' is given twice"),
-        (["a", "c"], "there is no input 'c'"),
+        (["a", "c"], "unknown input 'c'"),
         (["a"], "input 'b' is missing"),
     ]:
         with pytest.raises(tensors.BadRequest, match=told):
             tensors.expect_names(given, ["a", "b"])
     assert tensors.chosen(None, ["a", "b"]) == ["a", "b"] and tensors.chosen(["b", "b"], ["a", "b"]) == ["b"]
-    with pytest.raises(tensors.BadRequest, match="there is no output 'c', the model has a, b"):
+    with pytest.raises(tensors.BadRequest, match="unknown output 'c', the model has a, b"):
         tensors.chosen(["c"], ["a", "b"])

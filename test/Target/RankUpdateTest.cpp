@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The symmetric rank-k update of each length of vectors, and of this machine, beside sums in the order of the rows: equal to the bit.
+// Compares the symmetric rank-k update, for each vector length including that of the host, with a
+// loop that adds up the rows in order. The results have to be bitwise equal.
 #include "lib/Target/Targets.h"
 
 #include "gtest/gtest.h"
@@ -29,7 +30,8 @@ TEST(RankUpdate, AddsInTheOrderOfTheRows) {
         update(panel, sums.data());
         for (size_t i = 0; i < size; ++i)
           for (size_t j = 0; j <= i; ++j) {
-            volatile float sum = before[i * size + j]; // one operation at a time
+            // `volatile` prevents contraction to FMAs and vectorization: each rounding stays.
+            volatile float sum = before[i * size + j];
             for (size_t r = 0; r < count; ++r) {
               volatile float product = panel.row(r)[i] * panel.row(r)[j];
               sum = sum + product;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oracles that test/Numeric has too."""
+"""Adds test/Numeric to the path of modules, since its reference functions are used here."""
 
 import pathlib
 import sys

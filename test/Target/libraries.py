@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models of every family of kernels, libraries of them, and a C program that runs a library on fixed numbers."""
+"""Builds small models that cover every kernel family, their libraries, and a C program that runs a
+library on fixed inputs."""
 
 import os
 import pathlib
@@ -42,7 +43,7 @@ class Graph:
 
 
 def picture():
-    """Convolutions: strided, depthwise, of one place, by groups; pooling, and a product behind them."""
+    """A model with convolutions (strided, depthwise, 1x1, grouped), pooling, and a GEMM."""
     g = Graph()
     x = g("Relu", g("Conv", "x", g.weight(24, 3, 3, 3), pads=[1, 1, 1, 1], strides=[2, 2]))
     y = g("HardSwish", g("Conv", x, g.weight(24, 1, 5, 5), pads=[2, 2, 2, 2], group=24))
@@ -54,7 +55,7 @@ def picture():
 
 
 def text():
-    """Attention over a length that is known when run, norms, and functions of our own."""
+    """A model with attention over a dynamic length, normalizations, and elementwise functions."""
     g = Graph()
     x = g("LayerNormalization", g("Gather", g.weight(8, 48), "ids"), g.weight(48), g.weight(48))
     q, k, v = (g("MatMul", x, g.weight(48, 48)) for _ in range(3))
@@ -65,14 +66,14 @@ def text():
 
 
 def sequence():
-    """A recurrence: products of one row."""
+    """A model with a recurrence of matrix-vector multiplications."""
     g = Graph()
     y = g("LSTM", "x", g.weight(1, 128, 20), g.weight(1, 128, 32), g.weight(1, 256), hidden_size=32, results=3)[0]
     return g.model([("x", TensorProto.FLOAT, [12, 1, 20])], g("MatMul", y, g.weight(32, 9)))
 
 
 def layers():
-    """Products of several rows and of one."""
+    """A model with skinny GEMMs and a GEMV."""
     g = Graph()
     x = "x"
     for rows, columns in [(64, 200), (200, 96), (96, 10)]:
@@ -81,7 +82,7 @@ def layers():
 
 
 def integers():
-    """A product of bytes with an output of its own scale."""
+    """A model with an 8-bit integer GEMM whose result is scaled."""
     g = Graph()
     q, scale, zero = g("DynamicQuantizeLinear", "x", results=3)
     w = g.constant(g.random.integers(-127, 128, (64, 80), dtype=np.int8))
@@ -93,7 +94,7 @@ MODELS = {f.__name__: f for f in (picture, text, sequence, layers, integers)}
 
 
 def numbers(elements, floats):
-    """What run_library.c gives to an input."""
+    """Returns the numbers that run_library.c passes to an input of the model."""
     state, out = 1, []
     for _ in range(elements):
         state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
@@ -102,7 +103,7 @@ def numbers(elements, floats):
 
 
 def feeds(model):
-    """The same for all inputs of a model; symbols are 2."""
+    """Returns values for all inputs of a model. Symbolic dims get the size 2."""
     out = {}
     for value in model.graph.input:
         shape = [d.dim_value or 2 for d in value.type.tensor_type.shape.dim]
@@ -112,7 +113,7 @@ def feeds(model):
 
 
 def build_runner(folder, compile_c=()):
-    """The program of Inputs/run_library.c, for this machine, or for the one that `compile_c` compiles for."""
+    """Builds Inputs/run_library.c for the host, or with the cross compiler command `compile_c`."""
     program = folder / "run_library"
     compile_c = compile_c or [shutil.which("clang-22") or shutil.which("cc")]
     source = ROOT / "test/Target/Inputs/run_library.c"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ptxas, NVIDIA's assembler for PTX, where it is installed: tools/setup brings it along, a toolkit has it too."""
+"""Runs ptxas, NVIDIA's PTX assembler, if it is installed: by tools/setup or by a CUDA toolkit."""
 
 import pathlib
 import re
@@ -21,7 +21,8 @@ needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed: 
 
 
 class Used(NamedTuple):
-    """Of a kernel: registers of a thread, bytes of them that are spilled, bytes of shared memory."""
+    """Resources of a kernel as ptxas reports them: registers per thread, spilled bytes per thread,
+    and bytes of shared memory."""
 
     registers: int
     spills: int
@@ -29,14 +30,14 @@ class Used(NamedTuple):
 
 
 def assemble(text, machine, folder):
-    """What ptxas says of each kernel, by its name."""
+    """Assembles a PTX text. Returns the resources of each kernel by its name."""
     path = pathlib.Path(folder) / "kernels.ptx"
     path.write_text(text)
     command = [PTXAS, "-v", f"-arch={machine}", str(path), "-o", str(path.with_suffix(".cubin"))]
     done = subprocess.run(command, capture_output=True, text=True)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[:2000]
-    # What it says where products of groups of warps can't go on beside each other.
+    # ptxas prints this warning if it serializes warpgroup MMAs.
     assert "Potential Performance Loss" not in said, said[:2000]
     kernels = {}
     for part in re.split(r"Compiling entry function '", said)[1:]:

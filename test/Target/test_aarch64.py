@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries for AArch64: what kind of file they are, each variant's numbers, the loader's choice by HWCAP, an archive in a C program.
+"""Tests libraries for AArch64: file formats, the results of each variant, the loader's choice by
+HWCAP, and an archive in a C program.
 
-They run on processors that qemu emulates, which have nothing more than their variant: an instruction that does not belong there would be
-an illegal one. Where qemu or C's library for AArch64 is not here, what runs is skipped; objects are made anyway.
+The libraries run on processors emulated by qemu that support exactly one variant: any other
+instruction ends the run with SIGILL. Without qemu or the C library for AArch64, execution is
+skipped, but objects are still compiled.
 """
 
 import pathlib
@@ -17,7 +19,7 @@ from libraries import HEWN, MODELS, ROOT, build_runner, compile_library, feeds
 from sessions import oracle
 
 EM_AARCH64 = 183
-# What the loader must choose on a processor of qemu's.
+# Processor that qemu emulates -> the variant that the loader must choose on it.
 TARGETS = {
     "cortex-a57": "aarch64",
     "cortex-a72": "aarch64",
@@ -29,7 +31,7 @@ ALL = "--target=aarch64,neoverse-v1,neoverse-n1"
 
 
 def emulated(processor):
-    """What goes before a program, and how C is compiled for it; skips where it can't run."""
+    """Returns the emulator command and the C compiler command, or skips the test."""
     before, compile_c, why = processors.emulator("max")
     if why:
         pytest.skip(why)
@@ -75,7 +77,7 @@ def test_a_processor_that_lacks_something_says_what(runner, tmp_path):
 
 
 def members(path):
-    """The ELF files of an object, a library or an archive."""
+    """Returns the ELF files that an artifact (an object, a library or an archive) contains."""
     data = path.read_bytes()
     if not data.startswith(b"!<arch>\n"):
         return [data]
@@ -89,7 +91,8 @@ def members(path):
 
 @pytest.mark.parametrize("kind, least", [(".o", 1), (".a", 40), (".so", 1)])
 def test_all_is_for_aarch64(kind, least, tmp_path):
-    """Also the object that holds the weights, and those of the runtime."""
+    """All ELF files of an artifact are for AArch64, including the object with embedded weights and
+    the objects of the runtime."""
     if kind != ".o":
         emulated("max")
     (tmp_path / "m.onnx").write_bytes(MODELS["layers"]().SerializeToString())
@@ -110,7 +113,7 @@ def test_all_is_for_aarch64(kind, least, tmp_path):
 
 
 def test_an_archive_in_a_c_program(tmp_path):
-    """The example of examples/c, as somebody builds it who compiles for another machine."""
+    """Cross-compiles the example in examples/c, which links an archive, and runs it."""
     before, compile_c = emulated("cortex-a57")
     example, edges = ROOT / "examples/c", tmp_path / "edges"
     subprocess.run(
@@ -124,7 +127,8 @@ def test_an_archive_in_a_c_program(tmp_path):
 
 @pytest.mark.parametrize("target", ["aarch64", "cortex-a76", "neoverse-n1", "neoverse-v1", "neoverse-v2", "apple-m1"])
 def test_instructions_of_the_machine_alone(target, tmp_path):
-    """Nothing of SVE, and no instruction that HWCAP is not asked for: atomics of ARMv8.1, products that round and double."""
+    """Compiled code has no SVE instructions, and no instructions whose HWCAP bit the loader does
+    not check, such as ARMv8.1 atomics and rounding doubling multiplies."""
     text = ""
     for name in MODELS:
         (tmp_path / "m.onnx").write_bytes(MODELS[name]().SerializeToString())

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What artifacts want of the system: functions of C's library, whatever the element types and the processor.
+"""Checks the undefined symbols of artifacts, for all element types and processors: only functions
+of the C library are allowed.
 
-Where a processor has no instruction for a conversion, code generators call a library of their compiler's (`__truncsfbf2`), which is not
-where artifacts are loaded. The compiler refuses such code (lib/Codegen/Emit/Calls.h); here the artifacts are looked at.
+If a processor has no instruction for a conversion, LLVM calls a function of the compiler's runtime
+library (`__truncsfbf2`), which may be missing in the process that loads the artifact. The compiler
+rejects such code (lib/Codegen/Emit/Calls.h). These tests check the artifacts.
 """
 
 import ctypes
@@ -16,9 +18,9 @@ from libraries import HEWN
 from onnx import TensorProto, helper
 
 NM = shutil.which("llvm-nm-22") or "/usr/lib/llvm-22/bin/llvm-nm"
-# Each processor for which conversions differ: variants of one library.
+# Processors with different conversion instructions. One library has a variant for each.
 TARGET = "portable,x86-64-v4+fp16"
-# C's library, whose functions code and the runtime may call.
+# Shared objects of the C library, whose functions the compiled code and the runtime may call.
 LIBC = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]
 FLOATS = ["DOUBLE", "FLOAT", "FLOAT16", "BFLOAT16"]
 SMALL = ["FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0"]
@@ -37,7 +39,8 @@ def model_of(nodes, inputs, outputs, initializers=()):
 
 
 def casts():
-    """Every conversion between two types of which one is a float, and there and back."""
+    """Builds a model with every conversion in which at least one type is floating point, in both
+    directions."""
     kinds = {name: getattr(TensorProto, name) for name in [*FLOATS, *SMALL, *INTEGERS]}
     inputs = [(f"x_{name}", kind, [37]) for name, kind in kinds.items()]
     nodes, outputs = [], []
@@ -50,7 +53,8 @@ def casts():
 
 
 def ops(name):
-    """What values of a type go through: every family of kernels, with what is chosen, moved and compared."""
+    """Builds a model that applies every kernel family to values of a type, including selection,
+    indexing and comparison."""
     kind = getattr(TensorProto, name)
     dtype = helper.tensor_dtype_to_np_dtype(kind)
     random = np.random.default_rng(0)
@@ -121,7 +125,7 @@ MODELS = {"casts": casts, **{name.lower(): lambda name=name: ops(name) for name 
 
 
 def wanted(library):
-    """The undefined symbols."""
+    """Returns the undefined symbols of a library."""
     said = subprocess.run([NM, "-D", "-u", library], check=True, capture_output=True, text=True).stdout
     return {line.split()[-1].split("@")[0] for line in said.splitlines()}
 

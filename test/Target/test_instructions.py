@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many instructions a run takes, by callgrind: within 2 % of what instructions.txt has, whatever else the machine does.
+"""Counts the instructions of a run with callgrind: the number must be within 2 % of
+instructions.txt. It does not depend on other load of the machine.
 
-The target is x86-64-v3, the most that valgrind knows. A library runs once and three times; half the difference is one run.
+The target is x86-64-v3, the highest level that valgrind supports. One process runs a library once,
+another process three times; half of the difference is the number of instructions of one run.
 """
 
 import pathlib

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That no masked load or store is of more than a register, and no masked store of one lane that is known.
+"""Checks that no masked load or store is wider than a register, and that no masked store has a
+constant mask of one lane.
 
-LLVM 22 divides wider ones, and without AVX-512 wrongly where a part turns out to be masked out whole: it loads all of it. What it makes of a
-single lane writes, with AVX-512, as many bytes as the element had before it was narrowed.
+LLVM 22 splits a masked access that is wider than a register. Without AVX-512, the result is wrong
+if all lanes of a register are masked out: LLVM then accesses the whole register. With AVX-512, a
+masked store of one lane writes as many bytes as the element had before truncation.
 """
 
 import re
@@ -18,7 +20,8 @@ REGISTERS = {"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}
 
 
 def model():
-    """Elements of all sizes between borders of zeros, at places that are known and at ones that are not, and every second of them."""
+    """Builds a model with zero padding of elements of all sizes and slices with a step of two, with
+    constant and symbolic dims."""
     sizes = [(TensorProto.INT8, 1), (TensorProto.FLOAT16, 2), (TensorProto.FLOAT, 4), (TensorProto.INT64, 8)]
     nodes, inputs, outputs = [], [], []
     for kind, size in sizes:
@@ -43,7 +46,8 @@ def test_masked_accesses(target, tmp_path):
 
 
 def narrowed(kind):
-    """Rows of one element more than vectors have lanes, made of floats."""
+    """Builds a model that casts rows of floats to a smaller type. A row is one element longer than
+    a vector."""
     nodes = [helper.make_node("Cast", [f"x{lanes}"], [f"y{lanes}"], to=kind) for lanes in (4, 8, 16)]
     inputs = [helper.make_tensor_value_info(f"x{lanes}", TensorProto.FLOAT, [lanes + 1]) for lanes in (4, 8, 16)]
     outputs = [helper.make_tensor_value_info(f"y{lanes}", kind, [lanes + 1]) for lanes in (4, 8, 16)]

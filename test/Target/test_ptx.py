@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code for GPUs: PTX that the oldest possible driver takes, that calls nothing, and that NVIDIA's assembler accepts."""
+"""Checks PTX code: its PTX version is the oldest possible one, it has no external calls, and
+NVIDIA's assembler accepts it."""
 
 import os
 import pathlib
@@ -42,7 +43,7 @@ def ones(*shape):
 
 
 def quantized(op, shape, weights, **attributes):
-    """Products of integers, with results of eight bits."""
+    """Builds an integer contraction with 8-bit results."""
     names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
     scales = {"xs": np.float32(0.02), "ws": np.float32(0.01), "ys": np.float32(3)}
     zeros = {"xz": np.uint8(7), "wz": np.int8(0), "yz": np.uint8(7)}
@@ -57,7 +58,7 @@ MODELS = {
     "half": one("Tanh", [[64, 64]], HALF),
     "double": one("Exp", [[64]], DOUBLE),
     "remainder": one("Mod", [[64], [64]], fmod=1),
-    # Two kernels, each with the library's tables.
+    # A model with two kernels that both use the lookup tables of the device math library.
     "tables": model(
         [helper.make_node(op, [f"x{i}"], [f"{op}{i}"]) for i in range(2) for op in ("Atan", "Sin")],
         [("x0", DOUBLE, [64]), ("x1", DOUBLE, [7, 100])],
@@ -88,7 +89,8 @@ MODELS = {
     "half-in-pairs": one("MatMul", [[41, 66], [66, 46]], HALF),
     "parts-of-sums": one("Gemm", [[49, 1000], [96, 1000], [96]], transB=1),
     "parts-of-half-sums": one("MatMul", [[2, 33, 2048]], HALF, constants={"w": ones(2048, 96).astype(np.float16)}),
-    # Of machines that fetch operands: by two groups, and by one whose block makes several tiles.
+    # For targets with TMA: kernels with two warpgroups, and with one whose block computes several
+    # tiles.
     "many-half-products": one("MatMul", [[64, 128, 136], [64, 136, 256]], HALF),
     "half-weights": one("MatMul", [[2000, 136]], HALF, constants={"w": ones(136, 1000).astype(np.float16)}),
     "double-product": one("MatMul", [[40, 64], [64, 48]], DOUBLE),
@@ -131,7 +133,7 @@ MODELS["turn-and-more"] = model(
     [("x", FLOAT, [20, 1, 33]), ("y", FLOAT, [33, 20, 1])],
     [("z", FLOAT)],
 )
-# A part of the host between two kernels.
+# A custom op whose function runs on the host between two kernels.
 MODELS["apart"] = model(
     [
         helper.make_node("Mul", ["x", "x"], ["m"]),
@@ -142,7 +144,7 @@ MODELS["apart"] = model(
     [("n", FLOAT)],
     k=np.array([3]),
 )
-# Kernels of several launches, each with shared memory, around what the host does.
+# Persistent kernels with several phases and shared memory, before and after a host function.
 MODELS["joints-apart"] = model(
     [
         helper.make_node("MatMul", ["x", "w"], ["a0"]),
@@ -174,7 +176,9 @@ MODELS["bfloat-product"] = model(
         helper.make_node("Cast", ["y"], ["c"], to=TensorProto.BFLOAT16),
         helper.make_node("Transpose", ["b"], ["t"]),
         helper.make_node("MatMul", ["t", "c"], ["p"]),
-        helper.make_node("Cast", ["p"], ["z"], to=TensorProto.FLOAT16),  # sums may be rounded to bfloat16 or not
+        # The kernel may round the results of the MatMul to bfloat16 before this Cast, or convert
+        # the float32 accumulators directly.
+        helper.make_node("Cast", ["p"], ["z"], to=TensorProto.FLOAT16),
     ],
     [("x", FLOAT, [64, 48]), ("y", FLOAT, [64, 80])],
     [("z", TensorProto.FLOAT16)],
@@ -195,7 +199,8 @@ def ptx(name, machine, tmp_path):
 @pytest.mark.parametrize("machine", VERSIONS)
 @pytest.mark.parametrize("name", ["elementwise", "apart"])
 def test_head(name, machine, tmp_path):
-    """One head for all kernels, with the oldest version that has the machine."""
+    """The PTX text has one header for all kernels, with the oldest PTX version that supports the
+    target."""
     text = ptx(name, machine, tmp_path)
     assert text.count(".entry") == (2 if name == "apart" else 1)
     assert re.findall(r"^\.version (.*)$", text, re.M) == [VERSIONS[machine]]
@@ -211,14 +216,16 @@ def test_calls_nothing_from_outside(name, tmp_path):
 
 
 def concat_of(count):
-    """One op, which is one kernel however many operands it has."""
+    """Builds a model of one Concat, which the compiler emits as one kernel for any number of
+    operands."""
     inputs = [(f"x{i}", FLOAT, [300]) for i in range(count)]
     return model([helper.make_node("Concat", [name for name, *_ in inputs], ["y"], axis=0)], inputs, [("y", FLOAT)])
 
 
 @needs_ptxas
 def test_many_arguments(tmp_path):
-    """More than 544 need a newer PTX than the machine does, and there is an end to them."""
+    """More than 544 arguments need a newer PTX version than the target does. Above a limit,
+    compilation fails."""
     text, source = tmp_path / "model.ptx", tmp_path / "model.onnx"
     command = [HEWN, "compile", source, "--target=sm_80", "--emit=ptx", "-o", text]
     for count, version in ((500, "7.0"), (600, "8.1")):
@@ -229,11 +236,12 @@ def test_many_arguments(tmp_path):
     onnx.save(concat_of(4100), source)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert re.search(r"it takes \d+ arguments, which the device has no room for: split the op's inputs", done.stderr)
+    assert re.search(r"it takes \d+ arguments, more than the device supports: split the op's inputs", done.stderr)
 
 
 def test_needs_no_toolkit(tmp_path):
-    """No CUDA on the machine that compiles: nothing in the path, and a folder of it that is none."""
+    """Compilation needs no CUDA toolkit: the path contains none, and CUDA's variables name missing
+    folders."""
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
     onnx.save(MODELS["softmax"], source)
     hidden = {"PATH": "/nowhere", "CUDA_HOME": "/nowhere", "CUDA_PATH": "/nowhere", "CUDA_ROOT": "/nowhere"}
@@ -245,7 +253,7 @@ def test_needs_no_toolkit(tmp_path):
 
 HIGH, MEDIUM = "--float32-precision=high", "--float32-precision=medium"
 LARGE = one("MatMul", [[2048, 512]], constants={"w": ones(512, 2048)})
-# Kernels whose figures are recorded: a model that has one contraction, and flags.
+# Kernels whose figures are recorded: a model with one contraction, and compiler flags.
 RECORDED = {
     "large-product": (LARGE, []),
     "large-product-high": (LARGE, [HIGH]),
@@ -270,7 +278,8 @@ FIGURES = {tuple(line.split()[:2]): line.split()[2:10] for line in TABLE.read_te
 @needs_ptxas
 @pytest.mark.parametrize("name, machine", FIGURES)
 def test_figures(name, machine, tmp_path):
-    """The kernel with the products: what the text has, what ptxas says of it; nothing spilled."""
+    """Compares the figures of the kernel with the contraction: instruction counts in the PTX text,
+    and resources by ptxas. Nothing is spilled."""
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
     built, flags = RECORDED[name]
     onnx.save(built, source)
@@ -281,7 +290,7 @@ def test_figures(name, machine, tmp_path):
     (part,) = [part for part in code.split(".entry")[1:] if "mma.sync" in part or "wgmma" in part]
     kernel = part.split("(")[0].strip()
     used = assemble(code, machine, tmp_path)[kernel]
-    # What is given to blocks when they are launched, the assembler does not know.
+    # ptxas does not report the dynamic shared memory that a launch requests.
     subprocess.run([*command[:3], f"--target={machine}", "--emit=loops", "-o", text, *flags], check=True)
     given = re.search(rf"@{kernel.removeprefix('model_')}\(.*sharedBytes = (\d+)", text.read_text())
     assert bool(given) == (".extern .shared" in code) and not (given and used.shared)
@@ -298,7 +307,7 @@ def test_figures(name, machine, tmp_path):
     found = f"{name} {machine} {' '.join(str(count) for count in counts)} {used.registers}"
     assert counts == want[:7], found
     assert used.spills == 0, found
-    # Another version of ptxas may need some registers more.
+    # The test accepts a few more registers, because other versions of ptxas may need them.
     assert used.registers <= 1.05 * want[7], found
 
 
@@ -313,7 +322,8 @@ def softmax_between_products(rows, columns, width, element=FLOAT):
     return model(nodes, [(name, element, shape) for name, shape in shapes.items()], [("y", element)])
 
 
-# Of attention: rows, columns, width, products in a tile of a warp, blocks that a processor is to run at once, elements.
+# Cases of attention: (rows, columns, head width, MMAs in the tile of a warp, blocks per
+# multiprocessor, element type).
 ATTENTION = {
     "rows": (512, 512, 64, 192, 1, FLOAT),
     "long-lines": (512, 512, 128, 192, 1, FLOAT),
@@ -329,7 +339,8 @@ ATTENTION = {
 @pytest.mark.parametrize("machine", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ATTENTION)
 def test_attention(name, machine, tmp_path):
-    """One kernel: the scores in one pass, lines of k and v copied 16 bytes at once, no spills."""
+    """Attention is one kernel. It computes the scores in one pass, copies rows of k and v 16 bytes
+    at a time, and spills nothing."""
     *sizes, products, blocks, element = ATTENTION[name]
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
     onnx.save(softmax_between_products(*sizes, element), source)
@@ -347,7 +358,7 @@ def test_attention(name, machine, tmp_path):
 
 
 def masked_attention(rows, columns, width):
-    """Of keys that lie along the sum's other side, with a mask: addresses of single elements."""
+    """Builds attention with transposed keys and a mask, which need addresses of single elements."""
     nodes = [
         helper.make_node("MatMul", ["q", "k"], ["s"]),
         helper.make_node("Add", ["s", "m"], ["a"]),
@@ -364,7 +375,8 @@ def masked_attention(rows, columns, width):
     "sizes", [(128, 128, 64), (197, 197, 64), ("r", "c", 64), (1, "c", 64), (200, 200, 128)], ids=str
 )
 def test_masked_attention(sizes, machine, tmp_path):
-    """Nothing spilled: what a thread brings is at one address and constant distances from there."""
+    """The kernel spills nothing, because all elements that a thread loads are at one address plus
+    constant offsets."""
     source, text = tmp_path / "model.onnx", tmp_path / "model.ptx"
     onnx.save(masked_attention(*sizes), source)
     command = [HEWN, "compile", source, f"--target={machine}", "--emit=ptx", "-o", text]
@@ -377,7 +389,7 @@ def test_masked_attention(sizes, machine, tmp_path):
 
 @pytest.mark.parametrize("name", ["wide", "wide-half", "wide-rows", "wide-half-norm", "norm", "softmax"])
 def test_wide(name, tmp_path):
-    """All loads and stores are of 16 bytes, in a kernel that calls nothing."""
+    """All loads and stores of the kernel are 16 bytes wide, and it has no calls."""
     code = ptx(name, "sm_80", tmp_path)
     for access in ("ld", "st"):
         found = re.findall(rf"{access}\.global[.\w]*", code)
@@ -396,7 +408,8 @@ def test_assembles(name, machine, tmp_path):
 
 
 def test_joints_of_one_model(tmp_path):
-    """Each has memory of its own name (`test_assembles`)."""
+    """Each persistent kernel has its own shared memory symbol. (`test_assembles` covers this model,
+    too.)"""
     code = ptx("joints-apart", "sm_80", tmp_path)
     meetings = set(re.findall(r"^\.func (joint\d+_meet\w*)\(", code, re.M))
     assert code.count(".entry") == 2 and {name.split("_")[0] for name in meetings} == {"joint0", "joint1"}
@@ -404,8 +417,8 @@ def test_joints_of_one_model(tmp_path):
 
 
 def test_meetings(tmp_path):
-    """Blocks count themselves by instructions that keep the order of what is before and behind them; none reads what others write by
-    a cache that does not see it."""
+    """Grid-wide barriers use instructions with release and acquire order. Loads of data that other
+    blocks write do not use the non-coherent cache."""
     code = ptx("recurrent", "sm_80", tmp_path)
     assert code.count(".entry") == 1
     for once in ("ld.relaxed.gpu.global.u32", "red.release.gpu.global.add.u32", "ld.acquire.gpu.global.u32"):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One library, many processors: each variant's numbers, the loader's choice, what variants share.
+"""Tests one library for many processors: the results of each variant, the loader's choice, and the
+code and constants that variants share.
 
-Variants that this machine has run here, each forced; some of the others in its instructions (test/Numeric/retargeted.py). x86-64-v2 and
-v3 run under qemu too, on processors that have nothing more: an instruction that does not belong there would be an illegal one, and the
-loader must find the variant by CPUID.
+Each variant that this machine supports is selected explicitly. Some of the other variants run after
+they are retargeted to this machine (test/Numeric/retargeted.py). x86-64-v2 and v3 also run under
+qemu on processors that support exactly this level: any other instruction ends the run with SIGILL,
+and the loader must select the variant by CPUID.
 """
 
 import re
@@ -30,14 +32,15 @@ class Case:
         self.want = np.concatenate([np.ravel(r) for r in results])
 
     def run(self, runner, *variant, before=()):
-        """The exit status, what was printed, and the outputs."""
+        """Returns the exit status, the output text, and the output tensors."""
         out = self.folder / "out.bin"
         done = subprocess.run([*before, runner, self.library, "1", out, *variant], capture_output=True, text=True)
         values = np.fromfile(out, np.float32) if done.returncode == 0 else None
         return done.returncode, done.stdout.strip(), values
 
     def run_or_retarget(self, runner, variant, precision="highest"):
-        """The outputs of a variant; one that this machine lacks is run in its instructions."""
+        """Runs a variant of a library and returns its outputs. A variant that this machine does not
+        support is retargeted to the instructions of the host."""
         status, said, values = self.run(runner, variant)
         if status == 3:
             assert "this machine lacks" in said
@@ -76,7 +79,8 @@ def test_numbers_of_medium(runner, variant, tmp_path):
 @pytest.mark.parametrize("variant", ["x86-64-v4", "x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("name", MODELS)
 def test_optimized_again(name, variant, tmp_path):
-    """What LLVM's optimizer does with hewn's code changes no bit of the results: nothing in it is undefined, and nothing is taken for it."""
+    """Optimizing hewn's code again with LLVM's optimizer changes no bit of the results, because the
+    code has no undefined behavior."""
     retargeted.choose()
     model, results = MODELS[name](), {}
     for level in ("-O0", "-O2"):
@@ -95,7 +99,8 @@ def test_on_a_machine_with_nothing_more(case, runner, machine, variant):
     case.check(values, 1e-5)
 
 
-# Processors that qemu knows, and what the loader must choose on them. qemu 7.2 takes AVX-512 and AMX from those that have it, in CPUID too.
+# Processor that qemu emulates -> the variant that the loader must choose on it. qemu 7.2 removes
+# AVX-512 and AMX from its CPU models, and from their CPUID.
 LOADED = {
     "x86-64-v3": "Haswell Broadwell Skylake-Client Skylake-Server Cascadelake-Server Cooperlake Icelake-Server EPYC EPYC-Rome EPYC-Milan max",
     "x86-64-v2": "Nehalem Westmere SandyBridge IvyBridge Denverton Snowridge Opteron_G5 Haswell,-avx2 Haswell,-fma EPYC-Milan,-avx",
@@ -118,7 +123,7 @@ def test_the_loader_chooses(runner, tmp_path):
 
 
 def instructions(library):
-    """The functions of a library, as their names and instructions."""
+    """Returns the functions of a library as pairs of name and instructions."""
     text = subprocess.run(
         [OBJDUMP, "-d", "--no-show-raw-insn", "--no-leading-addr", library], check=True, capture_output=True, text=True
     ).stdout
@@ -126,8 +131,9 @@ def instructions(library):
 
 
 def test_what_all_machines_run_has_no_more_than_all_have(case):
-    """What belongs to no variant, and the least one's code: no instruction of AVX; v3's: none of AVX-512. Of the runtime's functions those whose
-    names say so are called where the processor has AVX2."""
+    """Code outside of variants, and code of x86-64-v2, has no AVX instructions; code of x86-64-v3
+    has no AVX-512. Runtime functions with the suffix ByAvx2 are called only if the processor has
+    AVX2."""
     seen = set()
     for name, body in instructions(case.library):
         if name.endswith("ByAvx2"):
@@ -143,12 +149,14 @@ def test_what_all_machines_run_has_no_more_than_all_have(case):
 
 
 def test_no_lane_calls_the_library(case):
-    """Where the processor has no fused products, vectors of float64 stand in for them."""
+    """On a target without FMA instructions, a fused multiply-add is computed by vectors of float64,
+    and fmaf is not called."""
     assert b"fmaf" not in case.library.read_bytes()
 
 
 def test_constants_are_shared(case, tmp_path):
-    """The weights file of all variants is that of one, and some padding where panels are wider than one would have them."""
+    """The weights file of a library with all variants is as large as that of a library with one
+    variant, except for padding of weight panels that are wider in some variants."""
     name = case.library.stem.removeprefix("lib")
     if name == "integers":
         pytest.skip("machines without VNNI multiply pairs of 16 bits: these weights have two widths")
@@ -157,7 +165,8 @@ def test_constants_are_shared(case, tmp_path):
 
 
 def test_code_is_shared(case, tmp_path):
-    """Float kernels are the same from x86-64-v4 on, so that five variants have three sets of kernels."""
+    """Float kernels are equal from x86-64-v4 on, so a library with five variants has only three
+    sets of kernels."""
     one = compile_library(case.model, tmp_path, "one", "--target=x86-64-v4").stat().st_size
     assert case.library.stat().st_size < 4 * one
     owners = {n.split(".")[1] for n, _ in instructions(case.library) if n.endswith(".main")}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The backend against a server that is a few hundred lines: what the real one does rarely, or only to others.
+// Tests the backend with a mock server, which triggers situations that are rare in the real server.
 #include "test/Triton/MockServer.h"
 
 #include <cstdlib>
@@ -57,7 +57,8 @@ constexpr const char *kSummedConfig = R"({"max_batch_size": 4,
   "output": [{"name": "y", "data_type": "TYPE_FP32", "dims": [2]}],
   "sequence_batching": {"state": [{"input_name": "past", "output_name": "present", "data_type": "TYPE_FP32", "dims": [2]}]}})";
 
-/// The models' folder: compiled once, gone in the end.
+/// Compiles the models into a folder before the first test, and deletes the folder after the last
+/// one.
 class Repository : public testing::Environment {
 public:
   void SetUp() override {
@@ -116,7 +117,8 @@ protected:
     ASSERT_EQ(server.start(instance, model), "");
     isServed = true;
   }
-  /// z[r][c] is 10 r + c + first, and i counts down.
+  /// Creates a request for the model "picked". Its input z[r][c] is 10 r + c + first, and its
+  /// indices i count down.
   TRITONBACKEND_Request &picked(int64_t rows, int64_t n, float first, size_t shift = 0) {
     TRITONBACKEND_Request &request = requests.emplace_back();
     std::vector<float> x, z;
@@ -178,8 +180,8 @@ TEST_F(Backend, RunsRequestsTogether) {
 TEST_F(Backend, RunsApartWhatDoesNotFitTogether) {
   serve("picked", kPickedConfig);
   picked(5, 3, 0);
-  picked(2, 4, 100); // another n
-  picked(4, 3, 200); // the eight rows of max_batch_size would be nine
+  picked(2, 4, 100); // the dim n differs from the other requests'
+  picked(4, 3, 200); // exceeds max_batch_size: nine rows instead of eight
   picked(3, 3, 300);
   ASSERT_EQ(server.execute(instance, all()), "");
   expectPicked(requests[0], 5, 3, 0);
@@ -215,22 +217,23 @@ TEST_F(Backend, AWrongTensorFailsAlone) {
   ASSERT_EQ(server.execute(instance, all()), "");
   expectPicked(requests[0], 1, 3, 0);
   expectFailure(requests[1], "unknown request input name z");
-  expectFailure(requests[2], "input 'z' is FP64, and the model wants FP32");
-  expectFailure(requests[3], "input 'z' is [3] and the model wants [batch, n]");
-  expectFailure(requests[4], "input 'i' is [1, 3] and the model wants [batch, n], where 'n' is already 4");
-  expectFailure(requests[5], "input 'z' has 8 bytes, and shape [1, 3] of FP32 takes others");
-  expectFailure(requests[6], "input 'z' is in a GPU's memory", TRITONSERVER_ERROR_UNSUPPORTED);
-  expectFailure(requests[7], "the buffer of output 'y' is in a GPU's memory", TRITONSERVER_ERROR_UNSUPPORTED);
-  expectFailure(requests[8], "input 'z' is [1, -3] and the model wants [batch, n], 'n' from 0 on");
+  expectFailure(requests[2], "input 'z' is FP64, but the model expects FP32");
+  expectFailure(requests[3], "input 'z' is [3], but the model expects [batch, n]");
+  expectFailure(requests[4], "input 'i' is [1, 3], but the model expects [batch, n], where 'n' is already 4");
+  expectFailure(requests[5], "input 'z' has 8 bytes, but shape [1, 3] of FP32 requires a different size");
+  expectFailure(requests[6], "input 'z' is in GPU memory", TRITONSERVER_ERROR_UNSUPPORTED);
+  expectFailure(requests[7], "the buffer of output 'y' is in GPU memory", TRITONSERVER_ERROR_UNSUPPORTED);
+  expectFailure(requests[8], "input 'z' is [1, -3], but the model expects [batch, n] with 'n' at least 0");
   expectFailure(requests[9], "input 'z' has 0 bytes");
 }
 
 TEST_F(Backend, TakesPartsAndAddressesOfAnyKind) {
   serve("picked", kPickedConfig);
-  TRITONBACKEND_Request &request = picked(2, 3, 5, 1); // no multiple of an element
+  // Starts at an address that is not aligned to the element type.
+  TRITONBACKEND_Request &request = picked(2, 3, 5, 1);
   request.outputShift = 3;
   std::vector<Bytes> &parts = request.inputs.at("z").parts;
-  Bytes second(11, 2); // within an element
+  Bytes second(11, 2); // starts in the middle of an element
   std::copy(parts[0].start + 13, parts[0].start + 24, second.start);
   parts[0].size = 13;
   parts.push_back(std::move(second));
@@ -241,10 +244,10 @@ TEST_F(Backend, TakesPartsAndAddressesOfAnyKind) {
 TEST_F(Backend, SharedMemoryMayLieOverInputsAndOutputs) {
   serve("picked", kPickedConfig);
   constexpr int64_t n = 100;
-  TRITONBACKEND_Request &over = picked(1, n, 5); // the picked elements over those that they are picked from
+  TRITONBACKEND_Request &over = picked(1, n, 5); // the output 'w' overlaps the input 'z'
   unsigned char *z = over.inputs.at("z").parts[0].start;
   over.places["w"] = z;
-  TRITONBACKEND_Request &both = picked(1, n, 7); // 'y' is within 'w', which is written behind it
+  TRITONBACKEND_Request &both = picked(1, n, 7); // the output 'y' is inside of 'w', which is written later
   Bytes room(n * sizeof(float));
   both.places = {{"y", room.start + 4}, {"w", room.start}};
   ASSERT_EQ(server.execute(instance, {&over}), "");
@@ -284,8 +287,9 @@ TEST_F(Backend, AnswersAllOrNoneWhereMemoryEnds) {
     picked(1, 3, 100);
     picked(1, 4, 200);
     std::vector<TRITONBACKEND_Request *> handles = all();
-    std::string told = server.execute(instance, handles, left, &isEnough); // which checks what is released
-    const std::string why = "hewn's backend has no memory for this";
+    // the mock server checks that the backend has released the requests
+    std::string told = server.execute(instance, handles, left, &isEnough);
+    const std::string why = "hewn backend: out of memory";
     if (!told.empty()) {
       ++refused;
       EXPECT_EQ(told, std::to_string(TRITONSERVER_ERROR_UNAVAILABLE) + ": " + why);
@@ -360,10 +364,10 @@ TEST_F(Backend, StringsScalarsAndSizesThatDependOnData) {
   EXPECT_EQ(requests[0].outputs.at("found").shape, (std::vector<int64_t>{2, 2}));
   EXPECT_FALSE(requests[1].hasError) << requests[1].message;
   EXPECT_TRUE(requests[1].output<char>("t").empty());
-  expectFailure(requests[2], "input 's': its bytes end within string 2 of 3");
-  expectFailure(requests[3], "input 's': 37 bytes are behind its 2 strings");
-  expectFailure(requests[4], "input 's': string 0 has a zero byte");
-  expectFailure(requests[5], "input 's': its bytes end within string 0 of 1");
+  expectFailure(requests[2], "input 's': the data ends within string 2 of 3");
+  expectFailure(requests[3], "input 's': 37 bytes follow its 2 strings");
+  expectFailure(requests[4], "input 's': string 0 contains a zero byte");
+  expectFailure(requests[5], "input 's': the data ends within string 0 of 1");
 }
 
 TEST_F(Backend, StatesAreKeptOfWhatWentRight) {
@@ -374,7 +378,8 @@ TEST_F(Backend, StatesAreKeptOfWhatWentRight) {
     request.input<float>("past", TRITONSERVER_TYPE_FP32, {1, 2}, {100, 200});
     request.wanted = {"y"};
   }
-  MockServer::failing = "OutputBuffer"; // of the second
+  // the server's function fails once, for the second request of the batch
+  MockServer::failing = "OutputBuffer";
   MockServer::failingAfter = 1;
   ASSERT_EQ(server.execute(instance, all()), "");
   EXPECT_EQ(requests[0].output<float>("y"), (std::vector<float>{202, 404}));
@@ -392,7 +397,7 @@ TEST_F(Backend, TheServersFailuresAreNotOurs) {
   picked(1, 3, 100);
   MockServer::failing = "ResponseNew";
   MockServer::failingAfter = 1;
-  EXPECT_EQ(server.execute(instance, all()), "1: the server can't"); // and the requests are the server's again
+  EXPECT_EQ(server.execute(instance, all()), "1: the server can't"); // the server owns the requests again
   MockServer::failing = "InputBuffer";
   MockServer::failingAfter = 0;
   ASSERT_EQ(server.execute(instance, all()), "");
@@ -406,7 +411,7 @@ TEST_F(Backend, TheServersFailuresAreNotOurs) {
   std::swap(other, model);
   MockServer::failing = "ModelSetState";
   EXPECT_EQ(load("picked", kPickedConfig), "1: the server can't");
-  server.unload(model); // as the server does
+  server.unload(model); // the server unloads a model that failed to load
   std::swap(other, model);
 }
 
@@ -437,7 +442,8 @@ TEST_F(Backend, InstancesRunAtOnce) {
 TEST_F(Backend, TooManyThreadsAreToldOnce) {
   server.backend.config.json = R"({"cmdline": {"threads": "1000000"}})";
   ASSERT_EQ(load("picked", kPickedConfig), "");
-  EXPECT_NE(server.start(instance, model), ""); // no system has so many
+  // the configuration requests more threads than any system allows
+  EXPECT_NE(server.start(instance, model), "");
   server.unload(model);
   unsigned processors = std::thread::hardware_concurrency();
   server.backend.config.json = R"({"cmdline": {"threads": ")" + std::to_string(processors + 1) + "\"}}";
@@ -469,15 +475,14 @@ TEST_F(Backend, RefusesWhatItCantServe) {
     server.unload(model);
   };
   expect("nowhere", kPickedConfig, "nowhere/1/model.so");
-  expect("narrow", "{}", "output 'y' has a type that Triton does not (DLPack's code 10, 8 bits)");
-  expect("listed", "{}", "output 'y' is a sequence or optional; Triton has tensors alone");
-  expect("picked", "[]", "the model's config is no JSON object");
-  expect("picked", R"({"max_batch_size": 0})", "the config has no input 'x', which the model wants");
-  expect("mixed", R"({"max_batch_size": 2})", "max_batch_size is 2, and the first dim of 'x' is not open");
-  expect("square", R"({"max_batch_size": 2})",
-         "'batch' is also in dim 1 of 'y', so that requests can't be put together");
+  expect("narrow", "{}", "output 'y' has a type that Triton does not support (DLPack type code 10, 8 bits)");
+  expect("listed", "{}", "output 'y' is a sequence or optional; Triton only supports tensors");
+  expect("picked", "[]", "the config of the model is not a JSON object");
+  expect("picked", R"({"max_batch_size": 0})", "the config does not list input 'x', which the model requires");
+  expect("mixed", R"({"max_batch_size": 2})", "max_batch_size is 2, but the first dim of 'x' is not dynamic");
+  expect("square", R"({"max_batch_size": 2})", "'batch' is also in dim 1 of 'y', so requests cannot be batched");
   expect("picked", R"({"default_model_filename": "../1/model.so"})",
-         "default_model_filename is '../1/model.so'; it is the name of a file in the version's folder");
+         "default_model_filename is '../1/model.so', must be the name of a file in the version folder");
   fs::create_directories(Repository::folder / "text/1");
   std::ofstream(Repository::folder / "text/1/model.so") << "no library";
   expect("text", kPickedConfig, "model.so");
@@ -485,7 +490,7 @@ TEST_F(Backend, RefusesWhatItCantServe) {
 
 TEST_F(Backend, RefusesAnOlderApi) {
   MockServer::apiMinor = 9;
-  EXPECT_NE(server.initialize().find("the server's backend API is 1.9, and hewn's backend wants 1.10"),
+  EXPECT_NE(server.initialize().find("the backend API of the server is 1.9, but the hewn backend requires 1.10"),
             std::string::npos);
   MockServer::apiMinor = 13;
 }

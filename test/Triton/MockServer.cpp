@@ -14,7 +14,7 @@ uint32_t MockServer::apiMinor = 13;
 std::vector<std::string> MockServer::warnings;
 thread_local int MockServer::allocationsLeft = -1;
 
-#if HEWN_TEST_HAS_OWN_NEW // all of the program's, the backend's among them
+#if HEWN_TEST_HAS_OWN_NEW // replaces operator new of the whole program, including the backend
 void *operator new(size_t bytes) {
   if (MockServer::allocationsLeft >= 0 && MockServer::allocationsLeft-- == 0)
     throw std::bad_alloc();
@@ -28,9 +28,10 @@ void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
-std::mutex lock; // instances report, and log, from threads of their own
+std::mutex lock; // instances report and log from their own threads
 
-/// What the server allocates for itself is there.
+/// An object of this class suspends simulated allocation failures while the mock server itself
+/// allocates.
 struct Own {
   Own() { MockServer::allocationsLeft = -1; }
   Own(const Own &) = delete;
@@ -76,7 +77,7 @@ TRITONSERVER_Error *giveRoom(Out &output, void **buffer, uint64_t bytes, size_t 
   return nullptr;
 }
 
-/// Which request an output is of: outputs lie in maps of requests.
+/// The request that each output belongs to. Outputs are stored in maps inside of requests.
 std::map<TRITONBACKEND_Output *, TRITONBACKEND_Request *> ownerOfOutput;
 
 } // namespace

@@ -2,9 +2,10 @@
 #ifndef HEWN_TEST_TRITON_MOCKSERVER_H
 #define HEWN_TEST_TRITON_MOCKSERVER_H
 
-/// \file
-/// The server's half of Triton's backend API, small enough to see through: the backend is loaded by dlopen and finds its functions here.
-/// What is wrong with how the backend calls it (a request released twice, a response that is sent and deleted) ends the test.
+/// \file Implements the server's half of Triton's backend API as a mock. The backend is loaded with
+/// dlopen and resolves the server's functions in this program. A violation of the API by the
+/// backend (for example a request that is released twice, or a sent response that is deleted)
+/// aborts the test.
 
 #include "integrations/triton/TritonApi.h"
 
@@ -33,11 +34,11 @@ struct TRITONBACKEND_Model {
 struct TRITONBACKEND_ModelInstance {
   TRITONBACKEND_Model *model = nullptr;
   void *state = nullptr;
-  /// Rows of each run that was reported.
+  /// Number of rows of each run, as the backend reported them.
   std::vector<uint64_t> runs;
 };
 
-/// Memory at an address that is `shift` behind a multiple of 64.
+/// A buffer whose address is `shift` bytes after a multiple of 64.
 struct Bytes {
   explicit Bytes(size_t size, size_t shift = 0) : storage(size + 128), size(size) {
     start = storage.data() + (64 - reinterpret_cast<uintptr_t>(storage.data()) % 64) + shift;
@@ -58,7 +59,7 @@ struct TRITONBACKEND_Output {
   TRITONSERVER_DataType type;
   std::vector<int64_t> shape;
   std::unique_ptr<Bytes> bytes;
-  unsigned char *place = nullptr; ///< instead of `bytes`: the client's shared memory
+  unsigned char *place = nullptr; ///< the client's shared memory, used instead of `bytes`
 };
 struct TRITONBACKEND_State : TRITONBACKEND_Output {
   bool isKept = false;
@@ -70,20 +71,21 @@ struct TRITONBACKEND_Response {
 struct TRITONBACKEND_Request {
   std::map<std::string, TRITONBACKEND_Input> inputs;
   std::vector<std::string> wanted;
-  /// How the buffers of its outputs are: behind a multiple of 64, and where.
+  /// Offset of output buffers from a multiple of 64, in bytes.
   size_t outputShift = 0;
   TRITONSERVER_MemoryType outputMemory = TRITONSERVER_MEMORY_CPU;
-  /// Outputs that are wanted in the client's shared memory: where.
+  /// Addresses in the client's shared memory to which the backend has to write the requested
+  /// outputs.
   std::map<std::string, unsigned char *> places;
 
-  // What came of it.
+  // Results that the backend sent for the request.
   int responses = 0, sent = 0, released = 0;
   std::map<std::string, TRITONBACKEND_Output> outputs;
   std::map<std::string, TRITONBACKEND_State> states;
   bool hasError = false;
   TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNKNOWN;
   std::string message;
-  std::vector<bool> reported; ///< success or not
+  std::vector<bool> reported; ///< true for each reported success
 
   template <typename T>
   void input(const std::string &name, TRITONSERVER_DataType type, std::vector<int64_t> shape, std::vector<T> values,
@@ -94,14 +96,14 @@ struct TRITONBACKEND_Request {
                 size_t bytes, size_t shift = 0);
   template <typename T> std::vector<T> output(const std::string &name) const {
     const TRITONBACKEND_Output &found = outputs.at(name);
-    std::vector<T> values(found.bytes->size / sizeof(T)); // which may lie at any address
+    std::vector<T> values(found.bytes->size / sizeof(T)); // the source can be unaligned
     if (!values.empty())
       std::memcpy(values.data(), found.bytes->start, found.bytes->size);
     return values;
   }
 };
 
-// ThreadSanitizer's operator new is linked into the program and can't be replaced.
+// ThreadSanitizer links its own operator new into the program, which cannot be replaced.
 #if defined(__SANITIZE_THREAD__)
 #define HEWN_TEST_HAS_OWN_NEW 0
 #elif defined(__has_feature)
@@ -113,31 +115,33 @@ struct TRITONBACKEND_Request {
 #define HEWN_TEST_HAS_OWN_NEW 1
 #endif
 
-/// The backend, loaded, and what the server does wrong on request.
+/// Loads the backend, calls it as the server does, and simulates server failures.
 class MockServer {
 public:
-  /// Loads the library; ends the test where that can't be done.
+  /// Loads the library of the backend. Aborts the test on failure.
   explicit MockServer(const std::string &backend);
   MockServer(const MockServer &) = delete;
 
-  /// Both are empty where all went well, else "code: message".
+  /// load() and start() return "" on success, otherwise "code: message".
   std::string load(TRITONBACKEND_Model &model);
   void unload(TRITONBACKEND_Model &model);
   std::string start(TRITONBACKEND_ModelInstance &instance, TRITONBACKEND_Model &model);
   void stop(TRITONBACKEND_ModelInstance &instance);
-  /// `allocations`: `allocationsLeft` while the backend runs; `isEnough`: whether that were not all.
+  /// Executes requests in the backend. `allocations` is the value of `allocationsLeft` while the
+  /// backend runs. `isEnough` is set to true if the backend needed fewer allocations.
   std::string execute(TRITONBACKEND_ModelInstance &instance, std::vector<TRITONBACKEND_Request *> requests,
                       int allocations = -1, bool *isEnough = nullptr);
   std::string initialize();
 
   TRITONBACKEND_Backend backend;
-  /// The next call but so many of the function fails; one of no function does.
+  /// Name of the server function that fails once, after `failingAfter` successful calls. If the
+  /// name is empty, no function fails.
   static std::string failing;
   static int failingAfter;
   static uint32_t apiMinor;
   static std::vector<std::string> warnings;
-  /// The backend's next allocation but so many, in this thread, throws std::bad_alloc; negative: none does, or it has. Wants
-  /// HEWN_TEST_HAS_OWN_NEW.
+  /// Number of allocations of this thread that succeed before one throws std::bad_alloc. If it is
+  /// negative, no allocation fails, or one has already failed. Needs HEWN_TEST_HAS_OWN_NEW.
   static thread_local int allocationsLeft;
 
 private:

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""load.py MODEL.onnx... [--seconds S] [--clients 1,4,16] [--threads N] [--dim NAME=SIZE]... [--numpy FOLDER] [--soak MINUTES]
+"""load.py MODEL.onnx... [--seconds S] [--clients 1,4,16] [--threads N] [--dim NAME=SIZE]...
+[--numpy FOLDER] [--soak MINUTES]
 
-Throughput and latency of models in Triton's server: hewn's backend, and onnxruntime in the server's Python backend, by turns and under the
-same clients (gRPC, one request after the other each), both with dynamic batching where the model has a batch. --soak: hewn's backend alone,
-with 1 to 64 clients, requests of all sizes, wrong ones among them and a model with a state, and the server's memory over time. What has to
-be installed says test/Triton/README.md."""
+Measures the throughput and latency of models in Triton's server, alternately with hewn's backend
+and with onnxruntime in the server's Python backend. Both get the same load: several gRPC clients,
+each of which sends one request after another. Both use dynamic batching if the model has a batch
+dim.
+
+--soak tests hewn's backend alone, with 1 to 64 clients, requests of all sizes including invalid
+ones, and a stateful model, and records the server's memory over time. test/Triton/README.md lists
+the packages to install."""
 
 import argparse
 import concurrent.futures
@@ -63,11 +68,12 @@ TRITON = {"float32": "FP32", "int64": "INT64", "int32": "INT32", "float16": "FP1
 
 
 def make_repository(folder, models, threads, numpy_folder):
-    """Each model twice: NAME for hewn, NAME_onnxruntime for the Python backend."""
+    """Writes a repository with each model twice: NAME for hewn and NAME_onnxruntime for the Python
+    backend."""
     packages = [numpy_folder] if numpy_folder else []
     packages += [
         path for path in sys.path if path.endswith("site-packages")
-    ]  # the server's Python looks at none itself
+    ]  # the Python backend does not read PYTHONPATH
     for path in models:
         subprocess.run([TOOLS / "hewn", "compile", path, "--quiet", "--triton", folder], check=True)
         config = folder / path.stem / "config.pbtxt"
@@ -110,7 +116,7 @@ def inputs_of(grpc, inputs, feeds):
 
 
 def measure(server, model, inputs, feeds, clients, seconds):
-    """Requests a second, and the latencies in milliseconds."""
+    """Returns the requests per second and the latencies in milliseconds."""
     import tritonclient.grpc as grpc
 
     end = time.monotonic() + seconds
@@ -132,7 +138,9 @@ def measure(server, model, inputs, feeds, clients, seconds):
 
 
 def level_priorities(server):
-    """Triton sets the threads of instances to nice 0, and its Python backend's processes stay as the server was started: all as this process is."""
+    """Sets all threads of the server to the priority of this process. Otherwise Triton sets the
+    threads of instances to nice 0, whereas the processes of the Python backend inherit the server's
+    priority."""
     for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpriority(os.PRIO_PROCESS, int(task.name), os.getpriority(os.PRIO_PROCESS, 0))
@@ -172,7 +180,7 @@ def benchmark(arguments, folder):
             )
             for clients in arguments.clients:
                 told = {}
-                for _ in range(2):  # by turns
+                for _ in range(2):  # alternates between the backends
                     for model in (path.stem, f"{path.stem}_onnxruntime"):
                         found = measure(server, model, inputs, feeds, clients, arguments.seconds)
                         told[model] = max(told.get(model, found), found)
@@ -185,7 +193,8 @@ def benchmark(arguments, folder):
 
 
 class Soak:
-    """Clients that come and go, over both protocols."""
+    """A soak test: clients connect to the server, send requests over HTTP and gRPC, and
+    disconnect."""
 
     def __init__(self, server, models, repository):
         self.server, self.models, self.repository = server, models, repository
@@ -239,7 +248,9 @@ class Soak:
         feeds = draw_feeds(inputs, sizes, int(draw.integers(1 << 30)))
         answer = client.infer(name, inputs_of(client.module, inputs, feeds))
         for output, want in self.alone[name].run(feeds).items():
-            bound = 1e-4 * float(np.abs(want).max()) + 1e-6  # rows of several requests run together
+            # The comparison has a tolerance, because rows of several requests run in one batch,
+            # which changes rounding.
+            bound = 1e-4 * float(np.abs(want).max()) + 1e-6
             np.testing.assert_allclose(answer.as_numpy(output), want, rtol=0, atol=bound, err_msg=f"{name}, {sizes}")
         return "right"
 
@@ -248,7 +259,8 @@ class Soak:
         return [(d, dim) for one in inputs for d, dim in enumerate(one["shape"]) if not isinstance(dim, int)]
 
     def run(self, minutes):
-        """Whether all answers were right and the server holds no more memory than when it had seen each number of clients."""
+        """Returns true if all results were correct, and if the server uses no more memory at the
+        end than after each number of clients had been used once."""
         begin, phase, held = time.monotonic(), 0, []
         while time.monotonic() < begin + 60 * minutes:
             clients = (1, 4, 16, 64, 2, 32)[phase % 6]
@@ -258,12 +270,12 @@ class Soak:
             phase += 1
             held.append(self.server.resident())
             print(
-                f"{(time.monotonic() - begin) / 60:5.1f} min, {clients:2} clients: right {self.right}, refused as they should be "
-                f"{self.refused}, wrong {self.wrong}; the server has {self.server.resident() / 2**20:.1f} MiB",
+                f"{(time.monotonic() - begin) / 60:5.1f} min, {clients:2} clients: correct {self.right}, rejected as expected "
+                f"{self.refused}, wrong {self.wrong}; server memory {self.server.resident() / 2**20:.1f} MiB",
                 flush=True,
             )
         growth = held[-1] / max(held[:12]) - 1
-        print(f"memory: {100 * growth:+.1f} % of the most of the first two rounds")
+        print(f"memory: {100 * growth:+.1f} % of the peak in the first two rounds")
         return self.wrong == 0 and growth < 0.05
 
 
@@ -284,7 +296,7 @@ def main():
     parser.add_argument("--clients", type=lambda text: [int(one) for one in text.split(",")], default=[1, 4, 16])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
-        "--numpy", help="a folder with a numpy below 2: Python backends of 2.51 read arrays of others as empty"
+        "--numpy", help="folder with a NumPy older than 2: Python backends of 2.51 read newer arrays as empty"
     )
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--soak", type=float)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triton's own server with hewn's backend: where it is, how it is started, and models for it."""
+"""Starts Triton's server with hewn's backend. Also contains the models for the tests of the
+server."""
 
 import contextlib
 import importlib.util
@@ -17,21 +18,22 @@ TOOLS = pathlib.Path(os.environ.get("HEWN_TOOLS", ROOT / "build/dev/bin"))
 BACKENDS = TOOLS.parent / "backends"
 PACKAGES = os.environ.get("HEWN_TRITON")
 if PACKAGES and PACKAGES not in sys.path:
-    sys.path.append(PACKAGES)  # behind the project's own packages, which stay what they are
+    sys.path.append(PACKAGES)  # after the project's packages, so that it replaces none of them
 
 MODELS = {
-    # A batch, a dim of sequences, an index that may be wrong, and a tensor that has no dim but the batch's.
+    # A model with a batch dim, a dynamic dim, an index that can be out of range, and a tensor whose
+    # only dim is the batch dim.
     "picked": """<ir_version: 8, opset_import: ["" : 17]>
 picked (float[batch] x, float[batch, n] z, int64[batch, n] i) => (float[batch] y, float[batch, n] w)
 { y = Neg(x)
   w = GatherElements <axis = 1>(z, i) }""",
-    # No batch: a tensor without dims, strings, a size that depends on data.
+    # A model without a batch dim: a scalar, strings, and an output whose size depends on data.
     "mixed": """<ir_version: 8, opset_import: ["" : 17]>
 mixed (float x, string[n] s, float[n, m] z) => (float y, string[n] t, int64[2, k] found)
 { y = Neg(x)
   t = Identity(s)
   found = NonZero(z) }""",
-    # A row is added to what came before: a sequence's state, which grows.
+    # A stateful model: each request appends a row to the state of its sequence.
     "summed": """<ir_version: 8, opset_import: ["" : 17]>
 summed (float[batch, 3] x, float[batch, t, 3] past) => (float[batch, 3] y, float[batch, t1, 3] present)
 <int64[1] one = {1}>
@@ -47,7 +49,7 @@ narrow (bfloat16[batch, 4] a, float16[batch, 4] b, bool[batch, 4] c) => (bfloat1
 
 
 def why_no_server():
-    """Why Triton's server can't be run here; empty where it can."""
+    """Returns the reason why Triton's server cannot run here, or ""."""
     for package in ("pytriton", "tritonclient"):
         if not importlib.util.find_spec(package):
             return f"no {package}: pip install --target FOLDER --no-deps -r test/Triton/requirements.txt, and HEWN_TRITON=FOLDER"
@@ -81,7 +83,8 @@ def get(url):
 
 
 class Server:
-    """A server of a repository; a context manager. `http`, `grpc` and `metrics` are addresses."""
+    """A running Triton server for a model repository, as a context manager. `http`, `grpc` and
+    `metrics` are its addresses."""
 
     def __init__(self, repository, log, *flags, backends=BACKENDS):
         package = pathlib.Path(importlib.util.find_spec("pytriton").submodule_search_locations[0])
@@ -98,7 +101,7 @@ class Server:
             "allow-gpu-metrics": "false",
         }
         program = package / "tritonserver/bin/tritonserver"
-        program.chmod(0o755)  # an archive may have lost it
+        program.chmod(0o755)  # unpacking may have dropped the mode
         self.command = [program, *(f"--{key}={value}" for key, value in options.items()), *flags]
         self.log, self.package = log, package
 
@@ -125,7 +128,7 @@ class Server:
             self.status = self.process.wait()
 
     def resident(self):
-        """Bytes of memory."""
+        """Returns the resident memory of the server in bytes."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) * 1024

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `hewn compile --triton` writes: folders and configs. No server is needed."""
+"""Tests the folders and configurations that `hewn compile --triton` writes, without a server."""
 
 import re
 import signal
@@ -55,14 +55,14 @@ def test_a_bound_of_the_batch(tmp_path, bound, most):
 @pytest.mark.parametrize(
     "signature, body",
     [
-        ("(float[n] x, float[m] y) => (float[n] z)", "z = Neg(x)"),  # two symbols
-        ("(float[n, n] x) => (float[n, n] z)", "z = Neg(x)"),  # of another dim as well
+        ("(float[n] x, float[m] y) => (float[n] z)", "z = Neg(x)"),  # two different symbols
+        ("(float[n, n] x) => (float[n, n] z)", "z = Neg(x)"),  # the symbol is also another dim
         (
             "(float[n, 2] x) => (float[k] z)",
             "s = Shape(x)\n flat = Constant <value_ints = [-1]>()\n z = Reshape(x, flat)",
         ),
         ("(float[n] x) => (int64[1, k] z)", "z = NonZero(x)"),
-        ("(float[n] x, float y) => (float[n] z)", "z = Add(x, y)"),  # y has no dim
+        ("(float[n] x, float y) => (float[n] z)", "z = Add(x, y)"),  # y is a scalar
     ],
 )
 def test_no_batch(tmp_path, signature, body):
@@ -95,10 +95,11 @@ def test_types(tmp_path):
 
 
 def test_states_of_rows_alone(tmp_path):
-    """What Triton has no dims for is a state where requests are not put together, and none where they are."""
+    """A state whose only dim is the batch dim is rejected with batching, because Triton then lists
+    no dims for it. Without batching it is accepted."""
     text = OPSET + "model (float[n] x, float[n] past) => (float[n] next) { next = Add(x, past) }"
     status, told = compile_text(tmp_path, text, "--triton-state", "past=next")
-    assert status == 1 and "past=next: the two have no dim but the batch's" in told
+    assert status == 1 and "past=next: input and output have only the batch dim" in told
     config = config_of(tmp_path, text, "--triton-state", "past=next", "--dim", "n=4")
     assert "\nmax_batch_size: 0\n" in config and 'output_name: "next" data_type: TYPE_FP32 dims: [ 4 ]' in config
 
@@ -131,7 +132,8 @@ def weighty(scale):
 
 
 def test_files(tmp_path):
-    """A library and its weights, in a version's folder; a second compile replaces both, one that fails neither."""
+    """A compile writes a library and its weights to the folder of a version. A second compile
+    replaces both files; if it fails, it replaces neither."""
     path, repository = tmp_path / "dense.onnx", tmp_path / "deep/repository"
     onnx.save(weighty(1), path)
     command = [TOOLS / "hewn", "compile", path, "--triton", repository]
@@ -158,7 +160,8 @@ def test_files(tmp_path):
 
 
 def test_an_interrupted_compile_leaves_nothing(tmp_path):
-    """Neither what it has begun nor the folders that it made for it; what was there before stays."""
+    """An interrupted compile removes its files and the folders that it created. Earlier files
+    remain."""
     chain = "".join(f", t{n + 1} = MatMul(t{n}, w), s{n} = Sin(t{n})" for n in range(400))
     text = '<ir_version: 9, opset_import: ["": 17]>\ng (float[n, 64] t0, float[64, 64] w) => (float[n, 64] t400) {\n'
     (tmp_path / "deep.onnxtxt").write_text(text + "  z = Identity(t0)" + chain + "\n}\n")
@@ -174,7 +177,8 @@ def test_an_interrupted_compile_leaves_nothing(tmp_path):
 
 
 def test_weights_go_with_their_library(tmp_path):
-    """A model of before has weights that the new one does not: they are not left."""
+    """If a new model without weights replaces a model, the weights file of the old model is
+    removed."""
     path = tmp_path / "dense.onnx"
     onnx.save(weighty(1), path)
     command = [TOOLS / "hewn", "compile", path, "--triton", tmp_path / "repository"]
@@ -184,7 +188,7 @@ def test_weights_go_with_their_library(tmp_path):
 
 
 def test_a_config_that_has_no_place(tmp_path):
-    """Nothing of the old model is replaced where all of it can't be."""
+    """If config.pbtxt cannot be written, no file of the old model is replaced."""
     path, model = tmp_path / "dense.onnx", tmp_path / "repository/dense"
     onnx.save(weighty(1), path)
     command = [TOOLS / "hewn", "compile", path, "--triton", tmp_path / "repository"]
@@ -200,7 +204,8 @@ def test_a_config_that_has_no_place(tmp_path):
 
 
 def test_others_may_read(tmp_path):
-    """A server runs as a user of its own: the umask alone says who reads."""
+    """Only the umask restricts the permissions of the written files, because a server runs as
+    another user."""
     text = OPSET + "model (float[2] x) => (float[2] y) { y = Neg(x) }"
     status, told = compile_text(tmp_path, text, repository="outer/inner")
     assert status == 0, told
@@ -222,7 +227,7 @@ def test_a_failure_leaves_no_folder(tmp_path, repository, outer):
         OPSET + "model (float[2] x) => (float8e4m3fn[2] y) { y = Cast <to = 17>(x) }",
         repository=repository,
     )
-    assert status == 1 and "output 'y' is float8e4m3fn, a type that Triton does not have" in told
+    assert status == 1 and "output 'y' is float8e4m3fn, a type that Triton does not support" in told
     assert not (tmp_path / outer).exists()
     status, told = compile_text(
         tmp_path, OPSET + "model (float[2] x) => (float[2] y) { y = Nowhere(x) }", repository=repository

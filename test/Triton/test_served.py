@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn's backend in Triton's own server, asked over HTTP and gRPC."""
+"""Tests hewn's backend in Triton's server over HTTP and gRPC."""
 
 import concurrent.futures
 import json
@@ -106,7 +106,8 @@ def test_only_what_is_asked_for(client):
 
 
 def test_many_clients_and_a_wrong_one_among_them(served, client):
-    """Requests of unlike sizes meet in the batcher; an index that is none is the failure of its own request."""
+    """Requests of different sizes run in one batch. An invalid index only fails the request that
+    contains it."""
     before = statistics(served, "picked")
 
     def one(k):
@@ -119,7 +120,7 @@ def test_many_clients_and_a_wrong_one_among_them(served, client):
         check_picked(ask(client, "picked", feeds), feeds)
         return 1
 
-    # The HTTP client is for one thread (it is greenlets beneath); gRPC's is for all.
+    # The HTTP client uses greenlets, so each thread needs its own. The gRPC client is thread-safe.
     if client.module.__name__.endswith("http"):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             right = sum(pool.map(lambda k: one_by_itself(served, k), range(200)))
@@ -130,7 +131,7 @@ def test_many_clients_and_a_wrong_one_among_them(served, client):
     told = after["inference_stats"]
     assert told["success"]["count"] - before["inference_stats"]["success"]["count"] == right == 171
     assert told["fail"]["count"] - before["inference_stats"]["fail"]["count"] == 29
-    assert after["execution_count"] - before["execution_count"] < right  # some were put together
+    assert after["execution_count"] - before["execution_count"] < right  # some requests were batched
 
 
 def one_by_itself(served, k):
@@ -178,7 +179,8 @@ def test_a_member_of_an_ensemble(client):
 
 
 def test_sequences_keep_their_state_apart(client):
-    """The state grows by a row a request, from no row on; sequences meet in one batch where they are as long as each other."""
+    """The state of a sequence starts with zero rows and grows by one row for each request.
+    Sequences of equal length share a batch."""
     draw = np.random.default_rng(1)
     base = 1000 * (1 + client.module.__name__.endswith("grpc"))
     rows = draw.standard_normal((3, 6, 3)).astype(np.float32)
@@ -202,7 +204,7 @@ def test_sequences_keep_their_state_apart(client):
         ({"z": np.zeros((2, 3), np.float64)}, "input 'z' data-type is 'FP64', but model 'picked' expects 'FP32'"),
         (
             {"z": np.zeros((2, 4), np.float32)},
-            "input 'i' is [2, 3] and the model wants [batch, n], where 'n' is already 4",
+            "input 'i' is [2, 3], but the model expects [batch, n], where 'n' is already 4",
         ),
         ({"i": np.full((2, 3), -4)}, "index -4 is outside of a dim of 3"),
         ({"z": None}, "missing required input(s) ['z']"),
@@ -225,7 +227,8 @@ def test_health_and_metrics(served, client):
 
 
 def test_shared_memory_in_and_out(served, client):
-    """Inputs are read, and outputs written, where the client has them; also where that is no multiple of their element."""
+    """The server reads inputs from the client's shared memory and writes outputs there, also at
+    addresses that are not aligned to the element type."""
     from tritonclient.utils import shared_memory
 
     feeds = picked_feeds(2, 3, 5)
@@ -265,18 +268,18 @@ def test_a_model_is_loaded_and_unloaded_without_a_leak(served, client):
 @pytest.mark.parametrize(
     "change, why",
     [
-        ({}, "the config has no input 's', which the model wants"),
-        ({"max_batch_size": 8}, "max_batch_size is 8, and the first dim of 'x' is not open"),
+        ({}, "the config does not list input 's', which the model requires"),
+        ({"max_batch_size": 8}, "max_batch_size is 8, but the first dim of 'x' is not dynamic"),
         (
             {"output": [{"name": "y", "data_type": "TYPE_FP16", "dims": [1]}]},
-            "'y' is TYPE_FP16 in the config and TYPE_FP32",
+            "'y' is TYPE_FP16 in the config but TYPE_FP32",
         ),
         ({"output": [{"name": "q", "data_type": "TYPE_FP32", "dims": [1]}]}, "the model has no output 'q'"),
         ({"output": [{"name": "y", "data_type": "TYPE_FP32", "dims": [1, 1]}]}, "'y' has 0 dims in the model"),
         ({"parameters": {"threads": {"string_value": "two"}}}, "parameter 'threads' is 'two'"),
         (
             {"parameters": {"copy_weights": {"string_value": "yes"}}},
-            "parameter 'copy_weights' is 'yes'; it is true or false",
+            "parameter 'copy_weights' is 'yes', must be true or false",
         ),
         ({"default_model_filename": "other.so"}, "other.so"),
     ],
@@ -288,7 +291,8 @@ def test_a_config_that_does_not_fit(served, client, change, why):
         "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": [1]}],
         "output": [{"name": "y", "data_type": "TYPE_FP32", "dims": [1]}],
     }
-    # A model that is being served would stay, and the server's count of what lives keep the one that failed until it ends.
+    # A loaded model would remain loaded, and the server's count of live models would keep the
+    # failed one until exit.
     unload(client, "mixed")
     with pytest.raises(Exception, match=re.escape(why)):
         client.load_model("mixed", config=json.dumps(config | change))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn-import: the importer alone, for tests. Prints the modules of a model, one a case.
+// `hewn-import`: runs only the importer, for tests. Prints the modules of a model, one for each
+// case.
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Importer.h"
 
@@ -12,7 +13,8 @@ namespace cl = llvm::cl;
 
 static cl::opt<std::string> path(cl::Positional, cl::Required, cl::desc("model.onnx|.onnxtxt"));
 static cl::list<std::string> dims("dim", cl::desc("NAME=VALUE, NAME=LOW..HIGH or NAME=VALUE,...,LOW..HIGH"));
-static cl::opt<bool> quiet("quiet", cl::desc("Print errors alone"));
+static cl::opt<bool> lenient("lenient", cl::desc("Give dims of one name that may differ symbols of their own"));
+static cl::opt<bool> quiet("quiet", cl::desc("Print only errors"));
 
 int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "prints an ONNX model as a module of the graph dialect\n");
@@ -21,6 +23,8 @@ int main(int argc, char **argv) {
   hewn::WeightTable weights;
   hewn::importer::ImportOptions options;
   options.path = path;
+  if (lenient)
+    options.dimNaming = hewn::importer::DimNaming::Lenient;
   for (const std::string &text : dims)
     if (auto binding = hewn::importer::parseDimBinding(text, diagnostics))
       options.dims.push_back(*binding);

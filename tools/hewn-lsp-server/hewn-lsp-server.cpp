@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn-lsp-server: what editors ask about the text of a stage, by the Language Server Protocol.
+// `hewn-lsp-server`: a language server (Language Server Protocol) for the text of stages.
 #include "tools/hewn-opt/Registered.h"
 
 #include "mlir/IR/DialectRegistry.h"

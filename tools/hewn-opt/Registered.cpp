@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn-opt/Registered.h"
 #include "dialects/Graph/Graph.h"
-#include "dialects/Grid/Grid.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
+#include "dialects/Simt/Simt.h"
 #include "lib/Target/Targets.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -25,7 +25,7 @@ namespace hewn::tool {
 
 void registerStageDialects(mlir::DialectRegistry &registry) {
   registry
-      .insert<grid::GridDialect, handle::HandleDialect, graph::GraphDialect, plan::PlanDialect,
+      .insert<simt::SimtDialect, handle::HandleDialect, graph::GraphDialect, plan::PlanDialect,
               mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect,
               mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::index::IndexDialect, mlir::LLVM::LLVMDialect,
               mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,

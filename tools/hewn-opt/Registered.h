@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialects that a text of a stage may hold: hewn's, and those of MLIR that its passes make. For every tool that reads such texts.
+// Registers the dialects that the text of a stage can contain: hewn's, and those of MLIR that its
+// passes generate. Used by all tools that read such texts.
 #ifndef HEWN_TOOLS_HEWN_OPT_REGISTERED_H
 #define HEWN_TOOLS_HEWN_OPT_REGISTERED_H
 

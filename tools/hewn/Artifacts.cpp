@@ -35,22 +35,22 @@ public:
   Error readObject(const object::Binary &binary) {
     auto *elf = dyn_cast<object::ELFObjectFile<object::ELF64LE>>(&binary);
     if (!elf)
-      return createStringError("it is no ELF file of a 64-bit little-endian machine, which is all that hewn makes");
+      return createStringError("not a 64-bit little-endian ELF file, the only format that hewn writes");
     into.architecture = Triple::getArchTypeName(elf->getArch()).str();
     return readNotes(elf->getELFFile());
   }
 
   Error readArchive(const object::Archive &archive) {
     if (archive.isThin())
-      return createStringError("it is a thin archive, which hewn does not make");
+      return createStringError("thin archives are not supported");
     Error error = Error::success();
     for (const object::Archive::Child &child : archive.children(error)) {
       Expected<MemoryBufferRef> bytes = child.getMemoryBufferRef();
       if (!bytes)
         return joinErrors(std::move(error), bytes.takeError());
-      // LLVM looks at a member's size when it goes on to the next one.
+      // LLVM checks the size of an archive member only when it advances to the next member.
       if (bytes->getBufferSize() > size_t(archive.getData().end() - bytes->getBufferStart()))
-        return joinErrors(std::move(error), createStringError("a member reaches past the end of the archive"));
+        return joinErrors(std::move(error), createStringError("an archive member extends past the end of the file"));
       if (identify_magic(bytes->getBuffer()) != file_magic::elf_relocatable)
         continue;
       Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
@@ -65,7 +65,7 @@ public:
 private:
   using File = object::ELFFile<object::ELF64LE>;
 
-  /// By sections; a file that has none left has segments.
+  /// Reads the note sections, or the note segments if the file has no sections (stripped).
   Error readNotes(const File &file) {
     auto sections = file.sections();
     if (!sections)
@@ -98,10 +98,10 @@ private:
   Error readDescription(StringRef text) {
     Diagnostics diagnostics;
     std::optional<JsonText> read;
-    if (text.starts_with("{")) // else it would be taken for a file's name
+    if (text.starts_with("{")) // `readJson` would treat a text without a brace as a file name
       read = readJson(text, "its description", diagnostics);
     if (!read || !read->value.getAsObject())
-      return createStringError("its description is damaged");
+      return createStringError("the description of the model is damaged");
     into.models.push_back(std::move(*read->value.getAsObject()));
     return Error::success();
   }
@@ -115,7 +115,7 @@ StringRef kindOf(file_magic magic) {
     return "archive";
   case file_magic::elf_relocatable:
     return "object";
-  case file_magic::elf_shared_object: // or a program that may lie anywhere
+  case file_magic::elf_shared_object: // or a position-independent executable
     return "library";
   default:
     return "program";
@@ -136,8 +136,8 @@ Expected<ArtifactDescription> describeArtifact(MemoryBufferRef file) {
     return std::move(error);
   if (made.models.empty())
     return createStringError(
-        "it holds no description of a model: hewn has not made it, or a version before descriptions were "
-        "there (compile the model again)");
+        "no description of a model found: the file was not written by hewn, or by a version that did not "
+        "write descriptions (compile the model again)");
   return made;
 }
 

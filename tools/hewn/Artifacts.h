@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What compiled files say of themselves. They are only read: no code of them runs, and nothing in them is trusted.
+// Reads the descriptions of models from compiled files. Does not run their code, and treats all
+// their contents as untrusted.
 #ifndef HEWN_TOOLS_HEWN_ARTIFACTS_H
 #define HEWN_TOOLS_HEWN_ARTIFACTS_H
 
@@ -10,19 +11,20 @@
 
 namespace hewn::tool {
 
-/// Whether a file is an ELF file or an archive, whatever its name.
+/// Returns true if the contents of a file are those of an ELF file or an archive.
 bool isArtifact(llvm::StringRef bytes);
 
 struct ArtifactDescription {
   /// "library", "object", "archive" or "program".
   std::string kind;
-  /// As LLVM calls it: "x86_64".
+  /// Target architecture by its LLVM name, for example "x86_64".
   std::string architecture;
-  /// One a model, as docs/reference/json.md has them.
+  /// One description per model (docs/reference/json.md).
   std::vector<llvm::json::Object> models;
 };
 
-/// Reads the notes of an ELF file, or of an archive's members. An error where that is damaged, or where hewn has not made it.
+/// Reads the ELF notes of a file, or of the members of an archive. Returns an error if the file is
+/// damaged or was not written by hewn.
 llvm::Expected<ArtifactDescription> describeArtifact(llvm::MemoryBufferRef file);
 
 } // namespace hewn::tool

@@ -15,25 +15,25 @@ using llvm::StringRef;
 namespace hewn::tool {
 
 cl::SubCommand &compileCommand() {
-  static cl::SubCommand command("compile", "compile a model to a library, or to the text of a stage");
+  static cl::SubCommand command("compile", "compile a model to a library, or print the output of a stage");
   return command;
 }
 cl::SubCommand &checkCommand() {
   static cl::SubCommand command(
-      "check", "say whether a model compiles, or all that stands in the way, and whether its values are right");
+      "check", "compile a model and compare its values to a reference, or list everything unsupported");
   return command;
 }
 cl::SubCommand &quantizeCommand() {
-  static cl::SubCommand command("quantize", "choose how a model is quantized, and report what that costs and brings");
+  static cl::SubCommand command("quantize", "choose the quantization of a model, and report its accuracy and size");
   return command;
 }
 cl::SubCommand &reduceCommand() {
   static cl::SubCommand command(
-      "reduce", "find the smallest model that still is wrong, crashes, hangs, is refused or slow as this one");
+      "reduce", "reduce a model to the smallest one that still fails (wrong result, crash, hang, error, or slow)");
   return command;
 }
 cl::SubCommand &tuneCommand() {
-  static cl::SubCommand command("tune", "find schedules that are faster on this machine than the compiler's choice");
+  static cl::SubCommand command("tune", "measure schedules on this machine and keep those that beat the default");
   return command;
 }
 cl::SubCommand &runCommand() {
@@ -45,11 +45,11 @@ cl::SubCommand &benchCommand() {
   return command;
 }
 cl::SubCommand &profileCommand() {
-  static cl::SubCommand command("profile", "say where a run's time goes, kernel by kernel");
+  static cl::SubCommand command("profile", "print the time of each kernel of a run");
   return command;
 }
 cl::SubCommand &explainCommand() {
-  static cl::SubCommand command("explain", "say what the compiler decides about a model, and why");
+  static cl::SubCommand command("explain", "print the compiler's decisions about a model and their reasons");
   return command;
 }
 
@@ -59,12 +59,41 @@ cl::SubCommand &completionCommand() {
 }
 cl::SubCommand &infoCommand() {
   static cl::SubCommand command("info",
-                                "say what a model or a compiled artifact takes and gives; nothing of it is run");
+                                "print the inputs, outputs and metadata of a model or artifact, without running it");
   return command;
 }
 
+cl::OptionCategory &outputFlags() {
+  static cl::OptionCategory category("Output");
+  return category;
+}
+cl::OptionCategory &targetFlags() {
+  static cl::OptionCategory category("Target");
+  return category;
+}
+cl::OptionCategory &shapeFlags() {
+  static cl::OptionCategory category("Model and shapes");
+  return category;
+}
+cl::OptionCategory &precisionFlags() {
+  static cl::OptionCategory category("Precision");
+  return category;
+}
+cl::OptionCategory &quantizationFlags() {
+  static cl::OptionCategory category("Quantization");
+  return category;
+}
+cl::OptionCategory &partitioningFlags() {
+  static cl::OptionCategory category("Partitioning");
+  return category;
+}
+cl::OptionCategory &diagnosticsFlags() {
+  static cl::OptionCategory category("Diagnostics");
+  return category;
+}
+
 void printMessage(StringRef text) {
-  static const char *noColor = std::getenv("NO_COLOR"); // https://no-color.org: set, and not empty
+  static const char *noColor = std::getenv("NO_COLOR"); // https://no-color.org: set and not empty
   static const bool colors = llvm::errs().has_colors() && !(noColor && *noColor);
   auto [kind, rest] = text.split(':');
   bool isMessage = llvm::is_contained({"error", "warning", "note"}, kind);
@@ -82,7 +111,7 @@ void printMessage(StringRef text) {
 bool CountParser::parse(cl::Option &, StringRef name, StringRef text, int &value) {
   if (!text.getAsInteger(10, value) && value >= 1)
     return false;
-  llvm::errs() << "error: --" << name << " wants a whole number from 1 on, not '" << text << "'\n";
+  llvm::errs() << "error: --" << name << " expects a positive integer, got '" << text << "'\n";
   return true;
 }
 
@@ -90,21 +119,21 @@ bool SecondsParser::parse(cl::Option &, StringRef name, StringRef text, double &
   if (StringRef number = text.ends_with("s") ? text.drop_back() : text;
       !number.getAsDouble(value) && value >= 0 && value < 1e9)
     return false;
-  llvm::errs() << "error: --" << name << " wants a number of seconds, not '" << text << "'\n";
+  llvm::errs() << "error: --" << name << " expects a number of seconds, got '" << text << "'\n";
   return true;
 }
 
 bool DecibelsParser::parse(cl::Option &, StringRef name, StringRef text, double &value) {
   if (!text.getAsDouble(value) && value > 0 && value <= 200)
     return false;
-  llvm::errs() << "error: --" << name << " wants a number of decibels above 0 and up to 200, not '" << text << "'\n";
+  llvm::errs() << "error: --" << name << " expects decibels above 0 and up to 200, got '" << text << "'\n";
   return true;
 }
 
 bool ErrorParser::parse(cl::Option &, StringRef name, StringRef text, double &value) {
   if (!text.getAsDouble(value) && value > 0)
     return false;
-  llvm::errs() << "error: --" << name << " wants a number above 0, not '" << text << "'\n";
+  llvm::errs() << "error: --" << name << " expects a number above 0, got '" << text << "'\n";
   return true;
 }
 
@@ -133,7 +162,8 @@ public:
       names.push_back(flag->ArgStr);
   }
 
-  /// Whether LLVM's parser may have the arguments; it stops at the first problem, and names none of ours.
+  /// Reports all unknown flags, missing values and excess files. Returns true if there are none, so
+  /// that LLVM's parser can parse the arguments; that parser stops at the first error.
   bool passes(llvm::ArrayRef<const char *> arguments) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       StringRef argument = arguments[i];
@@ -146,22 +176,23 @@ public:
       cl::Option *flag = cl::getRegisteredOptions(command).lookup(name);
       if (!flag) {
         refuseFlag(argument.split('=').first, name);
-        if (!argument.contains('=') && mayHaveValue) { // its value, or the file: nobody can tell
+        // The argument after an unknown flag is either the value of this flag or the model file.
+        if (!argument.contains('=') && mayHaveValue) {
           mayHaveFile = true;
           ++i;
         }
       } else if (wantsValue(flag) && !argument.contains('=') && ++i == arguments.size()) {
-        refuse(writtenFlag(name) + " wants a value: <" + flag->ValueStr.str() + ">");
+        refuse(writtenFlag(name) + " requires a value: <" + flag->ValueStr.str() + ">");
       }
     }
     cl::Option *wanted = command.PositionalOpts.empty() ? nullptr : command.PositionalOpts.front();
     if (wanted && positionals.empty() && !mayHaveFile)
-      refuse("hewn " + command.getName() + " wants " + (command.getName() == "completion" ? "a shell: " : "a file: ") +
-             wanted->ValueStr);
+      refuse("hewn " + command.getName() + " requires " +
+             (command.getName() == "completion" ? "a shell: " : "a file: ") + wanted->ValueStr);
     bool takesMore = wanted && wanted->getNumOccurrencesFlag() == cl::OneOrMore;
     size_t taken = takesMore ? positionals.size() : std::min<size_t>(positionals.size(), 1);
     for (StringRef one : llvm::ArrayRef(positionals).drop_front(taken))
-      refuse("hewn " + command.getName() + " takes one file; '" + one + "' is one too many");
+      refuse("hewn " + command.getName() + " takes one file; unexpected argument '" + one + "'");
     if (refused)
       llvm::errs() << "see hewn help " << command.getName() << "\n";
     return !refused;
@@ -174,7 +205,7 @@ private:
   }
   void refuseFlag(StringRef given, StringRef name) {
     StringRef near = nearestName(name, names);
-    // -o is what others call --output.
+    // Users of other tools may write --output for -o.
     if ((name == "output" || name == "out") && llvm::is_contained(names, "o"))
       near = "o";
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
@@ -199,24 +230,68 @@ bool readArguments(cl::SubCommand &command, llvm::ArrayRef<const char *> argumen
   return false;
 }
 
-void printHelp(cl::SubCommand &command, llvm::raw_ostream &os) {
-  os << "hewn " << command.getName();
-  for (cl::Option *file : command.PositionalOpts)
-    os << " " << file->ValueStr;
-  os << " [flags]: " << command.getDescription() << "\n\n";
-  llvm::SmallVector<std::pair<std::string, StringRef>> rows;
-  size_t width = 0;
-  for (cl::Option *flag : flagsOf(command)) {
-    std::string left = writtenFlag(flag->ArgStr);
+/// Prints `text`, wrapped at spaces to 100 columns. The first line starts at column `indent`; the
+/// following lines are indented by `indent`.
+static void printWrapped(StringRef text, unsigned indent, llvm::raw_ostream &os) {
+  constexpr size_t kColumns = 100;
+  size_t column = indent;
+  for (StringRef word : llvm::split(text, ' ')) {
+    if (column > indent && column + 1 + word.size() > kColumns) {
+      os << "\n";
+      os.indent(indent);
+      column = indent;
+    }
+    if (column > indent) {
+      os << " ";
+      ++column;
+    }
+    os << word;
+    column += word.size();
+  }
+  os << "\n";
+}
+
+static void printFlags(StringRef title, llvm::ArrayRef<cl::Option *> flags, llvm::raw_ostream &os) {
+  constexpr unsigned kHelpColumn = 32; // longer flags have their help text on the next line
+  if (flags.empty())
+    return;
+  os << "\n" << title << ":\n";
+  for (cl::Option *flag : flags) {
+    std::string left = "  " + writtenFlag(flag->ArgStr);
     if (wantsValue(flag))
       left += " <" + flag->ValueStr.str() + ">";
-    width = std::max(width, left.size());
-    rows.push_back({left, flag->HelpStr});
+    os << left;
+    if (left.size() + 2 > kHelpColumn) {
+      os << "\n";
+      os.indent(kHelpColumn);
+    } else {
+      os.indent(unsigned(kHelpColumn - left.size()));
+    }
+    printWrapped(flag->HelpStr, kHelpColumn, os);
   }
-  for (auto &[left, help] : rows) {
-    os.indent(2) << left;
-    os.indent(unsigned(width - left.size()) + 2) << help << "\n";
-  }
+}
+
+void printHelp(cl::SubCommand &command, llvm::raw_ostream &os) {
+  std::string usage = ("hewn " + command.getName()).str();
+  for (cl::Option *file : command.PositionalOpts)
+    usage += " " + file->ValueStr.str();
+  printWrapped(usage + " [flags]: " + command.getDescription().str(), /*indent=*/0, os);
+  llvm::SmallVector<cl::Option *> flags = flagsOf(command);
+  auto inCategory = [&](cl::OptionCategory &category) {
+    llvm::SmallVector<cl::Option *> found;
+    llvm::copy_if(flags, std::back_inserter(found),
+                  [&](cl::Option *flag) { return llvm::is_contained(flag->Categories, &category); });
+    return found;
+  };
+  printFlags("Flags", inCategory(cl::getGeneralCategory()), os);
+  for (cl::OptionCategory *category : {&outputFlags(), &targetFlags(), &shapeFlags(), &precisionFlags(),
+                                       &quantizationFlags(), &partitioningFlags(), &diagnosticsFlags()})
+    printFlags(category->getName(), inCategory(*category), os);
+  if (&command == &compileCommand())
+    os << "\nExamples:\n"
+          "  hewn compile model.onnx -o libmodel.so\n"
+          "  hewn compile model.onnx -o libmodel.so --target=x86-64-v3,x86-64-v4 --dim batch=1..16\n"
+          "  hewn compile model.onnx -o libmodel.so --quantize=int8 --calibrate=samples --max-error=0.01\n";
 }
 
 } // namespace hewn::tool

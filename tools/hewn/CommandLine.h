@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments into flags. The flags themselves are LLVM's cl::opt, one beside the code that reads it; what is wrong with a
-// command line is said here, all of it at once and with the name of the flag.
+// Parsing of the command line and the help texts. The flags are LLVM's cl::opt, each declared next
+// to the code that reads it. All errors of a command line are reported together, each with the
+// name of its flag.
 #ifndef HEWN_TOOLS_HEWN_COMMANDLINE_H
 #define HEWN_TOOLS_HEWN_COMMANDLINE_H
 
@@ -12,44 +13,55 @@
 
 namespace hewn::tool {
 
-/// A flag's value that must be a whole number from 1 on.
+/// Parses a positive integer.
 struct CountParser : llvm::cl::parser<int> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, int &value);
 };
 
-/// A flag's value that must be a number of seconds from 0 on.
+/// Parses a number of seconds, at least 0.
 struct SecondsParser : llvm::cl::parser<double> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 
-/// A flag's value that must be a number of decibels above 0.
+/// Parses a number of decibels, above 0 and at most 200.
 struct DecibelsParser : llvm::cl::parser<double> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 
-/// A flag's value that must be a number above 0.
+/// Parses a number above 0.
 struct ErrorParser : llvm::cl::parser<double> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 
-/// The flags that `command` has, by name; LLVM's own are not told.
+/// Return the groups of flags in the help text of a command. These are functions, because the
+/// initializer of a flag may run before a global of another file is initialized.
+llvm::cl::OptionCategory &outputFlags();
+llvm::cl::OptionCategory &targetFlags();
+llvm::cl::OptionCategory &shapeFlags();
+llvm::cl::OptionCategory &precisionFlags();
+llvm::cl::OptionCategory &quantizationFlags();
+llvm::cl::OptionCategory &partitioningFlags();
+llvm::cl::OptionCategory &diagnosticsFlags();
+
+/// Returns the flags of `command`, sorted by name, without LLVM's own flags.
 llvm::SmallVector<llvm::cl::Option *> flagsOf(llvm::cl::SubCommand &command);
-/// How a flag is written: letters (and -O0) have one dash, words two.
+/// Returns the flag's name with its dashes: one dash for a single letter and for -O0, else two.
 std::string writtenFlag(llvm::StringRef name);
 bool wantsValue(llvm::cl::Option *flag);
 
-/// Reads `arguments` (the program and the subcommand before them) into the flags of `command`. False after errors were
-/// printed.
+/// Parses `arguments`, which start with the program and the subcommand, into the flags of
+/// `command`. Returns false after printing errors.
 bool readArguments(llvm::cl::SubCommand &command, llvm::ArrayRef<const char *> arguments);
 
-/// Prints a message that begins with "error: ", "warning: " or "note: " on the standard error: in colours on a terminal, unless NO_COLOR is set.
+/// Prints a message to the standard error. A prefix "error:", "warning:" or "note:" is colored if
+/// the standard error is a terminal and NO_COLOR is not set.
 void printMessage(llvm::StringRef text);
 
-/// Prints what `command` does and its flags.
+/// Prints the description of `command` and its flags, grouped, in at most 100 columns.
 void printHelp(llvm::cl::SubCommand &command, llvm::raw_ostream &os);
 
 } // namespace hewn::tool

@@ -25,126 +25,138 @@ using llvm::StringRef;
 
 namespace hewn::tool {
 
-/// What compiles has these flags; explain, run and bench as well.
+/// The subcommands that compile a model and accept the flags of compilation.
 static cl::SubCommandGroup compiling = {&compileCommand(),  &checkCommand(),   &runCommand(),
                                         &benchCommand(),    &profileCommand(), &explainCommand(),
                                         &quantizeCommand(), &reduceCommand(),  &tuneCommand()};
 static cl::opt<std::string> target(
-    "target", cl::init("host"), cl::value_desc("machine"),
-    cl::desc("host, x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, neoverse-n1, ..., or an "
-             "NVIDIA GPU: sm_80, sm_86, sm_89, sm_90a, sm_100a; several with commas between share a library, whose "
-             "loader picks one; portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX"),
-    cl::sub(compiling));
+    "target", cl::init("host"), cl::value_desc("target"),
+    cl::desc("Processor or GPU to compile for: host (default), x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, "
+             "neoverse-n1, ..., sm_80, sm_86, sm_89, sm_90a, sm_100a. A comma-separated list puts one variant per "
+             "target into the library; the loader picks one. portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX"),
+    cl::cat(targetFlags()), cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
                                       cl::value_desc("precision"),
-                                      cl::desc("highest, high or medium, as PyTorch means them"), cl::sub(compiling));
+                                      cl::desc("Precision of float32 matrix multiplication: highest (default), high "
+                                               "or medium, with the meaning that they have in PyTorch"),
+                                      cl::cat(precisionFlags()), cl::sub(compiling));
 static cl::list<std::string>
     dims("dim", cl::value_desc("name=value|low..high"),
-         cl::desc("Bind a symbolic dim: batch=1, seq=1..512; sizes in front of a range get code "
-                  "of their own: seq=1,128,1..512; the name is all before the last '='; of a library, the sizes that "
-                  "bench and profile run on; may be repeated"),
-         cl::sub(compiling));
+         cl::desc("Bind a symbolic dim to a size or a range: batch=1, seq=1..512. Sizes before a range get "
+                  "specialized code: seq=1,128,1..512. The name ends at the last '='. With a compiled library: the "
+                  "sizes that bench and profile run. May be repeated"),
+         cl::cat(shapeFlags()), cl::sub(compiling));
+static cl::opt<std::string>
+    dimNames("dim-names", cl::init("lenient"), cl::value_desc("strict|lenient"),
+             cl::desc("Dims of inputs for which the model declares the same name: lenient (default) requires equal "
+                      "sizes only if an op of the model does, with a warning; strict (default with --triton) requires "
+                      "them always"),
+             cl::cat(shapeFlags()), cl::sub(compiling));
 static cl::list<std::string>
     limits("limit", cl::value_desc("name=value"),
-           cl::desc("What a model may ask for beyond what its file has; may be repeated: nodes=65536 in bodies "
-                    "of functions, branches and loops, nesting=100 of them, bytes=268435456 of what stands "
-                    "shorter in the file, folding=268435456 operations on constants"),
-           cl::sub(compiling));
+           cl::desc("Limit on what a model file can expand to. Defaults: nodes=65536 in the bodies of functions, "
+                    "branches and loops, nesting=100 levels of them, bytes=268435456 of data that the file stores "
+                    "in a shorter form, folding=268435456 operations of constant folding. May be repeated"),
+           cl::cat(shapeFlags()), cl::sub(compiling));
 static cl::list<std::string> customOps("custom-ops", cl::value_desc("file.json"),
-                                       cl::desc("Ops that hewn does not have, by C functions: docs/custom-ops.md; "
-                                                "the file is code, and trusted; may be repeated"),
-                                       cl::sub(compiling));
+                                       cl::desc("Implement ops by C functions (docs/custom-ops.md). The file names "
+                                                "code to run, so it must be trusted. May be repeated"),
+                                       cl::cat(shapeFlags()), cl::sub(compiling));
 static cl::list<std::string> tunings("tuning", cl::value_desc("file"),
-                                     cl::desc("Schedules that hewn tune has measured, instead of the compiler's own "
-                                              "choice (docs/tutorials/tuning.md); may be repeated"),
-                                     cl::sub(compiling));
+                                     cl::desc("Use schedules measured by hewn tune (docs/tutorials/tuning.md). May "
+                                              "be repeated"),
+                                     cl::cat(targetFlags()), cl::sub(compiling));
 static cl::opt<std::string> partition(
     "partition", cl::value_desc("tensor=N|pipeline=N|auto"),
-    cl::desc("Split the model over ranks, by parts of its layers, by stages of layers, or by both with a comma "
-             "between; pipeline=N,microbatches=M: a batch in M parts, so that stages work at the same time; "
-             "tensor=N,sums=ordered: the same bits over every transport; tensor=N,lines=PERCENT: so much of "
-             "the weights is whole on each rank, and what reads it is done by lines of pictures; auto: as is best for "
-             "--cluster "
-             "(docs/tutorials/partition.md)"),
-    cl::sub(compiling));
+    cl::desc("Split the model over ranks (docs/tutorials/partition.md): by shards of its layers (tensor), by stages "
+             "of layers (pipeline), or by both, separated by a comma. pipeline=N,microbatches=M: process a batch in "
+             "M microbatches, so that stages overlap. tensor=N,sums=ordered: add partial results in a fixed order, "
+             "so that every transport gives the same bits. tensor=N,lines=PERCENT: replicate this share of the "
+             "weights and shard the feature maps of their ops by rows. auto: the fastest partition for --cluster"),
+    cl::cat(partitioningFlags()), cl::sub(compiling));
 static cl::opt<std::string>
     cluster("cluster", cl::value_desc("file.yaml"),
-            cl::desc("The machines that a model is split over, by which --partition auto "
-                     "chooses and explain tells time, bytes and memory (docs/reference/cluster.md)"),
-            cl::sub(compiling));
+            cl::desc("Description of the cluster that runs a split model (docs/reference/cluster.md). "
+                     "--partition auto chooses by it, and explain estimates time, bytes and memory"),
+            cl::cat(partitioningFlags()), cl::sub(compiling));
 static cl::opt<int, false, CountParser>
     threads("threads", cl::init(1), cl::value_desc("count"),
-            cl::desc("How many threads the model runs on; the code is the same for all"), cl::sub(compiling));
+            cl::desc("Number of threads that the model runs on (default: 1). The code does not depend on it"),
+            cl::cat(targetFlags()), cl::sub(compiling));
 static cl::opt<std::string> cacheDir("cache-dir", cl::value_desc("folder"),
-                                     cl::desc("Keep artifacts and kernels there for later compiles"),
-                                     cl::sub(compiling));
+                                     cl::desc("Cache artifacts and kernels in this folder for later compiles"),
+                                     cl::cat(outputFlags()), cl::sub(compiling));
 static cl::opt<std::string>
     remarks("remarks", cl::value_desc("file"),
-            cl::desc("Write what was not fused, laid out, done in place or by integers, and why, "
-                     "by node: JSON where the file ends in .json, else YAML"),
-            cl::sub(compiling));
-/// Those of them that quantize as well: check compares a model with what it says itself.
+            cl::desc("Write, for each node, the optimizations that were missed (fusion, layout, in-place execution, "
+                     "integer arithmetic) and the reason: JSON if the file ends in .json, else YAML"),
+            cl::cat(diagnosticsFlags()), cl::sub(compiling));
+/// The commands that can also quantize. check and reduce compare a model to its own reference.
 static cl::SubCommandGroup quantizing = {&compileCommand(), &runCommand(),      &benchCommand(), &profileCommand(),
                                          &explainCommand(), &quantizeCommand(), &tuneCommand()};
 static cl::opt<std::string>
-    quantize("quantize", cl::value_desc("int8|int4|codebook16|codebook256|float16|bfloat16|float8|file.json"),
-             cl::desc("Compute contractions on integers, or keep their weights in few bits: a "
-                      "name, or a file that describes it (docs/quantization.md)"),
-             cl::sub(quantizing));
+    quantize("quantize", cl::value_desc("scheme|file.json"),
+             cl::desc("Compute contractions in integers, or only store their weights in a smaller type: int8, int4, "
+                      "codebook16, codebook256, float16, bfloat16, float8, or a file that describes the scheme "
+                      "(docs/quantization.md)"),
+             cl::cat(quantizationFlags()), cl::sub(quantizing));
 static cl::opt<std::string> calibrate("calibrate", cl::value_desc("folder"),
-                                      cl::desc("Samples that show the ranges of activations: .npz files, .npy files of "
-                                               "the only input, or folders of NAME.npy"),
-                                      cl::sub(quantizing));
-static cl::opt<double, false, DecibelsParser> leastDecibels(
-    "min-sqnr", cl::init(0), cl::value_desc("dB"),
-    cl::desc("Keep as many contractions in float32 as it takes for this ratio of signal to noise in every "
-             "output"),
-    cl::sub(quantizing));
-static cl::opt<double, false, ErrorParser> largestError(
-    "max-error", cl::init(0), cl::value_desc("number"),
-    cl::desc("Keep as many contractions in float32 as it takes for no element of an output to be further off"),
-    cl::sub(quantizing));
-static cl::opt<bool> naive("O0", cl::desc("No fusion and no vectors: the oracle"), cl::sub(compiling));
+                                      cl::desc("Calibration samples, from which the ranges of activations are taken: "
+                                               ".npz files, .npy files of the only input, or folders of NAME.npy"),
+                                      cl::cat(quantizationFlags()), cl::sub(quantizing));
+static cl::opt<double, false, DecibelsParser>
+    leastDecibels("min-sqnr", cl::init(0), cl::value_desc("dB"),
+                  cl::desc("Keep contractions in float32 until every output has this signal-to-noise ratio"),
+                  cl::cat(quantizationFlags()), cl::sub(quantizing));
+static cl::opt<double, false, ErrorParser>
+    largestError("max-error", cl::init(0), cl::value_desc("number"),
+                 cl::desc("Keep contractions in float32 until no output element has a larger absolute error"),
+                 cl::cat(quantizationFlags()), cl::sub(quantizing));
+static cl::opt<bool> naive("O0", cl::desc("Compile without fusion and vectorization, as a reference for results"),
+                           cl::cat(diagnosticsFlags()), cl::sub(compiling));
 
 static cl::opt<std::string> compiledModel(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                           cl::sub(compileCommand()));
 static cl::opt<std::string> output("o", cl::value_desc("file"),
-                                   cl::desc("The artifact: libmodel.so, libmodel.a or model.o"),
-                                   cl::sub(compileCommand()));
+                                   cl::desc("Artifact to write: libmodel.so, libmodel.a or model.o"),
+                                   cl::cat(outputFlags()), cl::sub(compileCommand()));
 static cl::opt<std::string>
     emit("emit", cl::value_desc("stage"),
-         cl::desc("Stop at a stage and give its text: graph, kernels, loops, plan, llvm, asm, ptx, header"),
-         cl::sub(compileCommand()));
+         cl::desc("Stop at a stage and print its text: graph, kernels, loops, plan, llvm, asm, ptx, header"),
+         cl::cat(outputFlags()), cl::sub(compileCommand()));
 static cl::opt<std::string> name("name", cl::value_desc("name"),
-                                 cl::desc("The model's name in C; else from the output's"), cl::sub(compileCommand()));
+                                 cl::desc("Name of the model in C (default: derived from the name of the output)"),
+                                 cl::cat(outputFlags()), cl::sub(compileCommand()));
 static cl::opt<std::string>
     report("report", cl::value_desc("file"),
-           cl::desc("Write what quantizing costs and brings: JSON where the file ends in .json, a "
-                    "page where it ends in .html, else text"),
-           cl::sub(compileCommand()), cl::sub(quantizeCommand()));
+           cl::desc("Write a report of the quantization (accuracy, size): JSON if the file ends in .json, a "
+                    "page if it ends in .html, else text"),
+           cl::cat(quantizationFlags()), cl::sub(compileCommand()), cl::sub(quantizeCommand()));
 static cl::opt<std::string> quantized(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                       cl::sub(quantizeCommand()));
 static cl::opt<std::string> chosen("o", cl::value_desc("file.json"),
-                                   cl::desc("Write what was chosen there, for --quantize of later compiles"),
-                                   cl::sub(quantizeCommand()));
-static cl::opt<bool> embed("embed-weights", cl::desc("Put the weights into the library instead of a file beside it"),
-                           cl::sub(compileCommand()));
+                                   cl::desc("Write the chosen quantization, for --quantize of later compiles"),
+                                   cl::cat(outputFlags()), cl::sub(quantizeCommand()));
+static cl::opt<bool> embed("embed-weights", cl::desc("Store the weights in the library instead of a separate file"),
+                           cl::cat(outputFlags()), cl::sub(compileCommand()));
 
 static cl::opt<std::string> triton("triton", cl::value_desc("folder"),
-                                   cl::desc("Instead of -o: a model of a repository of Triton Inference Server's, "
+                                   cl::desc("Instead of -o: add the model to a Triton Inference Server repository as "
                                             "FOLDER/NAME/config.pbtxt and FOLDER/NAME/1/model.so"),
-                                   cl::sub(compileCommand()));
+                                   cl::cat(outputFlags()), cl::sub(compileCommand()));
 static cl::list<std::string> tritonStates("triton-state", cl::value_desc("input=output"),
-                                          cl::desc("The input is, in a sequence of requests, what the output was "
-                                                   "before, and zeros at first; may be repeated"),
-                                          cl::sub(compileCommand()));
-static cl::opt<bool> quiet("quiet", cl::desc("Don't say what was written"), cl::sub(compileCommand()));
+                                          cl::desc("State of a request sequence: the input takes the output of the "
+                                                   "previous request, zeros in the first. May be repeated"),
+                                          cl::cat(outputFlags()), cl::sub(compileCommand()));
+static cl::opt<bool> quiet("quiet", cl::desc("Do not print the names of the written files"),
+                           cl::cat(diagnosticsFlags()), cl::sub(compileCommand()));
 
 std::vector<std::string> givenCompileFlags(bool withDims) {
   std::vector<std::string> given;
   const cl::Option *flags[] = {&target,
                                &precision,
                                std::addressof(dims),
+                               &dimNames,
                                std::addressof(limits),
                                std::addressof(customOps),
                                std::addressof(tunings),
@@ -163,9 +175,15 @@ std::vector<std::string> givenCompileFlags(bool withDims) {
   return given;
 }
 
+/// Returns the value of --dim-names. Triton batches requests along the first dim of every input, so
+/// dims of one name are equal there.
+static std::string chosenDimNames() {
+  return dimNames.getNumOccurrences() == 0 && !triton.empty() ? "strict" : dimNames.getValue();
+}
+
 CompileFlags compileFlags() {
-  return {target,  precision, dims,    limits, customOps, tunings,   threads,       cacheDir,
-          remarks, partition, cluster, naive,  quantize,  calibrate, leastDecibels, largestError};
+  return {target,    precision, dims,  limits,   customOps, tunings,       threads,      cacheDir,        remarks,
+          partition, cluster,   naive, quantize, calibrate, leastDecibels, largestError, chosenDimNames()};
 }
 
 std::string shellWord(const std::string &text) {
@@ -192,6 +210,8 @@ std::string flagsText(const CompileFlags &flags) {
   if (flags.precision != nameOf(Precision::Highest))
     add(precision, flags.precision);
   addEach(*std::addressof(dims), flags.dims);
+  if (flags.dimNames != "lenient")
+    add(dimNames, flags.dimNames);
   addEach(*std::addressof(limits), flags.limits);
   addEach(*std::addressof(customOps), flags.customOps);
   addEach(*std::addressof(tunings), flags.tunings);
@@ -216,7 +236,7 @@ std::string flagsText(const CompileFlags &flags) {
 
 namespace {
 
-/// One line on a terminal, from the second second on.
+/// Shows the current stage in one line of a terminal, once the compilation takes longer than 1 s.
 struct Progress {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   bool shown = false;
@@ -236,16 +256,16 @@ struct Progress {
 
 } // namespace
 
-/// What is wrong with flags that only mean something beside others; empty where nothing is.
+/// Returns an error if flags are given without the flags that they require, or an empty string.
 static std::string whyNotTogether(const CompileFlags &flags) {
   if (quantize.getNumOccurrences() > 0 && quantize.empty())
-    return "--quantize wants a name, as int8, or a file";
+    return "--quantize requires a scheme, such as int8, or a file";
   if (flags.quantize.empty() && !flags.calibrate.empty())
-    return "--calibrate is for a model that is quantized: --quantize=int8";
+    return "--calibrate requires --quantize, for example --quantize=int8";
   if (flags.leastDecibels > 0 && flags.calibrate.empty())
-    return "--min-sqnr holds over calibration data: --calibrate FOLDER";
+    return "--min-sqnr requires calibration samples: --calibrate FOLDER";
   if (flags.largestError > 0 && flags.calibrate.empty())
-    return "--max-error holds over calibration data: --calibrate FOLDER";
+    return "--max-error requires calibration samples: --calibrate FOLDER";
   return "";
 }
 
@@ -280,6 +300,7 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   llvm::SmallVector<const char *> bindings = pointers(flags.dims), bounds = pointers(flags.limits);
   options.dims = bindings.data();
   options.num_dims = bindings.size();
+  options.dim_names = orNull(flags.dimNames);
   options.limits = bounds.data();
   options.num_limits = bounds.size();
   llvm::SmallVector<const char *> opsFiles = pointers(flags.customOps);
@@ -338,19 +359,20 @@ bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others) {
     return true;
   for (const std::string &other : others)
     if (path == other || (!other.empty() && llvm::sys::fs::equivalent(path, other)))
-      return complain("'" + path + "' is the model's or another file of this command", nullptr);
+      return complain("'" + path + "' is also the model or another file of this command", nullptr);
   std::string why = whyNotWritable(path);
   return why.empty() || complain("can't write '" + path + "': " + why, nullptr);
 }
 
-/// Where --report wants it. False after an error.
+/// Writes the report to `path` in the format of its extension. Returns false after printing an
+/// error.
 static bool tellReport(const std::string &path, const std::string &json) {
   std::string text = path.empty() ? "" : reportAs(llvm::sys::path::extension(path), json);
   llvm::Error error = path.empty() ? llvm::Error::success() : writeFile(path, text);
   return !error || complain(llvm::toString(std::move(error)), nullptr);
 }
 
-/// "wrote libmodel.so (233.1 kB), model.h, model.weights (562.0 kB)"
+/// Returns, for example, "wrote libmodel.so (233.1 kB), model.h, model.weights (562.0 kB)".
 static std::string writtenText(llvm::ArrayRef<std::string> files) {
   std::string text;
   for (const std::string &file : files) {
@@ -365,37 +387,37 @@ static std::string writtenText(llvm::ArrayRef<std::string> files) {
   return text;
 }
 
-/// What an object leaves to whoever links it.
+/// Returns a note on what to link with an object file.
 static std::string linkingText(const std::string &object, const std::string &target) {
   std::string runtime = runtimeFor(target);
   return "note: " + llvm::sys::path::filename(object).str() +
-         " is linked with hewn's runtime, which a library (.so) and an "
-         "archive (.a) hold: " +
+         " must be linked with hewn's runtime (a .so or .a already contains it): " +
          (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + " -lm -pthread";
 }
 
-/// What is wrong with flags that say where the artifact goes; empty where nothing is.
+/// Returns the error of the flags that select the output, or an empty string.
 static std::string whyNoPlace() {
   const bool toTriton = triton.getNumOccurrences() > 0;
   if (toTriton && triton.empty())
-    return "--triton wants a folder";
+    return "--triton requires a folder";
   if (toTriton && (!output.empty() || !emit.empty()))
-    return "--triton says where the library goes: leave " + std::string(output.empty() ? "--emit" : "-o") + " out";
+    return "--triton cannot be combined with " + std::string(output.empty() ? "--emit" : "-o");
   if (!toTriton && !tritonStates.empty())
-    return "--triton-state is for a model of a repository: --triton FOLDER";
+    return "--triton-state requires --triton FOLDER";
   for (const std::string &state : tritonStates)
     if (!StringRef(state).contains('='))
-      return "--triton-state wants INPUT=OUTPUT, not '" + state + "'";
+      return "--triton-state expects INPUT=OUTPUT, got '" + state + "'";
   if (!toTriton && output.empty() && emit.empty())
-    return "say what to make: -o libmodel.so (or .a, .o), --emit=STAGE, or --triton FOLDER";
+    return "no output given: -o libmodel.so (or .a, .o), --emit=STAGE, or --triton FOLDER";
   if (!report.empty() && quantize.empty())
-    return "--report tells of quantizing: --quantize=int8";
+    return "--report requires --quantize, for example --quantize=int8";
   return "";
 }
 
-/// Compiles into a repository. False after an error.
+/// Compiles into a Triton repository. Returns false after printing an error.
 static bool compileForTriton(CompileJob job, const CompileFlags &flags, CompileTexts &texts) {
-  const std::vector<std::string> states = tritonStates; // the linker resets flags
+  // Copied before compiling, because the linker resets all flags.
+  const std::vector<std::string> states = tritonStates;
   const std::string called = job.name.empty() ? llvm::sys::path::stem(job.path).str() : job.name;
   TritonRepository repository;
   if (!repository.open(triton, called))
@@ -418,7 +440,7 @@ int compileMain() {
     llvm::errs() << "error: " << why << "\n";
     return 2;
   }
-  // The linker resets flags.
+  // The flags are copied before the compilation, because its linker resets all flags.
   const std::string reportPath = report;
   const CompileFlags flags = compileFlags();
   const bool isQuiet = quiet, toTriton = !triton.empty();
@@ -450,7 +472,7 @@ int quantizeMain() {
     flags.quantize = "int8";
   CompileJob job;
   job.path = quantized;
-  job.stage = "graph"; // nothing else is made
+  job.stage = "graph"; // the earliest stage; its text is not used
   CompileTexts texts;
   if (!canWrite(chosenPath, {job.path}) || !canWrite(reportPath, {job.path, chosenPath}) ||
       !compileModel(job, flags, &texts) || !tellReport(reportPath, texts.report))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn completion: scripts that complete commands and flags in a shell, made of the parser's own table of flags.
+// `hewn completion`: generates shell scripts that complete commands and flags, from the parser's
+// table of flags.
 #include "lib/Compiler/Compiler.h"
 #include "lib/Support/Precision.h"
 #include "tools/hewn/CommandLine.h"
@@ -20,7 +21,7 @@ static cl::opt<std::string> shell(cl::Positional, cl::Required, cl::value_desc("
 
 namespace {
 
-/// The commands that are printed, in the order of their names.
+/// Returns the named subcommands, sorted by name.
 std::vector<cl::SubCommand *> commands() {
   std::vector<cl::SubCommand *> all;
   for (cl::SubCommand *command : cl::getRegisteredSubcommands())
@@ -30,7 +31,7 @@ std::vector<cl::SubCommand *> commands() {
   return all;
 }
 
-/// What a flag's value may be, where that is a list of the compiler's.
+/// Returns the values of a flag, separated by spaces, if the compiler has a list of them.
 std::string choicesOf(StringRef flag) {
   if (flag == "target")
     return llvm::join(compileTargets(), " ");
@@ -41,7 +42,7 @@ std::string choicesOf(StringRef flag) {
   return flag == "quantize" ? "int8 int4" : "";
 }
 
-/// In single quotes for a shell.
+/// Puts `text` into single quotes; `quote` replaces single quotes inside of it.
 std::string quoted(StringRef text, StringRef quote) {
   std::string made = "'";
   for (char c : text)
@@ -49,7 +50,7 @@ std::string quoted(StringRef text, StringRef quote) {
   return made + "'";
 }
 
-/// The text without what `characters` would mean, each with a backslash.
+/// Escapes each of `characters` in the text by a backslash.
 std::string escaped(StringRef text, StringRef characters) {
   std::string made;
   for (char c : text)
@@ -99,7 +100,7 @@ void printZsh(llvm::raw_ostream &os, llvm::ArrayRef<cl::SubCommand *> all) {
   os << "#compdef hewn\n# hewn completion zsh\n_hewn() {\n  local -a commands\n  commands=(\n";
   for (cl::SubCommand *command : all)
     os << "    " << quotedSpec(escaped(command->getName(), ":") + ":" + command->getDescription().str()) << "\n";
-  os << "    'help:the flags of a command'\n    'version:the version'\n  )\n"
+  os << "    'help:print the flags of a command'\n    'version:print the version'\n  )\n"
         "  if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then\n    _describe command commands\n    return\n  fi\n"
         "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n";
   for (cl::SubCommand *command : all) {
@@ -117,7 +118,8 @@ void printZsh(llvm::raw_ostream &os, llvm::ArrayRef<cl::SubCommand *> all) {
     os << " \\\n      " << (command == &completionCommand() ? "'1:shell:(bash zsh fish)'" : "'*:file:_files'")
        << " ;;\n";
   }
-  // Loaded from $fpath it is run at once; by `source` it is made known.
+  // If zsh autoloads the script from $fpath, the file is the function's body and calls the
+  // function; if the script is sourced, it registers the function.
   os << "  esac\n}\nif [[ $funcstack[1] == _hewn ]]; then\n  _hewn \"$@\"\nelse\n  compdef _hewn hewn\nfi\n";
 }
 
@@ -127,7 +129,7 @@ void printFish(llvm::raw_ostream &os, llvm::ArrayRef<cl::SubCommand *> all) {
   for (cl::SubCommand *command : all)
     os << "complete -c hewn -n __fish_use_subcommand -f -a " << command->getName() << " -d "
        << quotedWord(command->getDescription()) << "\n";
-  os << "complete -c hewn -n __fish_use_subcommand -f -a help -d 'the flags of a command'\n"
+  os << "complete -c hewn -n __fish_use_subcommand -f -a help -d 'print the flags of a command'\n"
         "complete -c hewn -n '__fish_seen_subcommand_from help' -f -a '"
      << namesOf(all) << "'\ncomplete -c hewn -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
   for (cl::SubCommand *command : all)
@@ -158,7 +160,7 @@ int completionMain() {
   } else if (name == "fish") {
     printFish(llvm::outs(), all);
   } else {
-    printMessage("error: hewn completion has no script for '" + name.str() + "'; there are: bash, zsh, fish");
+    printMessage("error: hewn completion has no script for '" + name.str() + "'; supported shells: bash, zsh, fish");
     return 2;
   }
   return 0;

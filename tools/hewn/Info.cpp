@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn info: what a model or an artifact is. One record, as JSON or as text.
+// `hewn info`: collects the inputs, outputs and metadata of a model or artifact in a JSON record
+// and prints the record as JSON or as text.
 #include "hewn/runtime.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Importer/ONNX/Protos/ModelSummary.h"
@@ -27,9 +28,9 @@ namespace hewn::tool {
 static cl::opt<std::string> described(cl::Positional, cl::Required,
                                       cl::value_desc("model.onnx|libmodel.so|model.a|model.o"), cl::sub(infoCommand()));
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // The record
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static json::Object recordOf(const importer::ModelSummary::Value &value) {
   json::Value shape = nullptr;
@@ -83,9 +84,10 @@ static json::Object recordOf(const importer::ModelSummary &summary) {
                                                {"files", std::move(files)}}}};
 }
 
-/// Whether the weights file of a model is beside its artifact: "found", "missing" or, of another model, "other".
+/// Returns the state of the weights file in the folder of the artifact: "found", "missing", or
+/// "other" (the weights of another model).
 static StringRef stateOfWeights(const std::string &artifact, const json::Object &weights) {
-  // A name, whatever a stranger has written.
+  // The description is untrusted, so only the file name in it is used, without its folders.
   StringRef name = llvm::sys::path::filename(weights.getString("file").value_or(""));
   llvm::SmallString<128> path(llvm::sys::path::parent_path(artifact));
   llvm::sys::path::append(path, name);
@@ -104,7 +106,8 @@ static bool complain(const std::string &why) {
   return false;
 }
 
-/// False after an error was printed.
+/// Fills `record` with the inputs, outputs and metadata of the file. Returns false after printing
+/// an error.
 static bool describe(const std::string &path, json::Object &record) {
   std::string why;
   std::unique_ptr<llvm::MemoryBuffer> file = openRegular(path, why);
@@ -113,7 +116,8 @@ static bool describe(const std::string &path, json::Object &record) {
   if (isArtifact(file->getBuffer())) {
     llvm::Expected<ArtifactDescription> artifact = describeArtifact(*file);
     if (!artifact)
-      return complain(printable(path + ": " + llvm::toString(artifact.takeError()))); // which may cite the file
+      // The error may quote unprintable bytes of the file.
+      return complain(printable(path + ": " + llvm::toString(artifact.takeError())));
     json::Array models;
     for (json::Object &model : artifact->models) {
       if (json::Object *weights = model.getObject("weights"); weights && weights->getString("file"))
@@ -137,9 +141,10 @@ static bool describe(const std::string &path, json::Object &record) {
   return true;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// The same as text. What a file says may be anything: what is not there, or is of another type, is left out.
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Text output. The record may come from an untrusted file: missing members and members of another
+// type are skipped.
+//===------------------------------------------------------------------------------------------===//
 
 static std::string printableOf(const json::Object &object, StringRef key) {
   return printable(object.getString(key).value_or(""));
@@ -178,7 +183,7 @@ static void printTensors(const json::Object &model, StringRef key, StringRef ind
 static void printDims(const json::Object &model, StringRef indent) {
   if (const json::Array *list = model.getArray("dims"); !list || list->empty())
     return;
-  llvm::outs() << indent << "open dims\n";
+  llvm::outs() << indent << "dynamic dims\n";
   each(model, "dims", [&](const json::Value &value) {
     const json::Object *dim = value.getAsObject();
     if (!dim)
@@ -188,7 +193,7 @@ static void printDims(const json::Object &model, StringRef indent) {
     if (min && max)
       llvm::outs() << ": " << *min << ".." << *max;
     else if (min)
-      llvm::outs() << ": " << *min << " and more";
+      llvm::outs() << ": at least " << *min;
     llvm::outs() << "\n";
   });
 }
@@ -205,7 +210,7 @@ static void printArtifact(const json::Object &model) {
   printDims(model, "  ");
   each(model, "cases", [&](const json::Value &value) {
     if (const json::Object *one = value.getAsObject())
-      llvm::outs() << "  code of its own where " << printableOf(*one, "condition")
+      llvm::outs() << "  specialized code for " << printableOf(*one, "condition")
                    << (one->getString("refusal") ? ": none, " + printableOf(*one, "refusal") : "") << "\n";
   });
   const json::Object *weights = model.getObject("weights");
@@ -213,7 +218,7 @@ static void printArtifact(const json::Object &model) {
     llvm::outs() << "  split over " << *ranks << " ranks";
     if (model.getString("partition"))
       llvm::outs() << " (" << printableOf(model, "partition") << ")";
-    const char *comma = ", of whose weights each reads: ";
+    const char *comma = ", weights by rank: ";
     if (weights)
       each(*weights, "bytes_by_rank", [&](const json::Value &bytes) {
         llvm::outs() << std::exchange(comma, ", ") << bytesText(bytes.getAsNumber().value_or(0));
@@ -226,11 +231,11 @@ static void printArtifact(const json::Object &model) {
   llvm::outs() << "  weights: " << bytesText(weights->getNumber("bytes").value_or(0));
   if (weights->getString("file"))
     llvm::outs() << " in " << printableOf(*weights, "file")
-                 << (state == "missing" ? ", which is not beside it"
-                     : state == "other" ? ", where another model's are"
+                 << (state == "missing" ? " (file not found)"
+                     : state == "other" ? " (the file has the weights of another model)"
                                         : "");
   else
-    llvm::outs() << " inside";
+    llvm::outs() << " embedded";
   llvm::outs() << ", digest " << printableOf(*weights, "digest") << "\n";
 }
 
@@ -249,7 +254,7 @@ static void printModel(const json::Object &record) {
   llvm::outs() << "ONNX, IR version " << record.getInteger("ir_version").value_or(0)
                << ", opsets: " << llvm::join(versions, ", ");
   if (!producer.empty())
-    llvm::outs() << "; made by " << producer << (version.empty() ? "" : " " + version);
+    llvm::outs() << "; produced by " << producer << (version.empty() ? "" : " " + version);
   llvm::outs() << "\n";
   printTensors(record, "inputs", "");
   printTensors(record, "outputs", "");

@@ -17,25 +17,24 @@ namespace hewn::tool {
 
 namespace cl = llvm::cl;
 static cl::opt<std::string> variantFlag("variant", cl::value_desc("target"),
-                                        cl::desc("Which of a library's variants to run, instead of the machine's best"),
+                                        cl::desc("Variant of the library to run (default: the best for this machine)"),
                                         cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
 static cl::opt<int> deviceFlag("device", cl::init(0), cl::value_desc("number"),
-                               cl::desc("The GPU to run on, as its driver counts them"), cl::sub(runCommand()),
+                               cl::desc("Number of the GPU to run on (default: 0)"), cl::sub(runCommand()),
                                cl::sub(benchCommand()), cl::sub(profileCommand()));
-static cl::opt<bool> verifyFlag("verify", cl::desc("Compare the weights with their checksum first"),
-                                cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
+static cl::opt<bool> verifyFlag("verify", cl::desc("Verify the checksum of the weights first"), cl::sub(runCommand()),
+                                cl::sub(benchCommand()), cl::sub(profileCommand()));
 static cl::opt<bool> copyFlag("copy-weights", cl::desc("Read the weights into memory instead of mapping their file"),
                               cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 static cl::opt<std::string> deviceCacheFlag("device-cache", cl::value_desc("folder"),
-                                            cl::desc("Keep what a GPU's driver makes of its code there"),
+                                            cl::desc("Cache the machine code that the GPU driver generates"),
                                             cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
 static cl::opt<std::string> transportFlag(
     "transport", cl::init("host"), cl::value_desc("host|nccl"),
-    cl::desc(
-        "How ranks of a model for GPUs that is split hand each other what lies there: by the host's memory, or from "
-        "device to device by NCCL, each rank on the GPU of --device's number and its own number on its machine"),
+    cl::desc("Transport between the ranks of a model that is split over GPUs: through host memory (default), or from "
+             "device to device by NCCL. With NCCL, each rank uses the GPU --device + its rank on its machine"),
     cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()));
 
 static bool fail(const std::string &why, std::string *problem) {
@@ -51,7 +50,7 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
   std::string why;
   bool byNccl = transportFlag == "nccl";
   if (!byNccl && transportFlag != "host")
-    return fail("unknown transport '" + printable(transportFlag) + "' for --transport; there are: host, nccl", problem);
+    return fail("unknown transport '" + printable(transportFlag) + "' for --transport; expected host or nccl", problem);
   libraryPath = path;
   chosenVariant = variant;
   this->options = options;
@@ -70,7 +69,8 @@ bool Loaded::load(const std::string &path, const std::string &variant, const hew
     if (!library) {
       group->endIfForked(1);
       group.reset();
-      std::exit(1); // rank 0 is told by the group
+      // This rank could not load the library; the group of ranks reports the error to rank 0.
+      std::exit(1);
     }
     group->follow(std::move(library), witness);
   }
@@ -129,16 +129,16 @@ std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::
   return isMade ? whole.output : "";
 }
 
-/// Why a file that is no library and no model can't be run; empty where it may be one.
+/// Returns the error for a file that is neither a library nor a model, or an empty string.
 static std::string whyNotRun(llvm::StringRef path) {
   llvm::StringRef extension = llvm::sys::path::extension(path);
   if (extension == ".a" || extension == ".o")
-    return path.str() + " is to be linked into a program; what can be run is a library (.so) or a model";
+    return path.str() + " cannot be run; link it into a program, or run a library (.so) or a model";
   return "";
 }
 
 std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
-  // Compiling ends with the linker, which resets flags.
+  // The flags are copied, because the linker, the last step of a compilation, resets all flags.
   const CompileFlags flags = compileFlags();
   const std::string variant = variantFlag;
   std::unique_ptr<Loaded> loaded(new Loaded);
@@ -164,7 +164,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
       return nullptr;
     loaded->bound = flags.dims;
   } else if (std::vector<std::string> given = givenCompileFlags(/*dims=*/!opening.sizes); !given.empty()) {
-    llvm::errs() << "error: " << path << " is compiled already: " << llvm::join(given, ", ") << " can't change it\n";
+    llvm::errs() << "error: " << path << " is already compiled: remove " << llvm::join(given, ", ") << "\n";
     return nullptr;
   } else if (opening.sizes) {
     *opening.sizes = flags.dims;
@@ -172,7 +172,8 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
   if (opening.tracesTasks) {
     hewn_context_options withTasks = options;
     withTasks.flags |= HEWN_TRACE_TASKS;
-    // The runtime of an older library refuses that; whatever else is wrong is told below.
+    // The runtime of an older library rejects this flag; then the trace has no tasks. `load` below
+    // reports any other error.
     if (std::string why; loaded->load(library, variant, withTasks, &why))
       return loaded;
   }
@@ -249,14 +250,15 @@ Array filledArray(DLDataType type, std::vector<int64_t> shape) {
   return array;
 }
 
-/// Files of arrays hold numbers.
+/// Checks that .npy files can hold all inputs and outputs, that is, that these are tensors of
+/// numbers. Prints an error for each input or output of another type.
 static bool takesNumbers(const hewn_model &model) {
   auto refuse = [&](const char *what, const hewn_tensor_info &info) {
     if (info.kind == HEWN_KIND_TENSOR && info.dtype.code != kDLOpaqueHandle)
       return false;
     llvm::errs() << "error: " << what << " '" << info.name << "' is "
-                 << (info.kind == HEWN_KIND_TENSOR ? "of strings" : "a sequence or an optional value")
-                 << ", which the command line does not have: run the model from C or Python\n";
+                 << (info.kind == HEWN_KIND_TENSOR ? "a string tensor" : "a sequence or an optional value")
+                 << ", which the command line does not support: run the model from C or Python\n";
     return true;
   };
   bool fine = true;
@@ -278,10 +280,12 @@ bool readArrays(const std::vector<std::string> &given, std::vector<std::pair<std
     } else {
       size_t equals = text.rfind('=');
       if (equals == std::string::npos) {
-        llvm::errs() << "error: --input wants NAME=FILE.npy or FILE.npz, not '" << text << "'\n";
+        llvm::errs() << "error: --input expects NAME=FILE.npy or FILE.npz, got '" << text << "'\n";
         return false;
       }
-      arrays.push_back({text.substr(0, equals), {}}); // a file that can't be read is no missing input
+      // The input counts as given even if its file is unreadable, so that it is not reported as
+      // missing, too.
+      arrays.push_back({text.substr(0, equals), {}});
       readNpy(text.substr(equals + 1), arrays.back().second, problem);
     }
     if (!problem.empty())
@@ -302,7 +306,7 @@ bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, s
   for (auto &[name, array] : arrays) {
     int index = loaded.inputNamed(name);
     if (index < 0) {
-      llvm::errs() << "error: the model has no input '" << printable(name) << "'; there are:";
+      llvm::errs() << "error: the model has no input '" << printable(name) << "'; its inputs are:";
       for (int i = 0; i < model.num_inputs; ++i)
         llvm::errs() << (i ? ", '" : " '") << printable(model.inputs[i].name) << "'";
       llvm::errs() << "\n";

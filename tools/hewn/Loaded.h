@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled library, loaded; a model is compiled to a temporary one first.
+// Loads a compiled library. An ONNX model is first compiled to a temporary library.
 #ifndef HEWN_TOOLS_HEWN_LOADED_H
 #define HEWN_TOOLS_HEWN_LOADED_H
 
@@ -15,70 +15,83 @@ namespace hewn::tool {
 class Loaded {
 public:
   struct Opening {
-    /// Hears of every launch and, where `tracesTasks` and the library's runtime can tell, of what each thread does.
+    /// Called for each kernel launch of a run. If `tracesTasks` is set and the runtime of the
+    /// library supports it, also called for the tasks of each thread, into which launches are
+    /// divided.
     hewn_trace_hook trace = {};
-    /// Hears of a device's times.
+    /// Called with the times of kernels that run on a device.
     hewn_device_hook device = {};
-    /// Of a model that is split: hears of what this rank does with others, and is, on all but the first rank, around their runs.
+    /// For a model that is split over ranks: `transfers` is called for each transfer and each
+    /// synchronization of this rank; `witness` is called around the runs of all ranks except rank
+    /// 0.
     hewn_transfer_hook transfers = {};
     RunWitness *witness = nullptr;
     bool tracesTasks = false;
-    /// Null, or: --dim may be given for a .so too, to be taken for the sizes of its inputs; it holds those then.
+    /// If not null, receives the sizes given by --dim. In this case, --dim is also allowed for a
+    /// .so and gives the sizes of its inputs.
     std::vector<std::string> *sizes = nullptr;
-    /// Null, or takes what the compiler says of a model that is compiled (docs/reference/json.md, explain); it stays empty for a .so.
+    /// If not null, receives the compiler's explanation of a compiled model
+    /// (docs/reference/json.md, explain). Stays empty for a .so.
     std::string *explanation = nullptr;
   };
-  /// `path`: a .so, or a model to compile. The flag --variant says which code of it to run, if not the machine's choice. Null after an error
-  /// was printed.
+  /// Opens a .so, or compiles a model and opens the result. --variant selects the variant of the
+  /// library; by default the loader selects one. Returns null after printing an error.
   static std::unique_ptr<Loaded> open(const std::string &path, Opening opening);
-  /// Compiles a model and loads it. Null, and why in `problem`; or, where that is null, after it was printed.
+  /// Compiles a model and loads it. Returns null after an error; stores the error in `problem`, or
+  /// prints it if `problem` is null.
   static std::unique_ptr<Loaded> compile(const CompileJob &job, const CompileFlags &flags, std::string *problem);
-  /// A library that is compiled already. Null after an error was printed.
+  /// Opens a compiled library. Returns null after printing an error.
   static std::unique_ptr<Loaded> openLibrary(const std::string &path, int threads, hewn_trace_hook trace);
   ~Loaded();
 
   const hewn_model &model() const { return library->model(); }
-  /// The code that runs.
+  /// Returns the variant of the library that runs on this machine.
   const hewn_variant &variant() const { return library->variant(); }
   int threads() const { return numThreads; }
-  /// Of a model that is split: bytes that this rank has moved in all runs; nullopt: it is not split.
+  /// Returns the number of bytes that this rank transferred in all runs; nullopt if the model is
+  /// not split.
   std::optional<uint64_t> movedBytes() const;
-  /// Over how many ranks the model is split; 0: it is not.
+  /// Returns the number of ranks that the model is split over; 0 if it is not split.
   int ranks() const { return model().num_ranks; }
-  /// The other ranks keep what they have written down of the last run, and, in their order from the first one on, tell it. Nothing happens where
-  /// the model is not split. False after an error was printed.
+  /// `keepRun` makes the other ranks store the record of their last run. `askRanks` returns these
+  /// records in the order of the ranks, or false after printing an error. Both do nothing if the
+  /// model is not split.
   void keepRun();
   bool askRanks(std::vector<std::string> &told);
-  /// What --dim said of the model that was compiled for this.
+  /// Returns the values of --dim with which the model was compiled.
   llvm::ArrayRef<std::string> bindings() const { return bound; }
-  /// The input of this name; -1 where there is none.
+  /// Returns the index of the input, or -1 if the model has no input with this name.
   int inputNamed(const std::string &name) const { return library->inputNamed(name); }
-  /// One array an input, in order. False after an error was printed.
+  /// Runs the model on one array per input, in the order of the inputs. Returns false after
+  /// printing an error.
   bool run(const std::vector<Array> &inputs, std::vector<Array> &outputs);
-  /// Kernels of a run by the device's own clock.
+  /// Total time and number of the kernel launches of a run, measured by the device.
   struct DeviceTime {
     double kernelMilliseconds = 0;
     int64_t launches = 0;
   };
-  /// Of a model with code for a device: the fastest of some runs in a context of their own, whose kernels are launched one by one. Nothing of
-  /// other models, or after an error was printed.
+  /// Returns the device time of the fastest of 10 runs, if the model has device code. These runs
+  /// use a separate context, which launches the kernels one by one. Returns nullopt for models
+  /// without device code, and after printing an error.
   std::optional<DeviceTime> timeOnDevice(const std::vector<Array> &inputs);
-  /// The same, with the status of a run that fails for the caller.
+  /// Runs the model like `run`, but returns the status of a failed run instead of printing it.
   hewn_status tryRun(const std::vector<Array> &inputs, std::vector<Array> &outputs);
 
 private:
   Loaded() = default;
-  /// Compiles to a library in a folder of its own; its path, or empty after an error.
+  /// Compiles to a library in a scratch folder. Returns the path, or an empty string after an
+  /// error.
   std::string make(const CompileJob &job, const CompileFlags &flags, std::string *problem,
                    std::string *explanation = nullptr);
   bool load(const std::string &path, const std::string &variant, const hewn_context_options &options,
             std::string *problem);
   std::string folder;
-  /// What the library was loaded with.
+  /// The options with which the library was loaded.
   std::string libraryPath, chosenVariant, deviceCache;
   hewn_context_options options = {};
   int numThreads = 1;
-  /// Of a model that is split; null: it is not. Before the library, whose context ends first.
+  /// Null if the model is not split. Declared before `library`, because the context of the library
+  /// must be destroyed first.
   std::unique_ptr<Ranks> group;
   hewn_transfer_hook transferHook = {};
   RunWitness *witness = nullptr;
@@ -86,15 +99,16 @@ private:
   std::unique_ptr<LoadedLibrary> library;
 };
 
-/// Reads the arrays of --input, as name=file.npy or file.npz. False after errors were printed.
+/// Reads the arrays of --input (name=file.npy or file.npz). Returns false after printing errors.
 bool readArrays(const std::vector<std::string> &given, std::vector<std::pair<std::string, Array>> &arrays);
 
-/// The arrays of --input at the places of the model's inputs, and in `have` which of them there are; without `have` all must be. False after errors
-/// were printed.
+/// Reads the arrays of --input in the order of the model's inputs. `have` receives which inputs
+/// were given; if `have` is null, all inputs are required. Returns false after printing errors.
 bool gatherInputs(const Loaded &loaded, const std::vector<std::string> &given, std::vector<Array> &inputs,
                   std::vector<bool> *have = nullptr);
 
-/// Numbers of a fixed generator that any model can take: ones for integers, in [-1, 1) for float32, else zeros.
+/// Returns an array of valid values for any model: ones for integers, uniform in [-1, 1) with a
+/// fixed seed for float32, zeros for other floats.
 Array filledArray(DLDataType type, std::vector<int64_t> shape);
 
 } // namespace hewn::tool

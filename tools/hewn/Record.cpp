@@ -10,7 +10,7 @@ namespace json = llvm::json;
 
 namespace hewn::tool {
 
-static cl::opt<bool> jsonFlag("json", cl::desc("Print JSON and nothing else, for programs: docs/reference/json.md"),
+static cl::opt<bool> jsonFlag("json", cl::desc("Print only JSON, for programs (docs/reference/json.md)"),
                               cl::sub(runCommand()), cl::sub(benchCommand()), cl::sub(profileCommand()),
                               cl::sub(explainCommand()), cl::sub(checkCommand()), cl::sub(infoCommand()),
                               cl::sub(reduceCommand()), cl::sub(tuneCommand()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a command has to say, for programs: --json (docs/reference/json.md). Text and JSON of a command are made of the same structs.
+// JSON output of commands, for --json (docs/reference/json.md). A command prints its text and its
+// JSON from the same structs.
 #ifndef HEWN_TOOLS_HEWN_RECORD_H
 #define HEWN_TOOLS_HEWN_RECORD_H
 
@@ -10,23 +11,24 @@
 
 namespace hewn::tool {
 
-/// Whether --json was given. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.
+/// Returns true if --json was given. Must be called before the first compilation: the linker, its
+/// last step, resets all flags.
 bool wantsJson();
-/// Prints `record` with the command, the file that it is about and hewn's version.
+/// Prints `record` as JSON, with the command, its input file and the version of hewn.
 void printRecord(llvm::StringRef command, llvm::StringRef file, llvm::json::Object record);
 
-/// "233.1 kB"
+/// Returns a size as text, for example "233.1 kB".
 std::string bytesText(double count);
 
-// Reading a record.
-/// Calls `visit` with each object of the array `key`.
+/// Calls `visit` with each object of the array `key`, if the array exists.
 void eachObject(const llvm::json::Object &of, llvm::StringRef key,
                 llvm::function_ref<void(const llvm::json::Object &)> visit);
-/// Empty, or zero, where there is none.
+/// Return the string or the number with this key in a JSON object, or an empty string or 0 if the
+/// key is absent.
 llvm::StringRef textOf(const llvm::json::Object &of, llvm::StringRef key);
 double numberOf(const llvm::json::Object &of, llvm::StringRef key);
 
-/// {"name", "type", "shape"}
+/// Returns the JSON object {"name", "type", "shape"} that describes an array.
 llvm::json::Object recordOf(llvm::StringRef name, const Array &array);
 
 } // namespace hewn::tool

@@ -28,22 +28,24 @@ static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::value_de
                                       cl::sub(explainCommand()));
 static cl::opt<std::string>
     explainedPage("html", cl::value_desc("file.html"),
-                  cl::desc("Write a page of it: kernels beside the roofline, the arena, what to try"),
+                  cl::desc("Write an HTML page: kernels compared with the roofline, the arena, suggestions"),
                   cl::sub(explainCommand()));
 static cl::list<std::string> runInputs("input", cl::value_desc("name=file.npy|file.npz"),
-                                       cl::desc("An input, or all of them from an .npz"), cl::sub(runCommand()),
-                                       cl::sub(benchCommand()));
+                                       cl::desc("Array for an input, or an .npz file with several. May be repeated"),
+                                       cl::sub(runCommand()), cl::sub(benchCommand()));
 static cl::opt<std::string> outputDir("output-dir", cl::value_desc("folder"),
                                       cl::desc("Write each output to FOLDER/NAME.npy"), cl::sub(runCommand()));
-static cl::opt<std::string> outputFile("output", cl::value_desc("file.npz|file.npy"),
-                                       cl::desc("Write all outputs to one .npz, or the only one to an .npy"),
-                                       cl::sub(runCommand()));
+static cl::opt<std::string>
+    outputFile("output", cl::value_desc("file.npz|file.npy"),
+               cl::desc("Write all outputs to an .npz file, or a single output to an .npy file"),
+               cl::sub(runCommand()));
 static cl::opt<double, false, SecondsParser> runSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
-                                                        cl::desc("How long to measure; 2 unless told"),
+                                                        cl::desc("Duration of the measurement (default: 2)"),
                                                         cl::sub(benchCommand()));
 
 namespace {
-/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+/// The flags of the command, copied before it compiles: the linker, the last step of a compilation,
+/// resets all flags of the process.
 struct RunArguments {
   std::string modelPath = runModel, folder = outputDir, file = outputFile;
   std::vector<std::string> inputs = runInputs;
@@ -54,7 +56,7 @@ struct RunArguments {
 struct Output {
   std::string name;
   Array array;
-  /// Where it was written; empty: nowhere.
+  /// Path of the written file, or an empty string if the output was not written.
   std::string file;
 };
 } // namespace
@@ -64,13 +66,13 @@ static bool complain(const std::string &why) {
   return false;
 }
 
-/// Writes what is asked for. False after an error was printed.
+/// Writes the outputs to the requested files. Returns false after printing an error.
 static bool writeOutputs(const RunArguments &said, std::vector<Output> &outputs) {
   std::string problem;
   if (llvm::sys::path::extension(said.file) == ".npy") {
     if (outputs.size() != 1)
       return complain("the model has " + std::to_string(outputs.size()) +
-                      " outputs, and an .npy file holds one array: --output FILE.npz, or --output-dir FOLDER");
+                      " outputs, but an .npy file holds one array: use --output FILE.npz or --output-dir FOLDER");
     if (!writeNpy(said.file, outputs.front().array, problem))
       return complain(problem);
     outputs.front().file = said.file;
@@ -86,10 +88,10 @@ static bool writeOutputs(const RunArguments &said, std::vector<Output> &outputs)
   if (said.folder.empty())
     return true;
   if (std::error_code error = llvm::sys::fs::create_directories(said.folder))
-    return complain("can't make " + said.folder + ": " + error.message());
+    return complain("can't create " + said.folder + ": " + error.message());
   for (Output &output : outputs) {
     std::string file = output.name;
-    std::replace(file.begin(), file.end(), '/', '_'); // names of outputs may hold slashes
+    std::replace(file.begin(), file.end(), '/', '_'); // output names may contain slashes
     output.file = said.folder + "/" + file + ".npy";
     if (!writeNpy(output.file, output.array, problem))
       return complain(problem);
@@ -101,7 +103,7 @@ int runMain() {
   const RunArguments said;
   llvm::StringRef extension = llvm::sys::path::extension(said.file);
   if (!said.file.empty() && extension != ".npz" && extension != ".npy") {
-    complain("--output writes numpy's files, FILE.npz or, of one output, FILE.npy; '" + said.file + "' is neither");
+    complain("--output expects FILE.npz or, for a single output, FILE.npy; got '" + said.file + "'");
     return 2;
   }
   std::unique_ptr<Loaded> loaded = Loaded::open(said.modelPath, {});
@@ -144,7 +146,8 @@ int benchMain() {
   Measurement measurement(*loaded, inputs);
   if (!measure(said.time, 3, measurement, [&] { return loaded->run(inputs.arrays, outputs); }))
     return 1;
-  // A rank that is timed alone would wait for others.
+  // The device time is not measured for split models, because a rank that runs alone would wait for
+  // the other ranks.
   const bool timesDevice = loaded->model().device && loaded->model().num_ranks == 0 && !measurement.interrupted;
   if (timesDevice)
     measurement.device = loaded->timeOnDevice(inputs.arrays);
@@ -153,11 +156,12 @@ int benchMain() {
   else
     llvm::outs() << measurement.text();
   if (timesDevice && !measurement.device)
-    return 1; // what is wrong was printed
+    return 1; // the error was already printed
   return measurement.interrupted ? kInterrupted : 0;
 }
 
-/// What the page shows beside the compiler's record: the machine, and what its kernels take at least.
+/// Adds to the compiler's record what the page shows: the roofline of the machine, the lower bound
+/// of each kernel's time, and suggestions.
 static void addRoofline(json::Object &record, const CompileFlags &flags) {
   std::string machine = llvm::StringRef(flags.target).split(',').first.str();
   bool rounds = flags.precision != nameOf(Precision::Highest);
@@ -167,7 +171,7 @@ static void addRoofline(json::Object &record, const CompileFlags &flags) {
   double total = 0;
   json::Array *variants = record.getArray("variants");
   for (json::Value &variant : *variants) {
-    // Open dims are as long as in the picture of the arena.
+    // Dynamic dims get the sizes that the diagram of the arena assumes.
     std::vector<std::pair<std::string, int64_t>> shown = picturedDims(*variant.getAsObject());
     if (json::Array *list = variant.getAsObject()->getArray("kernels"))
       for (json::Value &kernel : *list) {
@@ -196,7 +200,7 @@ int explainMain() {
   job.stage = isJson || !page.empty() ? "explain-json" : "explain";
   CompileTexts texts;
   if (!page.empty() && !flags.cluster.empty()) {
-    llvm::errs() << "error: there is no page of --cluster: leave --html out\n";
+    llvm::errs() << "error: --html cannot be combined with --cluster\n";
     return 2;
   }
   if (!canWrite(page, {job.path, flags.remarks}) || !compileModel(job, flags, &texts))

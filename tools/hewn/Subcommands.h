@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of the driver. Each has its flags and its work in a file of its own.
+// The subcommands of the driver and what they share. Each subcommand has a source file with its
+// flags and its implementation.
 #ifndef HEWN_TOOLS_HEWN_SUBCOMMANDS_H
 #define HEWN_TOOLS_HEWN_SUBCOMMANDS_H
 
@@ -10,7 +11,8 @@
 
 namespace hewn::tool {
 
-/// Functions, since a flag anywhere may be made before a global of another file.
+/// Return LLVM's objects for the subcommands. These are functions instead of globals, because the
+/// initializer of a flag may run before a global of another file is initialized.
 llvm::cl::SubCommand &compileCommand();
 llvm::cl::SubCommand &runCommand();
 llvm::cl::SubCommand &benchCommand();
@@ -23,7 +25,8 @@ llvm::cl::SubCommand &tuneCommand();
 llvm::cl::SubCommand &infoCommand();
 llvm::cl::SubCommand &completionCommand();
 
-/// Exit statuses: 0, 1 where the model or a run fails, 2 where the command line is wrong, 3 where check finds a difference.
+/// Return the exit status: 0, 1 (the model or a run failed), 2 (usage error), or 3 (`check` found a
+/// difference).
 int compileMain();
 int runMain();
 int benchMain();
@@ -36,7 +39,7 @@ int tuneMain();
 int infoMain();
 int completionMain();
 
-/// Flags that every subcommand which compiles has.
+/// Flags of every subcommand that compiles.
 struct CompileFlags {
   std::string target, precision;
   std::vector<std::string> dims, limits, customOps, tunings;
@@ -44,52 +47,59 @@ struct CompileFlags {
   std::string cacheDir, remarks;
   std::string partition, cluster;
   bool naive;
-  /// How it is quantized, and by which data: a folder.
+  /// Quantization scheme, and path of the folder with calibration samples.
   std::string quantize, calibrate;
   double leastDecibels, largestError;
+  std::string dimNames;
 };
-/// What the command line says. To be read before anything is compiled: the linker, which compiling ends with, resets all flags.
+/// Returns the flags of the command line. Must be called before the first compilation: the linker,
+/// its last step, resets all flags.
 CompileFlags compileFlags();
-/// What has to be written for such flags, quoted for a shell: each flag that is not as it is unless told, a space in front.
+/// Returns the flags that differ from their default, quoted for a shell, each preceded by a space.
 std::string flagsText(const CompileFlags &flags);
-/// Text as one word of a shell's.
+/// Quotes `text` as one shell word, if necessary.
 std::string shellWord(const std::string &text);
-/// Those that were given and only mean something to a model that is compiled, as the user writes them; --dim among them where `dims` is.
+/// Returns the names, with dashes, of the given flags that only apply to compilation. --dim is
+/// included if `dims` is true.
 std::vector<std::string> givenCompileFlags(bool dims = true);
 
-/// One model to compile: a file, or bytes with the folder of their external data.
+/// A model to compile: a file, or the bytes of a file and the folder of its external data.
 struct CompileJob {
   std::string path;
   llvm::StringRef bytes;
   std::string folder;
-  /// The artifact, or empty for the text of `stage`.
+  /// Path of the compiled artifact. If it is empty, the compilation returns the text of `stage`
+  /// instead.
   std::string output, stage;
-  /// In C.
+  /// Name of the model in the generated C interface.
   std::string name;
   bool embedWeights = false;
-  /// The artifact is for this process alone.
+  /// True if only this process uses the artifact.
   bool transient = false;
-  /// Beside the artifact, the text of the stage explain-json is wanted.
+  /// True if the text of the stage explain-json is returned in addition to the artifact.
   bool explain = false;
 };
 
-/// What a compile tells beside its files.
+/// Texts that a compilation returns in addition to its files.
 struct CompileTexts {
-  /// Of a stage, or what explains an artifact.
+  /// Text of the stage that was requested, or the explanation of the artifact.
   std::string stage;
-  /// What was chosen where it quantizes, and the report in JSON.
+  /// The quantization that was chosen, and its report in JSON. Both are empty if the model is not
+  /// quantized.
   std::string quantization, report;
-  /// Every file that was written, the artifact first.
+  /// Written files: the artifact, then the header, then the others.
   std::vector<std::string> files;
 };
 
-/// False after an error. The compiler's messages are printed; or, with `problems`, the first error is put there. Shows the stage on a
-/// terminal when it takes longer than a second.
+/// Compiles a model. Returns false after an error. Prints the compiler's messages; if `problems` is
+/// given, stores only the first error there. After one second, shows the current stage if the
+/// standard error is a terminal.
 bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts *texts = nullptr,
                   std::string *problems = nullptr);
 
-/// Whether a file that is written when all is done can be: not over one of `others`, those of the same command. False after an error was
-/// printed; an empty path is none.
+/// Checks that a file that the command writes at its end is writable, and that it is none of
+/// `others`, the other files of the command. Returns false after printing an error. An empty path
+/// passes the check.
 bool canWrite(const std::string &path, llvm::ArrayRef<std::string> others);
 
 } // namespace hewn::tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn: the command line.
+// Entry point of the `hewn` command: dispatches to the subcommands.
 #include "hewn/compiler.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Printable.h"
@@ -23,28 +23,24 @@ struct Subcommand {
 
 int usage(llvm::raw_ostream &os, int status) {
   os << "hewn " << hewn_compiler_version()
-     << ": compiles ONNX models ahead of time into libraries that need no framework\n\n"
-        "  hewn compile model.onnx -o libmodel.so   make a library (.so, .a or .o), a C header and a weights file\n"
+     << ": ahead-of-time compiler from ONNX models to native libraries\n\n"
+        "  hewn compile model.onnx -o libmodel.so   compile to a library (.so, .a, .o), header and weights\n"
         "  hewn run MODEL --input x=x.npy           run a model or a compiled library on arrays\n"
         "  hewn bench MODEL                         time a model or a compiled library\n"
-        "  hewn profile MODEL                       say where a run's time goes, kernel by kernel\n"
-        "  hewn explain model.onnx                  say what the compiler decides, and why\n"
-        "  hewn check model.onnx                    say whether the model compiles, and compare its values with a "
-        "reference\n"
-        "  hewn reduce model.onnx                   find the smallest model that still is wrong, crashes, hangs, is "
-        "refused or slow\n"
-        "  hewn info FILE                           say what a model or an artifact takes and gives\n"
-        "  hewn quantize model.onnx --calibrate DIR choose integers for a model, and report what that costs and "
-        "brings\n"
-        "  hewn tune model.onnx -o FILE             find schedules that are faster on this machine, for --tuning of "
-        "later "
-        "compiles\n"
-        "  hewn completion bash|zsh|fish            a script that completes commands and flags in a shell\n"
-        "  hewn help COMMAND                        the flags of a command\n";
+        "  hewn profile MODEL                       print the time of each kernel of a run\n"
+        "  hewn explain model.onnx                  print the compiler's decisions and their reasons\n"
+        "  hewn check model.onnx                    compile a model and compare its values to a reference\n"
+        "  hewn reduce model.onnx                   reduce a model to the smallest one that still fails\n"
+        "  hewn info FILE                           print the inputs, outputs and metadata of a file\n"
+        "  hewn quantize model.onnx --calibrate DIR choose the quantization and report its accuracy\n"
+        "  hewn tune model.onnx -o FILE             measure schedules, for --tuning of later compiles\n"
+        "  hewn completion bash|zsh|fish            print a completion script for a shell\n"
+        "  hewn help COMMAND                        print the flags of a command\n";
   return status;
 }
 
-/// A stream that can't be written to is an error of ours to tell; LLVM would end the process by itself.
+/// Flushes the standard output. Reports a write error as exit status 1; LLVM's stream would abort
+/// the process in its destructor.
 int closeOutput(int status) {
   llvm::outs().flush();
   std::error_code error = llvm::outs().error();
@@ -65,7 +61,8 @@ int hewn_main(int argc, char **argv);
 
 int hewn_main(int argc, char **argv) {
   cleanUpWhenInterrupted();
-  hewn::FileSizeSignalBlocked blocked; // a file that may not grow is an error of the write
+  // A write beyond the file size limit then fails instead of ending the process by SIGXFSZ.
+  hewn::FileSizeSignalBlocked blocked;
   const Subcommand all[] = {{compileCommand(), compileMain},
                             {runCommand(), runMain},
                             {benchCommand(), benchMain},
@@ -101,7 +98,7 @@ int hewn_main(int argc, char **argv) {
   if (given.starts_with("-")) {
     llvm::StringRef flag = given.ltrim('-').split('=').first;
     llvm::StringRef near = hewn::nearestName(flag, {"help", "version"});
-    printMessage("error: hewn has no flag '" + name + "' in front of a command" +
+    printMessage("error: hewn has no flag '" + name + "' before the command" +
                  (near.empty() ? "" : "; did you mean --" + near.str() + "?"));
   } else {
     llvm::StringRef near = hewn::nearestName(name, names);

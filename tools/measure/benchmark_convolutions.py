@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, plain, transposed and in groups, beside onnxruntime on one thread: the fastest runs of each, which take turns.
+"""Times convolutions (plain, transposed, grouped) with hewn and onnxruntime on one thread. The
+engines run alternately; the fastest run of each counts.
 
     python tools/measure/benchmark_convolutions.py [--open] [PART OF A NAME]
 
---open: the models leave height and width open. Pages of docs/decisions/kernels have tables of it: transposed-convolutions.md, borders-when-run.md."""
+With --open, height and width are dynamic. The tables of two pages come from this script:
+`transposed-convolutions.md` and `dynamic-padding.md` in docs/decisions/kernels."""
 
 import argparse
 import time
@@ -14,7 +16,8 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-# op, batch, channels, features, size, kernel, stride, dilation, pads, groups, output padding
+# A case is a tuple (op, batch size, input channels, output channels, spatial size, kernel size,
+# stride, dilation, padding, groups, output padding).
 CASES = [
     ("ConvTranspose", 1, 64, 64, (28, 28), 3, 3, 2, 0, 1, 0),
     ("ConvTranspose", 1, 32, 32, (56, 56), 3, 3, 2, 1, 1, 0),
@@ -97,7 +100,8 @@ def model_of(case, leaves_open):
 
 
 def fastest_of(*runs):
-    """The least milliseconds of each, run in turn for SECONDS, so that what disturbs one disturbs the others."""
+    """Returns the time of the fastest run of each function in milliseconds. The functions run
+    alternately for SECONDS, so that other load on the machine affects all of them equally."""
     fastest, end = [np.inf] * len(runs), time.time() + SECONDS
     while time.time() < end:
         for i, run in enumerate(runs):
@@ -109,7 +113,7 @@ def fastest_of(*runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--open", action="store_true", help="leave height and width open")
+    parser.add_argument("--open", action="store_true", help="make height and width dynamic")
     parser.add_argument("part", nargs="?", default="", metavar="PART OF A NAME")
     said = parser.parse_args()
     options = onnxruntime.SessionOptions()

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How compile time grows with a graph: graphs of one form and more and more nodes, which are a few kernels again and again.
+"""Measures how compile time grows with the number of nodes, on generated graphs. The functions of
+this file generate these graphs, each with one structure ("form") and any number of nodes.
 
     compile_time.py [--forms chain,star] [--sizes 100,1000,20000] [--emit plan]
 
-A line each: seconds of the processor, and how many times those of half the nodes. 2 is linear.
+Prints a line per form and size: the processor time of the compilation in seconds, and its ratio to
+the processor time for half as many nodes. A ratio of 2 is linear growth.
 """
 
 import argparse
@@ -17,7 +19,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def finish(nodes, outputs, weights=(), shape=(4, 8), made=None):
-    """A model of one input `x` of this shape; the outputs are of the same, or of the shape `made`."""
+    """Returns a model with the input `x` of shape `shape`. Its outputs have the shape `made`, or
+    the shape `shape` if `made` is not given."""
     info = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, made or shape if name != "x" else shape)
         for name in ("x", *outputs)
@@ -27,33 +30,33 @@ def finish(nodes, outputs, weights=(), shape=(4, 8), made=None):
 
 
 def chain(count):
-    """Elementwise ops, one after another."""
+    """Elementwise ops, each of which reads the result of the previous one."""
     ops = ["Relu", "Neg", "Abs"]
     names = ["x"] + [f"v{i}" for i in range(count)]
     return finish([helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count)], names[-1:])
 
 
 def star(count):
-    """Ops that all read one value, and a sum of them all."""
+    """Elementwise ops that all read the same value, and Adds that sum up their results."""
     nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count - 1)]
     return finish([*nodes, helper.make_node("Sum", [f"v{i}" for i in range(count - 1)], ["y"])], ["y"])
 
 
 def fan(count):
-    """Ops that all read one value, each of them an output."""
+    """Elementwise ops that all read the same value; each result is an output of the model."""
     nodes = [helper.make_node("Neg" if i % 2 else "Abs", ["x"], [f"v{i}"]) for i in range(count)]
     return finish(nodes, [f"v{i}" for i in range(count)])
 
 
 def concat(count):
-    """A chain of ops, and all of what they make one after another."""
+    """A chain of ops, and a Concat of all their results."""
     ops, names = ["Relu", "Neg", "Abs"], ["x"] + [f"v{i}" for i in range(count - 1)]
     nodes = [helper.make_node(ops[i % 3], [names[i]], [names[i + 1]]) for i in range(count - 1)]
     return finish([*nodes, helper.make_node("Concat", names[1:], ["y"], axis=0)], ["y"], made=(4 * (count - 1), 8))
 
 
 def grid(count):
-    """Each value the sum of its neighbours above and to the left."""
+    """Adds in rows and columns: each value is the sum of its neighbors above and to the left."""
     side = max(2, round(count**0.5))
     name = lambda i, j: "x" if i < 0 or j < 0 else f"v{i}_{j}"  # noqa: E731
     nodes = [
@@ -65,7 +68,8 @@ def grid(count):
 
 
 def layers(count):
-    """Products with weights of their own, with an activation behind each: kernels that do not join."""
+    """Matmuls with different weights, each followed by an activation. The matmuls are not fused
+    with each other."""
     rng = np.random.default_rng(0)
     nodes, weights, last = [], [], "x"
     for i in range(count // 2):
@@ -77,7 +81,8 @@ def layers(count):
 
 
 def kept(count):
-    """Products of rows whose number is open, each of which is read again in the opposite order: half of all values are live at once."""
+    """Matmuls with a dynamic number of rows. Later nodes read the results in the opposite order, so
+    half of all values are live at the same time."""
     rng, products = np.random.default_rng(0), count // 3
     weights = [numpy_helper.from_array(rng.standard_normal((8, 8)).astype(np.float32) / 8, f"w{i}") for i in range(2)]
     names = ["x"] + [f"p{i}" for i in range(products)]
@@ -91,7 +96,8 @@ def kept(count):
 
 
 def opened(nodes, inputs, made):
-    """A model of one output, `made`, whose rows are as many as a run tells; the inputs are of rows of their own, or of those named."""
+    """Returns a model with the output `made`, whose number of rows depends on data. `inputs` are
+    pairs of an input's name and the symbol for its number of rows."""
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 4]) for name, rows in inputs]
     made = helper.make_tensor_value_info(made, TensorProto.FLOAT, [None, 4])
     graph = helper.make_graph(nodes, "graph", infos, [made])
@@ -99,35 +105,37 @@ def opened(nodes, inputs, made):
 
 
 def open_concat(count):
-    """Values of rows of their own each, one after another."""
+    """A Concat of values with different symbolic numbers of rows."""
     names = [f"x{i}" for i in range(count)]
     nodes = [helper.make_node("Concat", names, ["y"], axis=0)]
     return opened(nodes, [(name, f"rows_of_{name}") for name in names], "y")
 
 
 def open_live(count):
-    """The same of what is computed from each: as many buffers of unlike sizes live at once."""
+    """A Concat of results of ops on values with different symbolic numbers of rows: many buffers of
+    different sizes are live at the same time."""
     nodes = [helper.make_node("Relu", [f"x{i}"], [f"v{i}"]) for i in range(count // 2)]
     nodes.append(helper.make_node("Concat", [f"v{i}" for i in range(count // 2)], ["y"], axis=0))
     return opened(nodes, [(f"x{i}", f"rows_of_{i}") for i in range(count // 2)], "y")
 
 
 def open_adds(count):
-    """A chain of sums with values of rows of their own, each of which may be broadcast."""
+    """A chain of Adds. The second operands have different symbolic numbers of rows, so each Add may
+    broadcast."""
     names = ["x"] + [f"v{i}" for i in range(count)]
     nodes = [helper.make_node("Add", [names[i], f"z{i}"], [names[i + 1]]) for i in range(count)]
     return opened(nodes, [("x", "rows"), *((f"z{i}", f"rows_of_{i}") for i in range(count))], names[-1])
 
 
 def open_concats(count):
-    """A chain of Concats with values of rows of their own."""
+    """A chain of Concats. The second operands have different symbolic numbers of rows."""
     names = ["x"] + [f"v{i}" for i in range(count)]
     nodes = [helper.make_node("Concat", [names[i], f"z{i}"], [names[i + 1]], axis=0) for i in range(count)]
     return opened(nodes, [("x", "rows"), *((f"z{i}", f"rows_of_{i}") for i in range(count))], names[-1])
 
 
 def open_slices(count):
-    """A chain of Slices, each of which takes a row away."""
+    """A chain of Slices, each of which removes a row."""
     numbers = [helper.make_node("Constant", [], [name], value_ints=[n]) for name, n in (("one", 1), ("end", 2**62))]
     zero = helper.make_node("Constant", [], ["zero"], value_ints=[0])
     names = ["x"] + [f"v{i}" for i in range(count)]
@@ -136,7 +144,8 @@ def open_slices(count):
 
 
 def open_columns(count):
-    """Values of columns of their own each, one after another: each row of the result has a part of each."""
+    """A Concat of values with different symbolic numbers of columns, along the columns; each row of
+    the result has elements of all values."""
     names = [f"x{i}" for i in range(count)]
     return of_inputs(
         [helper.make_node("Concat", names, ["y"], axis=1)], {name: ["rows", f"columns_of_{name}"] for name in names}
@@ -144,7 +153,7 @@ def open_columns(count):
 
 
 def open_parts(count):
-    """As many parts of one value, the last one first."""
+    """A Split into `count` parts and a Concat of the parts in reverse order."""
     names = [f"v{i}" for i in range(count)]
     nodes = [helper.make_node("Split", ["x"], names, axis=0, num_outputs=count)]
     nodes.append(helper.make_node("Concat", names[::-1], ["y"], axis=0))
@@ -152,20 +161,23 @@ def open_parts(count):
 
 
 def open_most(count):
-    """The largest of many values, each of which may be broadcast."""
+    """A Max of many values. Each of them may be broadcast, because their dims are different
+    symbols."""
     names = [f"x{i}" for i in range(count)]
     return of_inputs([helper.make_node("Max", names, ["y"])], {name: [f"rows_of_{name}", 4] for name in names})
 
 
 def open_chain(count, op, more, **attributes):
-    """A chain of an op that has inputs of its own each: names with their shapes, of which 0 stands for a symbol."""
+    """A chain of `count` nodes of type `op`, each of which also reads inputs of its own. `more`
+    maps the names of these inputs to their element types and shapes, in which a size of 0 is
+    replaced by a new symbol."""
     names, inputs, nodes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], {"x": ["rows", 4]}, []
     for i in range(count):
         own = {f"{name}{i}": shape for name, shape in more.items()}
         for name, (kind, *shape) in own.items():
             inputs[name] = (kind, *(dim or f"rows_of_{name}" for dim in shape))
         operands = [names[i], *own]
-        if op == "Where":  # whose condition comes first
+        if op == "Where":  # the condition is the first operand
             operands[0], operands[1] = operands[1], operands[0]
         nodes.append(helper.make_node(op, operands, [names[i + 1]], **attributes))
     return of_inputs(nodes, inputs)
@@ -176,22 +188,22 @@ def open_wheres(count):
 
 
 def open_pads(count):
-    """Each with borders that a run tells."""
+    """A chain of Pads whose padding widths are model inputs."""
     return open_chain(count, "Pad", {"p": (TensorProto.INT64, 4)})
 
 
 def open_cuts(count):
-    """Slices whose bounds a run tells."""
+    """A chain of Slices whose start and end indices are model inputs."""
     return open_chain(count, "Slice", {"b": (TensorProto.INT64, 2), "e": (TensorProto.INT64, 2)})
 
 
 def open_picks(count):
-    """Gathers by as many indices as a run has."""
+    """A chain of Gathers with a dynamic number of indices."""
     return open_chain(count, "Gather", {"i": (TensorProto.INT64, 0)}, axis=0)
 
 
 def open_sizes(count):
-    """Resizes to sizes that a run tells."""
+    """A chain of Resizes whose output sizes depend on data."""
     names, sizes = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"], [f"s{i}" for i in range(count)]
     nodes = [
         helper.make_node("Resize", [names[i], "", "", sizes[i]], [names[i + 1]], mode="linear") for i in range(count)
@@ -200,7 +212,7 @@ def open_sizes(count):
 
 
 def open_pools(count):
-    """Each half as long as the one before, rounded up."""
+    """A chain of pooling ops, each of which halves the size and rounds up."""
     names = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"]
     window = {"kernel_shape": [3], "strides": [2], "pads": [1, 1], "ceil_mode": 1}
     nodes = [helper.make_node("AveragePool", [names[i]], [names[i + 1]], **window) for i in range(count)]
@@ -208,7 +220,8 @@ def open_pools(count):
 
 
 def of_inputs(nodes, inputs):
-    """A model that makes `y` of inputs of these shapes, of floats where no type stands before them."""
+    """Returns a model with the output `y` and with the inputs of the dict `inputs`, from names to
+    shapes. Inputs are float32 unless an element type precedes the shape."""
     typed = {name: (TensorProto.FLOAT, *dims) if isinstance(dims, list) else dims for name, dims in inputs.items()}
     infos = [helper.make_tensor_value_info(name, kind, dims) for name, (kind, *dims) in typed.items()]
     graph = helper.make_graph(nodes, "graph", infos, [helper.make_value_info("y", onnx.TypeProto())])
@@ -222,7 +235,8 @@ FORMS |= {f.__name__: f for f in OPEN}
 
 
 def seconds(model, emit):
-    """Time of all of the process's threads: a busy machine changes little of it."""
+    """Returns the processor time of a compilation, summed over all threads of the process. Other
+    load on the machine hardly affects processor time."""
     begin = time.process_time()
     hewn._compile(model, emit=emit)
     return time.process_time() - begin
@@ -232,7 +246,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--forms", default=",".join(FORMS))
     parser.add_argument("--sizes", default="100,1000,5000,10000,20000")
-    parser.add_argument("--emit", default="asm", help="the stage to stop at: asm is all but linking")
+    parser.add_argument("--emit", default="asm", help="last stage to run; asm includes everything except linking")
     said = parser.parse_args()
     for form in said.forms.split(","):
         for count in map(int, said.sizes.split(",")):

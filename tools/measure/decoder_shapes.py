@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a decoder of a language model without its weights: a file of some 100 kB whose constants lie in another one that is not there.
+"""Writes the decoder of a language model as an ONNX file of about 100 kB without weights: its
+constants refer to an external file that does not exist.
 
-It has the ops of Llama's as exporters write them (RMS norms, rotary positions, heads that share keys and values, gated MLP, a cache of keys
-and values where `--past` is given), and the sizes of any. `hewn explain --partition auto --cluster FILE` needs no more of it.
+The decoder has the ops of Llama as exporters write them (RMS norm, rotary embeddings, grouped-query
+attention, gated MLP, and a key-value cache with `--past`); sizes are freely chosen. The file
+suffices for `hewn explain --partition auto --cluster FILE`, which needs no weights.
 
     tools/measure/decoder_shapes.py 7b /tmp/7b.onnx --words 512
     tools/measure/decoder_shapes.py 70b /tmp/70b.onnx --past 2048
@@ -15,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-SIZES = {  # layers, width, heads, heads of keys and values, hidden of the MLP, vocabulary
+SIZES = {  # layers, width, heads, key-value heads, hidden size of the MLP, vocabulary size
     "tiny": (2, 256, 8, 4, 704, 1024),
     "135m": (30, 576, 9, 3, 1536, 49152),
     "7b": (32, 4096, 32, 32, 11008, 32000),
@@ -28,7 +30,7 @@ class Decoder:
     def __init__(self, sizes, kind, words, past, weights=None):
         self.layers, self.width, self.heads, self.shared, self.hidden, self.vocabulary = sizes
         self.kind, self.words, self.past = kind, words, past
-        self.random = weights  # a generator: constants are drawn and in the file
+        self.random = weights  # numpy generator that draws the constants; None: they refer to a missing file
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
 
     def weight(self, *shape):
@@ -122,7 +124,8 @@ class Decoder:
 
 
 def decoder(size, kind="float32", words=128, past=0, weights=None):
-    """The model; `weights`, a generator of numpy's, draws the constants, else they are nowhere."""
+    """Returns the decoder as a model. If `weights`, a numpy random generator, is given, it draws
+    the constants; otherwise they refer to a file that does not exist."""
     types = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "bfloat16": TensorProto.BFLOAT16}
     return Decoder(SIZES[size], types[kind], words, past, weights).model()
 
@@ -131,10 +134,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", choices=SIZES)
     parser.add_argument("to")
-    parser.add_argument("--words", type=int, help="in a run; 128, or with --past 1")
-    parser.add_argument("--past", type=int, default=0, help="words in the cache")
+    parser.add_argument("--words", type=int, help="tokens per run (default: 128; with --past: 1)")
+    parser.add_argument("--past", type=int, default=0, help="tokens in the cache")
     parser.add_argument("--type", default="float32", choices=["float32", "float16", "bfloat16"])
-    parser.add_argument("--weights", action="store_true", help="draw them, and put them into the file (below 2 GB)")
+    parser.add_argument(
+        "--weights", action="store_true", help="draw random weights and store them in the file (less than 2 GB)"
+    )
     given = parser.parse_args()
     words = given.words or (1 if given.past else 128)
     random = np.random.default_rng(0) if given.weights else None

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures on a GPU what a row of lib/Target/NVPTX/NVPTXMachine.cpp says of it: launches, meetings, bytes and products a cycle.
+"""Measures the figures of a GPU that its target description in lib/Target/NVPTX/NVPTXTarget.cpp
+needs: kernel launches, grid-wide barriers, memory bandwidth, latency, and FMA and MMA operations
+per cycle.
 
     python3 tools/measure/gpu_rates.py
 
-Needs CuPy, whose NVRTC compiles the kernels, and nothing of hewn. Prints JSON: each figure's best of five, in the row's units, which are
-cycles of a processor's clock under load (`megahertz`).
+Needs CuPy, whose NVRTC compiles the kernels; does not use hewn. Prints JSON with the best of five
+measurements of each figure, in the units of the target description: cycles of a streaming
+multiprocessor at its clock under load (`megahertz`).
 """
 
 import json
@@ -14,7 +17,7 @@ import cupy
 SOURCE = r"""
 extern "C" __global__ void empty() {}
 
-// One thread a block says that it has come, and waits until all have: as kernels of several launches meet.
+// Grid barriers: one thread per block increments a counter and waits until all blocks have done so.
 extern "C" __global__ void meet(unsigned *count, int times) {
   for (int i = 1; i <= times; ++i) {
     __syncthreads();
@@ -53,7 +56,8 @@ extern "C" __global__ void chase(const unsigned *next, unsigned *end, long long 
   *end = at;
 }
 
-#define PRODUCTS(NAME, CODE)                                                                                            \
+# define PRODUCTS(NAME, CODE)
+# \
   extern "C" __global__ void NAME(float *to, long long *took, int times) {                                              \
     float c[4][4] = {};                                                                                                 \
     unsigned a[4] = {threadIdx.x, 1, 2, 3}, b[2] = {4, 5};                                                              \
@@ -72,7 +76,7 @@ PRODUCTS(mma_f16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 
 def microseconds(run):
-    """The best of five."""
+    """Returns the time of the fastest of five runs in microseconds."""
     run()
     best = float("inf")
     for _ in range(5):
@@ -86,7 +90,8 @@ def microseconds(run):
 
 
 def launch_time(kernel, blocks, threads, number=500):
-    """Of a launch in a recorded graph of so many, one behind the other."""
+    """Returns the time per launch when a recorded CUDA graph runs `number` consecutive launches of
+    the kernel."""
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
@@ -152,11 +157,13 @@ def main() -> None:
     for name, megabytes in (("l2", 8), ("memory", 1024)):
         count = megabytes << 18
         stride = 2654435761 % count | 1
-        # Steps of one odd stride come to all places before they come back.
+        # The stride of the pointer chase is odd and the number of positions is a power of two, so
+        # the chase visits all positions before it repeats one.
         chain = (cupy.arange(count, dtype=cupy.int64) + stride) % count
         chain, end = chain.astype(cupy.uint32), cupy.zeros(1, cupy.uint32)
         for _ in range(2):
-            if name == "memory":  # what the chase is to find is in no cache
+            # Before timing, overwrite the caches, so that the pointer chase misses them.
+            if name == "memory":
                 get("copy")((blocks,), (256,), (large, other, (1 << 26)))
             get("chase")((1,), (1,), (chain, end, took, 20000))
         said[f"{name}_latency_cycles"] = round(int(took[0]) / 20000)

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models of float16 or bfloat16 beside onnxruntime and OpenVINO: the tables of half floats in docs/performance.md.
+"""Times float16 or bfloat16 models with hewn, onnxruntime and OpenVINO, and prints the 16-bit
+tables of docs/measured.
 
     tools/measure/half_floats.py [--type float16] [--threads N] [--rounds N] [--dim NAME=SIZE] MODEL.onnx ...
 
-Each model of float32 is written as exporters write one whose parameters are narrow (`model.half()` in torch): weights, constants, inputs and
-results are, and what was converted to float32 is converted to the narrow type; of bfloat16 in opset 22, since when convolutions and others have it. Then as in tools/benchmark.py: the engines take turns, each in a
-process of its own, and a figure is the median over the rounds of a process's median run in milliseconds. `float32 ms` is hewn's own on the model
-as it was; the error is the largest difference from onnxruntime's float32 result, relative to its largest; MB are hewn's weights file, beside
-that of float32. An engine that does not take the model is left out, and said.
+Converts each float32 model to the form in which exporters write models with 16-bit parameters
+(`model.half()` in PyTorch): weights, constants, inputs and outputs get the 16-bit type, and Casts
+to float32 become Casts to the 16-bit type. bfloat16 models use opset 22, which added bfloat16 to
+convolutions and other ops. As in tools/benchmark.py, each engine runs in a separate process, and
+the engines run alternately; a figure is the median over the rounds of the median run time in
+milliseconds. `float32 ms` is hewn's time for the original model. The error is the largest
+difference from onnxruntime's float32 result, relative to the largest element of that result. MB is
+the size of hewn's weights file, also relative to the weights file of the float32 model. Engines
+that fail on a model are left out and reported.
 """
 
 from __future__ import annotations
@@ -34,12 +39,14 @@ def narrow_tensor(tensor, kind: int):
     from onnx import helper, numpy_helper
 
     values = numpy_helper.to_array(tensor)
-    with np.errstate(over="ignore"):  # a mask's -3.4e38
+    # Attention masks contain -3.4e38, which becomes -inf in float16.
+    with np.errstate(over="ignore"):
         return numpy_helper.from_array(values.astype(helper.tensor_dtype_to_np_dtype(kind)), tensor.name)
 
 
 def narrowed(path: str, name: str, made: str) -> None:
-    """Writes the model at `path` with floats of type `name` to `made`."""
+    """Reads the model at `path`, converts its floats to the 16-bit type `name`, and writes it to
+    `made`."""
     import onnx
     from onnx import TensorProto, helper, version_converter
 
@@ -72,7 +79,8 @@ def narrowed(path: str, name: str, made: str) -> None:
 
 
 def figures(path: str, engines: list[str], folder: str, said: argparse.Namespace) -> dict[str, float]:
-    """Milliseconds of each engine that takes the model; results lie in `folder`."""
+    """Returns the time in milliseconds of each engine that supports the model. Stores the result of
+    each engine in `folder`."""
     times: dict[str, list[float]] = {}
     for _ in range(said.rounds):
         for engine in engines:

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The inner loops of products as llvm-mca sees them: a table of docs/performance.md.
+"""Analyzes the inner loops of matmul kernels with llvm-mca and prints a table of
+docs/measured/aarch64-loops.md.
 
     HEWN_TOOLS=build/dev/bin .venv/bin/python tools/measure/inner_loops.py
 
-A row is a product of 100 x 256 by 256 x 1024 compiled for a machine: products of a vector in a trip of the innermost loop, the cycles of a
-trip where a hundred follow each other, those of its products alone, and the share of them. The machine is LLVM's model of it.
+A row is a matmul of 100 x 256 by 256 x 1024, compiled for a processor, for which llvm-mca uses
+LLVM's scheduling model. Columns: vector FMA or dot-product instructions per iteration of the
+innermost loop, cycles per iteration in a sequence of a hundred iterations, cycles of these
+instructions without the rest of the loop, and the ratio of the two numbers of cycles.
 """
 
 import pathlib

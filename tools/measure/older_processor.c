@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What older_processor.py preloads: answers the `cpuid` instructions that it has replaced in other engines' libraries by `ud1`, as a
-// processor of the level in HELD_LEVEL (2, 3 or 4: x86-64-v2 and on, of the psABI) would. Which bit is what: Intel's Software
-// Developer's Manual, volume 2A, CPUID; the levels are the x86-64 psABI's, section 3.1.1.
+// Library that older_processor.py preloads. It emulates the `cpuid` instructions that the script
+// has replaced by `ud1` in libraries of other engines, as on a processor of the level HELD_LEVEL
+// (2, 3 or 4: x86-64-v2, -v3, -v4). For the bits of CPUID, see Intel's Software Developer's Manual,
+// volume 2A; for the levels, section 3.1.1 of the x86-64 psABI.
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <signal.h>
@@ -13,10 +14,10 @@ enum { kEax, kEbx, kEcx, kEdx };
 
 static int heldLevel = 3;
 
-// A feature that processors before a level lack.
+// CPUID feature bits, each with the highest level (`held`) whose processors lack the features.
 struct Feature {
   unsigned leaf, subleaf;
-  int held; // the last level without it
+  int held; // the highest level without the features
   int word;
   unsigned bits;
 };
@@ -43,7 +44,7 @@ static void answer(int signal, siginfo_t *info, void *context) {
   (void)info;
   greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
   const unsigned char *at = (const unsigned char *)registers[REG_RIP];
-  if (at[0] != 0x0f || at[1] != 0xb9) { // an illegal instruction of the program's own
+  if (at[0] != 0x0f || at[1] != 0xb9) { // not ud1: an illegal instruction of the program
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigaction(signal, &usual, NULL);
     return;

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command whose Python finds other engines as they are on a processor that has less than this one.
+"""Runs a command in which other engines behave as on a processor with fewer instruction sets.
 
     python tools/measure/older_processor.py x86-64-v3 COMMAND ...
     python tools/measure/older_processor.py x86-64-v3 .venv/bin/python tools/benchmark.py --target x86-64-v3 MODEL.onnx ...
 
-Engines choose their kernels by the instruction `cpuid`, which no switch of theirs (onnxruntime has none; OpenVINO's ONEDNN_MAX_CPU_ISA
-does not reach all of its kernels) and, on many machines, no kernel can hold back. So the packages lie a second time in build/held, as links but for the
-libraries in which llvm-objdump finds such an instruction: there it is one that no processor has, and older_processor.c answers in its
-place. hewn is not touched: it takes --target. A library that asks in another way, by the file /proc/cpuinfo or by code that it writes when it runs,
-would be missed.
+Engines select their kernels by the instruction `cpuid`. onnxruntime has no option to restrict the
+selection, OpenVINO's ONEDNN_MAX_CPU_ISA does not affect all of its kernels, and on many machines
+the operating system cannot intercept the instruction. Therefore, this script copies the packages of
+the engines to build/held. The copies are symbolic links, except for libraries that contain `cpuid`
+according to llvm-objdump: there, an invalid instruction replaces `cpuid`, and the signal handler of
+older_processor.c emulates it. hewn itself runs unmodified, since its option --target restricts it.
+Libraries that read /proc/cpuinfo or generate code with `cpuid` at run time are not restricted.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ OBJDUMP = os.environ.get("LLVM_OBJDUMP", "/usr/lib/llvm-22/bin/llvm-objdump")
 
 
 def held(library: pathlib.Path) -> bytes | None:
-    """The library with its `cpuid` instructions replaced; None where it has none."""
+    """Returns the content of a library with each `cpuid` instruction replaced, or None if the
+    library has no `cpuid`."""
     data = bytearray(library.read_bytes())
     if CPUID not in data:
         return None
@@ -49,14 +52,15 @@ def held(library: pathlib.Path) -> bytes | None:
 
 
 def copied(package: str, folder: pathlib.Path) -> None:
-    """A package as links, but for what asks the processor."""
+    """Copies a package into `folder`, as symbolic links except for libraries that contain
+    `cpuid`."""
     source = pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0])
     unfinished = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(source, unfinished / package, copy_function=os.symlink)
     for path in unfinished.rglob("*.so*"):
         library = path.resolve()
-        path.unlink()  # a library looks for others beside where it is, behind all links
+        path.unlink()  # a library finds others relative to its real path, after resolving links
         text = held(library)
         if text is None:
             shutil.copy2(library, path)
@@ -68,14 +72,15 @@ def copied(package: str, folder: pathlib.Path) -> None:
 
 
 def built(folder: pathlib.Path) -> pathlib.Path:
-    """What answers, to be preloaded."""
+    """Compiles older_processor.c and returns the library to preload."""
     answers = folder / "older_processor.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", answers, HERE / "older_processor.c"], check=True)
     return answers
 
 
 def environment(level: str) -> dict[str, str]:
-    """Variables for a process that is to find the engines so. Makes the copies where they are not there yet: a minute, 400 MB."""
+    """Returns the environment variables for a process with restricted engines. Creates the copies
+    if necessary (takes a minute and 400 MB)."""
     place = ROOT / "build" / "held"
     place.mkdir(parents=True, exist_ok=True)
     paths = []

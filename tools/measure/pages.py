@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that commands write into pages of docs."""
+"""Writes tables into pages of the docs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pathlib
 
 
 def write_between(page: pathlib.Path, name: str, lines: list[str]) -> None:
-    """Puts `lines` between the page's comments `<!-- name -->` and `<!-- end of name -->`, in the place of what is there."""
+    """Replaces the text between the comments `<!-- name -->` and `<!-- end of name -->` of a page
+    by `lines`."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, rest = page.read_text().split(begin)
     page.write_text(before + begin + "\n" + "\n".join(lines) + "\n" + end + rest.split(end)[1])

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `hewn explain --cluster` says of a model's time over ranks of this machine, beside measured runs: the table of docs/decisions/partition.md.
+"""Compares the times that `hewn explain --cluster` estimates for several ranks on this machine with
+measured times, for the table of docs/decisions/partition.md.
 
     tools/measure/partition_model.py resnet50.onnx bert.onnx --ranks 1 2 4 --dim seq=128
 
-`hewn bench`'s fastest run of each library, by shared memory and, with `--mpi mpirun.openmpi`, by MPI, in turns. Rates are measured by hewn, latency and
-bandwidth of the links are those of `build/dev/bin/Transports`. Ranks that have no core of their own take turns: their computing is as many times as long.
+A measured time is the fastest run of `hewn bench`, over shared memory and, with `--mpi
+mpirun.openmpi`, over MPI; the libraries are measured alternately. hewn measures the rates of the
+processor for the estimate; latency and bandwidth of links are those that `build/dev/bin/Transports`
+measures. If there are more ranks than cores, the estimated compute time is multiplied by their
+ratio.
 """
 
 import argparse
@@ -32,10 +36,10 @@ def main():
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--latency", type=float, default=0.7e-6, help="seconds")
-    parser.add_argument("--bandwidth", type=float, default=2.5e10, help="bytes a second")
+    parser.add_argument("--bandwidth", type=float, default=2.5e10, help="bytes per second")
     parser.add_argument("--efficiency", type=float, default=0.8)
     parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--mpi", help="a launcher, as mpirun.openmpi")
+    parser.add_argument("--mpi", help="launcher, for example mpirun.openmpi")
     given = parser.parse_args()
     link = f"latency: {given.latency}, bandwidth: {given.bandwidth}"
     machine = (
@@ -43,7 +47,7 @@ def main():
     )
     dims = [word for dim in given.dim for word in ("--dim", dim)]
     cores = len(os.sched_getaffinity(0))
-    print(f"{'model':24} {'ranks':>5} {'said, ms':>9} {'measured':>9} {'off':>6} {'MPI':>9}")
+    print(f"{'model':24} {'ranks':>5} {'estimate':>9} {'measured':>9} {'off':>6} {'MPI':>9}")
     with tempfile.TemporaryDirectory() as folder:
         for model in given.models:
             for ranks in given.ranks:

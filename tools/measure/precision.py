@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of each precision beside onnxruntime's float32, against float64: prints the table of docs/performance.md.
+"""Measures the error of hewn with each precision, and of onnxruntime's float32, against float64,
+and prints the table of docs/measured/precision-errors.md.
 
     .venv/bin/python tools/measure/precision.py [--dim NAME=SIZE] MODEL.onnx ...
 
-The reference is the model with every float32 made a float64, as hewn compiles it. (onnxruntime has no float64 for convolutions. That
-its column is small says that the reference is right.) An error is the largest difference of all outputs, relative to the output's
-largest element. Inputs are random, dims that the model leaves open are 1 unless --dim says more.
+The reference is the model with each float32 replaced by float64, compiled by hewn, because
+onnxruntime has no float64 convolutions. The small error of onnxruntime relative to this reference
+confirms the reference. An error is the largest difference over all outputs, relative to the largest
+element of the output. Inputs are random; dynamic dims are 1 unless --dim gives a size.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def widen_tensor(tensor: TensorProto) -> None:
 
 
 def widen(graph: onnx.GraphProto) -> None:
-    """Makes all float32 of a graph float64, and those that attributes name."""
+    """Replaces float32 by float64 in a graph, including types that attributes name."""
     for tensor in graph.initializer:
         widen_tensor(tensor)
     for value in [*graph.input, *graph.output, *graph.value_info]:

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models on a processor that qemu emulates: what their libraries weigh, and how far their numbers are from onnxruntime's here.
+"""Runs models on a processor that qemu emulates, and prints the sizes of their libraries and their
+errors relative to onnxruntime on this machine.
 
     run_emulated.py [--processor max] [--list MODELS.json --cache DIR] [--filter REGEX] [--seconds N] [MODEL.onnx ...]
 
-Processors are those of test/Numeric/processors.py: "max" runs code for neoverse-v2, "neoverse-n1" for itself, "cortex-a57" for aarch64.
-Prints a row of a Markdown table a model: the library with what of the runtime it needs, its weights (MB), the largest difference of all
-outputs relative to the largest magnitude of onnxruntime's, and that of the same model compiled for this machine. onnxruntime runs with its
-optimizations and without, and the nearer one counts. Inputs are normal, integers below 1000, masks ones. MODELS.json is a list of
-{"name", "package", "path", "inputs": {name: {"shape", "gen": [uniform|randint|const, ...]}}}, files in DIR/PACKAGE/PATH.
+Processors are those of test/Numeric/processors.py: "max" runs code for neoverse-v2, "neoverse-n1"
+code for itself, "cortex-a57" code for aarch64. Prints a row of a Markdown table per model: the size
+of the library including the runtime functions that it calls (KB), the size of its weights (MB), the
+largest difference of all outputs from onnxruntime's, relative to the largest magnitude of
+onnxruntime's output, and the same error of the model compiled for this machine. onnxruntime runs
+with and without its optimizations, and the smaller of the two errors is printed. Inputs are
+normally distributed; integers are below 1000, masks are ones. MODELS.json is a list of {"name",
+"package", "path", "inputs": {name: {"shape", "gen": [uniform|randint|const, ...]}}}; the files are
+in DIR/PACKAGE/PATH.
 """
 
 import argparse
@@ -72,7 +77,8 @@ def error(got, want):
 
 
 def one(path, recipes, processor):
-    """The row of a model; where `processor` is empty, of the code for this machine."""
+    """Returns the table row of a model. If `processor` is empty, the model is compiled for this
+    machine and runs on it without emulation."""
     import hewn
 
     if processor:

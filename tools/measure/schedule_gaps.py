@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The schedules that the models choose beside the best that `hewn tune` finds, kernel by kernel: the table of docs/decisions/tuning.md.
+"""Compares the schedules that the cost model chooses with the best that `hewn tune` finds, for the
+table of docs/decisions/tuning.md.
 
     schedule_gaps.py [--targets host,x86-64-v3] [--budget 30] [--keep DIR] [--write] MODEL.onnx...
 
-A line a model and target: kinds of kernel that can be computed in several ways, how many of them are slower than the best by more than 3 %, by
-how much the model's choice is slower in geometric mean over all of them and at worst, and the same weighted by their time. Of what --keep has from a
-run before nothing is measured again. --write puts the table between its markers into the page.
+Prints a line per model and target: the number of distinct kernels with several schedules, how many
+of them are more than 3 % slower than with their best schedule, and the slowdown by the cost model's
+choice: its geometric mean, its mean weighted by time, and its maximum. A model and target whose
+result is already stored in the folder --keep is not measured again. --write writes the table into
+the page, between its markers.
 """
 
 import argparse
@@ -23,7 +26,8 @@ PAGE = ROOT / "docs/decisions/tuning.md"
 
 
 def tune(model, target, budget, folder):
-    """The record of `hewn tune --json` (docs/reference/json.md), in `folder` too."""
+    """Returns the record of `hewn tune --json` (docs/reference/json.md). Stores the record in
+    `folder`, too."""
     kept = folder / f"{model.stem}.{target}.json"
     if not kept.exists():
         command = ["hewn", "tune", model, "--target", target, "--budget", str(budget), "--json"]
@@ -33,7 +37,8 @@ def tune(model, target, budget, folder):
 
 
 def gaps_of(record):
-    """Of each kind of kernel how many times as long it takes by the model's choice, and its part of a run."""
+    """Returns, for each distinct kernel, the slowdown of the cost model's schedule and the kernel's
+    share of the run time."""
     return [(k["model_microseconds"] / k["microseconds"], k["share"]) for k in record["kernels"]]
 
 
@@ -50,9 +55,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     parser.add_argument("--targets", default="host,x86-64-v3")
-    parser.add_argument("--budget", type=float, default=30, help="seconds a model and target")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder for records and tunings")
-    parser.add_argument("--write", action="store_true", help="the table into docs/decisions/tuning.md")
+    parser.add_argument("--budget", type=float, default=30, help="seconds per model and target")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for records and tunings")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/decisions/tuning.md")
     options = parser.parse_args()
     lines = [
         "| model | target | kernels | over 3 % | mean | by time | worst |",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of single ops that single_ops.py times, family by family: of each op the forms that exporters write, at the sizes of layers."""
+"""The single-op models that single_ops.py times, by family: the forms of each op that exporters
+write, with the sizes of typical layers."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ IMAGE, TOKENS = (1, 64, 56, 56), (1, 128, 768)
 
 @dataclasses.dataclass
 class Form:
-    """One node. `inputs` are shapes of random float32 (inputs of the model) and arrays (constants of it, or, in a `Fed`, inputs)."""
+    """A model of one node. `inputs` are the node's operands: a shape is a model input with random
+    float32 elements; an array is a constant, or a model input if it is wrapped in `Fed`. With
+    `dynamic`, all dims of the inputs are symbols, except those of size 1 and 2."""
 
     family: str
     op: str
@@ -24,6 +27,7 @@ class Form:
     note: str = ""
     outputs: int = 1
     opset: int = 21
+    dynamic: bool = False
 
     @property
     def name(self) -> str:
@@ -37,12 +41,12 @@ class Form:
                 shapes.append("x".join(map(str, value)))
         said = [f"{key}={_short(value)}" for key, value in self.attributes.items()]
 
-        return " ".join(part for part in [self.op, *shapes, *said, self.note] if part)
+        return " ".join(part for part in [self.op, *shapes, *said, self.note, "dynamic" * self.dynamic] if part)
 
 
 @dataclasses.dataclass
 class Fed:
-    """An array that is an input of the model and not a constant."""
+    """An array that is passed as an input of the model instead of being stored as a constant."""
 
     array: np.ndarray
 
@@ -224,7 +228,8 @@ def pools() -> Iterator[Form]:
 
 
 def convolutions() -> Iterator[Form]:
-    # batch, channels, features, size, kernel, stride, dilation, pads, groups
+    # Tuples (batch size, input channels, output channels, spatial size, kernel size, stride,
+    # dilation, padding, groups).
     cases = [
         (1, 3, 64, (224, 224), 7, 2, 1, 3, 1),
         (1, 3, 32, (224, 224), 3, 2, 1, 1, 1),
@@ -286,7 +291,8 @@ def convolutions() -> Iterator[Form]:
 
 
 def transposed_convolutions() -> Iterator[Form]:
-    # batch, channels, features, size, kernel, stride, dilation, pads, groups, output padding
+    # Tuples (batch size, input channels, output channels, spatial size, kernel size, stride,
+    # dilation, padding, groups, output padding).
     cases = [
         (1, 64, 32, (56, 56), 2, 2, 1, 0, 1, 0),
         (1, 256, 128, (28, 28), 2, 2, 1, 0, 1, 0),
@@ -333,14 +339,14 @@ def products() -> Iterator[Form]:
         (100, 7, 100),
         (3136, 96, 384),
     ):
-        yield Form("products of weights", "MatMul", [(rows, depth), weights(depth, columns)], note="weights")
-        yield Form("products of values", "MatMul", [(rows, depth), (depth, columns)])
+        yield Form("GEMMs with weights", "MatMul", [(rows, depth), weights(depth, columns)], note="weights")
+        yield Form("GEMMs of activations", "MatMul", [(rows, depth), (depth, columns)])
     for rows, depth, columns in ((128, 768, 768), (512, 512, 512), (1, 768, 768), (64, 64, 1000)):
         for a, b in itertools.product((0, 1), (0, 1)):
             inputs = [(depth, rows) if a else (rows, depth), (columns, depth) if b else (depth, columns), (columns,)]
-            yield Form("products of values", "Gemm", inputs, {"transA": a, "transB": b})
+            yield Form("GEMMs of activations", "Gemm", inputs, {"transA": a, "transB": b})
         inputs = [(rows, depth), weights(columns, depth), weights(columns)]
-        yield Form("products of weights", "Gemm", inputs, {"transB": 1}, note="weights")
+        yield Form("GEMMs with weights", "Gemm", inputs, {"transB": 1}, note="weights")
     for a, b in (
         ((12, 128, 64), (12, 64, 128)),
         ((12, 128, 128), (12, 128, 64)),
@@ -352,7 +358,7 @@ def products() -> Iterator[Form]:
         ((256, 16, 16), (256, 16, 16)),
         ((16, 64, 64), (64, 64)),
     ):
-        yield Form("products of values", "MatMul", [a, b])
+        yield Form("GEMMs of activations", "MatMul", [a, b])
     for equation, a, b in (
         ("bhid,bhjd->bhij", (1, 12, 128, 64), (1, 12, 128, 64)),
         ("bhij,bhjd->bhid", (1, 12, 128, 128), (1, 12, 128, 64)),
@@ -363,7 +369,7 @@ def products() -> Iterator[Form]:
         ("bqhd,bkhd->bhqk", (1, 128, 12, 64), (1, 128, 12, 64)),
         ("bi,bi->b", (256, 512), (256, 512)),
     ):
-        yield Form("products of values", "Einsum", [a, b], {"equation": equation})
+        yield Form("GEMMs of activations", "Einsum", [a, b], {"equation": equation})
 
 
 def moves() -> Iterator[Form]:
@@ -380,7 +386,7 @@ def moves() -> Iterator[Form]:
         ((1, 8, 7, 8, 7, 96), (0, 1, 3, 2, 4, 5)),
         ((100, 200, 10), (2, 1, 0)),
     ):
-        yield Form("moves", "Transpose", [shape], {"perm": list(perm)})
+        yield Form("data movement", "Transpose", [shape], {"perm": list(perm)})
     for shape, axis, count in (
         (IMAGE, 1, 2),
         ((1, 64, 28, 28), 1, 4),
@@ -389,10 +395,10 @@ def moves() -> Iterator[Form]:
         ((1, 8, 255, 64), 2, 2),
         ((4096, 3), 1, 3),
     ):
-        yield Form("moves", "Concat", [shape] * count, {"axis": axis})
-    yield Form("moves", "Concat", [(1, 8, 255, 64), (1, 8, 1, 64)], {"axis": 2}, note="one more row of a cache")
+        yield Form("data movement", "Concat", [shape] * count, {"axis": axis})
+    yield Form("data movement", "Concat", [(1, 8, 255, 64), (1, 8, 1, 64)], {"axis": 2}, note="one more row of a cache")
     for shape, axis, count in ((IMAGE, 1, 2), ((1, 128, 2304), 2, 3), (TOKENS, 1, 4), ((4096, 4), 1, 4)):
-        yield Form("moves", "Split", [shape], {"axis": axis, "num_outputs": count}, outputs=count)
+        yield Form("data movement", "Split", [shape], {"axis": axis, "num_outputs": count}, outputs=count)
     for shape, starts, ends, axes, steps in (
         (IMAGE, (0,), (32,), (1,), (1,)),
         (IMAGE, (1, 1), (55, 55), (2, 3), (1, 1)),
@@ -404,7 +410,7 @@ def moves() -> Iterator[Form]:
         (TOKENS, (0,), (768,), (2,), (2,)),
     ):
         inputs = [shape, longs(*starts), longs(*ends), longs(*axes), longs(*steps)]
-        yield Form("moves", "Slice", inputs, note=f"{starts} to {ends} axes {axes} steps {steps}")
+        yield Form("data movement", "Slice", inputs, note=f"{starts} to {ends} axes {axes} steps {steps}")
     for mode in ("constant", "edge", "reflect", "wrap"):
         for shape, pads in (
             (IMAGE, (0, 0, 1, 1, 0, 0, 1, 1)),
@@ -419,7 +425,7 @@ def moves() -> Iterator[Form]:
         ((128, 1), (1, 512)),
         ((64, 3), (1, 100)),
     ):
-        yield Form("moves", "Tile", [shape, longs(*repeats)], note=f"by {_short(repeats)}")
+        yield Form("data movement", "Tile", [shape, longs(*repeats)], note=f"by {_short(repeats)}")
     for shape, wanted in (
         ((1, 64, 1, 1), (1, 64, 56, 56)),
         ((1, 8, 1, 256, 64), (1, 8, 4, 256, 64)),
@@ -427,17 +433,18 @@ def moves() -> Iterator[Form]:
         ((128, 1), (128, 768)),
         ((1, 1, 128, 128), (1, 12, 128, 128)),
     ):
-        yield Form("moves", "Expand", [shape, longs(*wanted)], note=f"to {_short(wanted)}")
+        yield Form("data movement", "Expand", [shape, longs(*wanted)], note=f"to {_short(wanted)}")
     for blocks, mode in itertools.product((2, 4), ("DCR", "CRD")):
-        yield Form("moves", "DepthToSpace", [(1, 64, 56, 56)], {"blocksize": blocks, "mode": mode})
-    yield Form("moves", "SpaceToDepth", [(1, 16, 112, 112)], {"blocksize": 2})
-    yield Form("moves", "Reshape", [IMAGE, longs(1, 64, -1)])
-    yield Form("moves", "Flatten", [IMAGE])
+        yield Form("data movement", "DepthToSpace", [(1, 64, 56, 56)], {"blocksize": blocks, "mode": mode})
+    yield Form("data movement", "SpaceToDepth", [(1, 16, 112, 112)], {"blocksize": 2})
+    yield Form("data movement", "Reshape", [IMAGE, longs(1, 64, -1)])
+    yield Form("data movement", "Flatten", [IMAGE])
     for upper in (0, 1):
-        yield Form("moves", "Trilu", [(12, 128, 128)], {"upper": upper})
-    yield Form("moves", "ReverseSequence", [(128, 16, 64), Fed(np.arange(1, 17, dtype=LONG) * 8)], {"time_axis": 0})
-    yield Form("moves", "CenterCropPad", [IMAGE, longs(48, 64)], {"axes": [2, 3]})
-    yield Form("moves", "Col2Im", [(1, 576, 3136), longs(56, 56), longs(3, 3)], {"pads": [1] * 4})
+        yield Form("data movement", "Trilu", [(12, 128, 128)], {"upper": upper})
+    lengths = Fed(np.arange(1, 17, dtype=LONG) * 8)
+    yield Form("data movement", "ReverseSequence", [(128, 16, 64), lengths], {"time_axis": 0})
+    yield Form("data movement", "CenterCropPad", [IMAGE, longs(48, 64)], {"axes": [2, 3]})
+    yield Form("data movement", "Col2Im", [(1, 576, 3136), longs(56, 56), longs(3, 3)], {"pads": [1] * 4})
 
 
 def gathers() -> Iterator[Form]:
@@ -561,8 +568,26 @@ def quantized() -> Iterator[Form]:
 def signals() -> Iterator[Form]:
     for rows, length in ((64, 512), (16, 1024), (64, 768)):
         yield Form("signals", "DFT", [(rows, length, 1), None, np.array(1, LONG)], {"onesided": 1}, opset=20)
+    for length in (512, 2048, 16384, 1009, 4001):
+        inputs = [(1, length, 1), None, np.array(1, LONG)]
+        yield Form("signals", "DFT", inputs, opset=20, dynamic=True)
+        if length in (1009, 4001):
+            yield Form("signals", "DFT", inputs, opset=20)
+    yield Form("signals", "DFT", [(64, 1024, 2), None, np.array(1, LONG)], {"inverse": 1}, opset=20, dynamic=True)
     window = np.hanning(400).astype(FLOAT)
     yield Form("signals", "STFT", [(1, 16000), np.array(160, LONG), window], {"onesided": 1})
+
+
+def repetitions() -> Iterator[Form]:
+    for dynamic in (False, True):
+        yield Form("repetition", "Tile", [(64, 64), longs(8, 8)], dynamic=dynamic)
+        yield Form("repetition", "Tile", [(1000, 100), longs(1, 4)], dynamic=dynamic)
+        yield Form("repetition", "Tile", [(16, 1, 256), longs(1, 32, 1)], dynamic=dynamic)
+        for mode in ("reflect", "wrap"):
+            audio, image = longs(0, 200, 0, 200), longs(0, 0, 3, 3, 0, 0, 3, 3)
+            yield Form("repetition", "Pad", [(1, 160000), audio], {"mode": mode}, dynamic=dynamic)
+            yield Form("repetition", "Pad", [(1, 16, 128, 128), image], {"mode": mode}, dynamic=dynamic)
+    yield Form("repetition", "Tile", [(64, 64), Fed(longs(8, 8))], note="runtime repeats")
 
 
 FAMILIES = (
@@ -581,6 +606,7 @@ FAMILIES = (
     attentions,
     quantized,
     signals,
+    repetitions,
 )
 
 

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Single ops beside onnxruntime and OpenVINO on one thread: the table of single ops in docs/performance.md.
+"""Times single ops with hewn, onnxruntime and OpenVINO on one thread, and prints the table of
+single ops in docs/measured/single-ops.md.
 
     tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again N]
 
-Each form (single_op_forms.py) is a model of one node. The engines take turns in one process, and a figure is the lower quartile of the runs'
-microseconds of the process's CPU time, which other processes on the machine disturb least; inputs and outputs lie in arrays that are made before, each from the begin
-of a cache line on, as the other engines' own memory. The ratio is the
-best other engine's time over hewn's. Printed are each form as it is timed, then a line a family: how many forms, the geometric mean of the
-ratios, how many are below --least. Those are timed --again so many times, and of each engine the better figure counts. OpenVINO is
-held to AVX2 by ONEDNN_MAX_CPU_ISA=AVX2; onnxruntime can't be.
+Each form (single_op_forms.py) is a model of one node. The engines run alternately in one process. A
+figure is the CPU time of the process per run in microseconds, as the lower quartile over the runs,
+because other processes affect the lower quartile least. Inputs and outputs of hewn are preallocated
+arrays that are aligned to cache lines, like the memory of the other engines. The ratio is the time
+of the fastest other engine divided by hewn's. Prints each form when it is timed, then a line per
+family of forms: the number of forms, the geometric mean of the ratios, and the number of ratios
+below --least. Forms with a ratio below --least are timed --again more times, and the shortest time
+of each engine is used. OpenVINO is restricted to AVX2 by ONEDNN_MAX_CPU_ISA=AVX2; onnxruntime
+cannot be restricted.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ ENGINES = ("hewn", "onnxruntime", "openvino")
 
 
 def at_a_line(array: np.ndarray) -> np.ndarray:
-    """A copy that begins with a line of the cache, as memory of onnxruntime's and OpenVINO's does, and NumPy's does not."""
+    """Returns a copy of the array that is aligned to a cache line. onnxruntime and OpenVINO align
+    their memory in this way, but NumPy does not."""
     bytes_ = np.empty(array.nbytes + 64, np.uint8)
     begin = -bytes_.ctypes.data % 64
     copy = bytes_[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -40,7 +45,7 @@ def at_a_line(array: np.ndarray) -> np.ndarray:
 
 
 def model_of(form: Form):
-    """The model of one node, and what it is fed."""
+    """Returns the ONNX model of a form, and arrays for its inputs."""
     from onnx import helper, numpy_helper
 
     generator = np.random.default_rng(0)
@@ -53,7 +58,8 @@ def model_of(form: Form):
             array = value.array if isinstance(value, Fed) else generator.standard_normal(value).astype(np.float32)
             feeds[names[-1]] = at_a_line(np.asarray(array))
             kind = helper.np_dtype_to_tensor_dtype(feeds[names[-1]].dtype)
-            inputs.append(helper.make_tensor_value_info(names[-1], kind, array.shape))
+            shape = [f"n{i}_{d}" if form.dynamic and size > 2 else size for d, size in enumerate(array.shape)]
+            inputs.append(helper.make_tensor_value_info(names[-1], kind, shape))
     outputs = [f"y{i}" for i in range(form.outputs)]
     node = helper.make_node(form.op, names, outputs, **form.attributes)
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
@@ -67,7 +73,8 @@ def start_hewn(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
     module = hewn.compile(model, threads=1, target=target)
     made = module.run(feeds)
     arrays, places = [feeds[t.name] for t in module.inputs], [at_a_line(made[t.name]) for t in module.outputs]
-    return lambda: module._model.run(arrays, places)  # as onnxruntime runs what was bound before
+    # Writes into preallocated arrays, like onnxruntime with bound outputs.
+    return lambda: module._model.run(arrays, places)
 
 
 def start_onnxruntime(model, feeds: dict[str, np.ndarray], target: str) -> Callable:
@@ -102,8 +109,9 @@ STARTS = {"hewn": start_hewn, "onnxruntime": start_onnxruntime, "openvino": star
 
 
 def typical(runs: dict[str, Callable], seconds: float) -> dict[str, float]:
-    """Microseconds of CPU time of a run of each: the lower quartile, which neither other work nor a clock that a virtual machine sets back
-    moves. They take turns."""
+    """Returns the CPU time per run of each engine in microseconds, as the lower quartile over the
+    runs. The engines run alternately. Other load and virtual machines whose clock is set back
+    hardly affect the lower quartile."""
     found: dict[str, list[int]] = {engine: [] for engine in runs}
     end, turns = time.perf_counter() + seconds * len(runs), 0
     while turns < 4 or time.perf_counter() < end:
@@ -145,7 +153,8 @@ def line_of(record: dict) -> str:
 
 
 def table(records: list[dict], least: float) -> list[str]:
-    """Lines of markdown: the families, and the forms below `least`."""
+    """Returns lines of Markdown: a table of the families of forms, and a table of the forms with a
+    ratio below `least`."""
     families: dict[str, list[float]] = {}
     for record in records:
         if ratio := ratio_of(record):
@@ -166,13 +175,14 @@ def table(records: list[dict], least: float) -> list[str]:
 
 
 def better(before: dict, now: dict) -> dict:
-    """One record of two: the better figure of each engine."""
+    """Merges two records of a form by taking the shorter time of each engine."""
     us = {e: min(before["us"].get(e, math.inf), now["us"].get(e, math.inf)) for e in {**before["us"], **now["us"]}}
     return {**now, "us": us}
 
 
 def family_in_child(family: Callable, wanted: Callable, said: argparse.Namespace) -> list[dict]:
-    """The records of a family, timed in a process of its own: what one engine leaves behind or breaks disturbs no other family."""
+    """Times a family of forms in a separate process, so that leftover state or a crash of an engine
+    does not affect other families. Returns the records."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
         os.close(reading)
@@ -194,11 +204,11 @@ def family_in_child(family: Callable, wanted: Callable, said: argparse.Namespace
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="host")
-    parser.add_argument("--part", default="", help="only forms whose family or name has this text")
+    parser.add_argument("--part", default="", help="only forms whose family or name contains this text")
     parser.add_argument("--least", type=float, default=0.9)
-    parser.add_argument("--seconds", type=float, default=0.06, help="an engine and form")
+    parser.add_argument("--seconds", type=float, default=0.06, help="seconds per engine and form")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--again", type=int, default=1, metavar="N", help="times those below --least so often again")
+    parser.add_argument("--again", type=int, default=1, metavar="N", help="time forms below --least N more times")
     said = parser.parse_args()
 
     def timed(wanted: Callable[[Form], bool]) -> list[dict]:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command of its own took: processor time and the most memory that it had at once.
+"""Measures the processor time and the peak memory of a command.
 
-The kernel counts a process's most memory from its start, and a started command is a copy of who starts it until it becomes itself
-(execve(2); getrusage(2), ru_maxrss): beside a large parent the figure is the parent's. So a small interpreter stands between.
+The kernel counts the peak memory of a process from its creation, and before execve a new process is
+a copy of its parent (execve(2); getrusage(2), ru_maxrss). If the parent is large, the peak of a
+command would be that of the parent. Therefore, this module starts a small Python interpreter, which
+then starts the command.
 """
 
 from __future__ import annotations
@@ -17,17 +19,19 @@ from typing import NamedTuple
 
 
 class Spent(NamedTuple):
-    returncode: int  # as subprocess has it: negative where a signal ended the command
-    seconds: float  # of processors, in the program and in the kernel for it
-    kilobytes: int  # of memory in use, at most (some 10,000 are counted for the smallest program: the interpreter's)
+    returncode: int  # as in subprocess: negative if a signal ended the command
+    seconds: float  # user and system processor time
+    kilobytes: int  # peak memory; at least about 10,000, the peak of the interpreter
 
 
 def spent(command, timeout=None, **how) -> Spent:
-    """Runs the command to its end; `how` goes to subprocess.Popen. Raises RuntimeError where it could not be started, and
-    subprocess.TimeoutExpired after `timeout` seconds: neither the command nor what it has started goes on then."""
+    """Runs a command to its end. `how` are arguments of subprocess.Popen. Raises RuntimeError if
+    the command could not be started. After `timeout` seconds, kills the command and its children
+    and raises subprocess.TimeoutExpired."""
     with tempfile.NamedTemporaryFile() as said:
         between = [sys.executable, "-I", "-S", __file__, said.name]
-        # A group of processes of its own, since a signal to the interpreter between would not reach the command.
+        # A separate process group, because a signal to the interpreter alone would not reach the
+        # command.
         with subprocess.Popen([*between, *map(str, command)], process_group=0, **how) as process:
             try:
                 process.wait(timeout)
@@ -36,7 +40,7 @@ def spent(command, timeout=None, **how) -> Spent:
                 raise
         text = said.read()
     if not text:
-        raise RuntimeError(f"{command[0]} did not run to its end")
+        raise RuntimeError(f"{command[0]} did not complete")
     return Spent(*json.loads(text))
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/performance.md that models and ops make on a CPU: measured all together, kept by machine, written into the page.
+"""Measures the CPU tables of docs/measured, stores the results per machine, and writes the tables
+into the pages.
 
     tools/benchmark.py --all [--only NAME] [--quantized MODEL.onnx ...] [--dim NAME=SIZE] MODEL.onnx ...
-    tools/measure/tables.py                     (writes the page again from what is kept)
+    tools/measure/tables.py                     (writes the pages from the stored results)
 
-A table is what a command prints: TABLES has the commands. Those that this machine can't show are left out, and said. What was measured lies in
-docs/measured, a file a machine: a table that is measured again replaces what its machine had, with the day on which it was. The page has them
-all, one machine after another, between its comments `<!-- NAME -->` and `<!-- end of NAME -->`.
+A table is the output of a command in TABLES. Tables that this machine does not support are left out
+and reported. Results are stored in docs/measured, with one file per machine; a new measurement of a
+table replaces the previous one of the same machine and stores the date. Each page of docs/measured
+contains the results of all machines for one table, between its comments `<!-- NAME -->` and
+`<!-- end of NAME -->`. docs/performance.md has charts of the tables.
 """
 
 from __future__ import annotations
@@ -20,17 +23,19 @@ import platform
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from pages import write_between
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/performance.md"
+OVERVIEW = ROOT / "docs/performance.md"
 KEPT = ROOT / "docs/measured"
+WRAP = {"break_on_hyphens": False, "break_long_words": False}
 HELD = ("tools/measure/older_processor.py", "x86-64-v3", ".venv/bin/python")
 
-#: Of /proc/cpuinfo's flags those that choose kernels, and what they are called.
+#: Flags of /proc/cpuinfo that affect the choice of kernels, and their names in the page.
 FEATURES = {
     "avx2": "AVX2",
     "avx512f": "AVX-512",
@@ -44,7 +49,8 @@ FEATURES = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """What is measured by `command`, and on which models: those given, the quantized ones, or none."""
+    """A table of the page: the command that prints the table, the models that the command needs
+    ("models", "quantized", or "" for none), and the processor features that it needs."""
 
     command: tuple[str, ...]
     models: str = ""
@@ -72,7 +78,7 @@ TABLES = {
 
 
 def this_machine() -> dict:
-    """What is known of the processor: its name, what its kernels may use, how many threads it runs."""
+    """Returns facts about the processor: its name, its features, and its number of threads."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines() if platform.system() == "Linux" else []
     facts: dict[str, str] = {}
     for line in lines:
@@ -89,7 +95,7 @@ def this_machine() -> dict:
 
 
 def parse(lines: list[str]) -> list[dict]:
-    """The markdown tables among the lines of a command: their heads and rows."""
+    """Returns the Markdown tables in the output of a command: their heads and rows."""
     found: list[dict] = []
     is_inside = False
     for line in lines:
@@ -104,32 +110,41 @@ def parse(lines: list[str]) -> list[dict]:
     return found
 
 
-def summary(heads: list[str], rows: list[list[str]]) -> list[str]:
-    """The line behind a table of models that has ratios."""
+def ratios_of(heads: list[str], rows: list[list[str]]) -> list[float]:
+    """Returns the positive numbers of the column of ratios, if the table has this column."""
     if heads[0] != "model" or "ratio" not in heads:
         return []
-    ratios = [float(row[heads.index("ratio")]) for row in rows if re.fullmatch(r"[\d.]+", row[heads.index("ratio")])]
-    ratios = [ratio for ratio in ratios if ratio > 0]
-    if not ratios:
+    cells = [row[heads.index("ratio")] for row in rows]
+    return [float(cell) for cell in cells if re.fullmatch(r"[\d.]+", cell) and float(cell) > 0]
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def summary(heads: list[str], rows: list[list[str]]) -> list[str]:
+    """Returns the summary line below a table that has a column of ratios."""
+    if not (ratios := ratios_of(heads, rows)):
         return []
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return ["", f"Geometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}."]
+    return ["", f"Geometric mean of the ratios {geometric_mean(ratios):.2f}, least {min(ratios):.2f}."]
 
 
 def written(name: str, machines: list[dict]) -> list[str]:
-    """What the page says of a table: of each machine that has it the machine, the day, the command, the figures."""
+    """Returns the text of a table in the page. For each machine with measurements of the table, the
+    text has its name, the date, the command and the figures."""
     lines: list[str] = []
     for machine in machines:
         if not (measured := machine["tables"].get(name)):
             continue
         features, cpus = ", ".join(measured["features"]), f"{measured['cpus']} processors"
-        lines += ["", f"**{machine['title']}** ({features}; {cpus}), {measured['day']}: `{measured['command']}`"]
+        lines += ["", f"**{machine['title']}** ({features}; {cpus}), {measured['day']}:", ""]
+        lines += textwrap.wrap(measured["command"], 100, initial_indent="    ", subsequent_indent="      ", **WRAP)
         for table in measured["tables"]:
             lines += ["", f"| {' | '.join(table['heads'])} |", "|" + " --- |" * len(table["heads"])]
             lines += [f"| {' | '.join(row)} |" for row in table["rows"]]
             lines += summary(table["heads"], table["rows"])
         if note := measured.get("note"):
-            lines += ["", note]
+            lines += ["", *textwrap.wrap(note, 100, **WRAP)]
     return lines[1:]
 
 
@@ -138,11 +153,35 @@ def kept(folder: pathlib.Path) -> list[dict]:
 
 
 def write_page(page: pathlib.Path, folder: pathlib.Path) -> None:
-    """Writes into the page what the folder has of each table that the page names."""
+    """Writes into the page each stored table that the page has markers for."""
     machines = kept(folder)
     for name in TABLES:
         if f"<!-- {name} -->" in page.read_text():
             write_between(page, name, written(name, machines))
+
+
+def overview(machines: list[dict], pages: dict[str, tuple[str, str]]) -> list[str]:
+    """Returns the summary table of docs/performance.md. `pages` has the file and title of the page of
+    each table. A row is a table of a machine: the geometric mean and the minimum of its ratios."""
+    lines = ["| table | machine | day | models | mean ratio | least |", "| --- | --- | --- | --- | --- | --- |"]
+    for name in TABLES:
+        file, title = pages[name]
+        for machine in machines:
+            measured = machine["tables"].get(name, {"tables": []})
+            if ratios := [r for table in measured["tables"] for r in ratios_of(table["heads"], table["rows"])]:
+                cells = [f"[{title}](measured/{file})", machine["title"], measured["day"], str(len(ratios))]
+                lines.append(f"| {' | '.join(cells)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} |")
+    return lines
+
+
+def write_pages(overview_page: pathlib.Path = OVERVIEW) -> None:
+    """Writes the stored tables into the pages of docs/measured, and their summary into docs/performance.md."""
+    pages = {}
+    for page in sorted(KEPT.glob("*.md")):
+        write_page(page, KEPT)
+        text = page.read_text()
+        pages |= {name: (page.name, text.split("\n")[0][2:]) for name in TABLES if f"<!-- {name} -->" in text}
+    write_between(overview_page, "summary", overview(kept(KEPT), pages))
 
 
 def keep(folder: pathlib.Path, machine: dict, name: str, command: list[str], tables: list[dict]) -> None:
@@ -154,9 +193,9 @@ def keep(folder: pathlib.Path, machine: dict, name: str, command: list[str], tab
     facts = {
         "features": machine["features"],
         "cpus": machine["cpus"],
-    }  # which virtual machines of one processor differ in
+    }  # properties that differ between virtual machines on the same processor
     known["tables"][name] = {"day": day, **facts, "command": " ".join(command), "tables": tables}
-    if note := before.get("note"):  # what a hand wrote of the figures before may not be true of these
+    if note := before.get("note"):  # a manual note on the previous figures may not apply to the new ones
         print(f"{path}: the note of {name} is left out: {note}", file=sys.stderr)
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
@@ -168,7 +207,7 @@ def measure(
     folder: pathlib.Path,
     run: Callable[[list[str]], list[str]],
 ) -> int:
-    """Measures the tables and keeps each as soon as it is there; how many failed."""
+    """Measures tables and stores each one when it is done. Returns the number of failures."""
     machine, failed = this_machine(), 0
     for name in names:
         table = TABLES[name]
@@ -190,7 +229,7 @@ def measure(
 
 
 def run_here(command: list[str]) -> list[str]:
-    """The lines that the command prints, which are shown as they come."""
+    """Runs a command, prints its output and returns it as lines."""
     lines = []
     command = [sys.executable if word == ".venv/bin/python" else word for word in command]
     with subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -201,7 +240,7 @@ def run_here(command: list[str]) -> list[str]:
 
 
 def measure_all(said) -> int:
-    """What `tools/benchmark.py --all` does."""
+    """Implements `tools/benchmark.py --all`."""
     unknown = [name for name in said.only if name not in TABLES]
     if unknown:
         print(f"--only: no table {', '.join(unknown)}; there are {', '.join(TABLES)}", file=sys.stderr)
@@ -212,9 +251,9 @@ def measure_all(said) -> int:
     }
     KEPT.mkdir(exist_ok=True)
     failed = measure(said.only or list(TABLES), models, said.dim, KEPT, run_here)
-    write_page(PAGE, KEPT)
+    write_pages()
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    write_page(PAGE, KEPT)
+    write_pages()

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Items a second beside onnxruntime and OpenVINO: the table of throughput in docs/performance.md.
+"""Measures the throughput of hewn, onnxruntime and OpenVINO in batch elements per second, and
+prints the table of throughput in docs/measured/throughput.md.
 
     tools/measure/throughput.py [--batches 1,4,16,64] [--threads 1,2] [--seconds 2] [--dim seq=128] MODEL.onnx ...
 
-A line a model, batch and number of threads, and for each engine the better of two ways, in items a second of the wall's clock: `all`, a run of one
-context shares its work among the threads, one run after another; `each`, as many contexts as threads, each with a thread of its own. OpenVINO
-has streams for contexts: its performance hint THROUGHPUT chooses how many, whose requests are all in flight. Each engine and way runs in a process
-of its own, one after another, after a run to warm up. A model whose batch is a number is given another one first: what its shapes then are is
-inferred again, a reshape to a first dim of 1 keeps that of its operand, and
-a model that fixes its batch otherwise is left out, and said. The ratio is hewn's items over the best other engine's.
+Prints a line per model, batch size and number of threads. For each engine, the line has the better
+of two modes, in batch elements per second of wall-clock time. In mode `all`, one context uses all
+threads, and runs are sequential. In mode `each`, there are as many contexts as threads, each with
+one thread. OpenVINO has streams instead of contexts: its performance hint THROUGHPUT chooses their
+number, and requests are in flight on all streams. Each engine and mode runs in a separate process,
+one after another, with a warm-up run. If the inputs of a model have a fixed batch size, this script
+changes it, infers shapes again, and changes each Reshape to a first dim of 1 so that it keeps the
+first dim of its operand. Models that fix their batch size in other ways are left out and reported.
+The ratio is hewn's throughput divided by that of the best other engine.
 """
 
 from __future__ import annotations
@@ -36,7 +40,8 @@ WAYS = ("all", "each")
 
 
 def keep_first_dims(graph) -> None:
-    """Reshapes to a first dim of 1, which exporters write for a batch of one, keep their operand's."""
+    """Changes each Reshape to a first dim of 1, which exporters write for a batch size of 1, so
+    that the Reshape keeps the first dim of its operand."""
     from onnx import numpy_helper
 
     reshapes = [n for n in graph.node if n.op_type == "Reshape"]
@@ -50,11 +55,12 @@ def keep_first_dims(graph) -> None:
             made = f"{name} of any batch"
             graph.initializer.append(numpy_helper.from_array(np.array([0, *shape[1:]], shape.dtype), made))
             node.input[1] = made
-            del node.attribute[:]  # allowzero, by which 0 would be a size
+            del node.attribute[:]  # removes allowzero, which would make the dim 0 a size
 
 
 def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
-    """The model with `batch` items, as a file: the first dim of every input, and of none that was inferred from it."""
+    """Writes the model with batch size `batch` and returns its path. Sets the first dim of all
+    inputs and removes inferred shapes."""
     import onnx
 
     model = onnx.load(path)
@@ -79,7 +85,7 @@ def with_batch(path: str, batch: int, dims: dict[str, int], folder: str) -> str:
 def hewn_runs(path: str, contexts: int, threads: int) -> list[Callable]:
     import hewn
 
-    with tempfile.TemporaryDirectory() as folder:  # what is loaded stays
+    with tempfile.TemporaryDirectory() as folder:  # the loaded library stays valid after the folder is removed
         library = os.path.join(folder, "model.so")
         hewn.compile(path, threads=threads, output=library).close()
         modules = [hewn.load(library, threads=threads) for _ in range(contexts)]
@@ -100,7 +106,8 @@ def onnxruntime_runs(path: str, contexts: int, threads: int) -> list[Callable]:
 
 
 def openvino_runs(path: str, contexts: int, threads: int) -> list[Callable]:
-    """One for each request that is in flight: as many as the engine asks for where there are several contexts."""
+    """Returns one function for each inference request that can be in flight. If there are several
+    contexts, OpenVINO chooses the number of requests."""
     import openvino
 
     feeds = inputs_of(path, {})
@@ -119,7 +126,8 @@ RUNS = {"hewn": hewn_runs, "onnxruntime": onnxruntime_runs, "openvino": openvino
 
 
 def runs_a_second(runs: list[Callable], seconds: float) -> float:
-    """All of them again and again, each in a thread of its own."""
+    """Returns the total number of runs per second. Each function of `runs` has a thread that calls
+    it repeatedly."""
     counts, failures = [0] * len(runs), []
     start = threading.Barrier(len(runs) + 1)
 
@@ -157,7 +165,8 @@ def one(engine: str, way: str, path: str, batch: int, threads: int, seconds: flo
 
 
 def measured(path: str, batch: int, threads: int, said: argparse.Namespace) -> dict[str, tuple[float, str]]:
-    """Of each engine items a second and the way that has most."""
+    """Returns, for each engine, the batch elements per second and the mode (`all` or `each`) that
+    is faster."""
     found: dict[str, tuple[float, str]] = {}
     for engine in ENGINES:
         for way in WAYS[: 1 if threads == 1 else 2]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models as PyTorch's users have them, for tools/benchmark_gpu.py: by the name of the ONNX file, what PyTorch runs in its place.
+"""PyTorch equivalents of ONNX models for tools/benchmark_gpu.py, by the name of the ONNX file.
 
-A function makes a module, or a function of tensors, that takes the model's inputs in order. Weights are random, and need not be the
-file's: times do not depend on them. A suffix _fp16 or _bN of a name does not matter here.
+Each function returns a module, or a function of tensors, that takes the inputs of the ONNX model in
+order. Weights are random and may differ from those of the ONNX file, since times do not depend on
+them. The suffixes _fp16 and _bN of file names are ignored.
 """
 
 import torch
@@ -18,7 +19,7 @@ class Recurrent(torch.nn.Module):
 
 
 class Unrolled(torch.nn.Module):
-    """An LSTM step by step, as its ONNX file has it."""
+    """An LSTM that is unrolled by time step, as in the ONNX file of the model."""
 
     def __init__(self):
         super().__init__()
@@ -61,7 +62,8 @@ class UNet(torch.nn.Module):
 
 
 class Decoder(torch.nn.Module):
-    """One step of SmolLM's shape of Llama behind `past` tokens, whose keys and values are tensors, as ONNX has them."""
+    """One decoding step of a Llama model with the sizes of SmolLM after `past` tokens. Keys and
+    values are tensor inputs and outputs, as in ONNX."""
 
     def __init__(self, layers=30, width=576, heads=9, groups=3, inner=1536, words=49152):
         super().__init__()
@@ -159,7 +161,8 @@ MODELS = {
 
 
 def find(name):
-    """(function, module) of the model, None where there is none; the function takes its tensors."""
+    """Returns the pair (function, module) of a model, or None if the model has no equivalent here.
+    The function takes the tensors of the model."""
     while name not in MODELS and "_" in name:
         name = name.rpartition("_")[0]
     if name not in MODELS:

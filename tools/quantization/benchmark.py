@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quantizes trained models to int8 by hewn and by other quantizers, with the same samples, and writes the table of docs/quantization.md.
+"""Quantizes trained models to int8 with hewn and other quantizers, using the same samples, and
+writes the table of docs/quantization.md.
 
     PYTHON tools/quantization/benchmark.py [--calibration N] [--samples N] [--seconds S] [--quantize TEXT] [--write] [MODEL ...]
 
-Quantizers: hewn's `quantize="int8"` (or what --quantize says), onnxruntime's static quantization (QDQ, weights by channel, minmax) run by
-onnxruntime, NNCF's post-training quantization (told which models are transformers) run by OpenVINO; the latter two where they are installed. All on one
-thread. Each pair of a model and a quantizer has a process of its own; the float model of each engine is timed beside its quantized one, in
-turns, and the median of the process's CPU time counts. --write puts the table between its markers into docs/quantization.md.
+The quantizers are `quantize="int8"` of hewn (or the value of --quantize); static quantization of
+onnxruntime (QDQ, weights per channel, minmax), whose models onnxruntime runs; and post-training
+quantization of NNCF (with its preset for transformers where it applies), whose models OpenVINO
+runs. The latter two are used if they are installed. All run on one thread. Each pair of a model and
+a quantizer has a separate process. The float model and the quantized model of each engine are timed
+alternately; a time is the median CPU time of the process. --write writes the table between its
+markers in docs/quantization.md.
 
-Columns: SQNR of the output of floats that is furthest from the float model (run by onnxruntime) over samples that were not calibrated with; the task's agreement
-(tools/quantization/models.py); the size of the weights (hewn: the weights file and the library; else the model's file); milliseconds a run; how
-much faster than the same engine's float model, and than hewn's; seconds that quantizing takes.
+Columns: the signal-to-quantization-noise ratio (SQNR) of the worst float output relative to the
+float model run by onnxruntime, over samples that were not used for calibration; the agreement of
+the task's results (tools/quantization/models.py); the size of the weights (hewn: the weights file
+and the library; others: the model file); milliseconds per run; the speedup over the float model of
+the same engine, and over the float model of hewn; and the duration of the quantization in seconds.
 """
 
 from __future__ import annotations
@@ -48,7 +54,8 @@ def onnxruntime_session(path: pathlib.Path):
 
 
 def with_sizes(path: pathlib.Path, sample: models.Sample, to: pathlib.Path) -> pathlib.Path:
-    """The model for inputs of the sample's sizes, which all samples have."""
+    """Writes the model with its dynamic dims replaced by the input sizes of `sample`. All samples
+    of a model have equal sizes."""
     import onnx
 
     model = onnx.load(path)
@@ -64,7 +71,8 @@ def with_sizes(path: pathlib.Path, sample: models.Sample, to: pathlib.Path) -> p
 
 
 def of_opset(path: pathlib.Path, version: int, to: pathlib.Path) -> pathlib.Path:
-    """The model in an opset of at least this version."""
+    """Writes the model to the file `to`. Converts it to the opset `version` if its opset is
+    older."""
     import onnx
 
     model = onnx.load(path)
@@ -104,7 +112,7 @@ def by_onnxruntime(path, calibration, folder, quantize, _):
 
     ready, made = folder / "ready.onnx", folder / "int8.onnx"
     start = time.perf_counter()
-    scales_by_channel = 13  # the first opset whose QuantizeLinear has an axis
+    scales_by_channel = 13  # first opset in which QuantizeLinear has an axis
     converted = of_opset(path, scales_by_channel, folder / "converted.onnx")
     quant_pre_process(str(converted), str(ready), skip_symbolic_shape=True)
     types = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
@@ -148,7 +156,8 @@ QUANTIZERS = {"hewn": (by_hewn, "hewn"), "onnxruntime": (by_onnxruntime, "onnxru
 
 
 def milliseconds(runs, sample, seconds: float) -> list[float]:
-    """The median of the CPU time of each of several runs, in turns; engines may have a thread of their own that computes."""
+    """Returns the median CPU time in milliseconds of each function in `runs`, which are timed
+    alternately. CPU time includes threads that an engine starts."""
     times = [[] for _ in runs]
     for run in runs:
         run(sample)
@@ -162,7 +171,8 @@ def milliseconds(runs, sample, seconds: float) -> list[float]:
 
 
 def decibels(right: list[models.Outputs], got: list[models.Outputs]) -> float:
-    """Of the output that is furthest off."""
+    """Returns the signal-to-quantization-noise ratio in dB of the float output for which it is
+    lowest."""
 
     def of(i: int) -> float:
         signal = sum(float(np.sum(np.square(a[i], dtype=np.float64))) for a in right)
@@ -204,7 +214,8 @@ def measure(name: str, quantizer: str, options) -> dict:
 
 
 def in_a_process(name: str, quantizer: str, options) -> dict | str:
-    """The figures, or why there are none."""
+    """Measures the pair of a model and a quantizer in a child process. Returns the figures, or an
+    error message."""
     given = [f"--{key}={getattr(options, key)}" for key in ("calibration", "samples", "seconds", "quantize", "cache")]
     command = [sys.executable, __file__, *given, "--one", name, quantizer]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -217,17 +228,25 @@ def in_a_process(name: str, quantizer: str, options) -> dict | str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="MODEL", help="of " + ", ".join(models.MODELS))
-    parser.add_argument("--calibration", type=int, default=32, help="samples to calibrate with (32)")
-    parser.add_argument("--samples", type=int, default=200, help="other samples, to compare with (200)")
-    parser.add_argument("--seconds", type=float, default=2, help="of timing, for each model and quantizer (2)")
-    parser.add_argument("--quantize", default="int8", help="what hewn is told: a name, a file or a text (int8)")
-    parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build/quantization", help="where models are kept")
-    parser.add_argument("--write", action="store_true", help="the table into docs/quantization.md")
+    parser.add_argument("--calibration", type=int, default=32, help="number of calibration samples (default: 32)")
+    parser.add_argument(
+        "--samples", type=int, default=200, help="number of other samples for the comparison (default: 200)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=2, help="measurement time per model and quantizer (default: 2)"
+    )
+    parser.add_argument(
+        "--quantize", default="int8", help="scheme for hewn: a name, a file or JSON text (default: int8)"
+    )
+    parser.add_argument(
+        "--cache", type=pathlib.Path, default=ROOT / "build/quantization", help="folder for downloaded models"
+    )
+    parser.add_argument("--write", action="store_true", help="write the table into docs/quantization.md")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in models.MODELS]
     if unknown:
-        parser.error(f"there is no model {', '.join(unknown)}; there are: {', '.join(models.MODELS)}")
+        parser.error(f"unknown models {', '.join(unknown)}; expected {', '.join(models.MODELS)}")
     if options.one:
         print(json.dumps(measure(*options.one, options)))
         return

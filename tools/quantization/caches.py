@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times one step of attention by a long cache of keys and values: of float32, and of integers of 8 bits that DequantizeLinear makes floats of.
+"""Times a step of attention over a long key-value cache, which is stored in float32 or in int8
+(with DequantizeLinear).
 
     .venv/bin/python tools/quantization/caches.py [--heads N] [--length N] [--depth N] [--groups N] [--target TARGET ...] [--seconds S]
 
-A row of queries, a new key and value, which are put behind the cache, and the results of both. They run in turns on one thread, into arrays that are
-there; the least CPU time of a thread counts. MB: what the caches take.
+A step has one row of queries. It appends a new key and a new value to the caches, and the extended
+caches are outputs of the model. The float32 and the int8 model run alternately on one thread and
+write into preallocated arrays; a time is the minimum CPU time of the thread over all runs. MB is
+the size of the caches.
 """
 
 from __future__ import annotations
@@ -68,11 +71,13 @@ def step(heads: int, groups: int, depth: int, rounds: bool) -> onnx.ModelProto:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heads", type=int, default=32)
-    parser.add_argument("--groups", type=int, default=1, help="heads of queries that read one of keys (1)")
-    parser.add_argument("--length", type=int, default=2048, help="of the cache with the new place (2048)")
+    parser.add_argument("--groups", type=int, default=1, help="query heads per key-value head (default: 1)")
+    parser.add_argument(
+        "--length", type=int, default=2048, help="length of the cache including the new entry (default: 2048)"
+    )
     parser.add_argument("--depth", type=int, default=128)
-    parser.add_argument("--target", action="append", help="a machine that this one runs the code of (host)")
-    parser.add_argument("--seconds", type=float, default=3, help="of timing (3)")
+    parser.add_argument("--target", action="append", help="target that this machine can run (default: host)")
+    parser.add_argument("--seconds", type=float, default=3, help="measurement time (default: 3)")
     options = parser.parse_args()
     heads, length, depth = options.heads, options.length, options.depth
     random = np.random.default_rng(0)

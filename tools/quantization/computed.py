@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times products of integers of 8 bits that a run makes both of, as attention has them: MatMulInteger, and MatMul between QDQ.
+"""Times 8-bit integer matmuls of two activations (no constant weights), as in attention:
+MatMulInteger, and MatMul between QuantizeLinear and DequantizeLinear.
 
     .venv/bin/python tools/quantization/computed.py [--target TARGET ...] [--seconds S] [--rows N ...] [--onnxruntime]
 
-One thread; the least CPU time of a run counts. Columns: microseconds of MatMulInteger without zero points, of it with one for each operand, which a run is given, and
-of QuantizeLinear - DequantizeLinear around a MatMul, before and behind it, of operands that are made of float32s. `--onnxruntime`: by that instead of hewn, where it is installed.
+Uses one thread; a time is the minimum CPU time of a run. Columns: microseconds of MatMulInteger
+without zero points; of MatMulInteger with a zero point per operand, which is a model input; and of
+a MatMul of float32 operands with QuantizeLinear and DequantizeLinear on its operands and
+QuantizeLinear on its result. With `--onnxruntime`, times onnxruntime, if it is installed, instead
+of hewn.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ node = helper.make_node
 
 
 class Case:
-    """A product of a batch, rows, depth and columns; `turned`: the right operand lies along the depth, as keys do."""
+    """A matmul of [batch, rows, depth] by [batch, depth, columns]. If `turned` is true, the right
+    operand is stored transposed ([batch, columns, depth]), as the keys of attention are."""
 
     def __init__(self, batch: tuple[int, ...], rows: int, depth: int, columns: int, turned: bool) -> None:
         self.name = f"{'x'.join(map(str, (*batch, rows, depth)))} by {depth}x{columns}{', turned' if turned else ''}"
@@ -96,9 +101,9 @@ def microseconds(run, feeds, seconds: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", action="append", help="host unless told; may be given several times")
-    parser.add_argument("--seconds", type=float, default=0.5, help="for each figure")
-    parser.add_argument("--rows", type=int, action="append", help="instead of those of the cases")
+    parser.add_argument("--target", action="append", help="target (default: host); may be repeated")
+    parser.add_argument("--seconds", type=float, default=0.5, help="measurement time per figure")
+    parser.add_argument("--rows", type=int, action="append", help="number of rows, instead of those of the cases")
     parser.add_argument("--onnxruntime", action="store_true")
     options = parser.parse_args()
     for target in [None] if options.onnxruntime else options.target or ["host"]:

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times contractions on floats and on integers beside what the machine's model expects of both, which decides what stays float32.
+"""Times contractions in float32 and in integers. Compares the ratio of the two times with the ratio
+that the cost model estimates, by which hewn decides which contractions remain float32.
 
     .venv/bin/python tools/quantization/contractions.py [--target TARGET ...] [--seconds S]
 
-A contraction stands between two Relus: its operand is rounded, and its sums are scaled. Both models run in turns on one thread; the least
-time of a thread counts. Columns: microseconds as floats and as integers, their ratio, and the ratio of the cycles that the model expects.
+In the model, each contraction is between two Relus, so that its operand has to be quantized and its
+result has to be scaled. The float32 and the integer model run alternately on one thread; a time is
+the minimum CPU time of the thread over all runs. Columns: microseconds in float32 and in integers,
+the ratio of these times, and the ratio of the estimated cycles.
 """
 
 from __future__ import annotations
@@ -65,12 +68,13 @@ def microseconds(modules, feeds, seconds: float) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--target", action="append", help="a machine that this one runs the code of (host); again for more"
+        "--target", action="append", help="target that this machine can run (default: host); may be repeated"
     )
-    parser.add_argument("--seconds", type=float, default=0.5, help="of timing, for each contraction (0.5)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="measurement time per contraction (default: 0.5)")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
-    # A site of a text is taken as it stands, also where integers are slower.
+    # The contraction "product" is listed here, so hewn quantizes it even if the cost model
+    # estimates that integers are slower.
     text = {"bias_correction": False, "sites": [{"node": "product", "scale": 0.02, "zero_point": 0}]}
     print("| target | contraction | float32, us | integers, us | measured | expected |")
     print("| --- | --- | --- | --- | --- | --- |")

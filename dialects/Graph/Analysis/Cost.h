@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an op costs, as far as decisions need it.
+// The cost of computing one element of an op's result.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_COST_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_COST_H
 
@@ -8,18 +8,21 @@
 
 namespace hewn::graph {
 
-/// Whether the op is elementwise and its body calls a function that takes tens of instructions: exp, tanh, pow, a root.
+/// Returns true if the op is elementwise and its body calls a math function that takes tens of
+/// instructions: exp, tanh, pow, a root.
 bool isTranscendental(mlir::Operation &op);
 
-/// What one element of an op's result takes, by what the op itself emits.
+/// The cost of one element of an op's result, determined from the scalar ops that the op emits.
 struct ElementCost {
-  /// For each operand how many of its elements are read.
+  /// The number of elements read from each operand.
   llvm::SmallVector<int64_t> reads;
-  /// Operations on these elements. Those on positions are not counted: they are the same all along a line.
+  /// The number of operations on elements. Index arithmetic is not counted, as it is loop-invariant
+  /// along a row.
   int64_t operations = 0;
 };
 
-/// The cost of an elementwise op or a move; other kinds read each operand once for all that it says.
+/// Returns the cost of an element of an elementwise or indexing op. For all other ops, returns one
+/// read of each operand.
 ElementCost elementCost(mlir::Operation *op);
 
 } // namespace hewn::graph

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expressions of dims (graph::DimExpr) as parameters of attributes, of this dialect and of others: a number, or text in quotes.
+// Symbolic dims (graph::DimExpr) as parameters of attributes of this and other dialects: printed as
+// an integer or as a quoted expression.
 #ifndef HEWN_GRAPH_DIM_PARAMETER
 #define HEWN_GRAPH_DIM_PARAMETER
 
@@ -11,7 +12,7 @@ class DimParameter<string description = ""> : AttrOrTypeParameter<"::hewn::graph
   let printer = "::hewn::graph::printDim($_printer, $_self)";
 }
 
-// 0 where it is not written.
+// An attribute parameter that is a symbolic dim and that is 0 by default.
 class DefaultZeroDimParameter<string description = ""> : DimParameter<description> {
   let defaultValue = "::hewn::graph::DimExpr(0)";
 }

@@ -17,7 +17,8 @@ namespace hewn::graph {
 
 namespace {
 
-/// Order of terms: more factors first, then by text; the constant comes last. 0 of those that are one term.
+/// Defines the canonical order of the terms of a dim expression: more factors first, then by text,
+/// the constant last. Returns 0 for terms with equal factors, whose coefficients can be added.
 int compareFactors(const DimExpr::Term &a, const DimExpr::Term &b) {
   if (a.factors.size() != b.factors.size())
     return a.factors.size() > b.factors.size() ? -1 : 1;
@@ -36,7 +37,8 @@ std::string print(ArrayRef<DimExpr::Term> terms) {
     return "0";
   std::string text;
   for (const DimExpr::Term &term : terms) {
-    // -INT64_MIN does not exist; unsigned negation gives its magnitude.
+    // Negates the coefficient as an unsigned number, because the signed negation of INT64_MIN
+    // overflows.
     uint64_t magnitude = term.coefficient < 0 ? -uint64_t(term.coefficient) : uint64_t(term.coefficient);
     if (term.coefficient < 0)
       text += text.empty() ? "-" : " - ";
@@ -52,7 +54,7 @@ std::string print(ArrayRef<DimExpr::Term> terms) {
   return text;
 }
 
-/// By -1 the least number has no quotient; callers divide what fits.
+/// Divides a by b, rounding down. Callers ensure that the quotient fits: INT64_MIN / -1 overflows.
 int64_t floorDivide(int64_t a, int64_t b) { return b == -1 ? int64_t(-uint64_t(a)) : llvm::divideFloorSigned(a, b); }
 
 } // namespace
@@ -79,12 +81,16 @@ void DimExpr::setSorted(llvm::SmallVector<Term, 2> terms) {
 }
 
 DimExpr::DimExpr(int64_t constant) {
-  if (constant == 0) { // where every sum and every list of dims begins
+  // 0 is frequent, as the start value of sums, so all expressions that are 0 share one
+  // representation
+  if (constant == 0) {
     static const auto zero = std::make_shared<const Rep>(Rep{{}, "0"});
     rep = zero;
     return;
   }
-  if (constant == 1) { // and every product
+  // 1 is frequent, as the start value of products, so all expressions that are 1 share one
+  // representation
+  if (constant == 1) {
     static const auto one = std::make_shared<const Rep>(Rep{{Term{1, {}}}, "1"});
     rep = one;
     return;
@@ -138,8 +144,9 @@ DimExpr DimExpr::operator-(const DimExpr &other) const { return *this + other * 
 DimExpr DimExpr::whole(const DimExpr &a) { return a.rep->terms.size() > 1 ? atom(Op::FloorDiv, a, DimExpr(1)) : a; }
 
 DimExpr DimExpr::operator*(const DimExpr &other) const {
-  // Sums of some terms each would have the product of their numbers: elements of a tensor of five dims, each of which clamps what a run
-  // gives, would take minutes. Such sums are multiplied as they are.
+  // Expanding (a + b) * (c + d) multiplies the numbers of terms. For the element count of a
+  // five-dim tensor whose dims are all clamped run-time values, this would take minutes, so large
+  // sums are multiplied unexpanded.
   constexpr size_t mostTerms = 256;
   if (rep->terms.size() > 1 && other.rep->terms.size() > 1 && rep->terms.size() * other.rep->terms.size() > mostTerms)
     return whole(*this) * whole(other);
@@ -161,13 +168,13 @@ std::optional<DimExpr> DimExpr::divideExactly(const DimExpr &other) const {
     return std::nullopt;
   if (*this == other)
     return DimExpr(1);
-  // Long division by the divisor's leading term; dims have few terms, so a
-  // bound on the steps is generous.
+  // Long division by the divisor's leading term. Dim expressions have few terms, so the division
+  // rarely reaches this limit of steps.
   DimExpr rest = *this, quotient(0);
   const Term &lead = other.rep->terms.front();
   for (int step = 0; step < 16 && !rest.rep->terms.empty(); ++step) {
     const Term &term = rest.rep->terms.front();
-    // The least number by -1 traps.
+    // rejects coefficients whose division would trap: a divisor of 0, and INT64_MIN / -1
     if (lead.coefficient == 0)
       return std::nullopt;
     if (lead.coefficient == -1 && term.coefficient == std::numeric_limits<int64_t>::min())
@@ -202,8 +209,8 @@ DimExpr DimExpr::floorDiv(const DimExpr &other) const {
     return DimExpr(floorDivide(*a, *b));
   if (auto exact = divideExactly(other))
     return *exact;
-  // (c*q + r) floordiv c = q + (r floordiv c): pull the multiples out, so equal
-  // strides meet in one form.
+  // Rewrites (c*q + r) floordiv c to q + (r floordiv c), so that equal sizes have equal canonical
+  // forms.
   if (b && *b > 0) {
     llvm::SmallVector<Term, 2> whole, rest;
     for (const Term &term : rep->terms) {
@@ -236,7 +243,7 @@ DimExpr DimExpr::mod(const DimExpr &other) const {
   return atom(Op::Mod, *this, other);
 }
 
-/// Whether `a` is `op` of two expressions of which `b` is one.
+/// Returns true if `a` is op(b, x) or op(x, b) for any expression x.
 static bool isOpOf(const DimExpr &a, DimExpr::Op op, const DimExpr &b) {
   ArrayRef<DimExpr::Term> terms = a.terms();
   if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
@@ -245,8 +252,9 @@ static bool isOpOf(const DimExpr &a, DimExpr::Op op, const DimExpr &b) {
   return atom.name.empty() && atom.op == op && (atom.lhs == b || atom.rhs == b);
 }
 
-/// min(a, min(a, b)) is min(a, b), min(a, max(a, b)) is a; likewise for max. Broadcasts of clamped sizes meet like
-/// this.
+/// Simplifies nested minima and maxima: min(a, min(a, b)) is min(a, b), and min(a, max(a, b)) is a.
+/// The rules with min and max exchanged also apply. Broadcasts of clamped sizes produce such
+/// expressions.
 static std::optional<DimExpr> absorb(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
   DimExpr::Op dual = op == DimExpr::Op::Min ? DimExpr::Op::Max : DimExpr::Op::Min;
   if (isOpOf(a, op, b) || isOpOf(b, dual, a))
@@ -257,7 +265,8 @@ static std::optional<DimExpr> absorb(DimExpr::Op op, const DimExpr &a, const Dim
 }
 
 DimExpr DimExpr::min(const DimExpr &a, const DimExpr &b) {
-  if (a.constant() && b.constant()) // whose difference may not fit
+  // constants are compared directly, because their difference may overflow
+  if (a.constant() && b.constant())
     return *a.constant() <= *b.constant() ? a : b;
   if (std::optional<DimExpr> one = absorb(Op::Min, a, b))
     return *one;
@@ -315,7 +324,8 @@ DimExpr DimExpr::substitute(llvm::function_ref<DimExpr(StringRef)> map) const {
   return sum;
 }
 
-/// By 0 there is no right answer, and the machine's division traps there, as it does for the least number by -1.
+/// Changes the dividend `l` and the divisor `r` of an emitted division so that it cannot trap:
+/// division by 0 and INT64_MIN / -1 trap on CPUs and have no correct result.
 static void guardDivision(OpBuilder &b, Location loc, Value &l, Value &r) {
   auto constant = [&](int64_t v) -> Value { return arith::ConstantIndexOp::create(b, loc, v); };
   auto is = [&](int64_t v) { return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, r, constant(v)); };
@@ -366,14 +376,14 @@ Value DimExpr::materialize(OpBuilder &b, Location loc, llvm::function_ref<Value(
   return sum ? sum : constantIndex(0);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Text
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// sum := ['-'] product (('+' | '-') product)*;  product := factor ('*'
-/// factor)*;  factor := number | name | op '(' sum ',' sum ')'
+/// Parser of dim expressions. Grammar: sum := ['-'] product (('+' | '-') product)*;  product :=
+/// factor ('*' factor)*; factor := number | name | op '(' sum ',' sum ')'
 class Parser {
 public:
   explicit Parser(StringRef text) : rest(text) {}
@@ -392,7 +402,9 @@ private:
   }
 
   std::optional<DimExpr> sum(int depth) {
-    if (depth > 64) // text comes from files: its nesting is bounded
+    // the text comes from files, so the nesting depth of expressions is limited to protect the
+    // stack
+    if (depth > 64)
       return std::nullopt;
     SmallVector<DimExpr> summands;
     bool isNegative = eat('-');
@@ -410,7 +422,8 @@ private:
     }
   }
 
-  /// The sign is the first number's: the least one has no positive.
+  /// Parses a product. If a minus sign precedes it (`isNegative`), the sign becomes part of the
+  /// product's first number, because -INT64_MIN does not exist.
   std::optional<DimExpr> product(int depth, bool isNegative) {
     DimExpr total(1);
     skip();
@@ -499,7 +512,7 @@ Attribute DimExpr::toAttr(MLIRContext *context) const {
 
 LogicalResult DimAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, DimExpr expr) {
   if (expr.constant())
-    return emitError() << "a dim that is a number is an integer: " << expr.str();
+    return emitError() << "a constant dim must be an integer attribute: " << expr.str();
   return success();
 }
 
@@ -509,7 +522,7 @@ FailureOr<DimExpr> parseDim(AsmParser &parser) {
   if (succeeded(parser.parseOptionalString(&text))) {
     if (std::optional<DimExpr> expr = DimExpr::parse(text))
       return *expr;
-    return parser.emitError(at) << "no expression of dims: '" << text << "'";
+    return parser.emitError(at) << "invalid dim expression '" << text << "'";
   }
   int64_t number;
   if (parser.parseInteger(number))

@@ -11,7 +11,8 @@ static LayoutAttr blockedLayout(RankedTensorType type) {
   return layout && layout.getBlockDim() >= 0 ? layout : LayoutAttr();
 }
 
-/// The strides of a tensor whose type says them: one with gaps along several dims.
+/// Returns the `strided` encoding of a tensor type, or null if the type has none or if the encoding
+/// is not supported. A tensor with this encoding is a subview with gaps along several dims.
 static StridedLayoutAttr stridedLayout(RankedTensorType type) {
   auto layout = dyn_cast_or_null<StridedLayoutAttr>(type.getEncoding());
   bool known = layout && int64_t(layout.getStrides().size()) == type.getRank() && layout.getOffset() == 0 &&

@@ -94,7 +94,8 @@ void setResultShapes(Operation *op, ArrayRef<TensorShape> shapes) {
   setResultDims(op, dims);
 }
 
-/// One shape a result, and no dim below 0: a builtin type cannot even be made of one.
+/// Checks the number of shapes that an op infers for its results, and that no dim is negative:
+/// builtin types cannot represent negative dims.
 static LogicalResult checkShapes(Operation *op, ArrayRef<TensorShape> shapes) {
   if (shapes.size() != op->getNumResults())
     return op->emitOpError() << "has " << op->getNumResults() << " results and must have " << shapes.size();
@@ -124,8 +125,8 @@ LogicalResult verifyShapes(Operation *op) {
     return failure();
   for (auto [result, shape] : llvm::zip(op->getResults(), shapes)) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
-    // A dim that is static on one side alone was refined by what is known elsewhere; the layout is nobody's business
-    // here.
+    // A result type and the inferred shape may differ in a dim that is static in only one of them,
+    // because other information has refined the dim. Layouts are not compared.
     bool fits = type && type.getElementType() == shape.elementType && type.getRank() == int64_t(shape.dims.size()) &&
                 llvm::all_of(llvm::zip(type.getShape(), shape.dims), [](auto pair) {
                   auto [written, inferred] = pair;
@@ -138,7 +139,8 @@ LogicalResult verifyShapes(Operation *op) {
   return success();
 }
 
-/// Whether `dim` is 1 or more wherever the symbol `most` is; false where that is not seen.
+/// Returns true if `dim` is proven to be at least 1 under the assumption that the symbol `most` is
+/// at least 1.
 static bool followsFrom(const DimExpr &most, const DimExpr &dim) {
   ArrayRef<DimExpr::Term> terms = most.terms();
   bool isSymbol = terms.size() == 1 && terms[0].coefficient == 1 && terms[0].factors.size() == 1;
@@ -148,15 +150,17 @@ static bool followsFrom(const DimExpr &most, const DimExpr &dim) {
   return dim == most || isKnownNonNegative(more - DimExpr(1));
 }
 
-/// What dims of which none is known to be 1 meet in: their maximum, but 0 where one of them is 0 and the others are 1. What does not
-/// fit at all the requirements of ops tell when run.
+/// Returns the size to which dims broadcast if none of them is known to be 1: their maximum, or 0
+/// if one dim is 0 and all others are 1. Does not check that the dims match; the op has
+/// requirements for that.
 static DimExpr meet(SmallVector<DimExpr> dims) {
   llvm::sort(dims, [](const DimExpr &a, const DimExpr &b) { return a.str() < b.str(); });
   dims.erase(llvm::unique(dims), dims.end());
   DimExpr most = dims.front();
   for (const DimExpr &dim : ArrayRef(dims).drop_front())
     most = DimExpr::max(most, dim);
-  // One that is never 1 meets no 0.
+  // If one of the dims is at least 2, no dim that broadcasts to it can be 0, so the size is the
+  // maximum of the dims.
   if (llvm::any_of(dims, [](const DimExpr &dim) { return isKnownNonNegative(dim - DimExpr(2)); }))
     return most;
   std::optional<DimExpr> least;
@@ -169,7 +173,8 @@ static DimExpr meet(SmallVector<DimExpr> dims) {
   return most * (isKnownNonNegative(some) ? some : DimExpr::max(DimExpr(0), some));
 }
 
-/// The dims that `met` is what they meet in; itself where it is no such thing.
+/// Returns the dims from whose broadcast `meet` computed the size `met`, or `met` itself if it is
+/// not a result of `meet`.
 static SmallVector<DimExpr> unmeet(const DimExpr &met) {
   using Op = DimExpr::Op;
   auto isMost = [](const DimExpr::AtomRef &atom) { return atom->name.empty() && atom->op == Op::Max; };
@@ -229,7 +234,7 @@ Value makeNamed(OpBuilder &b, Location loc, StringRef name, ValueRange operands,
   OperationState state(loc, name);
   state.addOperands(operands);
   state.addAttributes(attributes);
-  // A stand-in until the op itself has said what it is.
+  // Gives the new op a placeholder result type, which `inferResults` replaces.
   state.addTypes(RankedTensorType::get({}, b.getF32Type()));
   Operation *op = b.create(state);
   if (failed(inferResults(op))) {
@@ -249,7 +254,8 @@ Value makeSplat(OpBuilder &b, Location loc, Type elementType, double value, Arra
   if (auto f = dyn_cast<FloatType>(elementType)) {
     element = FloatAttr::get(f, value);
   } else {
-    // What the type can't hold becomes its least or largest number, and a NaN 0: attributes are floats, of integers too.
+    // Attributes of ONNX nodes are floats even if the constant has an integer type: values out of
+    // its range saturate, and NaN becomes 0.
     bool isUnsigned = elementType.isUnsignedInteger() || elementType.isSignlessInteger(1);
     llvm::APSInt whole(elementType.getIntOrFloatBitWidth(), isUnsigned);
     bool exact = false;

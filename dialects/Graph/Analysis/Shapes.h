@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dims of values, and how ops are built with inferred result types.
+// Dims of values, and helpers that build ops with inferred result types.
 //
-// A value's dims are its type's where that is static, else the expressions in
-// `graph.dims` of the op that makes it (of the function's or kernel's argument,
-// of the region op for region arguments). They are set once, when the op is
-// built.
+// Static dims are in a value's type. Expressions for dynamic dims are in the attribute `graph.dims`
+// of the defining op (of the function's or kernel's argument, or of the region op for region
+// arguments). They are set once, when the op is built.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_SHAPES_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_SHAPES_H
 
@@ -22,54 +21,57 @@ struct TensorShape {
 
 using DimsOf = llvm::function_ref<Dims(mlir::Value)>;
 
-/// The attribute that holds expressions: on ops a list a result, on function
-/// arguments a list.
+/// Attribute with expressions for dims: on an op, one list for each result; on a function argument,
+/// one list.
 inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
-/// On ops with regions: for each region a list of lists, one a block argument.
+/// Attribute of ops with regions: for each region, the dims of each block argument.
 inline constexpr llvm::StringLiteral kRegionDimsAttr = "graph.region_dims";
 
-/// On the arguments and results of the function `main`: the model's names.
+/// Attribute of arguments and results of the function `main`: their names in the ONNX model.
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
-/// On the module: the model's metadata.
+/// Attribute of the module: the metadata of the ONNX model.
 inline constexpr llvm::StringLiteral kMetadataAttr = "graph.metadata";
-/// On the function `main`: symbol → [lowest, highest] value, where the user gave one.
+/// Attribute of the function `main`: the range [lowest, highest] of each symbol for which the user
+/// gave one.
 inline constexpr llvm::StringLiteral kDimRangesAttr = "graph.dim_ranges";
-/// On the function `main` of one rank of a model that is split: the symbol whose value is the rank that runs it, from 0 on, as its range says.
+/// Attribute of the function `main` in a sharded model: the symbol whose value is the number of the
+/// rank, from 0. The range of this symbol is the set of ranks that run this function.
 inline constexpr llvm::StringLiteral kRankSymbolAttr = "graph.rank_symbol";
 
-/// The dims of a tensor value. A dynamic dim without an expression yields a
-/// symbol that no other value has.
+/// Returns the dims of a tensor value. A dynamic dim without an expression becomes a unique symbol.
 Dims getDims(mlir::Value value);
 mlir::Type getElementType(mlir::Value value);
 int64_t getRank(mlir::Value value);
 bool isUnsigned(mlir::Type elementType);
-/// Bytes of an element in memory: one for bools and what is narrower than a byte.
+/// Returns the size in bytes of an element in memory: 1 for bool and for types below 8 bits.
 int64_t elementBytes(mlir::Value value);
 
-/// Row-major tensor type of these dims.
+/// Returns the row-major tensor type with these dims; dims that are not constant are dynamic.
 mlir::RankedTensorType tensorType(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType);
 mlir::ArrayAttr dimsAttr(mlir::MLIRContext *context, llvm::ArrayRef<DimExpr> dims);
-/// Dims from such an attribute; nullopt where it is malformed.
+/// Returns the dims in an attribute such as an entry of `graph.dims`, or nullopt if the attribute
+/// is malformed.
 std::optional<Dims> parseDims(mlir::Attribute attr);
 
-/// Sets result types of `op` by its `inferShapes`, and `graph.dims` where they
-/// are not static.
+/// Sets the result types of `op` to the shapes that the op infers, and `graph.dims` if a dim is
+/// dynamic.
 mlir::LogicalResult inferResults(mlir::Operation *op);
-/// The verifier of ops with inferred shapes: result types agree with them.
+/// Verifies that the result types of an op agree with its inferred shapes.
 mlir::LogicalResult verifyShapes(mlir::Operation *op);
-/// Sets the result types and dims given.
+/// Sets the result types and `graph.dims` of an op to the given shapes.
 void setResultShapes(mlir::Operation *op, llvm::ArrayRef<TensorShape> shapes);
 void setResultDims(mlir::Operation *op, llvm::ArrayRef<Dims> dims);
 
-/// ONNX's (numpy's) broadcasting. Two unlike symbols meet in their maximum, and
-/// one of them may be 1 when run. nullopt where two constants disagree.
+/// Returns the dims to which the given dims broadcast, by the rules of ONNX and NumPy. Two
+/// different symbols give their maximum, since one of them may be 1 at run time. Returns nullopt if
+/// two constant dims do not match.
 std::optional<Dims> broadcastDims(llvm::ArrayRef<Dims> shapes);
 
-/// An axis in [-rank, rank) as one in [0, rank); nullopt outside.
+/// Converts an axis in [-rank, rank) to one in [0, rank). Returns nullopt if it is out of range.
 std::optional<int64_t> normalizeAxis(int64_t axis, int64_t rank);
 
-/// Builds an op of one tensor result with inferred type; null (after an error)
-/// where its operands do not fit or one is null.
+/// Builds an op with one tensor result of inferred type. Returns null if an operand is null, or
+/// (after an error) if the op is invalid.
 mlir::Value makeNamed(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, mlir::ValueRange operands,
                       llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
 template <typename OpTy>
@@ -78,9 +80,10 @@ mlir::Value make(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange operan
   return makeNamed(b, loc, OpTy::getOperationName(), operands, attributes);
 }
 
-/// A constant tensor that lies in the IR: for scalars and short lists.
+/// Creates a constant op whose value is stored in the IR. Use it only for scalars and short 1-D
+/// tensors; larger values are weights.
 mlir::Value makeConstant(mlir::OpBuilder &b, mlir::Location loc, mlir::DenseElementsAttr value);
-/// A tensor of rank 0, or of the shape given, filled with `value`.
+/// Creates a constant in which every element is `value`, of rank 0 or of the given shape.
 mlir::Value makeSplat(mlir::OpBuilder &b, mlir::Location loc, mlir::Type elementType, double value,
                       llvm::ArrayRef<int64_t> shape = {});
 

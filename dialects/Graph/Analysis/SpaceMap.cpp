@@ -22,7 +22,9 @@ bool SpaceMap::isWhole(ArrayRef<int64_t> along) const {
                       [](auto pair) { return pair.value() == kNone || pair.value() == int64_t(pair.index()); });
 }
 
-/// Dims of operands meet the result's last ones, as ONNX broadcasts.
+/// Returns, for each result dim of an elementwise op, the space dim that the held operands of the
+/// op give it, or nullopt if they contradict each other. Operand dims are aligned with the last
+/// dims of the result, as in ONNX broadcasting.
 std::optional<SpaceMap::Along> SpaceMap::followElements(Operation *op) const {
   Dims result = getDims(op->getResult(0));
   Along along(result.size(), kNone);
@@ -34,7 +36,8 @@ std::optional<SpaceMap::Along> SpaceMap::followElements(Operation *op) const {
       size_t outer = result.size() - found->second.size() + i;
       if (dim == kNone)
         continue;
-      // One that is shorter may be repeated when run.
+      // Rejects an operand whose dim differs from the result's dim, because the operand may be
+      // broadcast along this dim at run time.
       if (result[outer] != space[dim] || (along[outer] != kNone && along[outer] != dim))
         return std::nullopt;
       along[outer] = dim;
@@ -68,7 +71,8 @@ std::optional<SpaceMap::Along> SpaceMap::follow(Operation *op) const {
   }
   if (!reads)
     return Along();
-  // All others read at indices of their own.
+  // Rejects users of a held value that are not elementwise, because they may read the held value at
+  // any index.
   return isa<ElementwiseOpInterface>(op) ? followElements(op) : std::nullopt;
 }
 
@@ -102,7 +106,8 @@ std::optional<SpaceMap::Place> SpaceMap::placeOf(Value value) const {
     if (!followed->empty())
       along = *followed;
   }
-  // Dims along which nothing that is held runs are ours to choose: in the order of the space's.
+  // A dim of `value` that does not follow a held value may be mapped to any space dim. If `value`
+  // has the dims of the kernel's iteration space, its dims are mapped in the order of the space.
   if (dims == space) {
     if (!isWhole(along))
       return std::nullopt;

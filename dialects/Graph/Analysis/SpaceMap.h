@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How dims of values lie along the dims of a kernel's iteration space.
+// Maps the dims of values to the dims of a kernel's iteration space.
 //
-// An engine that walks a space holds values: the sums of a contraction, the results of the reductions of a row. It hands what it holds
-// to all who read it, whatever index they read at. So at each point of the space, everything that is made of a held value must read
-// it at the one index that belongs there. Which dim of the space each dim of such a value runs along is found by following the ops
-// from what is held; extents and ranks say nothing of it:
+// A kernel generator that walks an iteration space keeps some values in registers (held values):
+// the accumulators of a contraction, the results of row-wise reductions. It passes a held value to
+// all of its users, regardless of the index at which they read it. Therefore, at each point of the
+// space, every value computed from a held value must read it at the one index of that point. The
+// analysis follows the ops from the held values to find the space dim of each dim; extents and
+// ranks do not determine it:
 //
-//     %x: (i, j)                                    the space
-//     %m = reduce_max %x over j, dims not kept      (i)
-//     %a = mul %m, %w                               (i)
-//     %b = sub %m, %x                               dim 1 runs along i because of %m, where it is an element of (i, j): no index
-//                                                   fits, so the two are not in one kernel
+//     %x: (i, j)                                the space
+//     %m = reduce_max %x over j, dims not kept  (i)
+//     %a = mul %m, %w                           (i)
+//     %b = sub %m, %x                           dim 1 follows i because of %m, j because of %x:
+//                                               a conflict: the two are not in one kernel
 //
-// A dim of 1 runs along none: its index is 0.
+// A dim of 1 follows no space dim: its index is 0.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_SPACEMAP_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_SPACEMAP_H
 
@@ -26,47 +28,58 @@ namespace hewn::graph {
 
 class SpaceMap {
 public:
-  /// For each dim of a value the dim of the space that it runs along; kNone: none, or whichever is asked for.
+  /// For each dim of a value, the number of the space dim that gives its index; kNone if the index
+  /// is 0, or if any space dim would do.
   using Along = llvm::SmallVector<int64_t, 4>;
   static constexpr int64_t kNone = -1;
 
-  /// The space that a kernel of these ops is walked over: that of its reductions' operand, else of its contraction's result; nullopt:
-  /// its values are computed where they are read, and nothing is held.
+  /// Returns the iteration space of a kernel with these ops: the dims of the operand of its
+  /// reductions, or else of the result of its contraction. Returns nullopt if there is neither, so
+  /// that no value is held in registers and all values are computed where they are read.
   static std::optional<SpaceMap> spaceOf(llvm::ArrayRef<mlir::Operation *> ops);
 
-  /// Takes in an op, behind those whose results it reads; false: nothing is changed, since it would read what is held at different
-  /// indices for one point, or at any.
+  /// Adds an op, whose operands must have been added before. Returns false, and changes nothing, if
+  /// the op would read a held value at several indices, or at an arbitrary index, for one point of
+  /// the space.
   bool add(mlir::Operation *op);
-  /// Whether `add` would.
+  /// Returns true if `add` would accept the op.
   bool takes(mlir::Operation *op) const { return follow(op).has_value(); }
-  /// From now on the value, of the space's dims, is held as well; before what reads it is added.
+  /// Makes `value`, which must have the dims of the space, a held value. Must be called before the
+  /// users of the value are added.
   void hold(mlir::Value value);
 
-  /// An element a point of the space, or one a row of it, that is one for all points that differ in reduced dims alone.
+  /// The points of the iteration space to which the elements of a value belong: one element for
+  /// each point (`wholeSpace`), or one element for each row, that is, for all points that differ
+  /// only in reduced dims.
   struct Place {
     bool wholeSpace;
-    /// The index of the element in the space's; kNone: 0.
+    /// For each dim of the value, the space dim that gives the index; kNone means index 0.
     Along along;
   };
-  /// Where a result of an op that was added, or that `takes`, is written; nullopt: its elements are neither.
+  /// Returns the points of the iteration space at which a kernel writes the elements of `value`,
+  /// the result of an op that has been added or could be. Returns nullopt if the value has neither
+  /// one element per point nor one per row.
   std::optional<Place> placeOf(mlir::Value value) const;
 
 private:
   SpaceMap(Dims space, llvm::SmallVector<int64_t> reduced) : space(std::move(space)), reduced(std::move(reduced)) {}
-  /// Of the results of `op`; empty where it reads nothing that is held. nullopt: it has none.
+  /// Returns the mapping of the dims of the op's result. Returns an empty mapping if the op reads
+  /// no held value, and nullopt if `add` must reject the op.
   std::optional<Along> follow(mlir::Operation *op) const;
   std::optional<Along> followElements(mlir::Operation *op) const;
   bool isReduced(size_t dim) const { return llvm::is_contained(reduced, int64_t(dim)); }
-  /// Whether a value of the space's dims that runs so has its elements at the points themselves.
+  /// Returns true if a value with the dims of the space and the mapping `along` has one element per
+  /// point of the space.
   bool isWhole(llvm::ArrayRef<int64_t> along) const;
 
   Dims space;
   llvm::SmallVector<int64_t> reduced;
-  /// The values that are held, and all that are made of them.
+  /// The mapping of each held value, and of each value computed from held values.
   llvm::DenseMap<mlir::Value, Along> held;
 };
 
-/// The block's values of these dims of which an element is read for elements at its own index alone.
+/// Returns the values in the block that have these dims, and whose users all compute an element
+/// only from the value's element at the same index.
 llvm::DenseSet<mlir::Value> readAtOwnIndex(mlir::Block &block, llvm::ArrayRef<DimExpr> dims);
 
 } // namespace hewn::graph

@@ -8,14 +8,14 @@ using namespace mlir;
 namespace hewn::graph {
 
 bool isViewKind(Operation *op) {
-  auto move = dyn_cast<MoveOpInterface>(op);
+  auto move = dyn_cast<IndexingOpInterface>(op);
   return move && op->getNumOperands() > 0 && move.getViewKind() != ViewKind::None;
 }
 
 bool isView(Operation *op) {
   if (!isViewKind(op))
     return false;
-  auto move = cast<MoveOpInterface>(op);
+  auto move = cast<IndexingOpInterface>(op);
   auto from = cast<RankedTensorType>(op->getOperand(0).getType());
   auto to = cast<RankedTensorType>(op->getResult(0).getType());
   if (move.getViewKind() == ViewKind::Reshape) {
@@ -41,7 +41,9 @@ SmallVector<ReshapeRun> reshapeRuns(const Dims &from, const Dims &to) {
     if (j < to.size())
       run.resultDims.push_back(j), q = to[j++];
     while (p != q && (i < from.size() || j < to.size())) {
-      // Take from the side that is smaller where both are known; else from the one that the other divides.
+      // Extends the group of reshape dims by a dim of `from` or of `to`: on the side with the
+      // smaller element count if both counts are constant, else on the side whose count divides the
+      // other.
       bool takeFrom = p.constant() && q.constant() ? *p.constant() < *q.constant() : q.divideExactly(p).has_value();
       if ((takeFrom && i < from.size()) || j == to.size())
         run.operandDims.push_back(i), p = p * from[i++];
@@ -53,7 +55,8 @@ SmallVector<ReshapeRun> reshapeRuns(const Dims &from, const Dims &to) {
   return runs;
 }
 
-/// Where in memory, counted in dims longer than 1, the dims of `run` lie.
+/// Returns the positions, in the operand's memory order, of the operand dims in one group of
+/// reshape dims. Dims of size 1 are not counted.
 static SmallVector<int64_t> placesOf(const ReshapeRun &run, ArrayRef<int64_t> order, const Dims &from) {
   SmallVector<int64_t> kept = llvm::filter_to_vector(order, [&](int64_t d) { return !from[d].is(1); });
   SmallVector<int64_t> places;
@@ -64,7 +67,9 @@ static SmallVector<int64_t> placesOf(const ReshapeRun &run, ArrayRef<int64_t> or
 }
 
 std::optional<SmallVector<int64_t>> reshapedOrder(ArrayRef<int64_t> order, const Dims &from, const Dims &to) {
-  SmallVector<std::pair<int64_t, SmallVector<unsigned>>> placed; // place of a run's first dim, what the run becomes
+  // for each group of reshape dims: the memory position of its first operand dim, and its result
+  // dims
+  SmallVector<std::pair<int64_t, SmallVector<unsigned>>> placed;
   for (ReshapeRun &run : reshapeRuns(from, to)) {
     SmallVector<int64_t> places = placesOf(run, order, from);
     for (auto [i, place] : llvm::enumerate(places))

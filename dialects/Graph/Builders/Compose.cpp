@@ -4,8 +4,8 @@
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/IndexOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/IndexOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
@@ -29,7 +29,9 @@ Value Composer::transpose(Value x, ArrayRef<int64_t> order) {
   return folded[0];
 }
 
-/// The operand of a concatenation along `dim` that a slice lies in, `offset` then counted in it; null: it lies in none, or in several.
+/// Returns the operand of the concatenation `x` that contains all elements of a slice along `dim`,
+/// and makes `offset` relative to that operand. Returns null if the slice spans several operands,
+/// or if `x` is not a concatenation along `dim`.
 static Value concatOperandOf(Value x, int64_t dim, DimExpr &offset, const DimExpr &size, int64_t step) {
   auto concat = x.getDefiningOp<ConcatOp>();
   std::optional<int64_t> at = offset.constant(), count = size.constant();
@@ -58,7 +60,8 @@ Value Composer::slice(Value x, int64_t dim, DimExpr offset, DimExpr size, int64_
   Dims sizes = getDims(x);
   if (offset.is(0) && step == 1 && sizes[dim] == size)
     return x;
-  // Of what was just put together nothing is taken apart: as transforms do it that follow each other.
+  // If one operand of a concatenation contains the full slice, slices this operand instead. Chains
+  // of layout transforms produce slices of concatenations.
   if (Value operand = concatOperandOf(x, dim, offset, size, step))
     return slice(operand, dim, offset, size, step);
   Dims offsets(sizes.size(), DimExpr(0));
@@ -105,7 +108,8 @@ Value concatInGroups(OnnxNode &node, ValueRange values, int64_t axis) {
     SmallVector<Value> wholes;
     for (ArrayRef<Value> rest(parts); !rest.empty(); rest = rest.drop_front(std::min(rest.size(), kMost))) {
       wholes.push_back(Composer(node).concat(rest.take_front(kMost), axis));
-      node.setOutput(0, wholes.back()); // so that its dims are of bearable length
+      // `setOutput` replaces long expressions in the dims of the concatenated value by symbols
+      node.setOutput(0, wholes.back());
     }
     parts = std::move(wholes);
   }
@@ -133,7 +137,8 @@ Value Composer::sum(Value x, ArrayRef<int64_t> dims, bool keep) { return reduce<
 Value Composer::scalarLike(Value x, double value) { return x ? makeSplat(b, loc, getElementType(x), value) : Value(); }
 
 Value Composer::number(const DimExpr &value) {
-  constexpr int64_t mostExact = int64_t(1) << 53; // of what a splat is made from
+  // makeSplat takes a double, which represents integers exactly up to this limit
+  constexpr int64_t mostExact = int64_t(1) << 53;
   if (int64_t known = value.constant().value_or(mostExact); known > -mostExact && known < mostExact)
     return makeSplat(b, loc, b.getI64Type(), double(known));
   return reshape(make<DimValueOp>(b, loc, {}, b.getNamedAttr("values", dimsAttr(b.getContext(), {value}))), {});
@@ -152,7 +157,7 @@ Value Composer::filled(ArrayRef<DimExpr> dims, Type elementType, double value) {
 }
 
 Value Composer::reduceNamed(StringRef name, Value x, ArrayRef<int64_t> dims, bool keep) {
-  if (!x || dims.empty()) // over nothing each element is its own result
+  if (!x || dims.empty()) // a reduction over no dims is the identity
     return x;
   return makeNamed(
       b, loc, name, x,
@@ -166,7 +171,7 @@ bool isNonNegative(const DimExpr &expr) {
                return !isReadSymbol(atom->name);
              bool left = isNonNegative(atom->lhs), right = isNonNegative(atom->rhs);
              switch (atom->op) {
-             case DimExpr::Op::Mod: // has the divisor's sign
+             case DimExpr::Op::Mod: // the remainder n mod d has the sign of d
                return right;
              case DimExpr::Op::Max:
                return left || right;

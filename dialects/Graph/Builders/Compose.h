@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Short forms for writing ops in others: by builders of ONNX nodes and by `compose`. Each gives null where a value
-// given is null or the op can't be built, so that calls nest and one check at the end is enough. Those that would
-// change nothing give the value itself.
+// Short forms for emitting ops, which builders of ONNX nodes and decompositions (`compose`) use.
+// Each function returns null if an argument is null or if the op cannot be built, so that callers
+// can nest calls and check only the final result. Where an op would be the identity, the function
+// returns its operand.
 #ifndef HEWN_DIALECTS_GRAPH_BUILDERS_COMPOSE_H
 #define HEWN_DIALECTS_GRAPH_BUILDERS_COMPOSE_H
 
@@ -13,7 +14,7 @@ namespace hewn::graph {
 
 class OnnxNode;
 
-/// Writes ops at one place.
+/// Emits ops through one builder, at one location.
 class Composer {
 public:
   Composer(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
@@ -21,37 +22,40 @@ public:
 
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<DimExpr> shape);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> order);
-  /// x[offset + i * step] for i < size along `dim`, the other dims whole.
+  /// Emits x[offset + i * step] for i < size along `dim`, and all elements along the other dims.
   mlir::Value slice(mlir::Value x, int64_t dim, DimExpr offset, DimExpr size, int64_t step = 1);
   mlir::Value expand(mlir::Value x, llvm::ArrayRef<DimExpr> shape);
-  /// `value` (rank 0) may be null: zero.
+  /// Pads x with the scalar `value` (rank 0), or with zeros if `value` is null.
   mlir::Value pad(mlir::Value x, llvm::ArrayRef<DimExpr> low, llvm::ArrayRef<DimExpr> high,
                   llvm::StringRef mode = "constant", mlir::Value value = {});
   mlir::Value concat(mlir::ValueRange values, int64_t axis);
   mlir::Value cast(mlir::Value x, mlir::Type elementType);
-  /// Term `index` of the `count` ones of bfloat16 that sum to x (graph.term).
+  /// Emits graph.term: component `index` of x's split into `count` bf16 components, whose sum is x.
   mlir::Value term(mlir::Value x, int64_t index, int64_t count);
-  /// An op of one result without attributes.
+  /// Emits an op with one result and no attributes.
   template <typename OpTy> mlir::Value op(mlir::ValueRange operands) { return make<OpTy>(b, loc, operands); }
-  /// The same by the op's name, as tables have it that say which op of ours stands for a name of ONNX's.
+  /// Emits an op that is given by its name, for callers with a table from ONNX ops to graph ops.
   mlir::Value opNamed(llvm::StringRef name, mlir::ValueRange operands) { return makeNamed(b, loc, name, operands); }
-  /// For passes, which know no ops. Of two operands; a list, whose elements are made in order.
+  /// Emit elementwise ops on two operands, for passes, which do not name ops. The operands are a
+  /// braced list, so that C++ evaluates nested calls from left to right.
   mlir::Value add(mlir::ValueRange operands);
   mlir::Value sub(mlir::ValueRange operands);
   mlir::Value mul(mlir::ValueRange operands);
-  /// Of matrices, whose leading dims are broadcast.
+  /// Emits a matmul of two operands, whose leading dims are broadcast.
   mlir::Value product(mlir::ValueRange matrices);
   mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep);
-  /// A scalar of x's element type.
+  /// Emits a scalar constant with the element type of x.
   mlir::Value scalarLike(mlir::Value x, double value);
-  /// An i64 scalar.
+  /// Emits an i64 scalar with the value of a dim.
   mlir::Value number(const DimExpr &value);
-  /// start + i * step for i < count; without them i, as i64.
+  /// Emits the 1-D tensor [start, start + step, ...] of `count` elements; without `start` and
+  /// `step`, emits [0, 1, ...] in i64.
   mlir::Value range(mlir::Value start, mlir::Value step, const DimExpr &count);
   mlir::Value range(const DimExpr &count);
-  /// The whole of these dims holds `value`.
+  /// Emits a tensor with these dims in which every element is `value`.
   mlir::Value filled(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType, double value);
-  /// A reduction over `dims`; by the op's name for tables.
+  /// Emits a reduction over `dims`. `reduceNamed` takes the name of the reduction op, for callers
+  /// that look it up in a table.
   template <typename OpTy> mlir::Value reduce(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keep) {
     return reduceNamed(OpTy::getOperationName(), x, dims, keep);
   }
@@ -61,18 +65,21 @@ public:
   mlir::Location loc;
 };
 
-/// Composer::concat of any number of operands. Where many have a length that only a run tells, groups of them are put together first, and
-/// so on: a kernel has an argument for each operand and each length, and takes more than its share of them to compile.
+/// Concatenates any number of operands. If many operands have a dynamic length, concatenates groups
+/// of operands first, recursively. Otherwise, one kernel would have an argument for each operand
+/// and each length, and its compile time grows faster than linearly in the number of arguments.
 mlir::Value concatInGroups(OnnxNode &node, mlir::ValueRange values, int64_t axis);
 
-/// Whether the expression is 0 or more whatever its symbols; symbols that are
-/// read from tensors may be negative.
+/// Returns true if the expression is proven to be at least 0 for all values of its symbols. Symbols
+/// that are read from tensors may be negative.
 bool isNonNegative(const DimExpr &expr);
-/// max(expr, 0).
+/// Returns the dim expression max(expr, 0).
 DimExpr clampToZero(const DimExpr &expr);
 
-/// Integers as expressions, which may hold symbols that are read when the model runs: attribute `name`, or input `i` where the
-/// attribute is absent. Absent both: nullopt with `absent` set; nullopt otherwise after `refuse`.
+/// Returns the integers of the node's attribute `name`, or else the elements of its input `i`, as
+/// dim expressions. Elements that are only known at run time become symbols. If there is neither
+/// the attribute nor the input, returns nullopt and sets `absent`. If the integers are invalid,
+/// calls `refuse` and returns nullopt.
 std::optional<Dims> intsOrRead(OnnxNode &node, llvm::StringRef name, unsigned i, bool &absent);
 
 } // namespace hewn::graph

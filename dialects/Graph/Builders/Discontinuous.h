@@ -6,8 +6,10 @@
 
 namespace hewn::graph {
 
-/// Of an op whose result may jump where an operand moves by its last digit: a rounding, a comparison, a function that ends somewhere.
-/// Operands that were computed in a wider type are rounded to their own one first (docs/decisions/numbers/narrow-floats.md).
+/// Trait of ops such as rounding, comparison and functions with a limited domain, whose result may
+/// jump when an operand changes in its last bit. Operands that were computed in a wider type are
+/// therefore rounded to their own type before such an op
+/// (docs/decisions/numbers/half-precision.md).
 template <typename ConcreteOp> class Discontinuous : public mlir::OpTrait::TraitBase<ConcreteOp, Discontinuous> {};
 
 } // namespace hewn::graph

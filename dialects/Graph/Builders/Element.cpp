@@ -54,21 +54,23 @@ static std::optional<int64_t> constantOf(const Index &index) {
 
 namespace {
 
-/// What code around a position says of it: the least and the largest one, and a number that divides it.
+/// Facts about an index value that follow from its computation: its range, and a divisor of it.
 struct IndexFacts {
   int64_t least, most, factor;
 };
 
-/// A position beyond which nothing is said, far from where sums overflow.
+/// Bounds of index values beyond -kFar and kFar are not tracked, so that adding bounds cannot
+/// overflow.
 constexpr int64_t kFar = int64_t(1) << 40;
 
 IndexFacts factsOf(Value value, unsigned depth);
 
-/// How far the calculation of a position is followed.
+/// Maximum depth to which `factsOf` follows the ops that compute an index.
 constexpr unsigned kDeepest = 6;
 
-/// Of the loop whose induction variable `value` is, whose step is more than 0. A loop that begins at a function's argument begins at its
-/// first task, whose number is not negative.
+/// Returns the facts about `value` if it is the induction variable of a loop with a positive step.
+/// If the lower bound of the loop is an argument of the kernel's function, it is the number of the
+/// first task and thus not negative.
 std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast_if_present<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
@@ -95,7 +97,7 @@ std::optional<IndexFacts> factsOfLoop(Value value, unsigned depth) {
   return IndexFacts{*from, to ? *from + (trips - 1) * *step : kFar, std::gcd(*from, *step)};
 }
 
-/// A sum, difference or product.
+/// Returns the facts about the result of an add, subtract or multiply op.
 IndexFacts factsOfSum(Operation *op, unsigned depth) {
   const IndexFacts nothing{-kFar, kFar, 1};
   IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1), sum = nothing;
@@ -119,7 +121,8 @@ IndexFacts factsOfSum(Operation *op, unsigned depth) {
   return sum;
 }
 
-/// A quotient or remainder of what is not negative, by a constant.
+/// Returns the facts about the result of a division or remainder op. There are none unless the
+/// dividend is not negative and the divisor is a constant.
 IndexFacts factsOfQuotient(Operation *op, unsigned depth) {
   const IndexFacts nothing{-kFar, kFar, 1};
   IndexFacts l = factsOf(op->getOperand(0), depth + 1), r = factsOf(op->getOperand(1), depth + 1);
@@ -157,14 +160,15 @@ IndexFacts factsOf(Value value, unsigned depth = 0) {
                                  : IndexFacts{std::max(l.least, r.least), std::max(l.most, r.most), factor};
 }
 
-/// What is known of all lanes of an index that is not general.
+/// Returns facts that hold in all lanes of an index of the form base + stride * lane.
 IndexFacts factsOfLanes(const Index &index, int64_t lanes) {
   IndexFacts facts = factsOf(index.base);
   int64_t reach = index.stride * std::max<int64_t>(lanes - 1, 0);
   return {facts.least + std::min<int64_t>(reach, 0), facts.most + std::max<int64_t>(reach, 0), 1};
 }
 
-/// Whether the comparison holds of every pair from two ranges, or of none.
+/// Returns true if the comparison holds for all values in the ranges of x and y, false if it holds
+/// for none, and nullopt otherwise.
 std::optional<bool> alwaysOrNever(arith::CmpIPredicate predicate, const IndexFacts &x, const IndexFacts &y) {
   switch (predicate) {
   case arith::CmpIPredicate::sge:
@@ -182,7 +186,8 @@ int64_t factorOf(Value position) { return factsOf(position).factor; }
 
 Index ElementBuilder::constant(int64_t value) {
   using Keys = llvm::DenseMapInfo<int64_t>;
-  // A model may name any number, those that mark the map's empty places too.
+  // Does not cache the constants that DenseMap reserves as keys of empty slots; a model may contain
+  // any number.
   if (!home || value == Keys::getEmptyKey() || value == Keys::getTombstoneKey())
     return {arith::ConstantIndexOp::create(b, loc, value)};
   Value &known = constants[value];
@@ -283,7 +288,8 @@ Index ElementBuilder::mul(Index x, Index y) {
   return binary(x, y, [&](Value l, Value r) { return b.createOrFold<arith::MulIOp>(loc, l, r); });
 }
 
-/// The quotient of x by `d`, which divides x's base, whose quotient `base` is: that, and a constant for each lane.
+/// Returns floor(x / d) for each lane, where x has a stride and `d` divides its base. The quotient
+/// is the scalar `base` (x.base / d) plus a constant vector of the lanes' offsets.
 Index ElementBuilder::quotientOfLanes(const Index &x, int64_t d, Value base) {
   SmallVector<APInt> steps;
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -295,17 +301,20 @@ Index ElementBuilder::quotientOfLanes(const Index &x, int64_t d, Value base) {
 
 Index ElementBuilder::floorDiv(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
-  if (d == 1 || d == 0) // 0: of a dim without elements, along which there are no places to divide
+  // A divisor of 0 is the size of a dim without elements. No index into such a dim is ever
+  // computed, so any quotient is correct.
+  if (d == 1 || d == 0)
     return x;
-  // An unsigned division becomes a shift or a product, without the correction that floors a negative quotient.
+  // Uses an unsigned division if the dividend is not negative: LLVM lowers it to a shift or a
+  // multiplication, and floordivsi would also need a correction for negative dividends.
   bool isCount = d && !x.general && factsOf(x.base).least >= 0;
   auto quotientOf = [&](Value l, Value r) -> Value {
     if (isCount)
       return b.createOrFold<arith::DivUIOp>(loc, l, r);
     return b.createOrFold<arith::FloorDivSIOp>(loc, l, r);
   };
-  // floor((base + s*lane) / d) = floor(base / d) + (s/d)*lane exactly where d
-  // divides s.
+  // If d divides the stride s, the quotient is an index with a stride: floor((base + s*lane) / d) =
+  // floor(base / d) + (s/d)*lane.
   if (d && !x.general && x.stride % *d == 0)
     return {quotientOf(x.base, divisor.base), x.stride / *d};
   if (d && staysWithin(x, *d))
@@ -323,7 +332,7 @@ Index ElementBuilder::floorDiv(Index x, Index divisor) {
 
 Index ElementBuilder::mod(Index x, Index divisor) {
   std::optional<int64_t> d = constantOf(divisor);
-  if (d == 1 || d == 0) // 0: as above
+  if (d == 1 || d == 0) // a divisor of 0 is the size of an empty dim, so the code never runs
     return constant(0);
   if (d && !x.general && x.stride % *d == 0) {
     x.stride = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the calculation of a position shows of it.
+// Facts about index values that follow from the ops that compute them.
 #ifndef HEWN_DIALECTS_GRAPH_BUILDERS_FACTS_H
 #define HEWN_DIALECTS_GRAPH_BUILDERS_FACTS_H
 
@@ -8,7 +8,7 @@
 
 namespace hewn::graph {
 
-/// A number that divides the position; 0 where that is 0.
+/// Returns a number that divides the index value `position`, or 0 if `position` is 0.
 int64_t factorOf(mlir::Value position);
 
 } // namespace hewn::graph

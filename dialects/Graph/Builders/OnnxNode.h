@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One ONNX node as a builder of ours sees it. The importer implements it; no
-// protobuf shows through, so an op's import lives with the op. A builder is
-// named in the op's ONNX record and has the signature `LogicalResult
+// The interface through which the builder of an op reads an ONNX node and creates ops. The importer
+// implements it and keeps protobuf types out of it, so that each op family contains its own import
+// code. An op's ONNX record names its builder, which has the signature `LogicalResult
 // build(OnnxNode &node)`.
 #ifndef HEWN_DIALECTS_GRAPH_BUILDERS_ONNXNODE_H
 #define HEWN_DIALECTS_GRAPH_BUILDERS_ONNXNODE_H
@@ -12,8 +12,11 @@
 
 namespace hewn::graph {
 
-/// An answer that decides what a node becomes. `PerCase`: a case of the program will be imported for each answer, and this import is
-/// over, so the builder fails. `AtRuntime`: dims don't tell, a run does.
+/// The answer to a query that decides which ops a node becomes.
+///
+/// - `PerCase`: the answer depends on dims. The importer stops the current import, in which the
+///   builder fails, and imports one specialization of the program for each answer.
+/// - `AtRuntime`: the answer does not depend on dims only, so it is not known before run time.
 enum class Decision { No, Yes, PerCase, AtRuntime };
 
 class OnnxNode {
@@ -22,106 +25,126 @@ public:
   virtual ~OnnxNode();
 
   virtual llvm::StringRef opType() const = 0;
-  /// The name of the op of ours in whose record the builder stands (getOperationName); empty for an OnnxCompose.
+  /// Returns the name of the graph op whose ONNX record names this builder, or an empty string if
+  /// the record is an OnnxCompose record.
   virtual llvm::StringRef recordedOp() const = 0;
-  /// The version of the node's domain that the model imports.
+  /// Returns the version of the operator set that the model imports for the node's domain.
   virtual int64_t opset() const = 0;
 
-  /// Inputs and outputs as the node lists them; an omitted one is null / not
-  /// wanted.
+  /// The inputs and outputs that the node lists. If an input is omitted, `input` returns null. If
+  /// an output is omitted, `wantsOutput` returns false.
   virtual unsigned numInputs() const = 0;
-  virtual mlir::Value input(unsigned i) const = 0; // null beyond the end
-  /// The element type of an input that is there, for who asks for nothing else of it.
+  virtual mlir::Value input(unsigned i) const = 0; // returns null if the node has no input i
+  /// Returns the element type of input `i`, which must be present. Its rank may be unknown.
   virtual mlir::Type inputElementType(unsigned i) const = 0;
   virtual unsigned numOutputs() const = 0;
   virtual bool wantsOutput(unsigned i) const = 0;
 
-  /// What an integer attribute may be. Numbers that sizes and positions are computed from lie where sums and products of
-  /// two of them don't overflow; others are refused. Numbers that are only compared, or clamped, may be any.
+  /// Which values of an integer attribute are accepted. `Size`: only values so small that adding or
+  /// multiplying two of them does not overflow, for attributes from which sizes and indices are
+  /// computed. Other values are rejected. `Any`: all values, for attributes that are only compared
+  /// or clamped.
   enum class Range { Size, Any };
 
   virtual bool hasAttr(llvm::StringRef name) const = 0;
   virtual int64_t getInt(llvm::StringRef name, int64_t otherwise, Range range = Range::Size) const = 0;
   virtual double getFloat(llvm::StringRef name, double otherwise) const = 0;
   virtual std::string getString(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
-  /// Refuses the node where an attribute has another value than the one with which it says nothing.
+  /// Rejects the node if the attribute is present and has another value than `otherwise`, its
+  /// default.
   llvm::LogicalResult needsDefault(llvm::StringRef name, int64_t otherwise);
   llvm::LogicalResult needsDefault(llvm::StringRef name, llvm::StringRef otherwise);
-  /// nullopt where the attribute is absent.
+  /// Return the list in an attribute of the node, or nullopt if the attribute is absent.
   virtual std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name, Range range = Range::Size) const = 0;
   virtual std::optional<llvm::SmallVector<float>> getFloats(llvm::StringRef name) const = 0;
   virtual std::optional<llvm::SmallVector<std::string>> getStrings(llvm::StringRef name) const = 0;
-  /// A tensor attribute (or the constant forms value_float, value_ints, ...) as
-  /// a constant value; null where absent.
+  /// Returns the tensor in an attribute of the node (or in value_float, value_ints, ...) as a
+  /// constant, or null if the attribute is absent.
   virtual mlir::Value getTensor(llvm::StringRef name) = 0;
-  /// An ONNX data type code (TensorProto.DataType) as an element type; null
-  /// where hewn has none.
+  /// Returns the element type for an ONNX data type (TensorProto.DataType), or null if it is
+  /// unsupported.
   virtual mlir::Type elementTypeOf(int64_t onnxCode) const = 0;
 
-  /// What a small integer tensor holds, as far as shapes tell; nullopt where
-  /// that is not known when compiling.
+  /// Returns the elements of a small integer tensor, as found by shape analysis, or nullopt if one
+  /// of them is not known at compile time.
   virtual std::optional<Dims> contents(mlir::Value value) = 0;
-  /// The same, where unknown elements become symbols that are read when the
-  /// model runs. `value` has rank 0 or 1 and a static length; nullopt (after
-  /// `refuse`) otherwise.
-  virtual std::optional<Dims> contentsOrRead(mlir::Value value) = 0;
-  /// Whether the number is `value`: docs/decisions/cases.md.
+  /// Returns the elements of a small integer tensor, where elements that are not known at compile
+  /// time are symbols, read at run time. If the length of the tensor is dynamic and `length` is
+  /// given, requires that the tensor has so many elements at run time. Calls `refuse` and returns
+  /// nullopt if `value` does not have rank 0 or 1, or if its length is not determined.
+  virtual std::optional<Dims> contentsOrRead(mlir::Value value, std::optional<int64_t> length = std::nullopt) = 0;
+  /// Returns the rank that the model declares for output `i` of the node, or nullopt if it declares
+  /// none. The declaration may be wrong, so a builder that uses it must require it at run time.
+  virtual std::optional<int64_t> declaredRank(unsigned i) const = 0;
+  /// Decides whether the dim expression `number` is equal to `value`, which may depend on the
+  /// specialization of the program (docs/decisions/cases.md).
   virtual Decision decide(const DimExpr &number, int64_t value) = 0;
-  /// Whether the one element of a tensor of bools holds.
+  /// Decides whether `condition`, a bool tensor with one element, is true.
   virtual Decision decide(mlir::Value condition) = 0;
-  /// A symbol that no other value has: for a dim that only a run tells.
+  /// Returns a new symbol for a dim that is not known before run time.
   virtual DimExpr freshDim() = 0;
-  /// A number as an expression of bearable length: itself, or a symbol that is computed where the node stands. Products
-  /// of long sums grow without end. A size is never negative.
+  /// Returns `number` itself if its expression is short, and otherwise a symbol whose value is
+  /// computed at the node. This keeps expressions from growing without bound when long sums are
+  /// multiplied. `isSize`: the number is never negative.
   virtual DimExpr shortened(const DimExpr &number, bool isSize = true) = 0;
-  /// The same whatever its length, where what reads it need not know what it is made of.
+  /// Returns a symbol whose value is the dim expression `number`, even if the expression is short.
+  /// Use it where no later analysis depends on the expression.
   virtual DimExpr named(const DimExpr &number, bool isSize = true) = 0;
-  /// The float contents of a small constant; nullopt where not known.
+  /// Returns the elements of a small float tensor, or nullopt if they are not known at compile
+  /// time.
   virtual std::optional<llvm::SmallVector<double>> floatContents(mlir::Value value) = 0;
 
-  /// Imports subgraph attribute `name` into `region`: its inputs become block
-  /// arguments of these types and dims, its outputs the operands of the
-  /// terminator `graph.yield`. Outer values are captured.
+  /// Imports the subgraph in attribute `name` into `region`. The inputs of the subgraph become
+  /// block arguments with the types and dims `arguments`, and its outputs become the operands of
+  /// the terminator, `graph.yield`. The region may use values from outside.
   virtual llvm::LogicalResult importSubgraph(llvm::StringRef name, mlir::Region &region,
                                              llvm::ArrayRef<TensorShape> arguments) = 0;
-  /// Imports the subgraph in place of the node, as a branch known to be taken
-  /// is; `arguments` stand for its inputs.
+  /// Imports the subgraph in attribute `name` in place of the node, for example a branch that is
+  /// known to be taken. `arguments` replace the inputs of the subgraph.
   virtual std::optional<llvm::SmallVector<mlir::Value>> inlineSubgraph(llvm::StringRef name,
                                                                        mlir::ValueRange arguments) = 0;
-  /// The same, of a subgraph whose outputs are the node's, as they are.
+  /// Imports a subgraph without inputs in place of the node. Its outputs must correspond to those
+  /// of the node.
   virtual std::optional<llvm::SmallVector<mlir::Value>> inlineBranch(llvm::StringRef name) = 0;
-  /// Whether the node may give values whose rank only a run tells (graph::kOpenRankAttr).
+  /// Returns true if the node may produce values of dynamic rank (graph::kOpenRankAttr).
   virtual bool mayLeaveRankOpen() const = 0;
 
-  /// How many problems have been told so far.
+  /// Returns the number of diagnostics that the import has reported so far.
   virtual size_t numDiagnostics() const = 0;
-  /// Takes back what was told after the first `told`, of a branch that may be the one that no run takes: an exporter writes all
-  /// branches for the sizes that it saw. False, and nothing is taken back, where the sizes were not narrowed (by a case's facts, by the
-  /// user), or hewn lacks something that the branch needs.
+  /// Drops all diagnostics but the first `told`. They are those of a branch that may never be
+  /// taken, because exporters write all branches for the sizes that they traced. Returns false and
+  /// drops nothing if the branch uses an unsupported feature, or if the sizes are not constrained
+  /// by a specialization or by the user.
   virtual bool dropDiagnosticsAfter(size_t told) = 0;
 
-  /// Takes an op that was built in vain out of the program. What is known of its values stands by their addresses, so
-  /// it lives on to the end of the import.
+  /// Removes an unused op from the program. The op is freed only at the end of the import, because
+  /// caches are indexed by the address of its values.
   virtual void discard(mlir::Operation *op) = 0;
 
   virtual void setOutput(unsigned i, mlir::Value value) = 0;
-  /// Records why this node can't be compiled, for the list that the user gets;
-  /// returns failure.
+  /// Adds this node and the reason why it cannot be compiled to the list that the user gets.
+  /// Returns failure.
   virtual llvm::LogicalResult refuse(const llvm::Twine &reason) = 0;
 
-  /// All elements of a tensor attribute, or of a list, as numbers; nullopt where it is absent or (reported) holds none.
+  /// Returns the elements of a tensor or list attribute as numbers. Returns nullopt if the
+  /// attribute is absent, or, after a call of `refuse`, if its elements are not numbers.
   virtual std::optional<llvm::SmallVector<double>> getNumbers(llvm::StringRef name) = 0;
-  /// The element type of a tensor attribute; null where it is absent or hewn has none.
+  /// Returns the element type of a tensor attribute, or null if the attribute is absent or its type
+  /// is unsupported.
   virtual mlir::Type tensorElementType(llvm::StringRef name) const = 0;
-  /// A type attribute as that of the list that holds such a value (of a tensor: an optional one); null where it is absent, or
-  /// (reported) hewn has none.
+  /// Returns the type that a type attribute contains, as a list type; a tensor type becomes an
+  /// optional value. Returns null if the attribute is absent, or, after a call of `refuse`, if its
+  /// type is unsupported.
   virtual mlir::Type getType(llvm::StringRef name) = 0;
-  /// A constant of these bytes, as its elements lie in memory: in the IR where it is short, else a weight.
+  /// Creates a constant whose elements have the given bytes, in memory order. A short constant is
+  /// stored in the IR, a longer one becomes a weight.
   virtual mlir::Value makeBytes(mlir::RankedTensorType type, std::vector<char> bytes) = 0;
 
-  /// An axis in [0, rank) or nullopt after `refuse`.
+  /// Converts the attribute value `written`, in [-rank, rank), to an axis in [0, rank). Calls
+  /// `refuse` and returns nullopt if it is out of range.
   std::optional<int64_t> axis(int64_t written, int64_t rank);
-  /// Sets output 0; fails where `value` is null because building it failed.
+  /// Sets output 0 of the node to `value`. Fails if `value` is null, that is, if building the value
+  /// failed.
   llvm::LogicalResult finish(mlir::Value value);
 
   template <typename OpTy>

@@ -3,24 +3,25 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Collective/CollectiveOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 
 using namespace mlir;
 
 namespace hewn::graph {
 
-/// What ranks hand each other lies in memory as it is: no strings, and nothing below a byte.
+/// Returns true if ranks can send each other elements of this type, as the bytes that the elements
+/// have in memory. Strings and types below 8 bits cannot be sent.
 bool canTravel(Type elementType) { return isOrdered(elementType) || elementType.isInteger(1); }
 bool canBeAdded(Type elementType) { return isOrdered(elementType) && !elementType.isInteger(1); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // The ops
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 LogicalResult AllReduceOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Type type = getElementType(getX());
   if (int64_t(getRanks()) < 1)
-    return emitOpError("adds up for no ranks");
+    return emitOpError("requires at least one rank");
   if (!canBeAdded(type))
     return emitOpError("can't add elements of type ") << type;
   results.push_back({dimsOf(getX()), type});
@@ -35,7 +36,7 @@ LogicalResult ReduceScatterOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<Tensor
   if (!canBeAdded(type))
     return emitOpError("can't add elements of type ") << type;
   if (int64_t(getRanks()) < 1 || dims.empty() || !dims.front().is(int64_t(getRanks())))
-    return emitOpError("wants a first dim of one part for each of its ranks");
+    return emitOpError("the first dim must be the number of ranks");
   results.push_back({Dims(dims.begin() + 1, dims.end()), type});
   return success();
 }
@@ -44,9 +45,9 @@ void ReduceScatterOp::requireDims(Requirements &) {}
 
 LogicalResult AllGatherOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (int64_t(getRanks()) < 1)
-    return emitOpError("gathers from no ranks");
+    return emitOpError("requires at least one rank");
   if (!canTravel(getElementType(getX())))
-    return emitOpError("can't hand on elements of type ") << getElementType(getX());
+    return emitOpError("cannot send elements of type ") << getElementType(getX());
   Dims dims = {DimExpr(int64_t(getRanks()))};
   llvm::append_range(dims, dimsOf(getX()));
   results.push_back({dims, getElementType(getX())});
@@ -57,7 +58,7 @@ void AllGatherOp::requireDims(Requirements &) {}
 
 LogicalResult SendOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!canTravel(getElementType(getX())))
-    return emitOpError("can't hand on elements of type ") << getElementType(getX());
+    return emitOpError("cannot send elements of type ") << getElementType(getX());
   results.push_back({{DimExpr(0)}, IntegerType::get(getContext(), 8)});
   return success();
 }
@@ -67,24 +68,24 @@ void SendOp::requireDims(Requirements &) {}
 LogicalResult ReceiveOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
   std::optional<Dims> dims = parseDims(getShape());
   if (!dims)
-    return emitOpError("has a malformed shape");
+    return emitOpError("shape must be a list of integers and expressions");
   if (!canTravel(getElementTypeAttr().getValue()))
-    return emitOpError("can't take elements of type ") << getElementTypeAttr().getValue();
+    return emitOpError("cannot receive elements of type ") << getElementTypeAttr().getValue();
   results.push_back({*dims, getElementTypeAttr().getValue()});
   return success();
 }
 
 void ReceiveOp::requireDims(Requirements &) {}
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// For passes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Interface for passes
+//===------------------------------------------------------------------------------------------===//
 
 static Value lookUp(Composer &c, Operation *op, Value table, Value indices) {
   return makeNamed(c.b, c.loc, op->getName().getStringRef(), {table, indices}, ownAttributes(op));
 }
 
-/// The indices of a lookup, counted from the beginning.
+/// Returns the indices of a lookup, with negative indices converted to positive ones.
 static Value indicesFromBegin(Composer &c, Operation *op, Value indices, int64_t dim) {
   Value size = c.scalarLike(indices, double(*getDims(op->getOperand(0))[dim].constant()));
   Value isBelow = c.op<LessOp>({indices, c.scalarLike(indices, 0)});
@@ -93,15 +94,16 @@ static Value indicesFromBegin(Composer &c, Operation *op, Value indices, int64_t
 
 Value makeLookup(OpBuilder &b, Operation *op, Value table) {
   Composer c(b, op->getLoc());
-  int64_t dim = *cast<MoveOpInterface>(op).getLookedUpDim();
+  int64_t dim = *cast<IndexingOpInterface>(op).getLookedUpDim();
   return lookUp(c, op, table, indicesFromBegin(c, op, op->getOperand(1), dim));
 }
 
-Value makeSummand(OpBuilder &b, Operation *op, const CutForm &form, ArrayRef<Value> operands, int64_t number) {
-  auto move = dyn_cast<MoveOpInterface>(op);
+Value makeSummand(OpBuilder &b, Operation *op, const ShardingRule &form, ArrayRef<Value> operands, int64_t number) {
+  auto move = dyn_cast<IndexingOpInterface>(op);
   if (!move)
     return makeNamed(b, op->getLoc(), op->getName().getStringRef(), operands, form.attributes);
-  // Of an index that is another part's the result is 0; whatever is found meanwhile lies in this part.
+  // A rank contributes 0 for a looked-up index that belongs to another rank's shard of the table.
+  // The index is clamped, so that the lookup does not read outside of the rank's own shard.
   Composer c(b, op->getLoc());
   int64_t dim = *move.getLookedUpDim(), size = *getDims(operands[0])[dim].constant();
   Value indices = c.sub({indicesFromBegin(c, op, operands[1], dim), c.scalarLike(operands[1], double(size * number))});
@@ -112,7 +114,7 @@ Value makeSummand(OpBuilder &b, Operation *op, const CutForm &form, ArrayRef<Val
     return {};
   Dims dims = getDims(isOwn);
   dims.append(getRank(operands[0]) - dim - 1, DimExpr(1));
-  // What a sum leaves as it is: of floats the zero below zero.
+  // Ranks without the looked-up entry contribute the neutral element of addition: -0.0 for floats.
   double zero = isa<FloatType>(getElementType(found)) ? -0.0 : 0.0;
   return c.op<WhereOp>({c.reshape(isOwn, dims), found, c.scalarLike(found, zero)});
 }
@@ -128,7 +130,7 @@ Value makeAllReduce(OpBuilder &b, Location loc, Value part, RankRange ranks) {
 
 Value makeOrderedSum(OpBuilder &b, Location loc, Value part, RankRange ranks) {
   if (!canBeAdded(getElementType(part)))
-    return {}; // as there is no all_reduce of them
+    return {}; // such elements cannot be added, neither here nor by all_reduce
   Composer c(b, loc);
   Dims dims = getDims(part);
   Value all = make<AllGatherOp>(b, loc, part, attributesOf(b, ranks)), sum;
@@ -139,8 +141,8 @@ Value makeOrderedSum(OpBuilder &b, Location loc, Value part, RankRange ranks) {
   return sum;
 }
 
-/// The dims where the cut one is `blocks`, `parts` (if that is not 0) and the rest of it.
-static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
+/// Splits the sharded dim of a tensor into the dims `blocks`, `parts` (omitted if 0) and the rest.
+static Dims takenApart(const Dims &dims, const DimSharding &cut, int64_t parts) {
   Dims apart(dims.begin(), dims.begin() + cut.dim);
   apart.push_back(cut.blocks);
   if (parts)
@@ -150,29 +152,31 @@ static Dims takenApart(const Dims &dims, const Cut &cut, int64_t parts) {
   return apart;
 }
 
-Value makeReduceScatter(OpBuilder &b, Location loc, Value part, const Cut &cut, RankRange ranks) {
+Value makeReduceScatter(OpBuilder &b, Location loc, Value part, const DimSharding &cut, RankRange ranks) {
   if (!canBeAdded(getElementType(part)))
     return {};
   Composer c(b, loc);
-  // [.., blocks, parts, rest, ..] to [parts, .., blocks, rest, ..].
+  // Makes the shards contiguous for the reduce-scatter: [.., blocks, parts, rest, ..] to [parts,
+  // .., blocks, rest, ..].
   Dims whole = getDims(part), apart = takenApart(whole, cut, ranks.count);
   SmallVector<int64_t> order = {cut.dim + 1};
   for (int64_t d = 0; d < int64_t(apart.size()); ++d)
     if (d != cut.dim + 1)
       order.push_back(d);
-  Dims parts = dimsOfPart(whole, cut, DimExpr(ranks.count));
+  Dims parts = shardDims(whole, cut, DimExpr(ranks.count));
   parts.insert(parts.begin(), DimExpr(ranks.count));
   Value each = c.reshape(c.transpose(c.reshape(part, apart), order), parts);
   return each ? make<ReduceScatterOp>(b, loc, each, attributesOf(b, ranks)) : Value();
 }
 
-Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, RankRange ranks) {
+Value makeAllGather(OpBuilder &b, Location loc, Value part, const DimSharding &cut, RankRange ranks) {
   Composer c(b, loc);
   int64_t parts = ranks.count;
   Value gathered = make<AllGatherOp>(b, loc, part, attributesOf(b, ranks));
   if (!gathered)
     return {};
-  // [parts, .., blocks, rest, ..] to [.., blocks, parts, rest, ..].
+  // Interleaves the gathered shards: [parts, .., blocks, rest, ..] to [.., blocks, parts, rest,
+  // ..].
   Dims apart = takenApart(getDims(part), cut, 0);
   apart.insert(apart.begin(), DimExpr(parts));
   SmallVector<int64_t> order;
@@ -186,7 +190,7 @@ Value makeAllGather(OpBuilder &b, Location loc, Value part, const Cut &cut, Rank
   return c.reshape(c.transpose(c.reshape(gathered, apart), order), whole);
 }
 
-Value makePart(OpBuilder &b, Location loc, Value whole, const Cut &cut, int64_t parts, int64_t number) {
+Value makePart(OpBuilder &b, Location loc, Value whole, const DimSharding &cut, int64_t parts, int64_t number) {
   Composer c(b, loc);
   Dims dims = getDims(whole);
   if (cut.blocks.is(1)) {
@@ -194,19 +198,21 @@ Value makePart(OpBuilder &b, Location loc, Value whole, const Cut &cut, int64_t 
     return c.slice(whole, cut.dim, size * DimExpr(number), size);
   }
   Value apart = c.slice(c.reshape(whole, takenApart(dims, cut, parts)), cut.dim + 1, DimExpr(number), DimExpr(1));
-  return c.reshape(apart, dimsOfPart(dims, cut, DimExpr(parts)));
+  return c.reshape(apart, shardDims(dims, cut, DimExpr(parts)));
 }
 
 namespace {
-/// A value whose cut dim is taken apart, and the dim that parts have their own of.
+/// The dims of a tensor after its sharded dim has been split, and the number of the dim along which
+/// the shards differ.
 struct Apart {
   Dims dims;
   int64_t dim;
 };
 } // namespace
 
-/// Blocks, so many of what is divided, and what is of one of these, as dims of their own; where it is the dim itself, that is all.
-static Apart takeApart(const Dims &whole, const Cut &cut, const Parts &parts, const DimExpr &many) {
+/// Splits the sharded dim of a tensor into three dims: blocks, `many` batch elements, and the
+/// elements of a batch element. A dim that consists of the batch elements only is not split.
+static Apart takeApart(const Dims &whole, const DimSharding &cut, const ShardCount &parts, const DimExpr &many) {
   DimExpr unit = parts.items.is(0) ? DimExpr(1) : *grainOf(whole[cut.dim], cut, parts);
   Apart apart{whole, cut.dim};
   apart.dims[cut.dim] = many;
@@ -217,7 +223,7 @@ static Apart takeApart(const Dims &whole, const Cut &cut, const Parts &parts, co
   return {apart.dims, cut.dim + 1};
 }
 
-Value makeEven(OpBuilder &b, Location loc, Value whole, const Cut &cut, const Parts &parts) {
+Value makeEven(OpBuilder &b, Location loc, Value whole, const DimSharding &cut, const ShardCount &parts) {
   Composer c(b, loc);
   Apart apart = takeApart(getDims(whole), cut, parts, parts.items);
   Dims none(apart.dims.size(), DimExpr(0)), behind = none;
@@ -225,15 +231,16 @@ Value makeEven(OpBuilder &b, Location loc, Value whole, const Cut &cut, const Pa
   return c.pad(c.reshape(whole, apart.dims), none, behind, "edge");
 }
 
-Value makePartOfEven(OpBuilder &b, Location loc, Value even, const Dims &whole, const Cut &cut, const Parts &parts,
-                     int64_t number) {
+Value makePartOfEven(OpBuilder &b, Location loc, Value even, const Dims &whole, const DimSharding &cut,
+                     const ShardCount &parts, int64_t number) {
   Composer c(b, loc);
   int64_t dim = takeApart(whole, cut, parts, parts.items).dim;
   DimExpr size = parts.items.ceilDiv(parts.count);
-  return c.reshape(c.slice(even, dim, size * DimExpr(number), size), dimsOfPart(whole, cut, parts));
+  return c.reshape(c.slice(even, dim, size * DimExpr(number), size), shardDims(whole, cut, parts));
 }
 
-Value makeWhole(OpBuilder &b, Location loc, ValueRange made, const Dims &whole, const Cut &cut, const Parts &parts) {
+Value makeWhole(OpBuilder &b, Location loc, ValueRange made, const Dims &whole, const DimSharding &cut,
+                const ShardCount &parts) {
   Composer c(b, loc);
   bool hasItems = !parts.items.is(0);
   DimExpr size = hasItems ? parts.items.ceilDiv(parts.count) : *grainOf(whole[cut.dim], cut, parts);
@@ -261,8 +268,9 @@ SmallVector<std::pair<int64_t, int64_t>> messagesOf(ArrayRef<Lines> own, ArrayRe
     for (int64_t to = 0; to < int64_t(own.size()); ++to)
       if (from != to && !own[from].meet(wanted[to]).empty())
         messages.push_back({from, to});
-  // All ranks come to theirs in this order, so that the first message that is left has both. Neighbours 0 and 1 do not wait for 1 and 2: first
-  // every other pair, then the rest.
+  // All ranks process the messages between them in this order, so the sender and the receiver of
+  // the first message that is not done are always ready for it. Messages between ranks 0-1, 2-3,
+  // ... come first, then those between 1-2, 3-4, ...: the first ones do not wait for each other.
   auto keyOf = [](const std::pair<int64_t, int64_t> &message) {
     auto [from, to] = message;
     int64_t least = std::min(from, to), away = std::max(from, to) - least;
@@ -298,14 +306,14 @@ Value makeLines(OpBuilder &b, Location loc, ArrayRef<Strip> strips, int64_t dim,
     if (some.empty())
       continue;
     if (some.begin != end)
-      return {}; // a strip is missing
+      return {}; // the rank lacks some of the rows
     end = some.end;
     values.push_back(some == strip.lines
                          ? strip.value
                          : c.slice(strip.value, dim, DimExpr(some.begin - strip.lines.begin), DimExpr(some.size())));
   }
   if (end != lines.end)
-    return {}; // as above
+    return {}; // the rank lacks some of the rows
   return values.size() == 1 ? values.front() : c.concat(values, dim);
 }
 
@@ -314,11 +322,11 @@ Value makeGatherOfLines(OpBuilder &b, Location loc, Value value, int64_t dim, Ar
   int64_t most = 0, mine = *getDims(value)[dim].constant();
   for (const Lines &lines : own)
     most = std::max(most, lines.size());
-  // Gathers are of as many bytes of each.
+  // An all-gather requires contributions of equal size, so shorter ones are padded.
   Dims none(getDims(value).size(), DimExpr(0)), behind = none;
   behind[dim] = DimExpr(most - mine);
   Value even = mine < most ? c.pad(value, none, behind) : value;
-  Value all = makeAllGather(b, loc, even, Cut{dim, 1}, ranks);
+  Value all = makeAllGather(b, loc, even, DimSharding{dim, 1}, ranks);
   if (all && llvm::all_of(own, [&](const Lines &lines) { return lines.size() == most; }))
     return all;
   SmallVector<Value> values;
@@ -346,7 +354,8 @@ std::optional<Transfer> transferOf(Operation *op) {
 }
 
 DimExpr movedBytes(const Transfer &transfer, int64_t rank) {
-  constexpr int64_t granule = 64; // as transports cut them
+  // collective transports divide a sum into chunks that are multiples of this many elements
+  constexpr int64_t granule = 64;
   DimExpr others(transfer.ranks.count - 1);
   if (transfer.kind == Transfer::Send)
     return DimExpr(0);

@@ -1,81 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For passes, which know no ops: what ranks do together, and parts of values by rank.
+// Functions by which passes emit collectives, messages between ranks, and shards of values. Passes
+// do not name the ops.
 #ifndef HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
 #define HEWN_DIALECTS_GRAPH_COLLECTIVE_COLLECTIVE_H
 
-#include "dialects/Graph/Analysis/Bands.h"
-#include "dialects/Graph/Analysis/Cuts.h"
+#include "dialects/Graph/Analysis/Halo.h"
+#include "dialects/Graph/Analysis/Sharding.h"
 #include "mlir/IR/Builders.h"
 
 namespace hewn::graph {
 
-/// Ranks that do something together: so many from the first one on.
+/// A group of `count` consecutive ranks.
 struct RankRange {
   int64_t first = 0, count = 1;
 };
 
-/// The sum of `part` over the ranks; null where its elements can't be added.
+/// Emits an all-reduce, whose result is the sum of the ranks' values `part`. Returns null if the
+/// elements of `part` cannot be added.
 mlir::Value makeAllReduce(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, RankRange ranks);
-/// The same, made of what all ranks gather, in their order, whoever carries it; null as above.
+/// Emits the sum of `part` over the ranks as an all-gather and additions in rank order, so that the
+/// result does not depend on the transport. Returns null if the elements of `part` cannot be added.
 mlir::Value makeOrderedSum(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, RankRange ranks);
-/// Of that sum the part that `cut` says, each rank its own; null as above.
-mlir::Value makeReduceScatter(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut,
+/// Emits a reduce-scatter: this rank's shard of the sum of `part` over the ranks. Returns null if
+/// the elements of `part` cannot be added.
+mlir::Value makeReduceScatter(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const DimSharding &cut,
                               RankRange ranks);
-/// The whole of which each of the ranks has the part that `cut` says.
-mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const Cut &cut, RankRange ranks);
-/// Part `number` of `parts` of a value that is there as a whole: no rank is asked.
-mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, int64_t parts,
+/// Emits an all-gather. Its result is the full tensor, of which each rank has the shard `part`, as
+/// `cut` describes it.
+mlir::Value makeAllGather(mlir::OpBuilder &b, mlir::Location loc, mlir::Value part, const DimSharding &cut,
+                          RankRange ranks);
+/// Emits shard `number` of `parts` of a value of which the rank has all elements. No communication
+/// is needed.
+mlir::Value makePart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const DimSharding &cut, int64_t parts,
                      int64_t number);
-/// A value with the last one of the items that `parts` divides again and again behind it, so that all parts have as many (what holds of all
-/// items holds of these): what `makePartOfEven` takes parts of.
-mlir::Value makeEven(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const Cut &cut, const Parts &parts);
-mlir::Value makePartOfEven(mlir::OpBuilder &b, mlir::Location loc, mlir::Value even, const Dims &whole, const Cut &cut,
-                           const Parts &parts, int64_t number);
-/// The value of these dims of which all parts are there, without what fills the last ones up.
-mlir::Value makeWhole(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange made, const Dims &whole, const Cut &cut,
-                      const Parts &parts);
-/// An op's summand (`sumForm`) of operands that are part `number` of theirs where they are cut; null where it can't be built.
-mlir::Value makeSummand(mlir::OpBuilder &b, mlir::Operation *op, const CutForm &form,
+/// Pads a value by repeating its last batch element, so that all parts have the same size. Copies
+/// of a valid batch element satisfy all requirements that the model has on batch elements.
+/// `makePartOfEven` returns a shard of the padded value.
+mlir::Value makeEven(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, const DimSharding &cut,
+                     const ShardCount &parts);
+mlir::Value makePartOfEven(mlir::OpBuilder &b, mlir::Location loc, mlir::Value even, const Dims &whole,
+                           const DimSharding &cut, const ShardCount &parts, int64_t number);
+/// Concatenates the shards of all parts, without the padding at their end, to a value with the dims
+/// `whole`.
+mlir::Value makeWhole(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange made, const Dims &whole,
+                      const DimSharding &cut, const ShardCount &parts);
+/// Emits the partial result of an op (`sumForm`) on one rank. Operands that the rule shards are
+/// given as shard `number`, all others in full. Returns null on failure.
+mlir::Value makeSummand(mlir::OpBuilder &b, mlir::Operation *op, const ShardingRule &form,
                         llvm::ArrayRef<mlir::Value> operands, int64_t number);
-/// The lookup `op` in `table`, which is its own with further elements behind them along the dim: indices below 0 count from the end of its own.
+/// Emits the lookup `op` with `table` instead of its own table. `table` is a copy of that table
+/// with additional entries at the end. Negative indices still count from the end of the op's own
+/// table.
 mlir::Value makeLookup(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value table);
-/// Whether such elements can be handed to other ranks, and whether ranks can add them up.
+/// Return true if ranks can send elements of this type to each other (`canTravel`), or add them up
+/// (`canBeAdded`).
 bool canTravel(mlir::Type elementType);
 bool canBeAdded(mlir::Type elementType);
-/// Gives `value` to another rank, and takes what another one gives, of these dims.
+/// Emit a send of `value` to another rank, and a receive of a value with these dims from another
+/// rank.
 void makeSend(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t to);
 mlir::Value makeReceive(mlir::OpBuilder &b, mlir::Location loc, const Dims &dims, mlir::Type elementType, int64_t from);
 
-/// Lines of a value that a rank has, in one value.
+/// A range of rows that a rank has of a value, as one tensor.
 struct Strip {
   Lines lines;
   mlir::Value value;
 };
-/// The messages by which each rank gets what it wants of a value of which each has its own lines: from whom and to whom, none waiting for more than
-/// a few before it, however many ranks there are.
+/// Returns the messages (sender, receiver) after which every rank has its `wanted` rows of a value,
+/// if it has its `own` rows before. The messages are ordered such that each one waits for only a
+/// few earlier ones, no matter how many ranks there are.
 llvm::SmallVector<std::pair<int64_t, int64_t>> messagesOf(llvm::ArrayRef<Lines> own, llvm::ArrayRef<Lines> wanted);
-/// Hands lines of `value`, this rank's own along `dim`, to those that want them, and takes the others' that it wants; what it then has, in order.
+/// Emits one rank's part of an exchange of rows: sends rows of `value` (the rank's own rows along
+/// `dim`) to the ranks that need them, and receives the rows that this rank needs. Returns all rows
+/// that the rank then has, in order.
 llvm::SmallVector<Strip> makeExchange(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t dim,
                                       llvm::ArrayRef<Lines> own, llvm::ArrayRef<Lines> wanted, RankRange ranks,
                                       int64_t number);
-/// Lines of what is there in strips along `dim`; null where some are missing.
+/// Concatenates the row range `wanted` along `dim` from strips that contain its rows. Returns null
+/// if a row is in no strip.
 mlir::Value makeLines(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<Strip> strips, int64_t dim, Lines lines);
-/// The whole of which each of the ranks has its own lines along `dim`, as many as others or not.
+/// Emits an all-gather of row ranges along `dim`: the full tensor of which each rank has its own
+/// rows. The ranks may have different numbers of rows.
 mlir::Value makeGatherOfLines(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t dim,
                               llvm::ArrayRef<Lines> own, RankRange ranks);
 
-/// What an op hands between ranks; `bytes` are the sum's, of which ranks then have the whole or each a part, what each rank brings to a gather, a message's.
+/// A communication op as cost models see it. `bytes` is the size of the full sum (for an all-reduce
+/// or reduce-scatter), of the contribution of one rank (all-gather), or of the message.
 struct Transfer {
   enum Kind { Sum, Scatter, Gather, Send, Receive } kind;
-  /// Those that meet; of a message the other one.
+  /// The ranks that take part in the communication; for a message, only the other rank.
   RankRange ranks;
   DimExpr bytes;
   int64_t elementBytes;
 };
 std::optional<Transfer> transferOf(mlir::Operation *op);
-/// The bytes that `rank` reads of other ranks' memory and writes there: of a sum its own chunk of each addend, and the chunk's sum to each;
-/// chunks are cut at multiples of 64 elements. Where ranks want no more than their parts, the addends of these. Who receives a message moves it.
+/// Returns the bytes that `rank` reads from or writes to the memory of other ranks in a
+/// communication op. In a sum, each rank adds up one chunk, a multiple of 64 elements: it reads
+/// this chunk of each addend, and, in an all-reduce, writes the result to each rank. A message is
+/// copied by its receiver.
 DimExpr movedBytes(const Transfer &transfer, int64_t rank);
 
 } // namespace hewn::graph

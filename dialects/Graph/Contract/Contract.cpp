@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meaning of the contractions.
+// Shape inference, verification and indexing maps of the contractions.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
@@ -11,16 +11,16 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // MatMul: iteration (batch.., m, n, k)
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 LogicalResult MatMulOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims a = dimsOf(getA()), b = dimsOf(getB());
   if (a.size() < 2 || b.size() < 2)
-    return emitOpError("operands need rank 2 or more");
+    return emitOpError("operands must have rank 2 or more");
   if (a.back().constant() && b[b.size() - 2].constant() && a.back() != b[b.size() - 2])
-    return emitOpError() << "sums over " << a.back().str() << " on the left and " << b[b.size() - 2].str()
+    return emitOpError() << "K dimension is " << a.back().str() << " on the left and " << b[b.size() - 2].str()
                          << " on the right";
   std::optional<Dims> batch = broadcastDims({Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2)});
   if (!batch)
@@ -49,7 +49,7 @@ SmallVector<AffineMap> MatMulOp::getIndexingMaps() {
   MLIRContext *context = getContext();
   unsigned rank = getRank(getResult()), n = rank + 1;
   auto dim = [&](unsigned i) { return getAffineDimExpr(i, context); };
-  // A leading dim of 1 is read at 0 where the result's is larger.
+  // An operand dim of 1 that a matmul broadcasts is read at index 0.
   auto operandMap = [&](Value operand, AffineExpr row, AffineExpr column) {
     Dims dims = graph::getDims(operand), result = graph::getDims(getResult());
     SmallVector<AffineExpr> exprs;
@@ -65,33 +65,35 @@ SmallVector<AffineMap> MatMulOp::getIndexingMaps() {
           AffineMap::getMultiDimIdentityMap(n, context).getMajorSubMap(rank)};
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Conv: iteration (n, g, m, o.., c, k..)
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 LogicalResult ConvOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims x = dimsOf(getX()), w = dimsOf(getW());
   if (x.size() < 3 || w.size() != x.size())
-    return emitOpError("operand and weights need the same rank, 3 or more");
+    return emitOpError("operand and weights must have the same rank, 3 or more");
   size_t n = x.size() - 2;
   if (getStrides().size() != n || getDilations().size() != n)
-    return emitOpError() << "strides and dilations need " << n << " entries";
+    return emitOpError() << "strides and dilations must have " << n << " entries";
   if (llvm::any_of(getStrides(), [](int64_t s) { return s < 1; }) ||
       llvm::any_of(getDilations(), [](int64_t d) { return d < 1; }))
     return emitOpError("strides and dilations must be positive");
   int64_t groups = getGroups();
   if (groups < 1 || (w[0].constant() && *w[0].constant() % groups != 0))
-    return emitOpError() << groups << " groups do not divide " << w[0].str() << " output channels";
+    return emitOpError() << w[0].str() << " output channels are not divisible by " << groups << " groups";
   if (groups != 1 && !(w[0].constant() && w[1].constant()))
     return emitOpError() << "has " << groups << " groups of " << w[1].str() << " input channels for " << w[0].str()
-                         << " output channels, which must be numbers";
+                         << " output channels, which must be static";
   if (x[1].constant() && w[1].constant() && *x[1].constant() != *w[1].constant() * groups)
-    return emitOpError() << "has " << x[1].str() << " input channels, its weights want " << *w[1].constant() * groups;
+    return emitOpError() << "has " << x[1].str() << " input channels, its weights require "
+                         << *w[1].constant() * groups;
   Dims out = {x[0], w[0]};
   for (size_t i = 0; i < n; ++i) {
     DimExpr reach = (w[2 + i] - DimExpr(1)) * DimExpr(getDilations()[i]) + DimExpr(1);
     if (x[2 + i].constant() && reach.constant() && *x[2 + i].constant() < *reach.constant())
-      return emitOpError() << "kernel reaches over " << reach.str() << " elements, the operand has " << x[2 + i].str();
+      return emitOpError() << "kernel extent " << reach.str() << " is larger than the operand's extent "
+                           << x[2 + i].str();
     out.push_back((x[2 + i] - reach).floorDiv(DimExpr(getStrides()[i])) + DimExpr(1));
   }
   if (failed(verifyTerms(*this, dimsOf)))
@@ -127,7 +129,7 @@ SmallVector<AffineMap> ConvOp::getIndexingMaps() {
   unsigned spatial = getStrides().size(), n = 4 + 2 * spatial, c = 3 + spatial;
   auto dim = [&](unsigned i) { return getAffineDimExpr(i, context); };
   Dims w = graph::getDims(getW());
-  int64_t groups = getGroups(); // of channels whose numbers are known, if there are several
+  int64_t groups = getGroups(); // a convolution with several groups has static channel counts
   AffineExpr channel = groups == 1 ? dim(c) : dim(1) * *w[1].constant() + dim(c);
   AffineExpr feature = groups == 1 ? dim(2) : dim(1) * (*w[0].constant() / groups) + dim(2);
   SmallVector<AffineExpr> a = {dim(0), channel}, b = {feature, dim(c)}, out = {dim(0), feature};

@@ -28,7 +28,9 @@ int64_t factorOf(AffineExpr expr, unsigned d) {
 SmallVector<std::pair<unsigned, unsigned>> termPairs(unsigned terms) {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
   for (unsigned i = 0; i < terms; ++i) {
-    unsigned smallest = terms - 1 - i; // where the line before ended
+    // starts with the right component of the last pair of the previous i, so that consecutive pairs
+    // share it
+    unsigned smallest = terms - 1 - i;
     pairs.push_back({i, smallest});
     for (unsigned j = 0; j < smallest; ++j)
       pairs.push_back({i, j});
@@ -38,12 +40,12 @@ SmallVector<std::pair<unsigned, unsigned>> termPairs(unsigned terms) {
 
 LogicalResult verifyTerms(Operation *op, DimsOf dimsOf) {
   if (op->getNumOperands() % 2 != 0)
-    return op->emitOpError("has a term of one side without one of the other");
+    return op->emitOpError("requires an equal number of components of both operands");
   for (unsigned i = 2; i < op->getNumOperands(); ++i) {
     Value first = op->getOperand(i % 2), term = op->getOperand(i);
     if (getElementType(term) != getElementType(first) || dimsOf(term) != dimsOf(first))
-      return op->emitOpError() << "operand " << i << " is a term of operand " << i % 2
-                               << ", but not of its shape and type";
+      return op->emitOpError() << "operand " << i << " is a component of operand " << i % 2
+                               << ", but has another shape or type";
   }
   return success();
 }
@@ -55,7 +57,7 @@ ContractOpInterface onlyContraction(Block &body) {
       if (found)
         return {};
       found = contraction;
-    } else if (!isa<ElementwiseOpInterface, MoveOpInterface, ConstantOp>(op)) {
+    } else if (!isa<ElementwiseOpInterface, IndexingOpInterface, ConstantOp>(op)) {
       return {};
     }
   }
@@ -102,8 +104,9 @@ ProductDims productDims(ContractOpInterface op) {
   return product;
 }
 
-/// The batch dim for the lanes of a contraction without columns: one that all three operands have, where nothing is
-/// summed but windows.
+/// Returns the only batch dim longer than 1, which vector code maps to vector lanes in a
+/// contraction without column dims. Returns nullopt if there are several such dims, or if a
+/// reduction dim is not a window dim.
 static std::optional<unsigned> sharedColumn(const ContractRoles &roles, ArrayRef<AffineMap> maps, const Dims &extents) {
   for (unsigned d : roles.summed)
     if (std::optional<unsigned> i = resultWith(maps[0], d);
@@ -129,7 +132,8 @@ std::optional<ContractRoles> contractRoles(ContractOpInterface op) {
   if (product.columns.size() == 1)
     column = product.columns[0];
   if (product.columns.size() > 1) {
-    // One matrix by several: the other columns are read as a batch's dims are, of which the left operand has none.
+    // The right operand has several matrices, all multiplied with one left operand. The column dims
+    // other than the innermost one become batch dims, which the left operand lacks.
     column = product.innermost(op->getOperand(1), product.maps[1]);
     if (!column || !llvm::is_contained(product.columns, *column))
       return std::nullopt;
@@ -168,7 +172,8 @@ std::optional<ContractRoles> groupedLanes(ContractOpInterface op) {
     }
   if (!group || perGroup.value_or(1) <= 1)
     return std::nullopt;
-  // perGroup * group + d, of no other dim, alone of the map's results
+  // Returns true if exactly one result of the indexing map depends on the group dim or on d, and
+  // that result is perGroup * group + d.
   auto countsGroups = [&](AffineMap map, unsigned d) {
     std::optional<unsigned> i = resultWith(map, *group);
     if (!i || resultWith(map, d) != i)
@@ -207,7 +212,7 @@ std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRol
   return found;
 }
 
-std::optional<SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border) {
+std::optional<SmallVector<Clip>> clipsOf(ContractOpInterface op, IndexingOpInterface border) {
   auto zeros = dyn_cast<PaddingOpInterface>(border.getOperation());
   std::optional<SmallVector<int64_t>> lows = zeros ? zeros.getZeroPadding() : std::nullopt;
   std::optional<ContractRoles> roles = contractRoles(op);
@@ -249,7 +254,7 @@ unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles) {
   return longest.value_or(roles.rows.empty() ? roles.column : roles.rows.back());
 }
 
-/// The channels that are summed, of a group if there are groups: 0 where that is not known.
+/// Returns the number of channels (of one group) that a convolution reduces, or 0 if it is dynamic.
 static int64_t summedChannels(ContractOpInterface op, const ContractRoles &roles) {
   AffineMap left = op.getIndexingMaps()[0];
   Dims extents = op.getIterationDims(getDims);
@@ -262,13 +267,16 @@ static int64_t summedChannels(ContractOpInterface op, const ContractRoles &roles
 }
 
 bool hasKnownPlaces(const Clip &clip, const Dims &extents) {
-  // Each place in the window is inside for a run of rows: its ends are code of their own.
+  // For each window offset, a contiguous range of the result's rows reads inside of the unpadded
+  // source. The code for the rows before and after that range is emitted separately for each
+  // offset.
   constexpr int64_t most = 11;
   return extents[clip.row].constant() && clip.extent.constant() &&
          extents[clip.summed].constant().value_or(most + 1) <= most;
 }
 
-/// Whether what is summed beside the clips' windows is a short line of known length.
+/// Returns true if the contraction reduces, besides the windows of the clips, at most one dim, and
+/// if this dim is static and short.
 static bool sumsShortLine(ContractOpInterface op, ArrayRef<Clip> clips, const ContractRoles &roles) {
   constexpr int64_t mostBytes = 32768;
   Dims extents = op.getIterationDims(getDims);
@@ -279,7 +287,7 @@ static bool sumsShortLine(ContractOpInterface op, ArrayRef<Clip> clips, const Co
   return !line || extents[*line].constant().value_or(mostBytes + 1) <= mostBytes / elementBytes(op->getOperand(0));
 }
 
-bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles, bool whenRun) {
+bool leavesOutBorder(ContractOpInterface op, IndexingOpInterface border, const ContractRoles &roles, bool whenRun) {
   std::optional<SmallVector<Clip>> clips = clipsOf(op, border);
   if (!clips || roles.rows.empty())
     return false;
@@ -292,7 +300,8 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const Contr
     if (clip.row == tiled && !hasKnownPlaces(clip, extents) && !(whenRun && sumsShortLine(op, *clips, roles)))
       return false;
   }
-  // A few channels are less work than finding out which of their windows are inside, unless the border is most of what there is.
+  // Bounds for skipping the padded copy: with few channels, checking the bounds of each access
+  // costs more than a copy with padding, unless most of the padded copy is padding.
   constexpr int64_t fewest = 8, mostGrowth = 4;
   double growth = 1;
   for (const Clip &clip : *clips)
@@ -303,7 +312,8 @@ bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const Contr
   return roles.columnInLeft || summedChannels(op, roles) >= fewest || growth > mostGrowth;
 }
 
-/// The iteration dims, but for those of one step, that a tensor's dims are, in this order; nullopt where a dim is no iteration dim from end to end.
+/// Returns the iteration dims with an extent above 1 that index the tensor's dims, in the tensor's
+/// order. Returns nullopt if a tensor dim is not indexed by exactly one full iteration dim.
 static std::optional<SmallVector<unsigned>> wholeDims(Value tensor, AffineMap map, const Dims &extents) {
   SmallVector<unsigned> found;
   for (auto [expr, dim] : llvm::zip_equal(map.getResults(), getDims(tensor))) {
@@ -355,8 +365,8 @@ bool widensRight(ContractOpInterface op) {
          (right.isF16() || right.isBF16() || right.isInteger(8) || isa<Float8E4M3FNType>(right));
 }
 
-CodedOpInterface rightDecoder(ContractOpInterface op) {
-  auto decoder = op->getOperand(1).getDefiningOp<CodedOpInterface>();
+PackedWeightsOpInterface rightDecoder(ContractOpInterface op) {
+  auto decoder = op->getOperand(1).getDefiningOp<PackedWeightsOpInterface>();
   std::optional<ContractRoles> roles = contractRoles(op);
   std::optional<unsigned> k = roles ? plainSummedDim(op, *roles) : std::nullopt;
   AffineMap right = op.getIndexingMaps()[1];
@@ -365,7 +375,7 @@ CodedOpInterface rightDecoder(ContractOpInterface op) {
                  right.getResult(1) == getAffineDimExpr(roles->column, op->getContext()) &&
                  getElementType(op->getOperand(0)).isF32() && getElementType(op->getResult(0)).isF32()
              ? decoder
-             : CodedOpInterface();
+             : PackedWeightsOpInterface();
 }
 
 } // namespace hewn::graph

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The roles of a contraction's iteration dims, as BLAS names them: rows m, columns n, summed k, batch.
+// Classifies the iteration dims of a contraction by their roles in a batched GEMM: rows (M),
+// columns (N), reduction dims (K), batch.
 #ifndef HEWN_DIALECTS_GRAPH_CONTRACT_CONTRACTROLES_H
 #define HEWN_DIALECTS_GRAPH_CONTRACT_CONTRACTROLES_H
 
@@ -9,109 +10,139 @@
 
 namespace hewn::graph {
 
-/// A contraction as a product of matrices, which is where all engines begin: its iteration dims in four lists, in order.
+/// A contraction as a GEMM: its iteration dims, divided into four lists by their role. Each list is
+/// in iteration order.
 struct ProductDims {
   llvm::SmallVector<mlir::AffineMap> maps;
   Dims extents;
-  /// In both operands, in the left one, in the right one, summed.
+  /// Iteration dims by the operands that they index: `batch` dims index both operands, `rows` only
+  /// the left one, `columns` only the right one. `summed` are the reduction dims.
   llvm::SmallVector<unsigned> batch, rows, columns, summed;
 
-  /// The extents of a list, and their product.
+  /// `dims` returns the extents of the listed iteration dims; `count` returns their number of
+  /// points, the extents multiplied.
   Dims dims(llvm::ArrayRef<unsigned> list) const;
   DimExpr count(llvm::ArrayRef<unsigned> list) const;
-  /// The iteration dim along which neighbours lie next to each other in the memory of a tensor that `map` reads or writes; nullopt where
-  /// that is none or several.
+  /// Returns the iteration dim along which `tensor`, indexed by `map`, is contiguous in memory.
+  /// Returns nullopt unless there is exactly one such dim.
   std::optional<unsigned> innermost(mlir::Value tensor, mlir::AffineMap map) const;
 };
 ProductDims productDims(ContractOpInterface op);
 
-/// The same for lanes. Iteration dims: batch in both operands, rows in the left one, the column in the right one, summed in neither's result.
+/// The roles of a contraction's iteration dims in vector code. Dims in `batch` index both operands,
+/// those in `rows` only the left one, and `column` the right one. Dims in `summed` are reduction
+/// dims.
 struct ContractRoles {
   llvm::SmallVector<unsigned> batch, rows, summed;
-  /// The dim that is spread over lanes.
+  /// The column dim of the contraction, which is mapped to vector lanes.
   unsigned column = 0;
-  /// Whether the column runs along the left operand too (depthwise convolution: lanes are channels, each with weights of
-  /// its own).
+  /// True if `column` also indexes the left operand, as in a depthwise convolution: a lane is a
+  /// channel and has its own weights.
   bool columnInLeft = false;
-  /// Where lanes are the columns of several groups (groupedLanes): which dim counts groups, and which the channels of one, of which there
-  /// are as many as columns, `perGroup`. Neither is among the others: the column's dim stands for all columns.
+  /// Only set by `groupedLanes`, where a vector has columns of several groups: `group` is the group
+  /// dim, `within` the reduced channel dim of a group, and `perGroup` the number of columns and of
+  /// channels in a group. `group` and `within` are in no other list, and `column` represents
+  /// the columns of all groups.
   std::optional<unsigned> group, within;
   int64_t perGroup = 1;
 };
 
-/// The roles; nullopt where more than one dim could be the column.
+/// Returns the roles of a contraction's iteration dims, or nullopt if there is no unique column
+/// dim.
 std::optional<ContractRoles> contractRoles(ContractOpInterface op);
 
-/// The roles of a contraction in groups that have as many channels as columns, a known number and more than one, both of which lie
-/// behind each other for all groups, with lanes along all columns: a lane is one of its group's columns, and takes its group's channels one by
-/// one. nullopt: it is no such contraction.
+/// Returns the roles of a grouped contraction whose lanes run over the columns of all groups. A
+/// lane computes one column of its group and reduces over the channels of this group. Returns
+/// nullopt unless a group has as many channels as columns, this number is static and above 1, and
+/// the groups are contiguous in the input and in the result.
 std::optional<ContractRoles> groupedLanes(ContractOpInterface op);
 
-/// Terms whose sum each side of the contraction is; 1: the operand itself.
+/// Returns the number of split-bf16 components of each operand of a contraction; 1 if the operands
+/// are not split.
 inline unsigned termsOf(ContractOpInterface op) { return op->getNumOperands() / 2; }
-/// Term `i` of the left (0) or right (1) side.
+/// Returns split-bf16 component `i` of the contraction's left (`side` 0) or right (`side` 1)
+/// operand.
 inline mlir::Value termOf(ContractOpInterface op, unsigned side, unsigned i) { return op->getOperand(2 * i + side); }
-/// The pairs of terms, left and right, whose products are summed: all but those that are as small as what the terms leave out.
-/// Neighbours share a term.
+/// Returns the pairs (i, j) of left and right split-bf16 components that are multiplied: those with
+/// i + j < terms. The other pairs would contribute no more than the error of the split. Consecutive
+/// pairs have a component in common.
 llvm::SmallVector<std::pair<unsigned, unsigned>> termPairs(unsigned terms);
-/// Whether operands beyond the first two are terms as they must be; an op error where not.
+/// Verifies that all operands of a contraction beyond the first two are split-bf16 components with
+/// the dims of the first two. Emits an op error if not.
 llvm::LogicalResult verifyTerms(mlir::Operation *op, DimsOf dimsOf);
 
-/// The contraction in `body` where it is the only one, among elementwise ops, moves and constants; null otherwise.
+/// Returns the contraction in the block `body` if there is only one and all other ops are
+/// elementwise ops, indexing ops and constants. Returns null otherwise.
 ContractOpInterface onlyContraction(mlir::Block &body);
 
-/// The summed dim longer than 1 that is no window's: the channels or k; nullopt where there is none or more than one.
+/// Returns the reduction dim of a contraction that is longer than 1 and not a window dim: the
+/// channels of a convolution, or K of a matmul. Returns nullopt unless there is exactly one.
 std::optional<unsigned> plainSummedDim(ContractOpInterface op, const ContractRoles &roles);
 
-/// The result of `map` that depends on iteration dim `d`, the first of them.
+/// Returns the number of the first result of the indexing map `map` that depends on iteration dim
+/// `d`, or nullopt if there is none.
 std::optional<unsigned> resultWith(mlir::AffineMap map, unsigned d);
 
-/// How often iteration dim `d` is counted in a linear expression.
+/// Returns the coefficient of iteration dim `d` in the linear expression `expr`.
 int64_t factorOf(mlir::AffineExpr expr, unsigned d);
 
-/// One dim of the left operand that has a border of zeros: position row * stride + summed * dilation - low of a source of
-/// `extent` elements, zero outside.
+/// A dim of the left operand that is zero-padded and read through a window. `row` (a row dim) and
+/// `summed` (a reduction dim) are iteration dims. The index into the source, which is not padded,
+/// is row * stride + summed * dilation - low. The element is zero if this index is not in [0,
+/// extent).
 struct Clip {
   unsigned operandDim, row, summed;
   int64_t stride, dilation, low;
   DimExpr extent;
 };
 
-/// Whether it is known while compiling which rows are inside of the source at which places of the clip's window, and these are few enough for
-/// code of their own. `extents`: the iteration dims'.
+/// Returns true if it is known at compile time, for each offset of a window, which result rows read
+/// inside of the unpadded source, and if the window is small enough to emit separate code for each
+/// offset. `extents` are the extents of the iteration dims.
 bool hasKnownPlaces(const Clip &clip, const Dims &extents);
 
-/// The left operand's border as clips of windows, where `border` makes that operand and every bordered dim is a window
-/// over one row dim and one summed dim; nullopt otherwise.
-std::optional<llvm::SmallVector<Clip>> clipsOf(ContractOpInterface op, MoveOpInterface border);
+/// Returns a `Clip` for each dim that `border`, the zero padding of the left operand, pads. Returns
+/// nullopt if `border` does not produce the left operand, or if a padded dim is not a window over
+/// one row dim and one reduction dim.
+std::optional<llvm::SmallVector<Clip>> clipsOf(ContractOpInterface op, IndexingOpInterface border);
 
-/// The row dim that is cut into tiles of neighbouring rows: the innermost one that is long enough.
+/// Returns the row dim of a contraction that kernels tile: the innermost one that is long enough
+/// for a tile.
 unsigned tiledRow(ContractOpInterface op, const ContractRoles &roles);
 
-/// Whether the contraction gains from leaving out the zeros that `border` puts around its left operand: columns or channels share the
-/// bookkeeping. Where positions along the tiled row are known only when run, a row outside reads zeros instead: those of all sums that
-/// are no window's, whose number is known and small. `whenRun`: whether the engine has code for that.
-bool leavesOutBorder(ContractOpInterface op, MoveOpInterface border, const ContractRoles &roles, bool whenRun);
+/// Returns true if the contraction should read the unpadded source and check bounds, instead of a
+/// copy with zero padding (`border`). This pays if there are enough columns or channels per check.
+/// If the bounds along the tiled row dim are dynamic, rows outside of the source are read from a
+/// row of zeros, whose length must be static and small. `whenRun`: the kernel generator supports
+/// such dynamic bounds.
+bool leavesOutBorder(ContractOpInterface op, IndexingOpInterface border, const ContractRoles &roles, bool whenRun);
 
-/// A contraction that is one matrix by several, transposed: result[i.., f, p..] = sum over c of left[i.., c, p..] * right[f, c], or right[c, f]. What
-/// is summed lies between dims of rows: the channels of pictures, at each of whose pixels the matrix multiplies them.
+/// The dims of a 1x1 convolution as NCHW GEMM: result[i.., f, p..] = sum over c of left[i.., c,
+/// p..] * right[f, c] (or right[c, f]). The reduction dim c (channels) is between the row dims i
+/// (batch) and p (pixels).
 struct PixelProduct {
   DimExpr items, features, channels, pixels;
-  /// Whether the right operand's first dim counts features.
+  /// True if the right operand of the 1x1 convolution is [features, channels], false if it is
+  /// [channels, features].
   bool featuresFirst = true;
 };
-/// nullopt: it is no such contraction, or all rows stand before what is summed, as a product of matrices has them.
+/// Returns the dims of a 1x1 convolution as NCHW GEMM. Returns nullopt for other contractions, and
+/// if no row dim is after the reduction dim, as in a matmul.
 std::optional<PixelProduct> pixelProduct(ContractOpInterface op);
 
-/// Whether the left operand is read through windows: at positions that are no iteration dim's alone.
+/// Returns true if an index into the contraction's left operand depends on more than one iteration
+/// dim, as in the windows of a convolution.
 bool hasWindows(ContractOpInterface op);
 
-/// Whether the left operand and the sums are of float32 and the right one is of narrower floats or of integers of 8 bits: as weights that are made
-/// float32s when they are read.
+/// Returns true if the contraction's left operand and accumulators are float32, and its right
+/// operand is a float type below 32 bits or an 8-bit integer type. Kernels extend such a right
+/// operand, usually weights, to float32 when they load it.
 bool widensRight(ContractOpInterface op);
 
-/// The op that makes the right operand, a matrix, of a code (CodedOpInterface::getCode), which columns lie along; null where none does.
-CodedOpInterface rightDecoder(ContractOpInterface op);
+/// Returns the op that produces the contraction's right operand, a matrix, from packed low-bit
+/// weights that are stored along its columns (PackedWeightsOpInterface::getCode). Returns null if
+/// there is none.
+PackedWeightsOpInterface rightDecoder(ContractOpInterface op);
 
 } // namespace hewn::graph
 

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvTranspose in other ops. Its meaning: each input element adds its multiple of the kernel to the output. The same
-// written as a sum for each output element is a plain convolution of the input, with zeros put between its elements, by
-// the kernel turned around. Where the copies of the kernel don't overlap it is a matrix product and a move. Else, with a stride s,
-// the results at s*t + p for one phase p are a convolution of the input by every s-th tap, and phases take turns ("sub-pixel convolution",
-// Shi et al. 2016, section 3.2). Few features of all phases are those of one convolution instead, and a move.
-// docs/decisions/kernels/transposed-convolutions.md has the figures.
+// Decomposes ConvTranspose. By definition, each input element adds a multiple of the kernel to the
+// output. Computed for each output element, this is a convolution of the zero-dilated input with
+// the flipped kernel.
+//
+// | case | decomposition |
+// | --- | --- |
+// | kernel size = stride: copies of the kernel do not overlap | a matmul and an indexing op |
+// | stride s | one convolution for each phase, then interleaving |
+// | few output features or many phases | one convolution for all phases, then an indexing op |
+// | otherwise | a convolution of the dilated input |
+//
+// Phase p of stride s consists of the results at s*t + p, which only use every s-th tap of the
+// kernel ("sub-pixel convolution", Shi et al. 2016, section 3.2). Measurements are in
+// docs/decisions/kernels/transposed-convolutions.md.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
-#include "dialects/Graph/Move/IndexOps.h"
-#include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Graph/Indexing/IndexOps.h"
+#include "dialects/Graph/Indexing/Interleave.h"
 
 #include <numeric>
 
@@ -17,25 +25,27 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// The padding that `output_shape` or auto_pad SAME_* leads to; the padding written otherwise.
+/// Computes the padding of a ConvTranspose node that has `output_shape` or the auto_pad mode SAME_*
+/// or VALID. Otherwise, keeps the padding of the attribute `pads`.
 static LogicalResult readOutputPadding(OnnxNode &node, ArrayRef<DimExpr> extents, ArrayRef<int64_t> more, Window &w) {
   size_t n = extents.size();
   std::optional<SmallVector<int64_t>> wanted = node.getInts("output_shape");
   std::string mode = node.getString("auto_pad", "NOTSET");
   if (!wanted && mode == "NOTSET")
     return success();
-  // Some exporters write the batch and channel dims too.
+  // Drops the batch and channel dims, which some exporters include in output_shape.
   if (wanted && wanted->size() == n + 2)
     wanted->erase(wanted->begin(), wanted->begin() + 2);
   if (wanted && wanted->size() != n)
-    return node.refuse("output_shape needs " + Twine(n) + " entries");
+    return node.refuse("output_shape must have " + Twine(n) + " entries");
   for (size_t i = 0; i < n; ++i) {
     DimExpr stride(w.strides[i]), reach((w.kernel[i] - 1) * w.dilations[i] + 1);
     w.low[i] = w.high[i] = DimExpr(0);
     if (!wanted && mode == "VALID")
       continue;
     DimExpr target = wanted ? DimExpr((*wanted)[i]) : extents[i] * stride;
-    // Where the result is wanted larger than it comes out, there are zeros behind it.
+    // The total padding is negative if the required output extent is larger than the unpadded
+    // result: zeros are then appended to the output.
     DimExpr total = stride * (extents[i] - DimExpr(1)) + DimExpr(more[i]) + reach - target;
     DimExpr half = total.floorDiv(DimExpr(2));
     w.low[i] = clampToZero(mode == "SAME_UPPER" ? half : total - half);
@@ -44,9 +54,9 @@ static LogicalResult readOutputPadding(OnnxNode &node, ArrayRef<DimExpr> extents
   return success();
 }
 
-/// Kernel as large as its stride: the output is tiles, and a position's tile is a row of a matrix product. Written with
-/// channels last, where the product's columns are the tile's taps and channels, so that nothing but whole pixels is
-/// moved.
+/// Decomposes a ConvTranspose whose kernel size is equal to the stride: each input position has its
+/// own tile of the output, which is a row of a matmul result. The matmul is in NHWC. Its columns
+/// are the taps and channels of a tile, so that the indexing op after it copies full pixels.
 static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_t> kernel) {
   Dims in = getDims(x), w = getDims(weights);
   int64_t n = kernel.size();
@@ -57,11 +67,12 @@ static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_
     channelsFirst.push_back(1 + i);
   }
   channelsLast.push_back(1);
-  // [C, M, k..] -> [C, k.. * M]
+  // Reshapes the weights: [C, M, k..] -> [C, k.. * M]
   Value matrix = c.reshape(c.transpose(weights, channelsLast), {w[0], columns});
   Value rows = c.reshape(c.transpose(x, channelsLast), {in[0] * positions, in[1]});
   Value tiles = composeMatMul(c, rows, matrix);
-  // [N * d.., k.. * M] -> [N, d.., k.., M] -> [N, d1, k1, d2, k2, .., M] -> [N, d1*k1, d2*k2, .., M]
+  // Converts the rows of the matmul result to tiles of the output: [N * d.., k.. * M] -> [N, d..,
+  // k.., M] -> [N, d1, k1, d2, k2, .., M] -> [N, d1*k1, d2*k2, .., M]
   Dims apart = {in[0]}, shape = {in[0]};
   SmallVector<int64_t> order = {0};
   apart.append(in.begin() + 2, in.end());
@@ -77,7 +88,8 @@ static Value composeByTiles(Composer &c, Value x, Value weights, ArrayRef<int64_
   return c.transpose(c.reshape(c.transpose(c.reshape(tiles, apart), order), shape), channelsFirst);
 }
 
-/// A transposed convolution: its window, what the result has more at its ends, its groups, and its bias, which may be null.
+/// The attributes of a transposed convolution: window, output padding (`more`) and groups, and its
+/// bias, which may be null.
 struct Transposed {
   Window window;
   SmallVector<int64_t> more;
@@ -85,22 +97,25 @@ struct Transposed {
   Value bias;
 };
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// All phases together
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// One convolution for all phases
+//===------------------------------------------------------------------------------------------===//
 
-/// The first tile (of `strides` results) that is wanted, and how many taps of each phase come behind an input's last element.
+/// The phases of a transposed convolution. For each spatial dim: the number of taps of a phase, the
+/// number of the first tile (of `strides` results each) that is required, and the number of taps
+/// after the last input element.
 struct Phases {
   SmallVector<int64_t> taps, first, last;
 };
 
-/// How long the result is along spatial dim `i`.
+/// Returns the extent of a transposed convolution's result along spatial dim `i`.
 static DimExpr resultExtent(const Window &w, int64_t i, const DimExpr &extent, int64_t more) {
   int64_t reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
   return (extent - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr(reach + more) - w.low[i] - w.high[i];
 }
 
-/// Nothing where taps lie apart or the padding is known only when run.
+/// Returns the phases of a transposed convolution, or nullopt if the kernel is dilated or the
+/// padding is dynamic.
 static std::optional<Phases> readPhases(const Window &w, ArrayRef<int64_t> more) {
   if (llvm::any_of(w.dilations, [](int64_t d) { return d != 1; }))
     return std::nullopt;
@@ -116,15 +131,17 @@ static std::optional<Phases> readPhases(const Window &w, ArrayRef<int64_t> more)
   return phases;
 }
 
-/// One convolution for all phases, then each pixel's features to the places that they stand for. Phases with fewer taps than others have
-/// zeros for them.
+/// Emits a transposed convolution as one convolution whose features are those of all phases, and an
+/// indexing op that copies the results of each phase to their pixels. Phases with fewer taps get
+/// additional taps of zero weights.
 static Value composeTogether(Composer &c, Value x, Value weights, const Transposed &t, const Phases &phases) {
   const Window &w = t.window;
   int64_t groups = t.groups;
   Dims in = getDims(x), from = getDims(weights);
   int64_t n = w.kernel.size();
   DimExpr features = from[1], perGroup = from[0].floorDiv(DimExpr(groups));
-  // [C, M, k..] -> [G, C/G, M, taps, phases, ..], taps from the last on -> [G, phases.., M, C/G, taps..] together
+  // Converts the weights: [C, M, k..] -> [G, C/G, M, taps, phases, ..] -> (flip taps) [G, phases..,
+  // M, C/G, taps..]
   Dims none(2 + n, DimExpr(0)), filled = none, apart = {DimExpr(groups), perGroup, features};
   SmallVector<int64_t> phasesFirst = {0}, tapsLast;
   DimExpr all(groups);
@@ -152,7 +169,8 @@ static Value composeTogether(Composer &c, Value x, Value weights, const Transpos
   Value tiles = composeConv(c, x, weights, plain, groups);
   if (!tiles)
     return {};
-  // [N, G * phases.. * M, t..] -> [N, G, M, t1, phases1, t2, ..] -> [N, G * M, t1 * phases1, ..]
+  // Interleaves the phases: [N, G * phases.. * M, t..] -> [N, G, M, t1, phases1, t2, ..] -> [N, G *
+  // M, t1 * phases1, ..]
   Dims counts = getDims(tiles), split = {in[0], DimExpr(groups)}, shape = {in[0], DimExpr(groups) * features};
   SmallVector<int64_t> order = {0, 1, 2 + n};
   for (int64_t i = 0; i < n; ++i) {
@@ -169,19 +187,21 @@ static Value composeTogether(Composer &c, Value x, Value weights, const Transpos
   return addChannelBias(c, whole, t.bias);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// A convolution each
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// One convolution a phase
+//===------------------------------------------------------------------------------------------===//
 
-/// The results at stride * t + p along a spatial dim, `extent` of them: the sum over taps `tap` + stride * j, from the last one on, of the
-/// input's elements from t + `shift` on, so far apart as the dilation says.
+/// Phase p of a transposed convolution along a spatial dim: the `extent` results at stride * t + p.
+/// The result for t is the sum over j of tap number `tap` + stride * j, for `taps` taps in
+/// descending order, times the input elements at t + `shift`, t + `shift` + dilation, and so on.
 struct Phase {
   int64_t tap, taps, shift;
   DimExpr extent;
 };
 
-/// The phases of each spatial dim; empty where the padding is known only when run, where a phase has no results, or where strides and
-/// dilations share a factor.
+/// Returns the phases of a transposed convolution for each spatial dim. Returns an empty list if
+/// the padding is dynamic, if a phase has no results, or if stride and dilation of a dim have a
+/// common factor.
 static SmallVector<SmallVector<Phase>> phasesOf(const Transposed &t, ArrayRef<DimExpr> extents) {
   const Window &w = t.window;
   SmallVector<SmallVector<Phase>> phases;
@@ -194,7 +214,7 @@ static SmallVector<SmallVector<Phase>> phasesOf(const Transposed &t, ArrayRef<Di
       return {};
     phases.emplace_back();
     for (int64_t p = 0; p < stride; ++p) {
-      // Where the input's extent is not known, all phases are as long as the longest.
+      // If the input's extent is dynamic, all phases get the extent of the longest one.
       DimExpr extent = in + DimExpr(llvm::divideCeilSigned(*rest - (in.constant() ? p : 0), stride));
       if (extent.constant() && *extent.constant() < 1)
         return {};
@@ -208,7 +228,8 @@ static SmallVector<SmallVector<Phase>> phasesOf(const Transposed &t, ArrayRef<Di
   return phases;
 }
 
-/// The results of one phase of each dim, by weights [M, C/groups, k..].
+/// Emits a convolution that computes the results of one phase of each spatial dim, from weights [M,
+/// C/groups, k..].
 static Value composePhase(Composer &c, Value x, Value weights, const Transposed &t, ArrayRef<Phase> phases) {
   Dims in = getDims(x), shape = {in[0], getDims(weights)[0]};
   Window plain;
@@ -229,7 +250,8 @@ static Value composePhase(Composer &c, Value x, Value weights, const Transposed 
   return addChannelBias(c, result, t.bias);
 }
 
-/// [C, M/groups, k..] with output channels first: [M, C/groups, k..].
+/// Converts the weights of a transposed convolution, [C, M/groups, k..], to those of a convolution,
+/// [M, C/groups, k..].
 static Value featuresFirst(Composer &c, Value weights, int64_t groups) {
   Dims w = getDims(weights);
   DimExpr perGroup = w[0].floorDiv(DimExpr(groups));
@@ -243,7 +265,8 @@ static Value featuresFirst(Composer &c, Value weights, int64_t groups) {
   return c.reshape(c.transpose(c.reshape(weights, apart), order), together);
 }
 
-/// The same with every kernel dim reversed.
+/// Converts the weights of a transposed convolution, [C, M/groups, k..], to those of a convolution,
+/// [M, C/groups, k..], and flips every kernel dim.
 static Value turnWeights(Composer &c, Value weights, int64_t groups) {
   weights = featuresFirst(c, weights, groups);
   Dims w = getDims(weights);
@@ -276,13 +299,13 @@ static Value composeInterleaved(Composer &c, Value x, Value weights, const Trans
                              c.b.getNamedAttr("steps", c.b.getDenseI64ArrayAttr(steps))});
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Which of them
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Selection of a decomposition
+//===------------------------------------------------------------------------------------------===//
 
 static Value compose(Composer &c, Value x, Value weights, const Transposed &t);
 
-/// `factors[d]` - 1 zeros between the elements along each dim.
+/// Inserts `factors[d]` - 1 zeros between the elements of x along each spatial dim d.
 static Value spread(Composer &c, Value x, ArrayRef<int64_t> factors) {
   if (!x || llvm::all_of(factors, [](int64_t factor) { return factor == 1; }))
     return x;
@@ -291,7 +314,8 @@ static Value spread(Composer &c, Value x, ArrayRef<int64_t> factors) {
   return make<DilateOp>(c.b, c.loc, {x}, {c.b.getNamedAttr("factors", c.b.getDenseI64ArrayAttr(all))});
 }
 
-/// Strides and dilations with a common factor: the same without it, its results so far apart.
+/// Decomposes a transposed convolution whose stride and dilation have a common factor: emits the
+/// transposed convolution with both divided by the factor, and dilates its results by the factor.
 static Value composeApart(Composer &c, Value x, Value weights, const Transposed &t) {
   size_t n = t.window.kernel.size();
   Transposed near = t;
@@ -311,8 +335,8 @@ static Value composeApart(Composer &c, Value x, Value weights, const Transposed 
   return addChannelBias(c, c.pad(results, low, high), t.bias);
 }
 
-/// The input with zeros between its elements, under the turned kernel at every position that it may stand at: it hangs over by all but
-/// one element, less the padding.
+/// Emits a transposed convolution as a convolution of the zero-dilated input with the flipped
+/// kernel. The input is padded by (kernel size - 1) * dilation minus the node's padding.
 static Value composeWithZeros(Composer &c, Value x, Value weights, const Transposed &t) {
   Window plain = t.window;
   plain.strides.assign(plain.kernel.size(), 1);
@@ -326,7 +350,9 @@ static Value composeWithZeros(Composer &c, Value x, Value weights, const Transpo
 }
 
 static Value compose(Composer &c, Value x, Value weights, const Transposed &t) {
-  // So few features leave most lanes of a vector empty. More convolutions take longer to compile than they gain.
+  // Bounds for one convolution per phase. With at most `fewFeatures` features, most vector lanes
+  // would be empty. With more than `mostPhases` convolutions, the compile time would outweigh their
+  // gain.
   constexpr int64_t fewFeatures = 4, mostPhases = 16;
   const Window &w = t.window;
   auto isOne = [](int64_t v) { return v == 1; };
@@ -362,9 +388,9 @@ LogicalResult buildConvTranspose(OnnxNode &node) {
   Dims in = getDims(x), weightDims = getDims(weights);
   SmallVector<int64_t> more = node.getInts("output_padding").value_or(SmallVector<int64_t>(n, 0));
   if (more.size() != n || groups < 1 || (bias && getRank(bias) != 1))
-    return node.refuse("output_padding, group or bias do not fit the weights");
+    return node.refuse("output_padding, group or bias does not match the weights");
   if (weightDims[0].constant() && *weightDims[0].constant() % groups != 0)
-    return node.refuse(Twine(groups) + " groups do not divide " + weightDims[0].str() + " channels");
+    return node.refuse(weightDims[0].str() + " channels are not divisible by " + Twine(groups) + " groups");
   if (failed(readOutputPadding(node, ArrayRef(in).drop_front(2), more, w)))
     return failure();
   for (size_t i = 0; i < n; ++i) {

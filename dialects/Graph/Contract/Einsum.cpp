@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Einsum in other ops: operands are multiplied pair by pair, and each product is a matmul of what is left of the dims
-// once they are sorted into batch, left, right and summed.
+// Decomposes Einsum into matmuls of two operands at a time. Before each matmul, the remaining dims
+// of both operands are sorted into batch, row, column and reduction dims.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/IndexOps.h"
+#include "dialects/Graph/Indexing/IndexOps.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
@@ -14,7 +14,8 @@ namespace hewn::graph {
 
 namespace {
 
-/// A letter, or a dim that `...` stands for: 256 + its distance from the last of them.
+/// A label of a dim in an einsum equation: a letter, or, for a dim of `...`, 256 + the distance
+/// from the last dim of `...`.
 using Label = int;
 using Subscripts = SmallVector<Label>;
 
@@ -43,12 +44,14 @@ private:
 
   OnnxNode &node;
   Composer c;
-  int64_t ellipsis = 0; // the most dims that `...` stands for
+  int64_t ellipsis = 0; // largest number of dims that `...` represents in any term of the equation
 };
 
 } // namespace
 
-/// Subscripts of a term; nullopt where it is malformed. `rank` < 0: of the output, where `...` is all its dims.
+/// Returns the subscripts of a term, or nullopt if it is malformed. `rank` is the rank of the
+/// operand, or negative for the term of the output, in which `...` represents all dims of the
+/// equation's `...`.
 std::optional<Subscripts> Einsum::parse(StringRef text, int64_t rank) {
   Subscripts labels;
   std::optional<size_t> dots;
@@ -98,7 +101,8 @@ std::optional<Equation> Einsum::parseEquation() {
     equation.output = *labels;
     return equation;
   }
-  // Without an output: what `...` stands for, then the letters that stand once, in alphabetic order.
+  // For an equation without an explicit output term, the output has the dims of `...`, then the
+  // letters that appear only once, in alphabetical order.
   for (int64_t i = ellipsis; i-- > 0;)
     equation.output.push_back(256 + int(i));
   for (Label letter = 'A'; letter <= 'z'; ++letter) {
@@ -111,7 +115,7 @@ std::optional<Equation> Einsum::parseEquation() {
   return equation;
 }
 
-/// "ii": the diagonal.
+/// Replaces dims of an einsum operand with equal labels ("ii") by their diagonal, a single dim.
 Term Einsum::withoutRepeats(Term term) {
   for (size_t i = 0; i < term.labels.size(); ++i) {
     SmallVector<int64_t> same;
@@ -141,7 +145,8 @@ Term Einsum::sumAway(Term term, llvm::function_ref<bool(Label)> keep) {
   return term;
 }
 
-/// The term's dims in this order; labels that it lacks become dims of 1.
+/// Transposes the dims of an einsum operand to the order of the labels `order`. Labels that the
+/// operand lacks become dims of 1.
 Value Einsum::arrange(const Term &term, ArrayRef<Label> order) {
   if (!term.value)
     return {};
@@ -203,14 +208,15 @@ Term Einsum::multiply(const Term &a, const Term &b, llvm::function_ref<bool(Labe
 LogicalResult Einsum::build() {
   std::optional<Equation> equation = parseEquation();
   if (!equation || equation->inputs.empty())
-    return node.refuse("equation '" + node.getString("equation", "") + "' does not fit the inputs");
+    return node.refuse("equation '" + node.getString("equation", "") + "' does not match the inputs");
   SmallVector<Term> terms;
   for (auto [i, labels] : llvm::enumerate(equation->inputs))
     terms.push_back(withoutRepeats({node.input(i), labels}));
   for (Label label : equation->output)
     if (llvm::none_of(terms, [&](const Term &t) { return llvm::is_contained(t.labels, label); }) ||
         llvm::count(equation->output, label) != 1)
-      return node.refuse("equation '" + node.getString("equation", "") + "' has an output that no input makes");
+      return node.refuse("equation '" + node.getString("equation", "") +
+                         "' has an output label that is not in any input");
   Term result;
   for (size_t i = 0; i < terms.size(); ++i) {
     auto neededLater = [&](Label label) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Discrete Fourier transforms as products with matrices of cosines and sines, which run at full speed; lengths that can be cut in
-// two are, so that the matrices stay small.
+// Decomposes discrete Fourier transforms into matmuls with cosine and sine matrices. A length that
+// has a suitable factor is split into two shorter transforms, so that the matrices stay small. For
+// lengths that are dynamic, or whose matrices would be large, calls a runtime function.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/Axes.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/Axes.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 
 #include <cmath>
 
@@ -16,18 +18,20 @@ using namespace mlir;
 namespace hewn::graph {
 
 namespace {
-/// Real and imaginary part; `imaginary` null where it is zero.
+/// A complex tensor as real and imaginary part. `imaginary` is null if the imaginary part is zero.
 struct Complex {
   Value real, imaginary;
 };
-/// cos and sin of 2*pi*i*j/n, [rows, columns].
+/// The matrices of a Fourier transform: cos and sin of 2*pi*i*j/n, with one row per i and one
+/// column per j.
 struct Waves {
   Value cosine, sine;
 };
 } // namespace
 
-/// Written in ops over indices, which constant folding evaluates where the length is known. Angles are brought into half a
-/// turn around 0 in integers: larger ones have poor sines in floats.
+/// Emits the cosine and sine matrices of a Fourier transform as ops on indices, which constant
+/// folding evaluates if the length is static. Angles are first reduced to [-pi/2, pi/2] in integer
+/// arithmetic, because sines of large float angles are inaccurate.
 static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, DimExpr length) {
   OpBuilder &b = c.b;
   Type wide = type.isF64() ? type : Type(b.getF32Type());
@@ -36,7 +40,8 @@ static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, Di
   Value product = c.op<MulOp>({counting(rows, {rows, DimExpr(1)}), counting(columns, {DimExpr(1), columns})});
   auto times = [&](int64_t factor, Value x) { return c.op<MulOp>({c.number(DimExpr(factor)), x}); };
   auto sub = [&](Value x, Value y) { return c.op<SubOp>({x, y}); };
-  // The sine of q quarter turns by n, q folded into [-n, n]: as it goes up and down again.
+  // Computes sin(pi/2 * q/n), where the integer q is first folded into [-n, n], where the sine is
+  // monotonic.
   Value quarter = c.op<DivOp>({makeSplat(b, c.loc, wide, 1.5707963267948966), c.cast(n, wide)}), turn = times(4, n);
   auto sine = [&](Value q) {
     q = sub(q, c.op<MulOp>({c.op<DivOp>({q, turn}), turn}));
@@ -47,12 +52,14 @@ static Waves makeWaves(Composer &c, Type type, DimExpr rows, DimExpr columns, Di
   return {sine(c.op<AddOp>({quarters, n})), sine(quarters)};
 }
 
-/// `x` by waves, `sign` that of the exponent; `times` is the product of a real tensor and cosines or sines.
+/// Multiplies x by the complex matrix cos + i*sign*sin. `sign` is the sign of the transform's
+/// exponent; `times` multiplies a real tensor by one of the real matrices.
 static Complex multiply(Composer &c, Complex x, Waves w, int sign, function_ref<Value(Value, Value)> times) {
   auto part = [&](Value a, Value wave) { return a ? times(a, wave) : Value(); };
   Value rc = part(x.real, w.cosine), rs = part(x.real, w.sine), ic = part(x.imaginary, w.cosine),
         is = part(x.imaginary, w.sine);
-  // (r + i*m)(cos + i*s*sin) = r cos - s m sin + i (m cos + s r sin)
+  // For x = r + i*m and the sign s: (r + i*m)(cos + i*s*sin) = r cos - s m sin + i (m cos + s r
+  // sin)
   if (!x.imaginary)
     return {rc, sign < 0 ? c.op<NegOp>(rs) : rs};
   if (sign < 0)
@@ -60,7 +67,8 @@ static Complex multiply(Composer &c, Complex x, Waves w, int sign, function_ref<
   return {c.op<SubOp>({rc, is}), c.op<AddOp>({ic, rs})};
 }
 
-/// A factor of a length by which a transform is cut in two; 0: it is better whole, or unknown, or (nearly) prime.
+/// Returns a factor by which a long Fourier transform is split, or 0 if its length is short,
+/// dynamic, or has no suitable factor.
 static int64_t factorOf(const DimExpr &length) {
   constexpr int64_t leastLength = 128, leastFactor = 4, mostFactor = 64;
   int64_t n = length.constant().value_or(0);
@@ -72,9 +80,21 @@ static int64_t factorOf(const DimExpr &length) {
   return 0;
 }
 
-/// Transforms the last dim of `x` to its first `columns` frequencies; `sign` is that of the exponent. A long one of n = p * q elements
-/// is p transforms of q and q of p (Cooley and Tukey, 1965): element q*a + b and frequency c + p*d meet in the wave
-/// exp(2*pi*i*(a*c/p + b*c/n + b*d/q)).
+/// Returns true if matmuls suit a Fourier transform: its length is static, and no matrix has more
+/// than `kMostRows` rows. The matrices of a prime length n have n * n elements, whereas the runtime
+/// function takes n * log(n) steps. `split` is false for a transform whose length is never split.
+static bool suitsMatrices(const DimExpr &length, bool split) {
+  constexpr int64_t kMostRows = 256;
+  std::optional<int64_t> n = length.constant();
+  while (n && split && factorOf(DimExpr(*n)))
+    *n /= factorOf(DimExpr(*n));
+  return n && *n <= kMostRows;
+}
+
+/// Emits a Fourier transform along the last dim of x, of `length` elements. The result has the
+/// first `columns` frequencies. `sign` is the sign of the exponent. A long transform of n = p * q
+/// elements is split into transforms of length p and length q (Cooley and Tukey, 1965): the factor
+/// of element q*a + b and frequency c + p*d is exp(2*pi*i*(a*c/p + b*c/n + b*d/q)).
 static Complex transform(Composer &c, Complex x, DimExpr columns, DimExpr length, int sign) {
   if (!x.real)
     return {};
@@ -103,7 +123,7 @@ static Complex transform(Composer &c, Complex x, DimExpr columns, DimExpr length
   return {join(x.real), join(x.imaginary)};
 }
 
-/// Crops or pads the last dim with zeros.
+/// Crops the last dim of x to `size`, or pads it with zeros.
 static Value resizeLast(Composer &c, Value x, DimExpr size) {
   if (!x)
     return x;
@@ -112,11 +132,12 @@ static Value resizeLast(Composer &c, Value x, DimExpr size) {
   return c.pad(x, low, high);
 }
 
-/// The two parts of a tensor whose last dim holds them (or the real one alone).
+/// Splits x into real and imaginary part along its last dim, of size 2. If the size is 1, x is
+/// real.
 static std::optional<Complex> takeApart(OnnxNode &node, Composer &c, Value x) {
   Dims dims = getDims(x);
   if (dims.size() < 2 || !(dims.back().is(1) || dims.back().is(2))) {
-    (void)node.refuse("the last dim must hold real parts, or real and imaginary parts");
+    (void)node.refuse("the last dim must be 1 (real) or 2 (real and imaginary part)");
     return std::nullopt;
   }
   int64_t last = dims.size() - 1;
@@ -133,7 +154,8 @@ static Value putTogether(Composer &c, Complex x) {
   return c.concat({c.reshape(x.real, dims), c.reshape(x.imaginary, dims)}, dims.size() - 1);
 }
 
-/// Moves dim `axis` to the end, or back.
+/// Transposes x so that dim `axis` is last, or, if `back` is set, so that the last dim is dim
+/// `axis`.
 static Value moveAxis(Composer &c, Value x, int64_t axis, bool back) {
   if (!x)
     return x;
@@ -149,20 +171,21 @@ static Value moveAxis(Composer &c, Value x, int64_t axis, bool back) {
   return c.transpose(x, order);
 }
 
-/// One dim that a scalar input tells.
+/// Returns the value of a scalar input as a dim.
 static std::optional<DimExpr> readDim(OnnxNode &node, Value value) {
   std::optional<Dims> contents = node.contentsOrRead(value);
   if (!contents)
     return std::nullopt;
   if (contents->size() != 1) {
-    (void)node.refuse("a length that is no scalar");
+    (void)node.refuse("a length must be a scalar");
     return std::nullopt;
   }
   return contents->front();
 }
 
-/// The whole spectrum of a real signal from the first half of it: the other half mirrors it, conjugated. So each pair
-/// of frequencies adds twice the real part of one.
+/// Emits the inverse Fourier transform of a spectrum to a real signal of `length` elements, from
+/// the first half of the spectrum. The second half is the mirrored complex conjugate of the first
+/// one, so a pair of frequencies contributes twice the real part of one of them.
 static Value inverseOfHalf(Composer &c, Complex x, DimExpr length) {
   DimExpr half = length.floorDiv(DimExpr(2)) + DimExpr(1);
   x = {resizeLast(c, x.real, half), resizeLast(c, x.imaginary, half)};
@@ -170,7 +193,8 @@ static Value inverseOfHalf(Composer &c, Complex x, DimExpr length) {
     return {};
   Type type = getElementType(x.real);
   Value two = makeSplat(c.b, c.loc, type, 2);
-  // The constant and, for even lengths, the highest frequency stand alone: their imaginary parts don't count.
+  // In an inverse transform to a real signal, frequency 0 and, for even lengths, the highest
+  // frequency have no conjugate partner. Their imaginary parts do not contribute to the signal.
   Waves w = makeWaves(c, type, half, length, length);
   DimExpr inner = (length + DimExpr(1)).floorDiv(DimExpr(2)) - DimExpr(1);
   Value once = c.filled({DimExpr(1), DimExpr(1)}, type, 1);
@@ -197,16 +221,17 @@ LogicalResult buildDFT(OnnxNode &node) {
   Dims around = getDims(input);
   if (node.opset() >= 20) {
     bool absent;
-    std::optional<Dims> axes = axesOrRead(node, "axis", 2, around.size(), absent);
+    std::optional<Dims> axes = axesOrRead(node, "axis", 2, around.size(), absent, 1);
     if (!axes && !absent)
       return failure();
     if (axes && axes->size() != 1)
-      return node.refuse("axis is no single number");
+      return node.refuse("axis must be a scalar");
     written = axes ? axes->front().constant().value_or(1) : -2;
     if (axes && !axes->front().constant())
       unknown = axes->front();
   }
-  // Around an axis that is known only when the model runs, the tensor is one of three dims, and the parts.
+  // If the axis of the transform is not known before run time, reshapes the tensor to four dims:
+  // before the axis, the axis, after the axis, and real and imaginary parts.
   if (unknown) {
     Dims four = shortened(node, aroundAxis(ArrayRef(around).drop_back(), *unknown));
     four.push_back(around.back());
@@ -218,19 +243,18 @@ LogicalResult buildDFT(OnnxNode &node) {
   if (!axis || !x)
     return failure();
   if (*axis == rank - 1)
-    return node.refuse("transforms the dim of real and imaginary parts");
+    return node.refuse("the axis must not be the dim of real and imaginary parts");
   bool inverse = node.getInt("inverse", 0), half = node.getInt("onesided", 0);
-  x->real = moveAxis(c, x->real, *axis, false);
-  x->imaginary = moveAxis(c, x->imaginary, *axis, false);
   DimExpr extent = getDims(input)[*axis];
   std::optional<DimExpr> length = node.input(1)
                                       ? readDim(node, node.input(1))
                                       : std::optional(inverse && half ? (extent - DimExpr(1)) * DimExpr(2) : extent);
   if (!length)
     return failure();
-  if (half) // it has an element of whatever is transformed
+  if (half) // requires a signal of at least one element for half of a spectrum
     require(node.b, node.loc, Relation::AtMost, DimExpr(1), *length);
-  // The result with the input's dims, but for the one that was transformed.
+  // Reshapes the result of a transform to the rank of its input. The result's dims are those of the
+  // input, except for the transformed one.
   auto asBefore = [&](Value y) {
     if (!y || !unknown)
       return y;
@@ -240,6 +264,10 @@ LogicalResult buildDFT(OnnxNode &node) {
     dims.back() = made.back();
     return c.reshape(y, dims);
   };
+  if (!suitsMatrices(*length, !(inverse && half)))
+    return node.finish(asBefore(makeFourier(node, input, *axis, *length, inverse, half)));
+  x->real = moveAxis(c, x->real, *axis, false);
+  x->imaginary = moveAxis(c, x->imaginary, *axis, false);
   if (inverse && half) {
     Value signal = moveAxis(c, divideByLength(c, inverseOfHalf(c, *x, *length), *length), *axis, true);
     if (!signal)
@@ -262,12 +290,12 @@ LogicalResult buildSTFT(OnnxNode &node) {
   Composer c(node);
   Value signal = node.input(0), window = node.input(2);
   Dims dims = getDims(signal);
-  if (dims.size() == 2) // without the dim of parts
+  if (dims.size() == 2) // the signal is real: it has no dim of real and imaginary parts
     signal = c.reshape(signal, {dims[0], dims[1], DimExpr(1)});
   else if (dims.size() != 3)
-    return node.refuse("needs a signal of rank 3");
+    return node.refuse("requires a signal of rank 3");
   if (window && getRank(window) != 1)
-    return node.refuse("needs a window of rank 1");
+    return node.refuse("requires a window of rank 1");
   std::optional<DimExpr> step = readDim(node, node.input(1));
   std::optional<DimExpr> length =
       node.input(3) ? readDim(node, node.input(3)) : std::optional(window ? getDims(window)[0] : dims[1]);
@@ -277,21 +305,27 @@ LogicalResult buildSTFT(OnnxNode &node) {
   for (const DimExpr &size : {*step, *length})
     require(node.b, node.loc, Relation::AtMost, DimExpr(1), size);
   DimExpr frames = (dims[1] - *length).floorDiv(*step) + DimExpr(1);
-  // frames[b, f, i] = signal[b, f*step + i]: indices rather than windows, so that lengths may be known only when run.
+  // Emits frames[b, f, i] = signal[b, f*step + i] as a gather, because the step and the length of a
+  // frame may be dynamic, unlike strides and sizes of windows.
   auto range = [&](DimExpr count, DimExpr stride, ArrayRef<DimExpr> shape) {
     return c.reshape(c.range(c.number(DimExpr(0)), c.number(stride), count), shape);
   };
   Value places =
       c.op<AddOp>({range(frames, *step, {frames, DimExpr(1)}), range(*length, DimExpr(1), {DimExpr(1), *length})});
-  auto cut = [&](Value part) -> Value {
+  bool half = node.getInt("onesided", 1);
+  auto cut = [&](Value part, Value window) -> Value {
     if (!part)
       return {};
     Value framed = node.make<GatherOp>({part, places}, node.attr("axis", int64_t(1)));
     return window ? c.op<MulOp>({framed, window}) : framed;
   };
-  bool half = node.getInt("onesided", 1);
+  if (!suitsMatrices(*length, true)) {
+    Value frames = cut(signal, window ? c.reshape(window, {getDims(window)[0], DimExpr(1)}) : Value());
+    return node.finish(frames ? makeFourier(node, frames, 2, *length, false, half) : Value());
+  }
   DimExpr columns = half ? length->floorDiv(DimExpr(2)) + DimExpr(1) : *length;
-  return node.finish(putTogether(c, transform(c, {cut(x->real), cut(x->imaginary)}, columns, *length, -1)));
+  return node.finish(
+      putTogether(c, transform(c, {cut(x->real, window), cut(x->imaginary, window)}, columns, *length, -1)));
 }
 
 } // namespace hewn::graph

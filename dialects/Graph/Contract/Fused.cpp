@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// com.microsoft's fused products, of which models are full that onnxruntime has optimized and saved. They come apart
-// again here: what fuses is decided for the machine at hand.
+// Decomposes the fused contractions of com.microsoft, which are in models that ONNX Runtime has
+// optimized and saved. hewn then decides itself which ops to fuse, for its target.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
@@ -12,7 +12,8 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// An operand of FusedMatMul: its last two dims swapped (`swap`), after the first of all stands last but one (`batchInside`).
+/// Transposes an operand of FusedMatMul. `batchInside`: makes dim 0 the last dim but one. `swap`:
+/// after that, swaps the last two dims.
 static Value turned(Composer &c, Value x, bool swap, bool batchInside) {
   int64_t rank = getRank(x);
   SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
@@ -29,7 +30,7 @@ LogicalResult buildFusedMatMul(OnnxNode &node) {
   Composer c(node);
   Value a = node.input(0), b = node.input(1);
   if (!a || !b || getRank(a) == 0 || getRank(b) == 0)
-    return node.refuse("multiplies a scalar");
+    return node.refuse("a scalar operand is not allowed");
   Value product = composeMatMul(c, turned(c, a, node.getInt("transA", 0), node.getInt("transBatchA", 0)),
                                 turned(c, b, node.getInt("transB", 0), node.getInt("transBatchB", 0)));
   double alpha = node.getFloat("alpha", 1);
@@ -38,7 +39,8 @@ LogicalResult buildFusedMatMul(OnnxNode &node) {
   return node.finish(product);
 }
 
-/// The function that attribute `activation` names of x, with its parameters in order; x where there is none.
+/// Applies the activation function that the node's attribute `activation` names to x, with the
+/// given parameters. Returns x if the node has no such attribute.
 static Value activated(OnnxNode &node, Value x, ArrayRef<float> parameters) {
   std::string name = node.getString("activation", "");
   if (!x || name.empty())
@@ -61,7 +63,7 @@ static Value activated(OnnxNode &node, Value x, ArrayRef<float> parameters) {
     Value low = c.op<MaximumOp>({x, c.scalarLike(x, parameters[0])});
     return c.op<MinimumOp>({low, c.scalarLike(x, parameters[1])});
   }
-  (void)node.refuse("activation '" + name + "' with " + Twine(parameters.size()) + " parameters");
+  (void)node.refuse("activation '" + name + "' with " + Twine(parameters.size()) + " parameters is not supported");
   return {};
 }
 

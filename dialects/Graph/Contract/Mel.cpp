@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced as the ear hears. A constant where what it is made of stands in
-// the model, else computed when the model runs, in float64 as that.
+// Import of MelWeightMatrix: triangular filters over the frequency bins of a spectrum, evenly
+// spaced on the mel scale. If all inputs are constant, the matrix is a constant. Otherwise it is
+// computed at run time, in float64.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
@@ -14,7 +15,7 @@ namespace hewn::graph {
 
 constexpr int64_t kMaxBands = 4096, kLongest = 1 << 20;
 
-/// Input `i` as the one number that it holds, where that is known when compiling.
+/// Returns the value of input `i` of the node if it is a single number known at compile time.
 static std::optional<double> numberOf(OnnxNode &node, unsigned i) {
   Value value = node.input(i);
   if (value && isa<FloatType>(getElementType(value))) {
@@ -30,7 +31,7 @@ static std::optional<double> numberOf(OnnxNode &node, unsigned i) {
 }
 
 namespace {
-/// Formulas on float64s.
+/// Short forms for emitting arithmetic on float64 scalars and tensors.
 struct Doubles {
   Composer &c;
   Value of(double value) { return makeSplat(c.b, c.loc, c.b.getF64Type(), value); }
@@ -50,7 +51,8 @@ struct Doubles {
 };
 } // namespace
 
-/// Of numbers that only a run knows; they are checked before anything is as large as they say.
+/// Emits the computation of a MelWeightMatrix whose inputs are not constant. First emits checks of
+/// the sizes that the inputs give, before the matrix of these sizes is allocated.
 static LogicalResult composeMel(OnnxNode &node, Type type) {
   Composer c(node);
   Doubles d{c};
@@ -58,7 +60,7 @@ static LogicalResult composeMel(OnnxNode &node, Type type) {
   for (unsigned i = 0; i < 5; ++i) {
     Dims dims = node.input(i) ? getDims(node.input(i)) : Dims(2, DimExpr(0));
     if (dims.size() > 1 || (dims.size() == 1 && !dims[0].is(1)))
-      return node.refuse("input " + Twine(i) + " is no single number");
+      return node.refuse("input " + Twine(i) + " must be a scalar");
     given[i] = d.of(c.reshape(node.input(i), {}));
   }
   auto [bands, length, rate, lowest, highest] = given;
@@ -93,7 +95,7 @@ static LogicalResult composeMel(OnnxNode &node, Type type) {
 LogicalResult buildMelWeightMatrix(OnnxNode &node) {
   Type type = node.elementTypeOf(node.getInt("output_datatype", 1));
   if (!type || !isa<FloatType>(type))
-    return node.refuse("has an output_datatype that is no float");
+    return node.refuse("output_datatype must be a float type");
   double given[5];
   for (unsigned i = 0; i < 5; ++i) {
     std::optional<double> number = numberOf(node, i);
@@ -104,11 +106,12 @@ LogicalResult buildMelWeightMatrix(OnnxNode &node) {
   auto [bands, length, rate, lowest, highest] = given;
   if (!type.isF32() && !type.isF64())
     return composeMel(node, type);
-  // More would be a mistake that takes all memory.
+  // Rejects larger sizes of a MelWeightMatrix as errors in the model: the matrix would exhaust
+  // memory.
   if (!(bands >= 1 && bands <= kMaxBands && length >= 1 && length <= kLongest && rate > 0 && lowest > -700 &&
         highest > -700) ||
       bands * length > (1 << 26))
-    return node.refuse("has bands, lengths or edges that make no matrix of floats");
+    return node.refuse("the number of bands, the DFT length or the edge frequencies are out of range");
   int64_t columns = int64_t(bands), rows = int64_t(length) / 2 + 1;
   double low = 2595 * std::log10(1 + lowest / 700), high = 2595 * std::log10(1 + highest / 700);
   double step = (high - low) / (bands + 2);
@@ -117,7 +120,7 @@ LogicalResult buildMelWeightMatrix(OnnxNode &node) {
     double hertz = 700 * (std::pow(10.0, (low + double(i) * step) / 2595) - 1);
     double bin = std::floor((length + 1) * hertz / rate);
     if (!(bin >= 0 && bin < double(rows)))
-      return node.refuse("has edges outside of the spectrum");
+      return node.refuse("edge frequencies are outside of the spectrum");
     bins.push_back(int64_t(bin));
   }
   SmallVector<double> matrix(size_t(rows * columns), 0);

@@ -6,12 +6,14 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-// Cook-Toom at 0, 1, -1 and infinity.
+// Transform matrices of Winograd's F(2, 3), by the Cook-Toom algorithm with the points 0, 1, -1 and
+// infinity.
 static constexpr double kInput2[] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
 static constexpr double kFilter2[] = {1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1};
 static constexpr double kOutput2[] = {1, 1, 1, 0, 0, 1, -1, -1};
 
-// Cook-Toom at 0, 1, -1, 2, -2 and infinity.
+// Transform matrices of Winograd's F(4, 3), by the Cook-Toom algorithm with the points 0, 1, -1, 2,
+// -2 and infinity.
 static constexpr double kInput4[] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
                                      0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
 static constexpr double kFilter4[] = {1. / 4,  0,       0,      -1. / 6, -1. / 6,  -1. / 6, -1. / 6, 1. / 6, -1. / 6,
@@ -29,7 +31,9 @@ std::optional<WinogradDims> winogradDims(ContractOpInterface op) {
     return std::nullopt;
   bool isFloat = getElementType(op->getOperand(0)).isF32() && getElementType(op->getResult(0)).isF32();
   Type weights = getElementType(op->getOperand(1));
-  if (!isFloat || !(weights.isF32() || weights.isF16())) // transformed weights of bfloat16 would have too few digits
+  // Rejects bfloat16 weights: bfloat16 has too few significand bits for Winograd-transformed
+  // weights.
+  if (!isFloat || !(weights.isF32() || weights.isF16()))
     return std::nullopt;
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   Dims extents = op.getIterationDims(getDims);

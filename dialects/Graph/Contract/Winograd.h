@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Winograd's minimal filtering of windows of 3 x 3 (Lavin and Gray 2015, "Fast Algorithms for Convolutional Neural Networks"):
-// Y = A' [(G g G') . (B' d B)] A makes a tile of results from a tile of the operand with one product an element of the
-// operand's tile, where the sum of products takes nine a result: F(2 x 2, 3 x 3) 2.25 times fewer, F(4 x 4, 3 x 3) 4 times.
+// Winograd convolution for 3x3 filters (Lavin and Gray 2015, "Fast Algorithms for Convolutional
+// Neural Networks"). Y = A' [(G g G') . (B' d B)] A computes a tile of results from a tile d of the
+// input, with one multiplication for each element of d. A direct convolution needs nine
+// multiplications for each result. F(2 x 2, 3 x 3) needs fewer by a factor of 2.25, F(4 x 4, 3 x 3)
+// by a factor of 4.
 #ifndef HEWN_DIALECTS_GRAPH_CONTRACT_WINOGRAD_H
 #define HEWN_DIALECTS_GRAPH_CONTRACT_WINOGRAD_H
 
@@ -10,31 +12,37 @@
 
 namespace hewn::graph {
 
-/// The matrices of F(tile, 3), row-major. `size` = tile + 2 elements of the operand make `tile` results.
+/// The transform matrices of F(tile, 3), row-major. `tile` results are computed from `size` = tile
+/// + 2 input elements.
 struct Winograd {
   int64_t tile, size;
-  llvm::ArrayRef<double> input;  // B': size x size
-  llvm::ArrayRef<double> filter; // G: size x 3
-  llvm::ArrayRef<double> output; // A': tile x size
+  llvm::ArrayRef<double> input;  // transform of an input tile, B': size x size
+  llvm::ArrayRef<double> filter; // transform of a filter, G: size x 3
+  llvm::ArrayRef<double> output; // transform to the results, A': tile x size
   static constexpr int64_t window = 3;
 };
 
-/// Those for tiles of 2 or 4; null for others.
+/// Returns the Winograd transform matrices for a tile of 2 or 4 results per dim, or null for any
+/// other tile.
 const Winograd *winograd(int64_t tile);
 
-/// The dims of a contraction that slides a 3 x 3 window, step by step, over two dims of its left operand.
+/// The dims of a contraction with a 3 x 3 window of stride 1 over two dims of its left operand.
 struct WinogradDims {
-  /// Of the iteration: result rows, window places. Of the operands: where both meet in the left, the window's in the right.
+  /// For each of the two window dims of a contraction: the iteration dims of the result row
+  /// (`rows`) and of the window offset (`places`), the dim of the left operand that is indexed by
+  /// their sum (`left`), and the dim of the right operand that is indexed by the offset (`right`).
   unsigned rows[2], places[2], left[2], right[2];
-  /// The summed channels.
+  /// The iteration dim of the input channels, over which the contraction sums.
   unsigned channels;
 };
 
-/// The dims where the contraction of float32, or of float32 with weights of float16, is one that minimal filtering can do: one group, a window of
-/// 3 x 3 without steps or gaps, channels summed; nullopt otherwise.
+/// Returns the window and channel dims of a contraction that can be computed by the Winograd
+/// algorithm, else nullopt. Conditions: one group, a 3 x 3 window without stride or dilation, a
+/// channel dim longer than 1, and float32 data with float32 or float16 weights.
 std::optional<WinogradDims> winogradDims(ContractOpInterface op);
 
-/// The tile for which this type's layout has transformed a window; 0 where it has not.
+/// Returns the tile size of the Winograd transform that the layout of a tensor type states, or 0 if
+/// the layout has none.
 int64_t winogradTile(mlir::Type type);
 
 } // namespace hewn::graph

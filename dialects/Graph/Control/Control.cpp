@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verifiers of control flow: what goes into a region, what it yields and what comes out fit each other. And its
-// building.
+// Control-flow ops: verifiers, which check that operands, region arguments, yielded values and
+// results match, and `RegionOpBuilder`, which creates ops with regions.
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Graph.h"
@@ -14,22 +14,23 @@ namespace hewn::graph {
 LogicalResult CheckIndicesOp::verify() {
   auto indices = cast<TensorType>(getIndices().getType()), extents = cast<TensorType>(getExtents().getType());
   if (!indices.getElementType().isInteger() || !extents.getElementType().isInteger(64))
-    return emitOpError() << "compares integers with extents of i64, and no " << indices << " with " << extents;
+    return emitOpError() << "requires integer indices and i64 extents, not " << indices << " and " << extents;
   int64_t each = indices.hasRank() && indices.getRank() > 0 ? indices.getShape().back() : 1;
   bool isKnown = extents.hasStaticShape() && !ShapedType::isDynamic(each);
   if (isKnown && extents.getNumElements() != 1 && extents.getNumElements() != each)
-    return emitOpError() << "has " << extents.getNumElements() << " extents for indices of " << each;
+    return emitOpError() << "has " << extents.getNumElements() << " extents for index tuples of size " << each;
   return success();
 }
 
 LogicalResult RequireOp::verify() {
   auto type = cast<TensorType>(getCondition().getType());
   if (!type.getElementType().isInteger(1) || (type.hasStaticShape() && type.getNumElements() != 1))
-    return emitOpError() << "needs one bool, and is given " << type;
+    return emitOpError() << "requires a single i1, not " << type;
   return success();
 }
 
-/// Whether a value of type `from` may stand where `to` is expected: the same but for dims that one of them leaves open.
+/// Returns true if a value of type `from` may be used where type `to` is expected, that is, if the
+/// types are equal, except for dims that are dynamic in one of them.
 static bool fits(Type from, Type to) {
   auto a = dyn_cast<RankedTensorType>(from), b = dyn_cast<RankedTensorType>(to);
   return a && b ? a.getElementType() == b.getElementType() && a.getEncoding() == b.getEncoding() &&
@@ -39,10 +40,10 @@ static bool fits(Type from, Type to) {
 
 static LogicalResult verifyFits(Operation *op, TypeRange from, TypeRange to, StringRef what) {
   if (from.size() != to.size())
-    return op->emitOpError() << "has " << from.size() << " " << what << ", wants " << to.size();
+    return op->emitOpError() << "has " << from.size() << " " << what << "s instead of " << to.size();
   for (auto [i, a, b] : llvm::enumerate(from, to))
     if (!fits(a, b))
-      return op->emitOpError() << what << " " << i << " of type " << a << " does not fit " << b;
+      return op->emitOpError() << what << " " << i << " of type " << a << " is not compatible with " << b;
   return success();
 }
 
@@ -61,7 +62,7 @@ static LogicalResult verifyRegionDims(Operation *op) {
       std::optional<Dims> dims = parseDims(list);
       auto type = dyn_cast<RankedTensorType>(argument.getType());
       if (!dims || (type && !llvm::equal(staticShape(*dims), type.getShape())))
-        return op->emitOpError() << kRegionDimsAttr << " " << list << " are no dims of " << argument.getType();
+        return op->emitOpError() << kRegionDimsAttr << " " << list << " does not match " << argument.getType();
     }
   }
   return success();
@@ -99,7 +100,7 @@ LogicalResult LoopOp::verifyRegions() {
     auto result = dyn_cast<RankedTensorType>(results[i]);
     if (!result || result.getRank() == 0 ||
         !fits(yields[i], RankedTensorType::get(result.getShape().drop_front(), result.getElementType())))
-      return emitOpError() << "result " << i << " of type " << results[i] << " does not append " << yields[i];
+      return emitOpError() << "result " << i << " of type " << results[i] << " does not stack " << yields[i];
   }
   return verifyRegionDims(*this);
 }
@@ -114,7 +115,8 @@ LogicalResult ScanOp::verifyRegions() {
                          << " values for " << results.size() << " results; it needs at least one sequence";
   if (getBackward().size() != inputs.size() + results.size() - 2 * states)
     return emitOpError("backward needs an entry for each sequence, inputs and outputs");
-  // What the body sees of each: states as they are, sequences without their first dim.
+  // Determines the types of the body's arguments: those of the states, and those of the sequences
+  // without dim 0.
   auto slices = [&](TypeRange types, SmallVectorImpl<Type> &out) {
     for (auto [i, type] : llvm::enumerate(types)) {
       auto tensor = cast<RankedTensorType>(type);
@@ -128,7 +130,7 @@ LogicalResult ScanOp::verifyRegions() {
   };
   SmallVector<Type> in, out;
   if (failed(slices(inputs, in)) || failed(slices(results, out)))
-    return emitOpError("a sequence needs a dim to run along");
+    return emitOpError("a sequence must have rank 1 or more");
   if (failed(verifyFits(*this, in, arguments, "input")) || failed(verifyFits(*this, yields, out, "yielded value")) ||
       failed(verifyFits(*this, yields.take_front(states), arguments.take_front(states), "yielded state")))
     return failure();
@@ -142,13 +144,13 @@ LogicalResult ScanOp::verifyRegions() {
     });
   };
   if (!sameSteps(getInputs().drop_front(states)) || !sameSteps(getOutputs().drop_front(states)))
-    return emitOpError("sequences have unlike lengths");
+    return emitOpError("sequences differ in length");
   return verifyRegionDims(*this);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // ControlOpInterface
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 bool IfOp::isLoop() { return false; }
 ControlValues IfOp::getControlValues() {
@@ -206,9 +208,9 @@ SmallVector<StackedValue> ScanOp::getStackedValues() {
   return values;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Building
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Construction
+//===------------------------------------------------------------------------------------------===//
 
 RegionOpBuilder::RegionOpBuilder(OpBuilder &b, Location loc, StringRef name, unsigned numRegions)
     : b(b), loc(loc), name(name) {
@@ -240,7 +242,8 @@ void RegionOpBuilder::setArgumentDims(unsigned i, unsigned argument, ArrayRef<Di
   writeDims();
 }
 
-/// The dims of arguments are asked for while a region is written: they stand on the op from the start.
+/// Sets the dims of the region arguments as an attribute of the shell op as soon as arguments are
+/// added, because code that builds the region queries them.
 void RegionOpBuilder::writeDims() {
   bool dynamic = false;
   for (Region &region : op->getRegions())
@@ -273,7 +276,7 @@ bool RegionOpBuilder::isKnownOutside(ArrayRef<DimExpr> dims) {
     if (auto loop = dyn_cast<LoopOp>(nested); loop && loop.getDefines())
       for (auto symbol : loop.getDefines()->getAsRange<StringAttr>())
         inner.insert(symbol.getValue());
-    if (auto part = dyn_cast<PartOpInterface>(nested))
+    if (auto part = dyn_cast<RuntimeCallOpInterface>(nested))
       for (StringRef symbol : part.getDefinedSymbols())
         inner.insert(symbol);
   });
@@ -312,7 +315,8 @@ SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, Value
   if (llvm::is_contained(operands, Value()))
     return {};
   Composer c(b, loc);
-  if (!sequences.empty() && getDims(sequences[0])[0].is(1)) { // one step is no loop
+  // a scan of one step needs no loop: emit the body alone
+  if (!sequences.empty() && getDims(sequences[0])[0].is(1)) {
     SmallVector<Value> slices;
     for (Value sequence : sequences)
       slices.push_back(c.reshape(sequence, ArrayRef(getDims(sequence)).drop_front()));
@@ -352,9 +356,9 @@ SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, Value
   return SmallVector<Value>(op->getResults());
 }
 
-StringRef CheckIndicesOp::getPartName() { return "checkindices"; }
-SmallVector<int64_t> CheckIndicesOp::getPartParams() { return {}; }
-StringRef RequireOp::getPartName() { return "require"; }
-SmallVector<int64_t> RequireOp::getPartParams() { return {}; }
+StringRef CheckIndicesOp::getRuntimeFunction() { return "checkindices"; }
+SmallVector<int64_t> CheckIndicesOp::getCallParams() { return {}; }
+StringRef RequireOp::getRuntimeFunction() { return "require"; }
+SmallVector<int64_t> RequireOp::getCallParams() { return {}; }
 
 } // namespace hewn::graph

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Building control flow. What a region yields is only known once it is written, so it is written into a shell: an op
-// without results, from which the final one takes the regions.
+// Construction of ops with regions. The result types of such an op are those of the values that its
+// regions yield, and are only known after the regions are built. The regions are therefore built in
+// a shell: a temporary op without results, from which the final op takes the regions.
 #ifndef HEWN_DIALECTS_GRAPH_CONTROL_CONTROL_H
 #define HEWN_DIALECTS_GRAPH_CONTROL_CONTROL_H
 
@@ -12,41 +13,45 @@ namespace hewn::graph {
 
 class OnnxNode;
 
-/// Has a run fail where an index is outside of its dim: `extents` one for all indices, or one for each along their last dim.
-/// Indices that are known when compiling are looked at now; failure after `refuse`.
+/// Emits a check that ends the run with an error status if an index is out of bounds. `extents` has
+/// one extent for all indices, or, for index vectors, one for each entry of their last dim. Indices
+/// that are known at compile time are checked now, and `refuse` is called if one is out of bounds.
 llvm::LogicalResult checkIndices(OnnxNode &node, mlir::Value indices, llvm::ArrayRef<DimExpr> extents);
 
-/// Of an op while a model is imported: the results whose first dims, of 1, are there in some runs alone, since data decide for a branch
-/// that has them or one that lacks them. Only what is the same with and without them may read such a result: docs/decisions/cases.md.
+/// Attribute of an op during import. It lists results whose leading dims of 1 exist only in some
+/// runs, because they come from a data-dependent branch. Only ops that give equal results with and
+/// without these dims may use such a result (docs/decisions/cases.md).
 inline constexpr llvm::StringLiteral kOpenRankAttr = "graph.open_rank";
 bool isRankOpen(mlir::Value value);
 
 class RegionOpBuilder {
 public:
-  /// The op goes where the builder stands.
+  /// Creates the shell of an op with regions, at the builder's insertion point.
   RegionOpBuilder(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, unsigned numRegions);
 
-  /// Of a graph.loop.
+  /// Creates the shell of a graph.loop.
   static RegionOpBuilder loop(mlir::OpBuilder &b, mlir::Location loc);
 
-  /// Opens region `i` with arguments of these shapes; what is built next goes into it.
+  /// Opens region `i` with block arguments of these shapes, and sets the insertion point into the
+  /// region.
   mlir::Block *open(unsigned i, llvm::ArrayRef<TensorShape> arguments);
   mlir::Value addArgument(unsigned i, const TensorShape &shape);
   void setArgumentDims(unsigned i, unsigned argument, llvm::ArrayRef<DimExpr> dims);
   mlir::Block *block(unsigned i) { return &op->getRegion(i).front(); }
-  /// Ends region `i`; the builder stands behind the op again.
+  /// Ends region `i` with a terminator that yields the values, and sets the insertion point after
+  /// the shell.
   void close(unsigned i, mlir::ValueRange yields);
-  /// What comes next goes before the op.
+  /// Sets the insertion point before the shell.
   void standBefore() { b.setInsertionPoint(op); }
-  /// The ops of region `i`, which has no arguments and is not closed, go before the op.
+  /// Inlines region `i` before the shell. The region must have no arguments and no terminator yet.
   void inlineBlock(unsigned i) { op->getBlock()->getOperations().splice(op->getIterator(), block(i)->getOperations()); }
-  /// Whether these dims are made of symbols that are known outside of the regions.
+  /// Returns true if all symbols in the dims are defined outside of the shell's regions.
   bool isKnownOutside(llvm::ArrayRef<DimExpr> dims);
 
-  /// The op, in place of the shell.
+  /// Replaces the shell by the final op, which has results, and returns the final op.
   mlir::Operation *finish(mlir::ValueRange operands, llvm::ArrayRef<TensorShape> results,
                           llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
-  /// The shell, where no op comes of it; the builder stands behind it.
+  /// Returns the shell itself as the final op with regions, and sets the insertion point after it.
   mlir::Operation *take() {
     b.setInsertionPointAfter(op);
     return op;
@@ -59,13 +64,15 @@ private:
   mlir::Location loc;
   std::string name;
   mlir::Operation *op;
-  std::vector<llvm::SmallVector<mlir::Attribute>> lists; // dims of the arguments, by region
+  // for each region, the dims of its arguments
+  std::vector<llvm::SmallVector<mlir::Attribute>> lists;
 };
 
 TensorShape shapeOf(mlir::Value value);
 
-/// A graph.scan, or the body alone where there is one step. `backward` holds for all sequences; `body` gets the states
-/// and slices and gives new states and slices of outputs. Null values from `body` give an empty answer.
+/// Emits a graph.scan. If there is only one step, emits the body without a loop. `body` is called
+/// with the states and the slices of a step, and returns the new states and the output slices.
+/// `backward` applies to all sequences. Returns an empty list if `body` returns a null value.
 llvm::SmallVector<mlir::Value>
 makeScan(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange states, mlir::ValueRange sequences, bool backward,
          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange states, mlir::ValueRange slices)> body);

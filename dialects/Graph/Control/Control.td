@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control flow: the ops of ControlOpInterface. Their regions read values of outside directly.
+// The control-flow ops, which implement ControlOpInterface. Their regions may use outer values.
 #ifndef HEWN_GRAPH_CONTROL
 #define HEWN_GRAPH_CONTROL
 
 include "dialects/Graph/GraphBase.td"
 
-// `graph.region_dims` has the dims of a region's arguments; they may be symbols that the region reads itself.
+// Base class of control-flow ops. The attribute `graph.region_dims` of such an op has the dims of
+// the region arguments. These dims may contain symbols that are defined in the region itself.
 class Control<string mnemonic, list<string> methods = []>
-    : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">, DeclareOpInterfaceMethods<ControlOpInterface, methods>]> {
+    : GraphOp<mnemonic, [SingleBlockImplicitTerminator<"YieldOp">,
+                         DeclareOpInterfaceMethods<ControlOpInterface, methods>]> {
   let hasRegionVerifier = 1;
 }
 
 def Graph_IfOp : Control<"if"> {
-  let summary = "Runs one of two regions; both yield the results' types.";
+  let summary = "Runs one of two regions, which yield the results";
   let arguments = (ins Tensor:$condition);
   let results = (outs Variadic<AnyType>:$outputs);
   let regions = (region SizedRegion<1>:$thenRegion, SizedRegion<1>:$elseRegion);
@@ -23,16 +25,19 @@ def Graph_IfOp : Control<"if"> {
 }
 
 def Graph_LoopOp : Control<"loop", ["getCarriedValues", "getStackedValues"]> {
-  let summary = "ONNX's Loop: carried values, a condition, and outputs that each trip appends.";
+  let summary = "ONNX's Loop: carried values, a condition, and outputs to which each trip appends";
   let description = [{
-    Operands: trip count (i64, rank 0), condition (i1, rank 0), then the carried values. The body gets (trip, condition,
-    carried...) and yields (condition, carried..., appended...). Results: the carried values, then for each appended value a
-    tensor with one more dim in front, of extent trips run.
+    The operands are the trip count (i64, rank 0), the condition (i1, rank 0) and the carried
+    values. The body takes (trip, condition, carried...) and yields (condition, carried...,
+    appended...). The results are the final carried values, then one tensor for each appended value,
+    with an additional first dim whose size is the number of steps.
 
-    A carried value whose dims change from trip to trip has a second one beside it that holds these dims; the body reads
-    them as symbols, and so does what follows the loop. `defines`: symbols in the dims of appended values that the trips tell.
+    If the dims of a carried value change from step to step, an additional carried value contains
+    them. The body and the ops after the loop read it as symbols. `defines` lists the symbols in the
+    dims of appended values that are only known after the loop has run.
   }];
-  let arguments = (ins Tensor:$trips, Tensor:$condition, Variadic<AnyType>:$carried, OptionalAttr<StrArrayAttr>:$defines);
+  let arguments = (ins Tensor:$trips, Tensor:$condition, Variadic<AnyType>:$carried,
+                       OptionalAttr<StrArrayAttr>:$defines);
   let results = (outs Variadic<AnyType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "operands attr-dict-with-keyword $body `:` functional-type(operands, results)";
@@ -40,11 +45,12 @@ def Graph_LoopOp : Control<"loop", ["getCarriedValues", "getStackedValues"]> {
 }
 
 def Graph_ScanOp : Control<"scan", ["getNumSteps", "getCarriedValues", "getSlicedValues", "getStackedValues"]> {
-  let summary = "ONNX's Scan: the body runs once a step over slices along dim 0 and carries state.";
+  let summary = "ONNX's Scan: runs the body once a step over slices along dim 0, with carried states";
   let description = [{
-    Operands: `numStates` initial states, then the sequences. The body gets (states..., slices...) where a slice is a sequence
-    without its dim 0, and yields (states..., slices...). Results: final states, then the output sequences. `backward[i]` runs
-    sequence i (inputs, then outputs) from its end. Recurrent ops compose to it.
+    The operands are `numStates` initial states, then the sequences. The body takes (states...,
+    slices...), where a slice is a sequence without its dim 0, and yields (states..., slices...).
+    The results are the final states, then the output sequences. If `backward[i]` is set, sequence i
+    (inputs, then outputs) is processed from its end. Recurrent ops decompose into this op.
   }];
   let arguments = (ins Variadic<Tensor>:$inputs, I64Attr:$numStates, DenseBoolArrayAttr:$backward);
   let results = (outs Variadic<Tensor>:$outputs);
@@ -53,16 +59,19 @@ def Graph_ScanOp : Control<"scan", ["getNumSteps", "getCarriedValues", "getSlice
   let onnx = [Onnx<"Scan", 8, 0, "buildScan">];
 }
 
-def Graph_CheckIndicesOp : GraphOp<"check_indices", [DeclareOpInterfaceMethods<PartOpInterface>]> {
-  let summary = "Ends the run with a status where an index is outside of [-extent, extent).";
-  let description = "`extents` has one element for all indices, or one for each along their last dim. Kernels clamp indices: they never fail.";
+def Graph_CheckIndicesOp : GraphOp<"check_indices", [DeclareOpInterfaceMethods<RuntimeCallOpInterface>]> {
+  let summary = "Ends the run with an error status if an index is outside of [-extent, extent)";
+  let description = [{
+    `extents` has one element, which applies to all indices, or one element for each entry of the
+    last dim of `indices`. Kernels do not check indices; they only clamp them.
+  }];
   let arguments = (ins Tensor:$indices, Tensor:$extents);
   let assemblyFormat = "$indices `,` $extents attr-dict `:` type($indices) `,` type($extents)";
   let hasVerifier = 1;
 }
 
-def Graph_RequireOp : GraphOp<"require", [DeclareOpInterfaceMethods<PartOpInterface>]> {
-  let summary = "Ends the run with a status where `condition` does not hold: what was assumed when compiling.";
+def Graph_RequireOp : GraphOp<"require", [DeclareOpInterfaceMethods<RuntimeCallOpInterface>]> {
+  let summary = "Ends the run with an error status if `condition`, an assumption made at compile time, is false";
   let arguments = (ins Tensor:$condition);
   let assemblyFormat = "$condition attr-dict `:` type($condition)";
   let hasVerifier = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How passes and the program's emission ask for control flow: by ControlOpInterface, whichever op it is.
+// Queries of control flow, for passes and for the emission of the program. They use
+// ControlOpInterface.
 #ifndef HEWN_DIALECTS_GRAPH_CONTROL_CONTROLFLOW_H
 #define HEWN_DIALECTS_GRAPH_CONTROL_CONTROLFLOW_H
 
@@ -8,8 +9,8 @@
 
 namespace hewn::graph {
 
-/// The op as one whose regions are branches, as a loop, and as a counted loop: one whose number of steps is known before the first
-/// one; null: it is none. `op` may be null.
+/// Return `op` if it is a branch op, a loop, or a counted loop (a loop whose number of steps is
+/// known before its first step). Return null if `op` is null or another op.
 ControlOpInterface branchesOf(mlir::Operation *op);
 ControlOpInterface loopOf(mlir::Operation *op);
 ControlOpInterface countedLoopOf(mlir::Operation *op);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `ControlOpInterface` answers: how values get into the regions of control flow and out of them.
+// The types that `ControlOpInterface` returns: how values enter and leave the regions of an op.
 #ifndef HEWN_DIALECTS_GRAPH_CONTROL_CONTROLVALUES_H
 #define HEWN_DIALECTS_GRAPH_CONTROL_CONTROLVALUES_H
 
@@ -8,42 +8,48 @@
 
 namespace hewn::graph {
 
-/// The values of one element by which it is decided which region runs, and how often. The host holds them, wherever kernels run. Null:
-/// the op has none such.
+/// The one-element values that decide which region runs, and how often. They are in host memory,
+/// even if kernels run on a GPU. A member is null if the op has no such value.
 struct ControlValues {
-  /// Operands of the op: the most steps that a loop takes (i64), and (i1) whether a loop takes a first step, or which of two branches
-  /// runs: the first one where it holds.
+  /// Operands of the op. `tripCount` (i64) is the maximum number of steps of a loop. `condition`
+  /// (i1) decides whether a loop has a first step, or which of two branches runs (the first one if
+  /// true).
   mlir::OpOperand *tripCount = nullptr, *condition = nullptr;
-  /// An operand of the terminator of a loop's body: whether there is another step (i1).
+  /// The operand of the loop body's terminator (i1) that decides whether the loop runs another
+  /// step.
   mlir::OpOperand *nextCondition = nullptr;
-  /// Arguments of a loop's body: the number of the step (i64, from 0 on), and the condition under which it was entered.
+  /// Arguments of a loop body: the number of the step (i64, from 0), and the value of the loop's
+  /// condition for this step.
   mlir::BlockArgument inductionVariable, conditionArgument;
 };
 
-/// A value that each step of a loop hands to the next one, and the last one to the result.
+/// A loop-carried value, with the op's operand and result, and the body's argument and yielded
+/// value.
 struct CarriedValue {
-  /// What the first step gets, and what the result is where there is no step.
+  /// The operand of the loop that is the carried value in the first step, and the loop's result if
+  /// there are no steps.
   mlir::Value initial;
   mlir::BlockArgument argument;
-  /// What a step hands on: an operand of the body's terminator.
+  /// The operand of the loop body's terminator that is the carried value in the next step.
   mlir::Value next;
   mlir::OpResult result;
 };
 
-/// A sequence of which each step gets the slice at one index of dim 0, without that dim.
+/// An operand of a loop that is sliced along dim 0: each step gets one slice, without that dim.
 struct SlicedValue {
   mlir::Value sequence;
   mlir::BlockArgument slice;
-  /// Whether the first step gets the last slice.
+  /// True if the slices are taken in reverse order, so that the first step gets the last slice.
   bool backward = false;
 };
 
-/// A result to which each step adds its slice, along a dim in front of the slice's.
+/// A result of a loop that consists of one slice per step, stacked along a new dim 0.
 struct StackedValue {
-  /// An operand of the body's terminator.
+  /// The operand of the loop body's terminator that is the slice of a step.
   mlir::Value slice;
   mlir::OpResult result;
-  /// Whether the first step makes the last slice.
+  /// True if the slices are stacked in reverse order, so that the first step computes the last
+  /// slice.
   bool backward = false;
 };
 

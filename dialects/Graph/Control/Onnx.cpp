@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's If, Loop and Scan become regions.
+// Import of If, Loop and Scan as ops with regions.
+#include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
@@ -15,11 +16,12 @@ namespace hewn::graph {
 
 namespace {
 
-/// Stands for a dim that is not known before the regions are; no model's symbol is written so.
+/// Symbol that replaces an open dim of a region's result, that is, a dim that is known only after
+/// the op's regions are built. No symbol of a model has this name.
 DimExpr openDim() { return DimExpr::symbol("?open"); }
 bool hasOpen(ArrayRef<DimExpr> dims) { return llvm::is_contained(dims, openDim()); }
 
-/// The dims of `value` that are open in `pattern`, told where the builder stands, in a tensor.
+/// Emits a 1-D tensor with the sizes of those dims of `value` that are open in `pattern`.
 Value holdOpen(OnnxNode &node, ArrayRef<DimExpr> pattern, Value value) {
   Dims open;
   for (auto [wanted, dim] : llvm::zip(pattern, getDims(value)))
@@ -40,10 +42,11 @@ bool areTensors(ValueRange values) {
   return llvm::all_of(values, [](Value v) { return v && isa<RankedTensorType>(v.getType()); });
 }
 
-/// The one element of a tensor of whatever rank; null, after `refuse`, where it has several or none.
+/// Reshapes a one-element tensor to a scalar. Calls `refuse` and returns null if the tensor does
+/// not have exactly one element.
 Value asScalar(OnnxNode &node, StringRef what, Value value) {
   if (std::optional<int64_t> count = numElements(getDims(value)).constant(); count && *count != 1) {
-    (void)node.refuse("has a " + what + " of " + Twine(*count) + " elements, and needs one of one");
+    (void)node.refuse("has a " + what + " of " + Twine(*count) + " elements instead of one");
     return {};
   }
   return Composer(node).reshape(value, {});
@@ -54,7 +57,8 @@ Value scalar(OnnxNode &node, int64_t value) {
   return makeConstant(node.b, node.loc, DenseElementsAttr::get(type, value));
 }
 
-/// Reads the open ones of `dims` from the tensor that holds them.
+/// Replaces the open dims in `dims` by symbols, which are read from `held`, the tensor that holds
+/// the sizes of these dims.
 bool readOpen(OnnxNode &node, Value held, Dims &dims) {
   std::optional<Dims> read = node.contentsOrRead(held);
   if (!read)
@@ -66,7 +70,8 @@ bool readOpen(OnnxNode &node, Value held, Dims &dims) {
   return true;
 }
 
-/// Sequences as handles where the builder stands; false after `refuse`.
+/// Converts sequences of known length to run-time lists, at the insertion point. Returns false
+/// after a call of `refuse`.
 bool takeHandles(OnnxNode &node, MutableArrayRef<Value> values) {
   for (Value &value : values) {
     if (!value || isa<RankedTensorType>(value.getType()))
@@ -74,13 +79,15 @@ bool takeHandles(OnnxNode &node, MutableArrayRef<Value> values) {
     value = asHandle(node.b, node.loc, value);
     if (value)
       continue;
-    (void)node.refuse("has a sequence whose tensors are not of one type, or an absent value of no type");
+    (void)node.refuse("has a sequence of tensors with different types, or an absent value without a type");
     return false;
   }
   return true;
 }
 
-/// Lists that two places give, as lists of one type: `into` is the type of both, where either is one. False after `refuse`.
+/// Determines the common type of two values, such as the results of two branches. If at least one
+/// of them is a list, sets `into` to a list type that can hold both. Returns false after a call of
+/// `refuse`.
 bool joinLists(OnnxNode &node, Value a, Value b, std::optional<handle::List> &into) {
   std::optional<handle::List> left = listOf(a), right = listOf(b);
   into = left ? left : right;
@@ -88,7 +95,7 @@ bool joinLists(OnnxNode &node, Value a, Value b, std::optional<handle::List> &in
     into = handle::join(*left, *right);
   if (into || (!left && !right))
     return true;
-  (void)node.refuse("gives lists of unlike types");
+  (void)node.refuse("lists have different types");
   return false;
 }
 
@@ -99,17 +106,18 @@ bool isTrue(OnnxNode &node, Value value) {
 
 } // namespace
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // If
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// What both branches' values are; dims in which they differ are left open. nullopt after `refuse`.
+/// Returns the common shape of the values that two branches of an If yield. Dims that differ become
+/// open. Calls `refuse` and returns nullopt if the values have no common shape.
 static std::optional<TensorShape> meet(OnnxNode &node, unsigned i, RegionOpBuilder &shell, Value a, Value b) {
   TensorShape left = shapeOf(a), right = shapeOf(b);
   if (left.elementType != right.elementType || left.dims.size() != right.dims.size()) {
     auto told = [](const TensorShape &shape) { return debugString(shape.elementType) + " " + text(shape.dims); };
     (void)node.refuse("output " + Twine(i) + " is " + told(left) + " in one branch and " + told(right) +
-                      " in the other; which one is taken is not known when compiling");
+                      " in the other; the branch is not known at compile time");
     return std::nullopt;
   }
   for (auto [l, r] : llvm::zip(left.dims, right.dims))
@@ -134,7 +142,8 @@ LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> exte
   return success();
 }
 
-/// Branch `taken` in the node's place; a run whose data decide for the other ends with a status.
+/// Inlines branch `taken` in place of an If node, and emits a check that ends the run with an error
+/// status if the condition selects the other branch.
 static LogicalResult assume(OnnxNode &node, RegionOpBuilder &shell, unsigned taken, Value condition,
                             ValueRange values) {
   shell.standBefore();
@@ -156,8 +165,8 @@ bool isRankOpen(Value value) {
 
 static bool haveUnlikeRanks(Value a, Value b) { return getRank(a) != getRank(b); }
 
-/// Gives the values of unlike rank that one of two branches lacks dims of 1 in front of these, and says which they are; nullopt, and
-/// nothing is changed, where they differ in more.
+/// If the values of two branches only differ in leading dims of 1, adds the missing dims and
+/// returns their number for each value. Otherwise, changes nothing and returns nullopt.
 static std::optional<SmallVector<int64_t>> evenRanks(OnnxNode &node, RegionOpBuilder &shell,
                                                      SmallVector<Value> (&branches)[2]) {
   SmallVector<int64_t> open;
@@ -180,8 +189,9 @@ static std::optional<SmallVector<int64_t>> evenRanks(OnnxNode &node, RegionOpBui
   return open;
 }
 
-/// Imports both branches, each into its region of `shell`. `taken`: the only one that can be, where the other is excused. Failure, all
-/// told, where there is none.
+/// Imports each branch of an If node into its region of `shell`. If one branch cannot be imported
+/// but may never be taken, sets `taken` to the other branch. Fails and keeps all diagnostics if
+/// neither branch can be used.
 static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, SmallVector<Value> (&branches)[2],
                                     std::optional<unsigned> &taken) {
   size_t told = node.numDiagnostics();
@@ -213,7 +223,8 @@ LogicalResult buildIf(OnnxNode &node) {
       node.setOutput(i, value);
     return success();
   }
-  // What only one of two cases of the program can do: there the branch that is taken stands in the node's place.
+  // If the condition of an If node depends on dims, each specialization of the program may replace
+  // the node by the branch that it takes.
   Value asked = condition;
   auto isPerCase = [&] { return node.decide(asked) == Decision::PerCase; };
   OpBuilder::InsertionGuard guard(node.b);
@@ -224,7 +235,8 @@ LogicalResult buildIf(OnnxNode &node) {
   SmallVector<Value> branches[2];
   std::optional<unsigned> taken;
   if (failed(importBranches(node, shell, branches, taken))) {
-    (void)isPerCase(); // a branch that can't be may be the one that is not taken
+    // requests specializations, in one of which the unsupported branch may never be taken
+    (void)isPerCase();
     return failure();
   }
   if (taken)
@@ -245,12 +257,14 @@ LogicalResult buildIf(OnnxNode &node) {
       node.b.setInsertionPointToEnd(shell.block(r));
       value = asHandle(node.b, node.loc, value, *list);
       if (!value)
-        return node.refuse("gives a list in one branch and something else in the other");
+        return node.refuse("one branch returns a list and the other one does not");
     }
   }
 
-  // Branches of unlike rank come from exporters that write squeeze as `If(dim == 1, Squeeze, Identity)`. Where data decide the dim, the
-  // branch that squeezes is taken, which what follows was traced with, unless nothing that follows can tell.
+  // Exporters write a squeeze as `If(dim == 1, Squeeze, Identity)`, whose branches have different
+  // ranks. If the condition is data-dependent, and if a later op would behave differently for the
+  // two ranks, the If is replaced by its squeezing branch, because the exporter traced the rest of
+  // the model with this branch.
   SmallVector<int64_t> openRanks;
   if (llvm::any_of(llvm::zip(branches[0], branches[1]), [](auto pair) { return std::apply(haveUnlikeRanks, pair); })) {
     if (isPerCase())
@@ -261,10 +275,13 @@ LogicalResult buildIf(OnnxNode &node) {
     openRanks = *evened;
   }
 
-  // Dims that only the branch taken can tell are yielded beside the value and read after the op.
+  // Open dims of an If's results are only known in its branches. Each branch therefore yields them
+  // as an additional tensor, which is read as symbols after the If.
   SmallVector<TensorShape> results;
   unsigned count = branches[0].size();
-  SmallVector<int> dimsAt(count, -1); // for each result, which one holds its dims
+  // for each result of the If, the number of the additional result that contains its open dims; -1
+  // for none
+  SmallVector<int> dimsAt(count, -1);
   for (unsigned i = 0; i < count; ++i) {
     std::optional<TensorShape> shape = meet(node, i, shell, branches[0][i], branches[1][i]);
     if (!shape)
@@ -295,9 +312,9 @@ LogicalResult buildIf(OnnxNode &node) {
   return success();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Loop
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 class LoopBuilder {
@@ -319,8 +336,9 @@ public:
     for (Value value : initial)
       carried.push_back(shapeOf(value));
     OpBuilder::InsertionGuard guard(node.b);
-    // A carried dim that the body changes is left open, and the body is imported anew. Each time there are more of
-    // them.
+    // If the loop body changes a dim of a carried value, the dim becomes open and the body is
+    // imported again. This ends, because each import of the body has more open dims than the one
+    // before.
     while (true) {
       RegionOpBuilder shell(node.b, node.loc, LoopOp::getOperationName(), 1);
       bool changed = false;
@@ -333,7 +351,7 @@ public:
   }
 
 private:
-  /// Trip count and condition as operands, and the count as far as it is known.
+  /// Reads the trip count and condition of a Loop node. Sets `steps` if the trip count is constant.
   bool takeTrips() {
     trips = node.input(0) ? asScalar(node, "trip count", node.input(0)) : Value();
     condition = node.input(1) ? asScalar(node, "condition", node.input(1)) : Value();
@@ -353,7 +371,7 @@ private:
     return trips && condition;
   }
 
-  /// A body that runs once is no loop.
+  /// Inlines a loop body that runs exactly once in place of the Loop node.
   LogicalResult once(ArrayRef<Value> initial) {
     SmallVector<Value> arguments = {scalar(node, 0), condition};
     llvm::append_range(arguments, initial);
@@ -361,7 +379,7 @@ private:
     if (!values)
       return failure();
     if (values->size() < 1 + initial.size() || !areTensors(ArrayRef(*values).drop_front(1 + initial.size())))
-      return node.refuse("has a body that yields too little");
+      return node.refuse("the body has too few outputs");
     for (auto [i, value] : llvm::enumerate(ArrayRef(*values).drop_front())) {
       if (i < initial.size()) {
         node.setOutput(i, value);
@@ -397,9 +415,9 @@ private:
     if (!takeHandles(node, yields))
       return failure();
     if (yields.size() < 1 + carried.size() || !areTensors(yields))
-      return node.refuse("has a body that yields too little");
+      return node.refuse("the body has too few outputs");
     if (!getElementType(yields[0]).isInteger(1))
-      return node.refuse("has a body whose first output is no condition");
+      return node.refuse("the first output of the body must be a bool");
     yields[0] = asScalar(node, "body with a condition", yields[0]);
     if (!yields[0])
       return failure();
@@ -409,7 +427,7 @@ private:
         return failure();
       TensorShape next = shapeOf(yields[1 + i]);
       if (next.elementType != shape.elementType || next.dims.size() != shape.dims.size())
-        return node.refuse("carries value " + Twine(i) + " of shape " + text(shape.dims) + ", which the body makes " +
+        return node.refuse("carried value " + Twine(i) + " has shape " + text(shape.dims) + ", but the body returns " +
                            text(next.dims));
       for (auto [before, after] : llvm::zip(shape.dims, next.dims))
         if (before != openDim() && before != after) {
@@ -420,7 +438,8 @@ private:
     return success();
   }
 
-  /// What a list that the body makes does to the type of the one that is carried; false after `refuse`.
+  /// Extends the type of a loop-carried list so that it can also hold the list that the body
+  /// yields. Returns false after a call of `refuse`.
   bool carryList(Value before, Value &after, TensorShape &shape, bool &changed) {
     std::optional<handle::List> list;
     if (!joinLists(node, before, after, list))
@@ -431,7 +450,7 @@ private:
     shape = {{}, list->type()};
     after = asHandle(node.b, node.loc, after, *list);
     if (!after)
-      (void)node.refuse("carries a list that the body makes something else of");
+      (void)node.refuse("the body does not return a list for a carried list");
     return bool(after);
   }
 
@@ -442,7 +461,7 @@ private:
       if (std::optional<handle::List> list = handle::asList(shape.elementType)) {
         value = asHandle(node.b, node.loc, value, *list);
         if (!value)
-          return node.refuse("carries a list that the body makes something else of");
+          return node.refuse("the body does not return a list for a carried list");
       }
     SmallVector<TensorShape> results(carried), appended;
     SmallVector<Attribute> defined;
@@ -457,7 +476,8 @@ private:
     }
     bool counts = yields.size() > 1 + numCarried && !(steps && goesOn && isTrue(node, condition));
     if (counts) {
-      // How many trips were run is known afterwards: counted beside the carried values.
+      // The number of steps of the loop is known only after it has run, so an additional carried
+      // value counts them.
       auto one = RankedTensorType::get({1}, node.b.getI64Type());
       initial.push_back(makeConstant(node.b, node.loc, DenseElementsAttr::get(one, int64_t(0))));
       results.push_back({Dims{DimExpr(1)}, node.b.getI64Type()});
@@ -469,7 +489,8 @@ private:
     }
     for (Value value : ArrayRef(yields).drop_front(1 + numCarried)) {
       TensorShape shape = shapeOf(value);
-      // A dim that only the trips tell is the loop's to define; they must agree, or the run ends with a status.
+      // A dim of a stacked loop output that is only known in the body becomes a symbol that the
+      // loop defines. If two steps have different values for it, the run ends with an error status.
       for (DimExpr &dim : shape.dims)
         if (!shell.isKnownOutside(dim)) {
           dim = node.freshDim();
@@ -507,38 +528,41 @@ private:
 
   OnnxNode &node;
   Value trips, condition;
-  std::optional<DimExpr> steps; // the trip count where it is known
+  std::optional<DimExpr> steps; // the number of steps of the loop, if it is known at compile time
   SmallVector<TensorShape> carried;
-  SmallVector<unsigned> held; // carried values with a second one that holds their dims
+  // numbers of the carried values whose open dims are in an additional carried value
+  SmallVector<unsigned> held;
   SmallVector<Value> yields;
-  bool goesOn = false; // whether the body never stops the loop
+  bool goesOn = false; // true if the condition that the body yields is always true
 };
 } // namespace
 
 LogicalResult buildLoop(OnnxNode &node) { return LoopBuilder(node).build(); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Scan
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 struct ScanForm {
   size_t numStates = 0;
   SmallVector<int64_t> inputAxes, outputAxes;
-  SmallVector<bool> backward; // inputs, then outputs
+  // whether each sequence is processed from its end: inputs, then outputs
+  SmallVector<bool> backward;
 };
 } // namespace
 
-/// Attribute `name`, one entry a sequence; `otherwise` where it is absent.
+/// Returns attribute `name` of a Scan node, which has one entry for each sequence, or zeros if it
+/// is absent.
 static std::optional<SmallVector<int64_t>> perSequence(OnnxNode &node, StringRef name, size_t count) {
   SmallVector<int64_t> values = node.getInts(name).value_or(SmallVector<int64_t>(count, 0));
   if (values.size() == count)
     return values;
-  (void)node.refuse(name + " needs " + Twine(count) + " entries, one a sequence");
+  (void)node.refuse(name + " must have " + Twine(count) + " entries, one per sequence");
   return std::nullopt;
 }
 
-/// Moves dim `from` to `to`, the others in order.
+/// Transposes x so that dim `from` becomes dim `to`. The other dims keep their order.
 static Value moveDim(OnnxNode &node, Value x, int64_t from, int64_t to) {
   SmallVector<int64_t> order;
   for (int64_t d = 0; d < getRank(x); ++d)
@@ -548,7 +572,28 @@ static Value moveDim(OnnxNode &node, Value x, int64_t from, int64_t to) {
   return Composer(node).transpose(x, order);
 }
 
-/// The scan of `body` over values that have no batch dim left.
+/// Makes `value`, which the body of a Scan returns for a state of shape `before`, have this shape.
+/// Dims that differ as expressions, such as a state's batch and that of a scanned input, are
+/// required to be equal before the op runs. Returns false if the shapes can't be equal.
+static bool keepsShape(OnnxNode &node, RegionOpBuilder &shell, const TensorShape &before, Value &value) {
+  TensorShape after = shapeOf(value);
+  if (after.elementType != before.elementType || after.dims.size() != before.dims.size())
+    return false;
+  for (auto [a, b] : llvm::zip(before.dims, after.dims))
+    if (a != b && a.constant() && b.constant())
+      return false;
+  if (after.dims == before.dims)
+    return true;
+  OpBuilder::InsertionGuard guard(node.b);
+  node.b.setInsertionPoint(shell.take());
+  for (auto [a, b] : llvm::zip(before.dims, after.dims))
+    require(node.b, node.loc, Relation::Equal, a, b);
+  node.b.setInsertionPointToEnd(shell.block(0));
+  value = Composer(node).reshape(value, before.dims);
+  return bool(value);
+}
+
+/// Emits a graph.scan that runs `body`, for values without a batch dim.
 static std::optional<SmallVector<Value>> scanOver(OnnxNode &node, SmallVector<Value> inputs, ScanForm form) {
   SmallVector<TensorShape> arguments;
   std::optional<DimExpr> steps;
@@ -574,16 +619,18 @@ static std::optional<SmallVector<Value>> scanOver(OnnxNode &node, SmallVector<Va
   SmallVector<TensorShape> results;
   for (auto [i, value] : llvm::enumerate(*values)) {
     if (!areTensors(value) || !shell.isKnownOutside(getDims(value))) {
-      (void)node.refuse("has a body with output " + Twine(i) + " whose shape may change from step to step");
+      (void)node.refuse("the shape of the body's output " + Twine(i) + " may change between steps");
       return std::nullopt;
     }
     TensorShape shape = shapeOf(value);
     if (i >= form.numStates) {
       shape.dims.insert(shape.dims.begin(), *steps);
-    } else if (shape.dims != arguments[i].dims || shape.elementType != arguments[i].elementType) {
-      (void)node.refuse("carries state " + Twine(i) + " of shape " + text(arguments[i].dims) +
-                        ", which the body makes " + text(shape.dims));
+    } else if (!keepsShape(node, shell, arguments[i], value)) {
+      (void)node.refuse("state " + Twine(i) + " has shape " + text(arguments[i].dims) + ", but the body returns " +
+                        text(shape.dims));
       return std::nullopt;
+    } else {
+      shape = arguments[i];
     }
     results.push_back(shape);
   }
@@ -592,7 +639,7 @@ static std::optional<SmallVector<Value>> scanOver(OnnxNode &node, SmallVector<Va
     form.outputAxes.assign(numOutputs, 0);
   form.backward.resize(form.inputAxes.size() + numOutputs, false);
   if (values->size() < form.numStates || form.outputAxes.size() != numOutputs) {
-    (void)node.refuse("has a body with " + Twine(values->size()) + " outputs");
+    (void)node.refuse("the body has an unexpected number of outputs: " + Twine(values->size()));
     return std::nullopt;
   }
   shell.close(0, *values);
@@ -609,7 +656,8 @@ static std::optional<SmallVector<Value>> scanOver(OnnxNode &node, SmallVector<Va
   return outputs;
 }
 
-/// Version 8 has a batch dim in front of everything: a scan over it without state around the one over time.
+/// Imports a Scan node of opset 8, where all values have a leading batch dim: emits a scan over the
+/// batch, and inside of this scan the scan over the sequences.
 static std::optional<SmallVector<Value>> scanBatch(OnnxNode &node, SmallVector<Value> inputs, ScanForm form) {
   SmallVector<TensorShape> arguments;
   for (Value value : inputs) {
@@ -647,7 +695,7 @@ LogicalResult buildScan(OnnxNode &node) {
     inputs.push_back(node.input(i));
   int64_t sequences = node.getInt("num_scan_inputs", 0);
   if (!areTensors(inputs) || sequences < 1 || sequences > int64_t(inputs.size()))
-    return node.refuse("needs num_scan_inputs of its inputs as sequences");
+    return node.refuse("num_scan_inputs must be between 1 and the number of inputs");
   ScanForm form;
   form.numStates = inputs.size() - sequences;
   std::optional<SmallVector<int64_t>> axes = perSequence(node, "scan_input_axes", sequences);

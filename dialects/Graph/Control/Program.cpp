@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants, symbols and control flow.
+// Verification of constants, symbols and fusion groups.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Graph.h"
 
@@ -12,11 +12,12 @@ LogicalResult ConstantOp::verify() {
   auto type = cast<TensorType>(getResult().getType());
   auto ranked = dyn_cast<RankedTensorType>(type);
   auto elements = dyn_cast<ElementsAttr>(getValue());
-  // Elements in another order are as many as that stores.
+  // Does not check the stored elements of a constant whose layout is not row-major, because they
+  // may include padding.
   if (!elements || (ranked && ranked.getEncoding()))
     return success();
   if (elements.getShapedType().getShape() != type.getShape() || elements.getElementType() != type.getElementType())
-    return emitOpError() << "has elements of " << elements.getShapedType() << ", and is of " << type;
+    return emitOpError() << "has elements of type " << elements.getShapedType() << ", but the result type is " << type;
   return success();
 }
 
@@ -24,9 +25,9 @@ LogicalResult ReadSymbolOp::verify() {
   auto type = cast<TensorType>(getTensor().getType());
   auto integer = dyn_cast<IntegerType>(type.getElementType());
   if (!integer || integer.getWidth() < 8)
-    return emitOpError() << "reads an integer, and no element of " << type;
+    return emitOpError() << "requires an integer tensor of at least 8 bits, not " << type;
   if (!type.hasStaticShape() || getIndex() >= uint64_t(type.getNumElements()))
-    return emitOpError() << "reads element " << getIndex() << " of " << type << ", which has no such one for sure";
+    return emitOpError() << "element " << getIndex() << " may be out of bounds for " << type;
   return success();
 }
 
@@ -41,7 +42,7 @@ LogicalResult GroupOp::verifyRegions() {
 
 LogicalResult DimValueOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!parseDims(getValues()))
-    return emitOpError("values are no list of integers and expressions");
+    return emitOpError("values must be a list of integers and expressions");
   results.push_back({Dims{DimExpr(int64_t(getValues().size()))}, IntegerType::get(getContext(), 64)});
   return success();
 }
@@ -49,7 +50,7 @@ LogicalResult DimValueOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &resu
 LogicalResult ScratchOp::inferShapes(DimsOf, SmallVectorImpl<TensorShape> &results) {
   std::optional<Dims> dims = parseDims(getShape());
   if (!dims)
-    return emitOpError("shape is no list of integers and expressions");
+    return emitOpError("shape must be a list of integers and expressions");
   results.push_back({*dims, getOf()});
   return success();
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds a graph together: constants, symbols, groups.
+// Program structure: constants, symbols, fusion groups.
 #ifndef HEWN_GRAPH_PROGRAM
 #define HEWN_GRAPH_PROGRAM
 
 include "dialects/Graph/GraphBase.td"
 
 def Graph_ConstantOp : GraphOp<"constant", [Pure]> {
-  let summary = "A constant tensor: short ones as elements, weights as `#graph.weight<key, offset : bytes>`.";
+  let summary = "A constant tensor: elements in the IR, or a weight `#graph.weight<key, offset : bytes>`";
   let arguments = (ins AnyAttr:$value);
   let results = (outs Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
@@ -20,21 +20,23 @@ def Graph_ConstantOp : GraphOp<"constant", [Pure]> {
 }
 
 def Graph_ReadSymbolOp : GraphOp<"read_symbol"> {
-  let summary = "Defines symbol `symbol` as element `index` of an integer tensor, when the model runs.";
+  let summary = "Defines `symbol` as element `index` of an integer tensor at run time";
   let arguments = (ins Tensor:$tensor, I64Attr:$index, StrAttr:$symbol);
   let assemblyFormat = "$symbol `=` $tensor `[` $index `]` attr-dict `:` type($tensor)";
   let hasVerifier = 1;
 }
 
-def Graph_DimValueOp : GraphTensorOp<"dim_value", [DeclareOpInterfaceMethods<MoveOpInterface>]> {
-  let summary = "A rank-1 i64 tensor whose elements are expressions over symbols: what Shape gives.";
+def Graph_DimValueOp : GraphTensorOp<"dim_value", [DeclareOpInterfaceMethods<IndexingOpInterface>]> {
+  let summary = "A rank-1 i64 tensor of expressions over symbols, such as the result of Shape";
   let arguments = (ins ArrayAttr:$values);
 }
 
-def Graph_ScratchOp : GraphTensorOp<"scratch", [DeclareOpInterfaceMethods<MoveOpInterface>]> {
-  let summary = "Memory of these dims for an engine to work in; nobody reads it afterwards.";
+def Graph_ScratchOp : GraphTensorOp<"scratch", [DeclareOpInterfaceMethods<IndexingOpInterface>]> {
+  let summary = "Scratch memory of these dims for the kernel generator";
   let description = [{
-    A result of a kernel like others, so that it has a place in the arena while the kernel runs. Where no engine uses it, it is zero.
+    The result of this op is a result of its kernel, and thus has an arena buffer while the kernel
+    runs, but it has no uses after the kernel. If the kernel generator does not use the memory, the
+    op gives zeros.
   }];
   let arguments = (ins ArrayAttr:$shape, TypeAttr:$of);
 }
@@ -46,7 +48,7 @@ def Graph_YieldOp : GraphOp<"yield", [Pure, ReturnLike, Terminator]> {
 }
 
 def Graph_GroupOp : GraphOp<"group", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "Ops that become one kernel. `why` says what brought them together.";
+  let summary = "A fusion group: ops that become one kernel. `why` is the reason for the fusion";
   let arguments = (ins Variadic<Tensor>:$inputs, OptionalAttr<StrAttr>:$why);
   let results = (outs Variadic<Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);

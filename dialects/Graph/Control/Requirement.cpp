@@ -8,7 +8,7 @@ namespace hewn::graph {
 LogicalResult RequireDimsOp::verify() {
   std::optional<Dims> sizes = parseDims(getSizes());
   if (!sizes || sizes->size() != 2)
-    return emitOpError("compares two expressions");
+    return emitOpError("sizes must be two expressions");
   return success();
 }
 

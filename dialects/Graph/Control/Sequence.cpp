@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences while importing: every builder looks at the op that made the list. Where that does not tell, the list is one that a run
-// makes (List/List.h).
+// Import of sequences. A sequence that a graph.sequence op defines has a known length and is
+// imported as separate values. Any other sequence is a run-time list (List/List.h).
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/SequenceOps.h"
@@ -13,7 +13,7 @@ namespace hewn::graph {
 
 LogicalResult SequenceOp::verify() {
   if (getElements().getTypes() != TypeRange(cast<TupleType>(getResult().getType()).getTypes()))
-    return emitOpError("is a tuple of other types than its elements");
+    return emitOpError("the result type does not match the element types");
   return success();
 }
 
@@ -22,13 +22,14 @@ static Value makeSequence(OnnxNode &node, ValueRange elements, bool absent = fal
   return SequenceOp::create(node.b, node.loc, type, elements, absent, held ? TypeAttr::get(held) : TypeAttr());
 }
 
-/// Input `i` as a list that a run makes; null where it is none.
+/// Returns input `i` of the node if it is a run-time list, else null.
 static Value listAt(OnnxNode &node, unsigned i) {
   Value list = asHandle(node.b, node.loc, node.input(i));
   return listOf(list) ? list : Value();
 }
 
-/// Whether input `i` is a sequence whose length is known, and input `place`, where it is there, known as well.
+/// Returns true if input `i` of the node is a sequence of known length, and if its input `place`, a
+/// position in the sequence, is absent or known at compile time.
 static bool isKnown(OnnxNode &node, unsigned i, unsigned place) {
   Value value = node.input(i);
   if (!value || !value.getDefiningOp<SequenceOp>())
@@ -39,31 +40,34 @@ static bool isKnown(OnnxNode &node, unsigned i, unsigned place) {
   return known && known->size() == 1 && known->front().constant();
 }
 
-/// Input `i` as a single i64; null where it is absent.
+/// Returns input `i` of the node, a position, as an i64 scalar, or null if the input is absent.
 static Value placeAt(OnnxNode &node, unsigned i) {
   Composer c(node);
   return node.input(i) ? c.cast(c.reshape(node.input(i), {}), node.b.getI64Type()) : Value();
 }
 
-/// Input `i` as a sequence; null after `refuse`.
+/// Returns the graph.sequence that defines input `i` of the node. Calls `refuse` and returns null
+/// if there is none.
 static SequenceOp sequenceOf(OnnxNode &node, unsigned i) {
   Value value = node.input(i);
   auto sequence = value ? value.getDefiningOp<SequenceOp>() : SequenceOp();
   if (!sequence || sequence.getAbsent()) {
-    (void)node.refuse("input " + Twine(i) + " is no sequence");
+    (void)node.refuse("input " + Twine(i) + " must be a sequence");
     return {};
   }
   return sequence;
 }
 
-/// The place that input `i` names among `count` elements, `otherwise` without that input; nullopt after `refuse`.
+/// Returns the sequence position in input `i` of the node, as an index below `count`, or
+/// `otherwise` if the input is absent. Calls `refuse` and returns nullopt if the position is out of
+/// range.
 static std::optional<int64_t> position(OnnxNode &node, unsigned i, int64_t count, int64_t otherwise) {
   if (!node.input(i))
     return otherwise;
   std::optional<Dims> known = node.contents(node.input(i));
   std::optional<int64_t> value = known && known->size() == 1 ? known->front().constant() : std::nullopt;
   if (!value) {
-    (void)node.refuse("a position in a sequence must be known when compiling");
+    (void)node.refuse("a position in a sequence must be known at compile time");
     return std::nullopt;
   }
   if (*value < -count || *value >= count) {
@@ -80,7 +84,7 @@ LogicalResult buildSequenceConstruct(OnnxNode &node) {
   for (unsigned i = 0; i < node.numInputs(); ++i)
     elements.push_back(node.input(i));
   if (!llvm::all_of(elements, isTensor))
-    return node.refuse("makes a sequence of something that is no tensor");
+    return node.refuse("the elements of a sequence must be tensors");
   return node.finish(makeSequence(node, elements));
 }
 
@@ -96,19 +100,20 @@ LogicalResult buildSequenceInsert(OnnxNode &node) {
   if (!isKnown(node, 0, 2)) {
     Value list = listAt(node, 0);
     return isTensor(node.input(1)) && list ? node.finish(inserted(node, list, node.input(1), placeAt(node, 2)))
-                                           : node.refuse("inserts something that is no tensor, or into no sequence");
+                                           : node.refuse("requires a sequence and a tensor to insert");
   }
   SequenceOp sequence = sequenceOf(node, 0);
   if (!sequence)
     return failure();
   if (!isTensor(node.input(1)))
-    return node.refuse("inserts something that is no tensor");
+    return node.refuse("the inserted value must be a tensor");
   SmallVector<Value> elements(sequence.getElements());
-  // One place more than there are elements: behind the last one.
+  // SequenceInsert may also insert an element after the last one, so there is one more position
+  // than elements.
   std::optional<int64_t> at = position(node, 2, elements.size() + 1, elements.size());
   if (!at)
     return failure();
-  // From the end it counts elements, not places.
+  // Negative positions in a sequence count from the end: -1 is the last element.
   if (std::optional<Dims> written = node.input(2) ? node.contents(node.input(2)) : std::nullopt;
       written && written->front().constant() && *written->front().constant() < 0)
     at = std::max<int64_t>(*at - 1, 0);
@@ -127,7 +132,7 @@ LogicalResult buildSequenceErase(OnnxNode &node) {
   if (!at)
     return failure();
   if (*at < 0)
-    return node.refuse("erases from an empty sequence");
+    return node.refuse("cannot erase from an empty sequence");
   elements.erase(elements.begin() + *at);
   return node.finish(makeSequence(node, elements));
 }
@@ -163,7 +168,7 @@ LogicalResult buildConcatFromSequence(OnnxNode &node) {
     return failure();
   SmallVector<Value> elements(sequence.getElements());
   if (elements.empty())
-    return node.refuse("concatenates an empty sequence");
+    return node.refuse("cannot concatenate an empty sequence");
   bool fresh = node.getInt("new_axis", 0);
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(elements.front()) + (fresh ? 1 : 0));
   if (!axis)
@@ -174,20 +179,22 @@ LogicalResult buildConcatFromSequence(OnnxNode &node) {
       break;
     Dims dims = getDims(element);
     if (*axis > int64_t(dims.size()))
-      return node.refuse("concatenates tensors of unlike rank");
+      return node.refuse("cannot concatenate tensors of different rank");
     dims.insert(dims.begin() + *axis, DimExpr(1));
     element = c.reshape(element, dims);
   }
   return node.finish(concatInGroups(node, elements, *axis));
 }
 
-/// The sizes of the parts; nullopt where only a run knows them, or (`bad`) after `refuse`.
+/// Returns the sizes of the parts into which SplitToSequence splits its input. Returns nullopt if
+/// the sizes are only known at run time, or, after a call of `refuse` (`bad` is then set), if they
+/// are invalid.
 static std::optional<Dims> partSizes(OnnxNode &node, const DimExpr &all, bool &bad) {
   Value split = node.input(1);
   std::optional<Dims> written = split ? node.contents(split) : Dims{DimExpr(1)};
   bad = split && getRank(split) > 1;
   if (bad)
-    (void)node.refuse("takes the sizes of the parts as one number or a list");
+    (void)node.refuse("split must be a scalar or 1-D tensor");
   if (bad || !written)
     return std::nullopt;
   if (split && getRank(split) == 1)
@@ -195,8 +202,9 @@ static std::optional<Dims> partSizes(OnnxNode &node, const DimExpr &all, bool &b
   std::optional<int64_t> total = all.constant(), each = written->front().constant();
   bad = each && *each < 1;
   if (bad)
-    (void)node.refuse("splits " + all.str() + " elements into parts of " + written->front().str());
-  // Far more parts than most models have are no values of their own.
+    (void)node.refuse("cannot split " + all.str() + " elements into parts of " + written->front().str());
+  // Limits the number of separate values: a SplitToSequence into more parts becomes a run-time
+  // list.
   if (bad || !total || !each || *total / *each > 4096)
     return std::nullopt;
   Dims sizes;
@@ -249,14 +257,14 @@ LogicalResult buildSequenceMap(OnnxNode &node) {
       Value input = node.input(k);
       auto sequence = input ? input.getDefiningOp<SequenceOp>() : SequenceOp();
       if (sequence && sequence.getElements().size() != count)
-        return node.refuse("maps sequences of unlike length");
+        return node.refuse("sequences differ in length");
       arguments.push_back(sequence ? sequence.getElements()[i] : input);
     }
     std::optional<SmallVector<Value>> results = node.inlineSubgraph("body", arguments);
     if (!results)
       return failure();
     if (results->size() != columns.size() || !llvm::all_of(*results, isTensor))
-      return node.refuse("has a body whose outputs are not one tensor for each of its own");
+      return node.refuse("the body must return one tensor for each output");
     for (auto [column, result] : llvm::zip(columns, *results))
       column.push_back(result);
   }
@@ -265,9 +273,9 @@ LogicalResult buildSequenceMap(OnnxNode &node) {
   return success();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Optionals: the value itself where it is there
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Optional values: represented by the value itself if it is present
+//===------------------------------------------------------------------------------------------===//
 
 static bool isThere(OnnxNode &node) {
   Value value = node.input(0);
@@ -296,7 +304,7 @@ LogicalResult buildOptionalHasElement(OnnxNode &node) {
 LogicalResult buildOptionalGetElement(OnnxNode &node) {
   if (listOf(node.input(0)))
     return node.finish(elementOf(node, node.input(0)));
-  return isThere(node) ? node.finish(node.input(0)) : node.refuse("takes an optional value that is not there");
+  return isThere(node) ? node.finish(node.input(0)) : node.refuse("the optional value is absent");
 }
 
 } // namespace hewn::graph

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What custom ops say of themselves: shapes, what they trust, and the words that runtime/parts/custom.c reads.
+// Custom ops: shape inference, requirements, and the list of integer parameters that
+// runtime/ops/custom.c reads.
 #include "dialects/Graph/Custom/Custom.h"
 #include "dialects/Graph/Analysis/Bounds/Bounds.h"
 
@@ -24,7 +25,7 @@ namespace hewn::graph {
 
 namespace {
 
-/// What both ops have.
+/// Attribute accessors and checks that graph.custom and graph.custom_sizes have in common.
 template <typename Op> class Definition {
 public:
   explicit Definition(Op op) : op(op) {
@@ -35,7 +36,7 @@ public:
     isWhole = next == given.size();
   }
 
-  /// Whether the attributes fit each other; after an error where they don't.
+  /// Checks that the attributes of a custom op are consistent. Emits an op error if not.
   LogicalResult check(size_t numResults) {
     size_t tensors = size_t(op.getNumTensors());
     bool fits = isWhole && slots.size() == tensors + op.getInputDims().size() &&
@@ -51,10 +52,12 @@ public:
                                     isStrings(value);
       fits &= isKnown;
     }
-    return fits ? success() : op.emitOpError("is not well-formed: its attributes don't fit its operands and results");
+    return fits ? success()
+                : op.emitOpError("is not well-formed: its attributes do not match its operands and results");
   }
 
-  /// The names of dims; nullopt after an error.
+  /// Matches the operand dims of a custom op with its definition and returns the values of the dim
+  /// names. Returns nullopt after an error.
   std::optional<DimNames> match(DimsOf dimsOf) {
     DimNames names;
     size_t tensors = size_t(op.getNumTensors());
@@ -65,18 +68,18 @@ public:
       std::optional<CustomDefinition::DimList> pattern = parsePattern(attribute);
       if (pattern && names.match(*pattern, dimsOf(input)))
         continue;
-      op.emitOpError("input ") << i << " has dims " << textOf({false, dimsOf(input)}) << ", and its definition says "
-                               << (pattern ? textOf(*pattern) : "nothing that can be read");
+      op.emitOpError("input ") << i << " has dims " << textOf({false, dimsOf(input)})
+                               << ", but its definition requires " << (pattern ? textOf(*pattern) : "malformed dims");
       return std::nullopt;
     }
     auto pairs = names.pairs();
     if (!pairs) {
-      op.emitOpError("has a dim by the name '") << names.unknown << "', which is none of its inputs' and attributes'";
+      op.emitOpError("has a dim by the name '") << names.unknown << "', which is not a dim of an input or an attribute";
       return std::nullopt;
     }
     for (const auto &[wanted, dim] : *pairs)
       if (wanted.constant() && dim.constant() && wanted != dim) {
-        op.emitOpError("has an input with a dim of ") << dim.str() << " where its definition says " << wanted.str();
+        op.emitOpError("has an input with a dim of ") << dim.str() << " where its definition requires " << wanted.str();
         return std::nullopt;
       }
     return names;
@@ -90,7 +93,8 @@ public:
         requirements.equal(wanted, dim);
   }
 
-  /// Their order is in hewn/services.h. `places`: for each dim of each result the size that it is.
+  /// Returns the parameters of a custom op's runtime call, in the order given in hewn/services.h.
+  /// `places` has, for each dim of each result, the number of the size to which the dim is set.
   SmallVector<int64_t> params(int64_t form, ArrayRef<int64_t> places) {
     SmallVector<int64_t> words = {int64_t(op.getValues().size()), int64_t(op.getSizeNames().size()),
                                   int64_t(op.getNumTensors()), form};
@@ -102,7 +106,7 @@ public:
   }
 
 private:
-  /// A C name, and none of the program's own.
+  /// Returns true if `name` is a C identifier and not the name of a function of hewn.
   static bool isFunctionName(StringRef name) {
     return !name.empty() && name != "main" && !name.starts_with("hewn_") && !llvm::isDigit(name.front()) &&
            llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
@@ -116,7 +120,8 @@ private:
     return list && llvm::all_of(list, llvm::IsaPred<StringAttr>);
   }
 
-  /// Bytes as words, with zeros behind them.
+  /// Appends bytes to the parameters of the runtime call, eight to a 64-bit word, and pads the last
+  /// word with zeros.
   static void append(SmallVectorImpl<int64_t> &words, const void *bytes, size_t count, size_t numWords) {
     size_t before = words.size();
     words.resize(before + numWords, 0);
@@ -157,13 +162,16 @@ private:
   }
 
   Op op;
-  SmallVector<Value> slots; // null: not there
+  // for each input of the custom op: its operand, or null if the input is absent
+  SmallVector<Value> slots;
   bool isWhole;
 };
 
 using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
 
-/// An op that is not pure is called as often as it stands in the model; one that tells symbols is called for these, too.
+/// Adds the side effects of a custom op. An op that is not pure must be called as often as it is in
+/// the model. An op that defines symbols must be called even if its results are not used, because
+/// the symbols may be.
 void addEffects(bool pure, bool tellsSymbols, Effects &effects) {
   if (!pure)
     effects.emplace_back(MemoryEffects::Write::get());
@@ -173,9 +181,9 @@ void addEffects(bool pure, bool tellsSymbols, Effects &effects) {
 
 } // namespace
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Sizes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 LogicalResult CustomSizesOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Definition<CustomSizesOp> definition(*this);
@@ -186,18 +194,19 @@ LogicalResult CustomSizesOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSh
 }
 
 void CustomSizesOp::requireDims(Requirements &requirements) { Definition(*this).require(requirements); }
-StringRef CustomSizesOp::getPartName() { return "custom"; }
+StringRef CustomSizesOp::getRuntimeFunction() { return "custom"; }
 SmallVector<StringRef> CustomSizesOp::getFunctions() { return {getFunction()}; }
-SmallVector<int64_t> CustomSizesOp::getPartParams() { return Definition(*this).params(HEWN_CUSTOM_TELLS, {}); }
+SmallVector<int64_t> CustomSizesOp::getCallParams() { return Definition(*this).params(HEWN_CUSTOM_TELLS, {}); }
 void CustomSizesOp::getEffects(Effects &effects) { addEffects(getPure(), /*tellsSymbols=*/false, effects); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// The op
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// graph.custom
+//===------------------------------------------------------------------------------------------===//
 
 static DimExpr symbolNamed(Attribute attribute) { return DimExpr::symbol(cast<StringAttr>(attribute).getValue()); }
 
-/// The dims of each result where sizes are what `sizeOf` says; nullopt after an error.
+/// Returns the dims of each result of a custom op, where `sizeOf` returns the value of a size that
+/// the op's C function defines. Returns nullopt after an error.
 static std::optional<SmallVector<Dims>> outputDims(CustomOp op, DimsOf dimsOf,
                                                    llvm::function_ref<DimExpr(DimNames &, size_t)> sizeOf) {
   std::optional<DimNames> names = Definition<CustomOp>(op).match(dimsOf);
@@ -211,7 +220,7 @@ static std::optional<SmallVector<Dims>> outputDims(CustomOp op, DimsOf dimsOf,
     std::optional<Dims> dims = pattern ? names->evaluate(*pattern) : std::nullopt;
     if (!dims) {
       op.emitOpError("output ") << i << " has a dim '" << names->unknown
-                                << "' that is not known: what it is named after is absent";
+                                << "' that is not known, because its input or attribute is absent";
       return std::nullopt;
     }
     all.push_back(*dims);
@@ -219,13 +228,16 @@ static std::optional<SmallVector<Dims>> outputDims(CustomOp op, DimsOf dimsOf,
   return all;
 }
 
-/// The most that a size can be; null where nobody says.
+/// Returns the upper bound of size number `i` of a custom op, or nullopt if the op's definition
+/// gives none.
 static std::optional<DimExpr> boundOf(CustomOp op, DimNames &names, size_t i) {
   std::optional<DimExpr> bound = DimExpr::fromAttr(op.getBounds()[i]);
   return bound ? names.evaluate(*bound) : std::nullopt;
 }
 
-/// Whether lists are as long as each other, and sizes that the function tells are dims by themselves, each with a bound.
+/// Checks that the lists in a custom op's definition have matching lengths. Checks that each size
+/// that the op's C function defines has an upper bound, and that it is a result dim by itself, not
+/// part of an expression.
 static bool isWellFormed(CustomOp op) {
   size_t results = op->getNumResults(), sizes = op.getSizeNames().size();
   if (op.getOutputDims().size() != results || op.getOutputTypes().size() != results || op.getSizes().size() != sizes ||
@@ -252,7 +264,7 @@ LogicalResult CustomOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   if (failed(Definition<CustomOp>(*this).check((*this)->getNumResults())))
     return failure();
   if (!isWellFormed(*this))
-    return emitOpError("is not well-formed: its sizes and results don't fit its definition");
+    return emitOpError("is not well-formed: its sizes and results do not match its definition");
   std::optional<SmallVector<Dims>> dims =
       outputDims(*this, dimsOf, [&](DimNames &, size_t i) { return symbolNamed(getSizes()[i]); });
   if (!dims)
@@ -263,7 +275,7 @@ LogicalResult CustomOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
       for (const DimExpr &dim : most)
         bytes = bytes * dim;
       if (overflows(bytes))
-        return emitOpError("has a result ") << i << " that may be larger than any memory";
+        return emitOpError("has a result ") << i << " whose size in bytes may overflow";
     }
   for (auto [shape, type] : llvm::zip(*dims, getOutputTypes().getAsRange<TypeAttr>()))
     results.push_back({shape, type.getValue()});
@@ -293,7 +305,7 @@ SmallVector<StringRef> CustomOp::getDefinedSymbols() {
   return llvm::map_to_vector(getSizes(), [](Attribute name) { return cast<StringAttr>(name).getValue(); });
 }
 
-SmallVector<int64_t> CustomOp::getPartParams() {
+SmallVector<int64_t> CustomOp::getCallParams() {
   SmallVector<int64_t> places;
   for (auto [attribute, result] : llvm::zip(getOutputDims(), (*this)->getResults())) {
     CustomDefinition::DimList pattern = *parsePattern(attribute);
@@ -309,7 +321,7 @@ SmallVector<int64_t> CustomOp::getPartParams() {
   return Definition<CustomOp>(*this).params(form, places);
 }
 
-StringRef CustomOp::getPartName() { return "custom"; }
+StringRef CustomOp::getRuntimeFunction() { return "custom"; }
 SmallVector<StringRef> CustomOp::getFunctions() { return {getFunction()}; }
 void CustomOp::getEffects(Effects &effects) { addEffects(getPure(), getCounts(), effects); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops of this family, for those who make and register them.
+// Declares the ops graph.custom and graph.custom_sizes, for code that creates or registers them.
 #ifndef HEWN_DIALECTS_GRAPH_CUSTOM_CUSTOM_H
 #define HEWN_DIALECTS_GRAPH_CUSTOM_CUSTOM_H
 

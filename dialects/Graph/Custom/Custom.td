@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that the user gives: a C function by its symbol, and what the definition says of dims (Definition.h). Each op carries its
-// definition, so that its shapes follow from its operands, and what it trusts is looked at, as with every other op.
+// User-defined ops, which call a C function by its symbol. Each op contains the user's definition
+// of its dims (Definition.h), from which its result dims and requirements are derived.
 #ifndef HEWN_GRAPH_CUSTOM
 #define HEWN_GRAPH_CUSTOM
 
 include "dialects/Graph/Custom/Foreign.td"
 include "dialects/Graph/GraphKinds.td"
 
-// Operands: the tensors of attributes and, where a shape function has told them, the sizes (`numTensors` in all); then the inputs that are
-// there. `operandSegmentSizes` has a 0 for an input that is not.
+// Base class of graph.custom and graph.custom_sizes. The operands are the tensors of the node's
+// attributes, then the sizes that a shape function has returned (`numTensors` in all), then the
+// inputs that are present. `operandSegmentSizes` is 0 for an input that is absent.
 //
-// `values`: the attributes in the definition's order, a number of index type is the operand with a tensor, unit an absent one.
-// `inputDims`: of each operand behind the tensors the dims that it must have, unit where they may be any. In a list are numbers and
-// expressions over names; a name by itself stands for the operand's dim where it comes first, and "..." in front for any number of dims.
-// `text`: operands, then results, that hold strings. `sizeNames`: names of dims that only a run knows.
+// - `values`: the node's attributes, in the order of the definition. A number of index type is the
+//   number of the operand that contains a tensor attribute. A unit attribute is an absent
+//   attribute.
+// - `inputDims`: for each operand after the tensors, its required dims, or unit if it may have any
+//   dims. A list of dims consists of numbers and expressions over names. The first occurrence of a
+//   name defines it as the size of that dim. "..." at the start matches any number of dims.
+// - `text`: for each operand, then for each result, whether its elements are strings.
+// - `sizeNames`: names of the dims that are known only at run time.
 class CustomBase<string mnemonic, list<string> methods, dag more>
     : GraphOp<mnemonic, [DeclareOpInterfaceMethods<ShapeOpInterface>, DeclareOpInterfaceMethods<RequiringOpInterface>,
-                         DeclareOpInterfaceMethods<PartOpInterface, methods>, DeclareOpInterfaceMethods<ForeignOpInterface>,
+                         DeclareOpInterfaceMethods<RuntimeCallOpInterface, methods>,
+                         DeclareOpInterfaceMethods<ForeignOpInterface>,
                          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let arguments = !con((ins Variadic<Tensor>:$given, StrAttr:$function, ArrayAttr:$values, I64Attr:$numTensors,
                             DenseI32ArrayAttr:$operandSegmentSizes, ArrayAttr:$inputDims, DenseBoolArrayAttr:$text,
@@ -28,17 +34,18 @@ class CustomBase<string mnemonic, list<string> methods, dag more>
 def Graph_CustomOp : CustomBase<"custom", ["getBoundDims", "getDefinedSymbols"],
                                 (ins ArrayAttr:$outputDims, TypeArrayAttr:$outputTypes, StrArrayAttr:$sizes,
                                      ArrayAttr:$bounds, UnitAttr:$counts)> {
-  let summary = "Calls `function`, a C function of the user's, for its results.";
+  let summary = "Calls the user's C function `function`";
   let description = [{
-    `sizes`: the symbols that stand for `sizeNames` in the program, `bounds` the most that each can be, unit where nobody says. With `counts` the
-    function tells them: every one has a bound, and a dim that is a size is nothing else. Without, they were read of what
-    `graph.custom_sizes` has told.
+    `sizes` are the symbols for the names in `sizeNames`, and `bounds` their upper bounds (unit if
+    there is none). With `counts`, the function sets the sizes itself: each size must have a bound,
+    and a result dim that depends on a size must be that size alone. Without `counts`, a
+    `graph.custom_sizes` op has returned the sizes.
   }];
   let results = (outs Variadic<Tensor>:$outputs);
 }
 
 def Graph_CustomSizesOp : CustomBase<"custom_sizes", [], (ins)> {
-  let summary = "Calls `function`, the shape function of a custom op, for the sizes that only a run knows: an i64 each.";
+  let summary = "Calls the shape function `function`; returns an i64 for each size that is known at run time only";
   let results = (outs Tensor:$result);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the user says of an op that hewn does not have. lib/Importer/ONNX/CustomOps.h reads it from a file, docs/custom-ops.md says what
-// each means.
+// A user's definition of a custom op. lib/Importer/ONNX/CustomOps.h reads it from a file, whose
+// fields docs/custom-ops.md describes.
 #ifndef HEWN_DIALECTS_GRAPH_CUSTOM_DEFINITION_H
 #define HEWN_DIALECTS_GRAPH_CUSTOM_DEFINITION_H
 
@@ -16,24 +16,26 @@ namespace hewn::graph {
 
 class OnnxNode;
 
-/// In front of a list of dims: any number of them.
+/// The entry "..." at the start of a list of dims, which matches any number of dims.
 inline constexpr llvm::StringLiteral kAnyDims = "...";
 
 struct CustomDefinition {
-  /// Dims as the file has them; a list may begin with kAnyDims.
+  /// The dims of an input or output as written in the definition file. The list may start with
+  /// kAnyDims.
   struct DimList {
     bool anyBefore = false;
     Dims dims;
   };
   struct Input {
     std::string name;
-    /// Names of element types, or the one name of a list in `types`.
+    /// The allowed element types of an input: their names, or the name of a list in `types`.
     std::vector<std::string> elements;
-    std::optional<DimList> dims; // nullopt: any
+    std::optional<DimList> dims; // required dims; nullopt if any dims are allowed
     bool optional = false;
-    bool variadic = false; // the last one: any number, at least one
+    // true if the node may have any number of these inputs, at least one; only for the last input
+    bool variadic = false;
   };
-  /// In hewn/custom.h's order.
+  /// The kinds of attributes of a custom op, with the values of the enum in hewn/custom.h.
   enum class Kind { Int = 1, Float, String, Ints, Floats, Strings, Tensor };
   using Value = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>, std::vector<float>,
                              std::vector<std::string>>;
@@ -41,7 +43,7 @@ struct CustomDefinition {
     std::string name;
     Kind kind = Kind::Int;
     bool required = false;
-    Value otherwise; // monostate: it may be absent
+    Value otherwise; // default value; monostate: no default, and the attribute may be absent
   };
   struct Output {
     std::string name, element;
@@ -54,25 +56,28 @@ struct CustomDefinition {
 
   std::string domain, name;
   int64_t since = 1;
-  /// C symbols; without a shape function the function tells sizes itself.
+  /// C symbols of the custom op's function and of its shape function. If there is no shape
+  /// function, `function` sets the sizes of its results itself.
   std::string function, shapeFunction;
   llvm::StringMap<std::vector<std::string>> types;
   std::vector<Input> inputs;
   std::vector<Attribute> attributes;
   std::vector<Output> outputs;
   std::vector<Size> sizes;
-  /// Equal calls give equal results and change nothing: one is enough, and none where nobody reads them.
+  /// True if the custom op's function has no side effects and its results depend on its inputs
+  /// only. Calls with equal inputs are then merged, and unused calls erased.
   bool pure = false;
-  /// The file, for messages.
+  /// Name of the file that contains the custom op's definition, for error messages.
   std::string file;
 
   std::string title() const { return domain.empty() ? name : domain + "." + name; }
 };
 
-/// ONNX's number of an element type as definitions name it ("float32", "string"); nullopt where there is none.
+/// Returns the ONNX data type (TensorProto.DataType) of the element type with this name in
+/// definitions ("float32", "string"), or nullopt if there is none.
 std::optional<int64_t> elementCodeOf(llvm::StringRef name);
 
-/// Makes the node's ops by its definition.
+/// Emits the graph ops for a node that has the user's definition `op`.
 llvm::LogicalResult buildCustom(OnnxNode &node, const CustomDefinition &op);
 
 } // namespace hewn::graph

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts that call code that is not hewn's. In a file of its own: who emits calls asks, and nobody else.
+// Interface of runtime calls that call external functions. It has a file of its own because only
+// the code that emits runtime calls uses it.
 #ifndef HEWN_GRAPH_FOREIGN
 #define HEWN_GRAPH_FOREIGN
 
@@ -9,9 +10,11 @@ include "mlir/IR/OpBase.td"
 def ForeignOpInterface : OpInterface<"ForeignOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    A part that calls functions which are given from outside. Their addresses come before its parameters, in the order of the names.
+    A runtime call that calls external functions. The parameters of the call start with the
+    addresses of these functions, in the order of `getFunctions`.
   }];
-  let methods = [InterfaceMethod<"The symbols of the functions.", "::llvm::SmallVector<::llvm::StringRef>", "getFunctions">];
+  let methods = [InterfaceMethod<"Returns the symbols of the functions.", "::llvm::SmallVector<::llvm::StringRef>",
+                                 "getFunctions">];
 }
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a node becomes a call of the user's function.
+// Import of nodes with a user's definition, as calls of the user's C function.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Custom/Custom.h"
 #include "dialects/Graph/Custom/Patterns.h"
 #include "dialects/Graph/List/List.h"
-#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -15,7 +15,8 @@ namespace hewn::graph {
 
 namespace {
 
-/// As numpy and ml_dtypes name them, and ONNX's number.
+/// An element type of custom ops: its name in NumPy or ml_dtypes, and its number in ONNX
+/// (TensorProto.DataType).
 struct ElementName {
   StringLiteral name;
   int64_t code;
@@ -57,14 +58,14 @@ public:
 
 private:
   LogicalResult refuse(const Twine &what) { return node.refuse(what); }
-  /// " and its definition in FILE "
+  /// Returns ", and its definition in FILE ", the middle part of error messages.
   std::string byDefinition() const { return ", and its definition in " + op.file + " "; }
   ArrayAttr strings(ArrayRef<std::string> list) {
     return b.getArrayAttr(
         llvm::map_to_vector(list, [&](const std::string &s) -> Attribute { return b.getStringAttr(s); }));
   }
 
-  //===-- Attributes -----------------------------------------------------------------------------------------------------===//
+  //===-- Attributes -------------------------------------------------------------------------===//
 
   LogicalResult readAttributes() {
     for (const CustomDefinition::Attribute &attribute : op.attributes) {
@@ -80,7 +81,9 @@ private:
     return success();
   }
 
-  /// The attribute as the node has it; null after an error. A getter that fails gives a default, and the node fails.
+  /// Returns the value of an attribute of the custom op's node, or null after an error. If the
+  /// node's getter of the attribute fails, the getter returns a default, and the import rejects the
+  /// node later.
   Attribute given(const CustomDefinition::Attribute &attribute) {
     constexpr auto any = OnnxNode::Range::Any;
     StringRef name = attribute.name;
@@ -136,7 +139,7 @@ private:
     tensorText.push_back(handle::isString(getElementType(tensor)));
   }
 
-  //===-- Inputs ---------------------------------------------------------------------------------------------------------===//
+  //===-- Inputs -----------------------------------------------------------------------------===//
 
   LogicalResult readInputs() {
     bool isVariadic = !op.inputs.empty() && op.inputs.back().variadic;
@@ -167,7 +170,7 @@ private:
     if (!value)
       return success();
     if (!isa<RankedTensorType>(value.getType()) || listOf(value))
-      return refuse(what + " is a sequence or an optional value, which custom ops do not take");
+      return refuse(what + " is a sequence or an optional value, which custom ops do not support");
     std::string element = elementName(getElementType(value));
     text.back() = element == "string";
     bool isNamed = formal.elements.size() == 1 && op.types.count(formal.elements[0]);
@@ -192,7 +195,7 @@ private:
     return text;
   }
 
-  //===-- Dims -----------------------------------------------------------------------------------------------------------===//
+  //===-- Dims -------------------------------------------------------------------------------===//
 
   DimExpr resolve(const DimExpr &dim) {
     return dim.substitute([&](StringRef name) {
@@ -201,7 +204,8 @@ private:
     });
   }
 
-  /// With the attributes' numbers put in; nullopt after an error.
+  /// Replaces the names of the node's integer attributes in a list of dims by the attribute values.
+  /// Returns nullopt after an error.
   std::optional<Attribute> resolve(const CustomDefinition::DimList &list, const Twine &what) {
     CustomDefinition::DimList resolved = list;
     for (DimExpr &dim : resolved.dims) {
@@ -238,7 +242,8 @@ private:
     return success();
   }
 
-  /// Calls the shape function, and reads what it tells.
+  /// Emits the call of a custom op's shape function, and reads the sizes that the function returns
+  /// as symbols.
   LogicalResult tellSizes(SmallVectorImpl<std::string> &symbols) {
     Operation *made = makePart(node, CustomSizesOp::getOperationName(), operands(), shared(op.shapeFunction, 0), 1);
     if (!made)
@@ -253,7 +258,7 @@ private:
     return success();
   }
 
-  //===-- The op ---------------------------------------------------------------------------------------------------------===//
+  //===-- The op -----------------------------------------------------------------------------===//
 
   SmallVector<Value> operands() {
     SmallVector<Value> all(tensors);
@@ -286,10 +291,11 @@ private:
   const CustomDefinition &op;
   OpBuilder &b;
   SmallVector<Attribute> values, inputDims, outputDims, bounds;
-  SmallVector<Value> tensors, inputs; // inputs that are absent are null
+  SmallVector<Value> tensors, inputs; // operands of the custom op; absent inputs are null
   SmallVector<bool> tensorText, text, outputText;
   SmallVector<Type> outputTypes;
-  /// Integer attributes by name, and the element types that names stand for.
+  /// The integer attributes of the node by name, and, by name of an element type variable, the
+  /// element type bound to it.
   llvm::StringMap<DimExpr> numbers;
   llvm::StringMap<std::string> bound;
 };

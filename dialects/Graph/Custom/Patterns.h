@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dims as definitions write them, against dims of operands.
+// Matches the dims in a custom op's definition with the dims of its operands.
 #ifndef HEWN_DIALECTS_GRAPH_CUSTOM_PATTERNS_H
 #define HEWN_DIALECTS_GRAPH_CUSTOM_PATTERNS_H
 
@@ -9,33 +9,38 @@
 
 namespace hewn::graph {
 
-/// A list of dims as it stands in the IR, and back; nullopt where it is malformed.
+/// Convert a list of dims to an attribute, and back. The latter returns nullopt if the attribute is
+/// malformed.
 mlir::ArrayAttr patternAttr(mlir::MLIRContext *context, const CustomDefinition::DimList &list);
 std::optional<CustomDefinition::DimList> parsePattern(mlir::Attribute attribute);
-/// "[..., n, 2*m]"
+/// Returns a list of dims as text: "[..., n, 2*m]".
 std::string textOf(const CustomDefinition::DimList &list);
-/// The name, where the dim is nothing but one.
+/// Returns the name if the dim expression `dim` is a single name, else nullopt.
 std::optional<llvm::StringRef> plainName(const DimExpr &dim);
-/// Whether something is divided by the number 0.
+/// Returns true if the expression contains a division by the constant 0.
 bool dividesByZero(const DimExpr &dim);
 
-/// What names stand for. Patterns are matched first, all of them; then what they mean is asked.
+/// The values of the dim names in a custom op's definition. The dims of all operands must be
+/// matched before names are evaluated.
 class DimNames {
 public:
-  /// False where the rank does not fit.
+  /// Matches a list of dims in the definition with the dims of an operand. Returns false if their
+  /// ranks do not match.
   bool match(const CustomDefinition::DimList &pattern, llvm::ArrayRef<DimExpr> dims);
   void define(llvm::StringRef name, const DimExpr &value) { names.try_emplace(name, value); }
 
-  /// Nullopt where a name has no value: `unknown` has it.
+  /// Evaluates the names in a dim, or in a list of dims. If a name has no value, stores the name in
+  /// `unknown` and returns nullopt.
   std::optional<DimExpr> evaluate(const DimExpr &dim);
   std::optional<Dims> evaluate(const CustomDefinition::DimList &pattern);
-  /// What must be equal: what a pattern's dim means, and the operand's.
+  /// Returns the pairs of sizes that must be equal: a dim as the custom op's definition gives it,
+  /// and the dim of the operand.
   std::optional<llvm::SmallVector<std::pair<DimExpr, DimExpr>>> pairs();
   std::string unknown;
 
 private:
   llvm::StringMap<DimExpr> names;
-  std::optional<Dims> before; // what "..." stands for
+  std::optional<Dims> before; // the operand dims matched by "..." in the definition
   llvm::SmallVector<std::pair<DimExpr, DimExpr>> equal, written;
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formulas of the activations. Each is written so that no intermediate
-// overflows and that small results keep their digits; the functions used (exp,
-// log, tanh, erf) are those that the targets have in vectors.
+// Formulas of the activations. No intermediate value overflows, and small results are accurate. The
+// formulas only use math functions that all targets have in vectorized form (exp, log, tanh, erf).
 #include "dialects/Graph/Elementwise/ElementwiseBodies.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -23,10 +22,11 @@ static Value select(Builder &e, Value condition, Value a, Value b) {
 
 static Value isNegative(Builder &e, Value x) { return compare(e, kFloat, Order::Less, x, constant(e, x, 0.0)); }
 
-/// e^-|x|, in (0, 1].
+/// Emits e^-|x|, a number in (0, 1].
 static Value decay(Builder &e, Value x) { return math::ExpOp::create(e, neg(e, kFloat, abs(e, kFloat, x))); }
 
-/// With t = e^-|x| nothing overflows: 1/(1+t) above zero, t/(1+t) below.
+/// Emits the sigmoid of x in a form in which nothing overflows. With t = e^-|x|, it is 1/(1+t) for
+/// positive x and t/(1+t) for negative x.
 static Value sigmoidByDecay(Builder &e, Value x) {
   Value t = decay(e, x), one = constant(e, x, 1.0);
   return div(e, kFloat, select(e, isNegative(e, x), t, one), add(e, kFloat, one, t));
@@ -35,8 +35,9 @@ static Value sigmoidByDecay(Builder &e, Value x) {
 Value sigmoid(Builder &e, Value x) {
   if (!getElementTypeOrSelf(x.getType()).isF32())
     return sigmoidByDecay(e, x);
-  // 1/(1 + e^-x), four times both: where the quotient would be denormal the sum is infinite, so that it is 0 from there on. Between these bounds
-  // of x nothing else changes.
+  // The float32 sigmoid is 1/(1 + e^-x), here with numerator and denominator multiplied by 4. If
+  // the quotient would be denormal, the multiplied denominator overflows to infinity, so the result
+  // is 0. No other result changes, because x is clamped.
   Value bounded = maximum(e, kFloat, minimum(e, kFloat, x, constant(e, x, 86)), constant(e, x, -88));
   Value four = constant(e, x, 4), power = math::ExpOp::create(e, neg(e, kFloat, bounded));
   return div(e, kFloat, four, add(e, kFloat, scaled(e, power, 4), four));
@@ -59,8 +60,8 @@ Value elu(Builder &e, Value x, double alpha, double gamma) {
 }
 
 Value celu(Builder &e, Value x, double alpha) {
-  // max(0, x) + min(0, alpha*(e^(x/alpha) - 1)); the second part is below zero
-  // exactly where x is, whatever the sign of alpha.
+  // CELU is max(0, x) + min(0, alpha*(e^(x/alpha) - 1)). Only one of both terms is not 0: for
+  // either sign of alpha, the second term is negative exactly if x is.
   Value negative = isNegative(e, x);
   Value inside = div(e, kFloat, select(e, negative, x, constant(e, x, 0.0)), constant(e, x, alpha));
   return select(e, negative, scaled(e, math::ExpM1Op::create(e, inside), alpha), x);
@@ -73,14 +74,16 @@ Value hardSigmoid(Builder &e, Value x, double alpha, double beta) {
   return maximum(e, kFloat, minimum(e, kFloat, line, constant(e, x, 1.0)), constant(e, x, 0.0));
 }
 
-/// ONNX defines it by HardSigmoid, whose alpha is a float attribute: of doubles too it is what a float has of a sixth.
+/// Emits HardSwish of x. ONNX defines it by HardSigmoid, whose alpha is a float attribute.
+/// Therefore alpha is 1/6 rounded to float32, even if x is float64.
 Value hardSwish(Builder &e, Value x) { return mul(e, kFloat, x, hardSigmoid(e, x, 1.0f / 6.0f, 0.5)); }
 
 Value swish(Builder &e, Value x, double alpha) { return mul(e, kFloat, x, sigmoid(e, scaled(e, x, alpha))); }
 
 Value mish(Builder &e, Value x) {
-  // x * tanh(log(1 + e^x)) = x * (w² - 1) / (w² + 1) with w = 1 + e^x. With t = e^-|x| the fraction is (1 + 2t) / (1 + 2s) above zero,
-  // where s = t(1 + t), and s / (s + 2) below, where s = t(2 + t). There is no t², which would be denormal for many an x.
+  // Mish: x * tanh(log(1 + e^x)) = x * (w^2 - 1) / (w^2 + 1) with w = 1 + e^x. With t = e^-|x|, the
+  // fraction is (1 + 2t) / (1 + 2s) with s = t(1 + t) for positive x, and s / (s + 2) with s = t(2
+  // + t) for negative x. These forms do not compute t^2, which would be denormal for many x.
   Value t = decay(e, x), one = constant(e, x, 1.0), two = constant(e, x, 2.0), negative = isNegative(e, x);
   Value base = select(e, negative, two, one), s = mul(e, kFloat, t, add(e, kFloat, base, t)),
         twice = add(e, kFloat, s, s);
@@ -92,7 +95,8 @@ Value mish(Builder &e, Value x) {
 Value gelu(Builder &e, Value x, bool byTanh) {
   Value half = scaled(e, x, 0.5), inside;
   if (byTanh) {
-    // sqrt(2/pi) * (x + 0.044715 x³)
+    // The tanh approximation of GELU is 0.5 x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))).
+    // `inside` is its tanh.
     Value square = mul(e, kFloat, x, x);
     Value factor = add(e, kFloat, scaled(e, square, 0.7978845608028654 * 0.044715), constant(e, x, 0.7978845608028654));
     inside = math::TanhOp::create(e, mul(e, kFloat, x, factor));
@@ -103,7 +107,7 @@ Value gelu(Builder &e, Value x, bool byTanh) {
 }
 
 Value softplus(Builder &e, Value x) {
-  // max(x, 0) + log(1 + e^-|x|)
+  // Softplus, log(1 + e^x), is computed as max(x, 0) + log(1 + e^-|x|), in which nothing overflows.
   Value rest = math::Log1pOp::create(e, decay(e, x));
   return add(e, kFloat, maximum(e, kFloat, x, constant(e, x, 0.0)), rest);
 }
@@ -113,7 +117,7 @@ Value softsign(Builder &e, Value x) {
 }
 
 Value shrink(Builder &e, Type elementType, Value x, double bias, double lambd) {
-  // Bias and threshold are no integers, so integers are shrunk as f64.
+  // Bias and threshold of Shrink may be fractions, so integer tensors are computed as f64.
   bool integer = isa<IntegerType>(elementType);
   Type f64 = e.getF64Type();
   Value v = integer ? cast(e, elementType, f64, x) : x;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise ops whose ONNX form needs more than a row.
+// Import of elementwise ONNX nodes that do not map directly to one op.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Elementwise/ActivationOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
-#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 #include "dialects/Graph/Text/Text.h"
 #include "dialects/Handle/Handle.h"
 
@@ -14,19 +14,19 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Old broadcasting, variadic ops
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Broadcasting before opset 7, variadic ops
+//===------------------------------------------------------------------------------------------===//
 
-/// `value` with dims of 1 behind its own, so that its first dim meets dim
-/// `axis` of `rank` dims.
+/// Appends dims of 1 to `value`, so that its first dim is aligned with dim `axis` of a tensor with
+/// `rank` dims.
 static Value alignAt(OnnxNode &node, Value value, int64_t axis, int64_t rank) {
   Dims dims = getDims(value);
   int64_t behind = rank - axis - int64_t(dims.size());
   if (behind == 0)
     return value;
   if (behind < 0) {
-    (void)node.refuse("second input does not fit at axis " + Twine(axis));
+    (void)node.refuse("shape mismatch of the second input at axis " + Twine(axis));
     return {};
   }
   dims.append(behind, DimExpr(1));
@@ -50,21 +50,22 @@ LogicalResult buildOldPRelu(OnnxNode &node) {
   Value x = node.input(0), slope = node.input(1);
   if (!x || !slope)
     return node.refuse("needs two inputs");
-  // A slope a channel; one slope for all broadcasts as it is.
+  // PRelu has one slope per channel (dim 1), or a single slope, which broadcasts without alignment.
   if (getRank(slope) == 1 && getRank(x) > 1 && !getDims(slope)[0].is(1))
     slope = alignAt(node, slope, 1, getRank(x));
   return node.finish(node.make<PReluOp>({x, slope}));
 }
 
 LogicalResult buildVariadic(OnnxNode &node) {
-  // Sums and means are composed.
+  // The ONNX nodes Sum and Mean have any number of inputs; they are decomposed into additions of
+  // two.
   StringRef name = node.recordedOp().empty() ? AddOp::getOperationName() : node.recordedOp();
   Value result = node.input(0);
   if (!result)
     return node.refuse("needs an input");
   for (unsigned i = 1; i < node.numInputs(); ++i) {
     result = makeNamed(node.b, node.loc, name, {result, node.input(i)});
-    node.setOutput(0, result); // so that its dims are of bearable length
+    node.setOutput(0, result); // `setOutput` replaces long expressions in the dims by symbols
   }
   if (result && node.opType() == "Mean" && node.numInputs() > 1)
     result = node.make<DivOp>({result, makeSplat(node.b, node.loc, getElementType(result), node.numInputs())});
@@ -75,7 +76,8 @@ LogicalResult buildPow(OnnxNode &node) {
   Value x = node.input(0), exponent = node.input(1);
   if (!x || !exponent)
     return node.refuse("needs two inputs");
-  // Small powers are products: exporters write squares and cubes so.
+  // Pow with a small constant exponent becomes multiplications: exporters write squares and cubes
+  // as Pow.
   std::optional<SmallVector<double>> known;
   if (isa<FloatType>(getElementType(exponent)))
     known = node.floatContents(exponent);
@@ -90,13 +92,10 @@ LogicalResult buildPow(OnnxNode &node) {
       Value square = node.make<MulOp>({x, x});
       return node.finish(power == 2 ? square : node.make<MulOp>({square, x}));
     }
-    if (power == 0.5) { // but for the infinity and the zero that have a sign
-      Composer c(node);
-      const double infinity = std::numeric_limits<double>::infinity();
-      Value root = c.op<AddOp>({c.op<SqrtOp>({x}), c.scalarLike(x, 0)});
-      Value below = c.op<EqualOp>({x, c.scalarLike(x, -infinity)});
-      return node.finish(c.op<WhereOp>({below, c.scalarLike(x, infinity), root}));
-    }
+    // NumPy, and therefore ONNX's reference, computes a power with one exponent of 0.5 as a square
+    // root: (-infinity)^0.5 is NaN. C's pow, which applies to any other exponent, returns infinity.
+    if (power == 0.5)
+      return node.finish(node.make<SqrtOp>({x}));
   }
   return node.finish(node.make<PowOp>({x, exponent}));
 }
@@ -106,7 +105,8 @@ LogicalResult buildErf(OnnxNode &node) {
   Composer c(node);
   if (!x || isa<FloatType>(getElementType(x)))
     return x ? node.finish(c.op<ErfOp>({x})) : node.refuse("needs an input");
-  // Of integers, which ONNX had from opset 9 to 12: as a float, which is 1 from 4 on, cut off to an integer.
+  // From opset 9 to 12, ONNX allowed integer tensors for Erf. The importer computes erf(x) as a
+  // float, which rounds to 1 for x >= 4, and truncates it to the integer type.
   Value wide = c.op<ErfOp>({c.cast(x, node.b.getF64Type())});
   return node.finish(c.cast(c.cast(wide, node.b.getF32Type()), getElementType(x)));
 }
@@ -129,9 +129,9 @@ LogicalResult buildClip(OnnxNode &node) {
   return node.finish(x);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Conversion, identity
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static LogicalResult finishCast(OnnxNode &node, Type to) {
   if (!node.input(0))
@@ -145,7 +145,7 @@ static LogicalResult finishCast(OnnxNode &node, Type to) {
     return node.finish(formatText(node, node.input(0)));
   std::string roundMode = node.getString("round_mode", "up");
   if (!llvm::is_contained({"up", "down", "nearest"}, roundMode))
-    return node.refuse("round_mode '" + roundMode + "'");
+    return node.refuse("round_mode '" + roundMode + "' is not supported");
   return node.finish(
       node.make<CastOp>(node.input(0), {node.attr("to", TypeAttr::get(to)),
                                         node.attr("saturate", node.b.getBoolAttr(node.getInt("saturate", 1))),
@@ -155,7 +155,7 @@ static LogicalResult finishCast(OnnxNode &node, Type to) {
 LogicalResult buildCast(OnnxNode &node) {
   int64_t code = node.getInt("to", 0);
   if (node.opset() < 6) {
-    // Types were named by text then.
+    // Up to opset 5, attribute `to` of a Cast node is the name of a type instead of a number.
     static const llvm::StringMap<int64_t> codes = {{"FLOAT", 1},    {"UINT8", 2},   {"INT8", 3},    {"UINT16", 4},
                                                    {"INT16", 5},    {"INT32", 6},   {"INT64", 7},   {"BOOL", 9},
                                                    {"FLOAT16", 10}, {"DOUBLE", 11}, {"UINT32", 12}, {"UINT64", 13}};
@@ -163,7 +163,7 @@ LogicalResult buildCast(OnnxNode &node) {
   }
   Type to = node.elementTypeOf(code);
   if (!to)
-    return node.refuse("casts to data type " + Twine(code) + ", which hewn does not have");
+    return node.refuse("casting to data type " + Twine(code) + " is not supported");
   return finishCast(node, to);
 }
 
@@ -180,7 +180,9 @@ LogicalResult buildIdentity(OnnxNode &node) {
   return node.finish(node.input(0));
 }
 
-/// Each element of x is kept and scaled, or zero with the probability `ratio`, where `training` (null: always) holds.
+/// Emits a Dropout in training mode: it sets each element of x to zero with probability `ratio`,
+/// and scales the others. `training` is a bool tensor that enables this mode. If it is null, the
+/// mode is always enabled.
 static LogicalResult dropElements(OnnxNode &node, Value x, Value ratio, Value training) {
   Composer c(node);
   Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
@@ -207,7 +209,8 @@ LogicalResult buildDropout(OnnxNode &node) {
   Value x = node.input(0);
   if (!x)
     return node.refuse("needs an input");
-  // Before opset 7 an attribute, since 12 an input asks for training; between them there was no training.
+  // The training mode of a Dropout node is an attribute before opset 7 and an input since opset 12.
+  // Opsets 7 to 11 have no training mode.
   if (node.opset() < 7 && !node.getInt("is_test", 0) && node.getFloat("ratio", 0.5) != 0)
     return dropElements(node, x, makeSplat(node.b, node.loc, node.b.getF32Type(), node.getFloat("ratio", 0.5)), {});
   if (Value training = node.opset() >= 12 ? node.input(2) : Value()) {
@@ -221,16 +224,16 @@ LogicalResult buildDropout(OnnxNode &node) {
   node.setOutput(0, x);
   if (!node.wantsOutput(1))
     return success();
-  // Up to opset 9 the mask had the data's type.
+  // Up to opset 9, the mask output of a Dropout node has the element type of the data.
   Type type = node.opset() < 10 ? getElementType(x) : Type(node.b.getI1Type());
   Value mask = Composer(node).filled(getDims(x), type, 1);
   node.setOutput(1, mask);
   return success(mask != nullptr);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Activations
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 LogicalResult buildOldSelu(OnnxNode &node) {
   auto parameter = [&](StringRef name, double otherwise) {

@@ -50,8 +50,8 @@ Value mul(Builder &e, NumberKind kind, Value a, Value b) {
 Value div(Builder &e, NumberKind kind, Value a, Value b) {
   if (kind == NumberKind::Float)
     return e.createOrFold<arith::DivFOp>(a, b);
-  // The machine traps on these two, ONNX leaves them open, and no input may
-  // stop the process.
+  // Integer division must not trap: division by 0 and MIN / -1 trap on CPUs. ONNX leaves their
+  // results undefined, but no input may crash the process.
   Value zero = constant(e, b, 0), one = constant(e, b, 1);
   Value byZero = e.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, b, zero);
   Value divisor = e.createOrFold<arith::SelectOp>(byZero, one, b);
@@ -86,7 +86,8 @@ Value compare(Builder &e, NumberKind kind, Order order, Value a, Value b) {
   return e.createOrFold<arith::CmpIOp>((kind == NumberKind::Signed ? signeds : unsigneds)[int(order)], a, b);
 }
 
-/// NaN wins, unless it may be lost; of two zeros either.
+/// Emits a minimum or maximum of two numbers. The result is NaN if one of them is, unless `nnan` is
+/// set. If both numbers are zeros, the sign of the result is undefined.
 template <class Chooser> static Value extreme(Builder &e, Value a, Value b, bool nnan = false) {
   Value chosen = e.createOrFold<Chooser>(a, b);
   if (auto op = chosen.getDefiningOp<Chooser>())
@@ -108,7 +109,8 @@ Value maximum(Builder &e, NumberKind kind, Value a, Value b, bool nnan) {
 
 Value sign(Builder &e, NumberKind kind, Value x) {
   Value zero = constant(e, x, 0), one = constant(e, x, 1);
-  // What is neither above nor below zero stays: zeros and NaN.
+  // The sign op returns zeros and NaN unchanged, because they are neither greater nor less than
+  // zero.
   Value rest = x;
   if (kind == NumberKind::Float || kind == NumberKind::Signed)
     rest = e.createOrFold<arith::SelectOp>(compare(e, kind, Order::Less, x, zero), constant(e, x, -1), x);
@@ -129,9 +131,9 @@ Value remainder(Builder &e, NumberKind kind, bool truncated, Value a, Value b) {
   return e.createOrFold<arith::SelectOp>(isZero, whole, moved);
 }
 
-/// By squaring, which is exact (modulo the width). More than 63 factors of
-/// anything but 0, 1 and -1 have left every width, so six bits of the exponent
-/// and its parity are enough.
+/// Emits an integer power by repeated squaring, exact modulo 2^width. Only the lowest six bits of
+/// the exponent and its parity matter: with 64 or more factors, the power of any base other than 0,
+/// 1 and -1 overflows every integer type.
 static Value integerPow(Builder &e, NumberKind baseKind, NumberKind exponentKind, Value base, Value exponent) {
   using Kind = NumberKind;
   Value one = constant(e, base, 1), expOne = constant(e, exponent, 1), expZero = constant(e, exponent, 0);
@@ -146,8 +148,8 @@ static Value integerPow(Builder &e, NumberKind baseKind, NumberKind exponentKind
   }
   if (exponentKind != Kind::Signed)
     return result;
-  // Of the reciprocals only those of 1 and -1 are integers; the others round to
-  // zero.
+  // For negative exponents, the integer power is a reciprocal. It is an integer only for the bases
+  // 1 and -1; for other bases it rounds to zero.
   Value zero = constant(e, base, 0), inverse = zero;
   if (baseKind == Kind::Signed) {
     Value minusOne = constant(e, base, -1);
@@ -158,7 +160,7 @@ static Value integerPow(Builder &e, NumberKind baseKind, NumberKind exponentKind
   return e.createOrFold<arith::SelectOp>(compare(e, exponentKind, Order::Less, exponent, expZero), inverse, result);
 }
 
-/// The exponent where it is a constant.
+/// Returns the value of the exponent of a power if it is a constant.
 static std::optional<double> knownExponent(Value exponent) {
   Attribute known;
   if (!matchPattern(exponent, m_Constant(&known)))
@@ -176,8 +178,8 @@ Value pow(Builder &e, Type baseType, Type exponentType, Value base, Value expone
   bool integer = isa<IntegerType>(baseType);
   if (integer && isa<IntegerType>(exponentType))
     return integerPow(e, numberKind(baseType), numberKind(exponentType), base, exponent);
-  // A known small exponent is multiplication: x², x³ and √x are most of what
-  // models hold.
+  // Powers with the most frequent constant exponents become multiplications or a square root: x^2,
+  // x^3, x^0.5.
   if (std::optional<double> p = knownExponent(exponent); p && !integer) {
     if (*p == 2.0)
       return e.createOrFold<arith::MulFOp>(base, base);
@@ -208,7 +210,8 @@ Value flipBits(Builder &e, Value x) { return e.createOrFold<arith::XOrIOp>(x, co
 Value shift(Builder &e, NumberKind kind, bool left, Value x, Value amount) {
   unsigned width = getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
   bool keepsSign = !left && kind == NumberKind::Signed;
-  // A negative amount is a large one when read as unsigned.
+  // An unsigned comparison with the width also covers negative shift amounts: as unsigned numbers
+  // they are larger than the width.
   Value beyond = e.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::uge, amount, constant(e, amount, width));
   Value bits = e.createOrFold<arith::SelectOp>(beyond, constant(e, amount, keepsSign ? double(width - 1) : 0), amount);
   if (keepsSign)
@@ -217,7 +220,7 @@ Value shift(Builder &e, NumberKind kind, bool left, Value x, Value amount) {
   return e.createOrFold<arith::SelectOp>(beyond, constant(e, x, 0), shifted);
 }
 
-/// A float of compute type, rounded to a narrower storage type and back.
+/// Rounds a float of compute type to a storage type with fewer bits, and converts it back.
 static Value roundTo(Builder &e, Type storage, Value x) {
   Type compute = computeType(storage);
   if (compute == storage)
@@ -226,7 +229,7 @@ static Value roundTo(Builder &e, Type storage, Value x) {
   return arith::ExtFOp::create(e, withElement(x.getType(), compute), narrow);
 }
 
-/// Brings values out of range to the largest finite one; NaN stays.
+/// Clamps a float to the finite values of a type. NaN is returned unchanged.
 static Value saturateTo(Builder &e, Type to, Value x) {
   double limit = APFloat::getLargest(cast<FloatType>(to).getFloatSemantics()).convertToDouble();
   for (double bound : {limit, -limit}) {
@@ -237,8 +240,9 @@ static Value saturateTo(Builder &e, Type to, Value x) {
   return x;
 }
 
-/// A float64 as the float32 that lies on the same side of every half and every power of two: of the two around it the one that is
-/// nearer to zero, with its last bit set where anything was cut off. What is beyond float32 becomes infinity.
+/// Converts float64 to float32 with round-to-odd: truncates toward zero, and sets the last bit if
+/// the result is inexact. Rounding this result to a type with fewer bits gives the correctly
+/// rounded value. Numbers beyond float32 become infinity.
 static Value truncateOdd(Builder &e, Type type, Value x) {
   constexpr double beyond = 0x1p128;
   Value near = e.createOrFold<arith::TruncFOp>(type, x), back = e.createOrFold<arith::ExtFOp>(x.getType(), near);
@@ -254,7 +258,8 @@ static Value truncateOdd(Builder &e, Type type, Value x) {
   return e.createOrFold<arith::BitcastOp>(type, bits);
 }
 
-/// A float32 that a power of two of 8 bits stands for; the sign is lost, infinity becomes NaN.
+/// Rounds a float32 to f8E8M0FNU, the 8-bit type whose values are powers of two. Drops the sign,
+/// and converts infinity to NaN.
 static Value toPowerOfTwo(Builder &e, Value x, bool saturate, StringRef roundMode) {
   constexpr int64_t one = 1 << 23, special = 255 << 23, largest = 254 << 23;
   Value bits = e.createOrFold<arith::BitcastOp>(withElement(x.getType(), e.getI32Type()), x);
@@ -266,7 +271,8 @@ static Value toPowerOfTwo(Builder &e, Value x, bool saturate, StringRef roundMod
   auto choose = [&](Value condition, Value a, Value b) { return e.createOrFold<arith::SelectOp>(condition, a, b); };
   Value exponent = mask(special);
   if (roundMode != "down") {
-    // Halves go up, but for those of the smallest power.
+    // Rounding to the nearest power of two: ties round up, except for the tie between the two
+    // smallest powers.
     Value up = is(mask(one - 1), Order::Greater, roundMode == "up" ? 0 : one / 2);
     if (roundMode == "nearest")
       up = choose(is(exponent, Order::Greater, 0), is(mask(one - 1), Order::Greater, one / 2 - 1), up);
@@ -274,12 +280,14 @@ static Value toPowerOfTwo(Builder &e, Value x, bool saturate, StringRef roundMod
     Value stays = is(exponent, Order::Greater, saturate ? largest - 1 : special - 1);
     exponent = choose(stays, exponent, more);
   }
-  exponent = choose(is(exponent, Order::Less, one), integer(one / 2), exponent); // 2^-127 has no exponent of its own
+  // Exponents below 1 become the bit pattern of the smallest power, 2^-127, which is a denormal
+  // float32.
+  exponent = choose(is(exponent, Order::Less, one), integer(one / 2), exponent);
   exponent = choose(is(exponent, Order::Greater, largest), integer(special + one / 2), exponent);
   return e.createOrFold<arith::BitcastOp>(x.getType(), exponent);
 }
 
-/// A float of compute type as an element of `to` holds it.
+/// Converts a float of compute type to the value that an element of type `to` would store.
 static Value narrowTo(Builder &e, Type to, Value x, bool saturate, StringRef roundMode) {
   if (isa<Float8E8M0FNUType>(to))
     return toPowerOfTwo(e, x, saturate, roundMode);
@@ -299,7 +307,8 @@ Value cast(Builder &e, Type from, Type to, Value x, bool saturate, StringRef rou
     if (isa<FloatType>(to)) {
       if (source.getIntOrFloatBitWidth() < target.getIntOrFloatBitWidth())
         return e.createOrFold<arith::ExtFOp>(type, x);
-      // To fewer bits than float32 has in one step: rounded twice, some numbers end on the other side of a half.
+      // A float64 is rounded to a type with fewer bits than float32 in a single step: rounding to
+      // float32 first may give another result at a tie.
       bool narrows = source.getIntOrFloatBitWidth() > target.getIntOrFloatBitWidth();
       if (narrows && isa<Float8E8M0FNUType>(to))
         x = truncateOdd(e, type, x);
@@ -307,8 +316,8 @@ Value cast(Builder &e, Type from, Type to, Value x, bool saturate, StringRef rou
         x = e.createOrFold<arith::TruncFOp>(type, x);
       return from == to ? x : narrowTo(e, to, x, saturate, roundMode);
     }
-    // Through 64 bits, so that values out of a narrow range wrap as numpy's do
-    // instead of being poison.
+    // The cast of a float to a smaller integer type goes through 64-bit integers. Numbers out of
+    // range then wrap around, as in NumPy; a direct conversion would give poison.
     Type wide = withElement(x.getType(), e.getI64Type());
     if (to.isUnsignedInteger(64))
       return e.createOrFold<arith::FPToUIOp>(wide, x);
@@ -332,7 +341,8 @@ Value cast(Builder &e, Type from, Type to, Value x, bool saturate, StringRef rou
   return kind == NumberKind::Signed ? e.createOrFold<arith::ExtSIOp>(type, x) : e.createOrFold<arith::ExtUIOp>(type, x);
 }
 
-/// The stored bits of an element as an integer, and back.
+/// Convert an element to an integer that has the element's bits in memory, and such an integer back
+/// to an element.
 static Value toBits(Builder &e, Type storage, Value x) {
   unsigned width = storage.isInteger(1) ? 8 : storage.getIntOrFloatBitWidth();
   Type bits = withElement(x.getType(), e.getIntegerType(width));
@@ -365,13 +375,16 @@ Value term(Builder &e, Value x, int64_t index, int64_t count) {
   Type word = withElement(x.getType(), e.getI32Type());
   auto bits = [&](Value v) { return e.createOrFold<arith::BitcastOp>(word, v); };
   auto number = [&](Value v) { return e.createOrFold<arith::BitcastOp>(x.getType(), v); };
-  // Halves go away from zero, which is as near and two instructions.
+  // Rounds a float32 to bfloat16 to get one component of its split: to nearest, ties away from
+  // zero. This takes two instructions, and the sum of the components is as accurate as with ties to
+  // even.
   auto rounded = [&](Value v) {
     Value up = e.createOrFold<arith::AddIOp>(bits(v), constant(e, bits(v), half));
     return number(e.createOrFold<arith::AndIOp>(up, constant(e, up, upper)));
   };
   Value finite = compare(e, kind, Order::Less, abs(e, kind, x), constant(e, x, infinity));
-  auto within = [&](Value v, Order order, double bound) { // NaNs are replaced at the end
+  // clamps a finite x; for NaN, the comparisons are false, and the code below replaces the result
+  auto within = [&](Value v, Order order, double bound) {
     Value limit = constant(e, v, bound);
     return e.createOrFold<arith::SelectOp>(compare(e, kind, order, v, limit), v, limit);
   };
@@ -381,7 +394,7 @@ Value term(Builder &e, Value x, int64_t index, int64_t count) {
     Value sign = e.createOrFold<arith::AndIOp>(bits(x), constant(e, bits(x), signBit));
     other = number(e.createOrFold<arith::OrIOp>(sign, constant(e, sign, one)));
   }
-  constexpr double step = 256; // nor may the first two of the largest numbers sum to more than there is
+  constexpr double step = 256; // keeps the sum of the first two components from overflowing
   for (int64_t i = 1; i <= index; ++i) {
     found = i == 1 ? bounded(rest, largest / step) : rest;
     if (i + 1 < count)
@@ -394,9 +407,9 @@ Value term(Builder &e, Value x, int64_t index, int64_t count) {
   return index + 1 < count ? chosen : roundTo(e, e.getBF16Type(), chosen);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Operands and shapes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static bool accepted(Accepts accepts, Type element) {
   switch (accepts) {
@@ -434,9 +447,9 @@ LogicalResult verifyNumeric(Operation *op) { return accept(op, Accepts::Number);
 
 LogicalResult verifySelect(Operation *op) {
   if (!getElementType(op->getOperand(0)).isInteger(1))
-    return op->emitOpError() << "chooses by bools, not by " << getElementType(op->getOperand(0));
+    return op->emitOpError() << "requires a bool condition, not " << getElementType(op->getOperand(0));
   if (getElementType(op->getOperand(1)) != getElementType(op->getOperand(2)))
-    return op->emitOpError() << "chooses between " << getElementType(op->getOperand(1)) << " and "
+    return op->emitOpError() << "operands differ in element type: " << getElementType(op->getOperand(1)) << " and "
                              << getElementType(op->getOperand(2));
   return success();
 }
@@ -457,7 +470,8 @@ LogicalResult verifyBitCast(Operation *op, Type to) {
 
 LogicalResult verifyTerm(Operation *op, int64_t index, int64_t count) {
   if (count < 2 || count > 3 || index < 0 || index >= count)
-    return op->emitOpError() << "has no term " << index << " of " << count << ": there are 2 or 3, counted from 0";
+    return op->emitOpError() << "has no component " << index << " of " << count
+                             << ": the count must be 2 or 3, and indices start at 0";
   if (!getElementType(op->getOperand(0)).isF32())
     return op->emitOpError() << "takes float32, not " << getElementType(op->getOperand(0));
   return success();

@@ -4,17 +4,18 @@
 #include "dialects/Graph/List/ListOps.h"
 
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 
 using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Shapes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// A list, or the integer that stands for it in later stages.
+/// Returns true for the type of a list handle, or for the integer type that replaces it in later
+/// stages.
 static bool isListLike(Value v, DimsOf dimsOf) {
   Type type = getElementType(v);
   return dimsOf(v).empty() && (handle::asList(type) || type.isSignlessInteger(64));
@@ -23,7 +24,7 @@ static bool isPlace(Value v, DimsOf dimsOf) { return dimsOf(v).empty() && getEle
 
 static LogicalResult inferList(Operation *op, bool fits, Type to, SmallVectorImpl<TensorShape> &results) {
   if (!fits)
-    return op->emitOpError("takes a list, and places as single i64s");
+    return op->emitOpError("requires a list, and positions as i64 scalars");
   if (!handle::asList(to) && !to.isSignlessInteger(64))
     return op->emitOpError("makes lists, not ") << to;
   results.push_back({{}, to});
@@ -58,7 +59,7 @@ LogicalResult ListLengthOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorSha
 LogicalResult ListDimsOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   int64_t rank = getRank();
   if (!isListLike(getList(), dimsOf) || !isPlace(getPlace(), dimsOf) || rank < 0 || rank > 64)
-    return emitOpError("takes a list, a place as a single i64, and a rank");
+    return emitOpError("requires a list, a position as an i64 scalar, and a rank");
   results.push_back({{DimExpr(rank)}, IntegerType::get(getContext(), 64)});
   return success();
 }
@@ -67,7 +68,7 @@ static LogicalResult inferElement(Operation *op, bool fits, Attribute shape, Typ
                                   SmallVectorImpl<TensorShape> &results) {
   std::optional<Dims> dims = parseDims(shape);
   if (!fits || !dims)
-    return op->emitOpError("takes a list, a place as a single i64, and dims");
+    return op->emitOpError("requires a list, a position as an i64 scalar, and dims");
   results.push_back({*dims, type});
   return success();
 }
@@ -106,7 +107,8 @@ LogicalResult ListSplitOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
   return inferList(*this, fits, getTo(), results);
 }
 
-// What a list holds only a run tells, so these parts look at each tensor that they take out of one, and at each place and size.
+// The list ops state no requirements: what a list contains is only known at run time, so the
+// runtime functions check each tensor that they take from a list, and each position and size.
 void ListMakeOp::requireDims(Requirements &) {}
 void ListInsertOp::requireDims(Requirements &) {}
 void ListEraseOp::requireDims(Requirements &) {}
@@ -118,15 +120,15 @@ void ListJoinOp::requireDims(Requirements &) {}
 void ImageDecodeOp::requireDims(Requirements &) {}
 
 void ListSplitOp::requireDims(Requirements &requirements) {
-  // Each part has the dim once.
+  // Each part of a split with `drop` has size 1 along the dim at which x is split.
   if (getDrop())
     for (const DimExpr &dim : getDims(getSizes()))
       requirements.equal(dim, getDims(getX())[getAxis()]);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Building
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Construction
+//===------------------------------------------------------------------------------------------===//
 
 std::optional<handle::List> listOf(Value value) {
   auto type = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
@@ -179,7 +181,7 @@ Value asHandle(OpBuilder &b, Location loc, Value value, const handle::List &want
   if (!value)
     return {};
   std::optional<handle::List> has = listOf(value);
-  if (!has) { // a tensor that is there
+  if (!has) { // the optional value is a tensor that is present
     handle::List own{handle::List::Kind::Optional, getElementType(value), getRank(value)};
     std::optional<handle::List> both = handle::join(own, wanted);
     return both && both->kind == wanted.kind ? retype(b, loc, makeList(b, loc, value, own), wanted.type()) : Value();
@@ -195,10 +197,9 @@ Value elementAt(OnnxNode &node, Value list, Value place) {
   if (!type || !place)
     return {};
   if (type->rank < 0) {
-    (void)node.refuse(
-        type->rank == handle::kNoRank
-            ? "takes a tensor of a sequence that is empty"
-            : "takes a tensor of a sequence whose tensors may be of any rank; give the input's type a shape");
+    (void)node.refuse(type->rank == handle::kNoRank
+                          ? "the sequence is empty"
+                          : "the rank of the sequence's tensors is unknown; specify a shape in the input's type");
     return {};
   }
   Value held = node.make<ListDimsOp>({list, place}, node.attr("rank", type->rank));
@@ -214,12 +215,13 @@ Value inserted(OnnxNode &node, Value list, Value element, Value place) {
   if (!type || !element)
     return {};
   handle::List own{handle::List::Kind::Sequence, getElementType(element), getRank(element)};
-  // An empty sequence without a type of its own takes its first tensor's.
+  // An empty ONNX sequence whose element type is unknown gets the element type of the first tensor
+  // that is inserted.
   if (type->rank == handle::kNoRank)
     type->element = own.element;
   std::optional<handle::List> both = handle::join(*type, own);
   if (!both) {
-    (void)node.refuse("inserts a tensor of another type than the sequence holds");
+    (void)node.refuse("the inserted tensor has another type than the sequence");
     return {};
   }
   if (!place) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists that only a run knows, as builders of ONNX nodes make them.
+// Helpers for the import of ONNX nodes on run-time lists.
 #ifndef HEWN_DIALECTS_GRAPH_LIST_LIST_H
 #define HEWN_DIALECTS_GRAPH_LIST_LIST_H
 
@@ -9,27 +9,32 @@
 
 namespace hewn::graph {
 
-/// The place behind the last tensor, which no list reaches.
+/// The position after the last tensor of any list: an insertion at this position appends.
 inline constexpr int64_t kEnd = INT64_MAX;
 
-/// What a value holds, where it is a list; nullopt otherwise.
+/// Returns the type of a list value, or nullopt if the value is not a list.
 std::optional<handle::List> listOf(mlir::Value value);
 
-/// Builders stand where `node` does; the others write where `b` stands.
+/// Below, functions that take an ONNX node `node` emit ops at the location of the node. The other
+/// functions take a builder and a location.
 mlir::Value makeList(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange elements, const handle::List &type);
-/// The value as a handle: a `graph.sequence`, whose length is known when compiling, is made into a list; tensors and lists stay.
+/// Converts a `graph.sequence` (of known length) to a run-time list. Returns tensors and lists
+/// unchanged.
 mlir::Value asHandle(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value);
-/// The same where a list of type `wanted` is asked for: a tensor becomes an optional one. Null where it does not fit.
+/// Converts a value to a list of type `wanted`. A tensor becomes an optional value. Returns null if
+/// the value cannot have this type.
 mlir::Value asHandle(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, const handle::List &wanted);
-/// The same handle as a value of another type.
+/// Returns a list handle converted to another list type.
 mlir::Value retype(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Type elementType);
 mlir::Value lengthOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value list);
-/// The tensor at a place (i64 of rank 0); null after `refuse`.
+/// Emits the tensor at position `place` (an i64 scalar) of a list. Returns null after a call of
+/// `refuse`.
 mlir::Value elementAt(OnnxNode &node, mlir::Value list, mlir::Value place);
-/// The list with `element` more; `place` null: behind the last.
+/// Emits a list with `element` inserted at position `place`, or appended if `place` is null.
 mlir::Value inserted(OnnxNode &node, mlir::Value list, mlir::Value element, mlir::Value place);
 
-/// The nodes' ops on lists that only a run knows; places are scalars, or null where the node has none. Null after `refuse`.
+/// Emit the ops for ONNX nodes on run-time lists. The positions in a list are scalars, or null if
+/// the node gives none. The functions return null after a call of `refuse`.
 mlir::Value erased(OnnxNode &node, mlir::Value list, mlir::Value place);
 mlir::Value joined(OnnxNode &node, mlir::Value list);
 mlir::Value split(OnnxNode &node, mlir::Value x, mlir::Value sizes, int64_t axis, bool drop);

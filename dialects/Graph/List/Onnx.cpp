@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX's ops on sequences and optional values of which only a run knows how many tensors they hold.
+// Import of ONNX nodes on run-time lists and optional values.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
@@ -38,7 +38,7 @@ Value joined(OnnxNode &node, Value list) {
   if (!type)
     return {};
   if (type->rank < 0) {
-    (void)node.refuse("concatenates a sequence whose tensors may be of any rank; give the input's type a shape");
+    (void)node.refuse("the rank of the sequence's tensors is unknown; specify a shape in the input's type");
     return {};
   }
   bool fresh = node.getInt("new_axis", 0);
@@ -67,34 +67,37 @@ LogicalResult buildImageDecoder(OnnxNode &node) {
   std::string format = node.getString("pixel_format", "RGB");
   int64_t number = format == "RGB" ? 0 : format == "BGR" ? 1 : format == "Grayscale" ? 2 : -1;
   if (number < 0)
-    return node.refuse("pixel_format is '" + format + "'");
+    return node.refuse("pixel_format '" + format + "' is not supported");
   handle::List type{handle::List::Kind::Sequence, getElementType(node.input(0)), 3};
   Value list =
       node.make<ImageDecodeOp>(node.input(0), {node.attr("format", number), typeNamed(node, "to", type.type())});
   return node.finish(list ? elementAt(node, list, integer(node, 0)) : Value());
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // SequenceMap
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// A loop over the places of the first list; what the body gives is put behind the lists that the loop carries.
+/// Imports a SequenceMap as a loop over the positions of the first list. The loop carries one list
+/// for each output of the body, and appends that output in each step.
 LogicalResult mapLists(OnnxNode &node) {
   SmallVector<Value> inputs;
   Value trips;
   for (unsigned k = 0; k < node.numInputs(); ++k) {
     inputs.push_back(asHandle(node.b, node.loc, node.input(k)));
     if (!inputs.back())
-      return node.refuse("maps sequences whose tensors are not of one type");
+      return node.refuse("sequences must have tensors of one type");
     if (std::optional<handle::List> list = listOf(inputs.back())) {
       Value length = lengthOf(node.b, node.loc, inputs.back());
-      if (trips) // all are as long as the first
+      if (trips) // requires all lists to be as long as the first one
         RequireOp::create(node.b, node.loc, Composer(node).op<EqualOp>({trips, length}));
       trips = trips ? trips : length;
     }
   }
   OpBuilder::InsertionGuard guard(node.b);
-  // What the lists hold is known once the body was written: it is written again with lists of that type.
+  // The element types of the lists that the loop of a SequenceMap carries are those of the body's
+  // outputs, which are only known after the body is built. The body is then built again with these
+  // types.
   SmallVector<TensorShape> carried(node.numOutputs());
   for (TensorShape &shape : carried)
     shape.elementType = handle::List{handle::List::Kind::Sequence, node.b.getF32Type(), handle::kNoRank}.type();
@@ -113,7 +116,7 @@ LogicalResult mapLists(OnnxNode &node) {
       return failure();
     if (results->size() != carried.size() ||
         !llvm::all_of(*results, [](Value v) { return isa<RankedTensorType>(v.getType()); }))
-      return node.refuse("has a body whose outputs are not one tensor for each of its own");
+      return node.refuse("the body must return one tensor for each output");
     SmallVector<Value> yields = {block->getArgument(1)};
     bool changed = false;
     for (auto [i, result] : llvm::enumerate(*results)) {
@@ -139,9 +142,9 @@ LogicalResult mapLists(OnnxNode &node) {
   }
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Optional values
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Value hasElement(OnnxNode &node, Value optional) {
   Composer c(node);

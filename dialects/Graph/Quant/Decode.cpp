@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of few bits: their meaning, and how they are made of what exporters write.
+// Packed low-bit weights: verification and index arithmetic of the ops that unpack them, and the
+// construction of these ops from the layouts that exporters emit.
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Quant/Quant.h"
@@ -10,30 +11,31 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-Code DecodeOp::getCode() { return Code{int64_t(getBits()), int64_t(getBlock()), getRoundsData()}; }
+WeightEncoding DecodeOp::getCode() { return WeightEncoding{int64_t(getBits()), int64_t(getBlock()), getRoundsData()}; }
 
-/// Whether words of codes [k / perWord, n] have a scale for each block of each column.
-static bool fitsScales(Code code, const Dims &codes, const Dims &scale) {
+/// Returns true if `scale` has one entry for each quantization block of each column of the packed
+/// weights [k / perWord, n].
+static bool fitsScales(WeightEncoding code, const Dims &codes, const Dims &scale) {
   return codes.size() == 2 && scale.size() == 2 && codes[1] == scale[1] &&
          codes[0] * DimExpr(code.perWord()) == scale[0] * DimExpr(code.block);
 }
 
 LogicalResult DecodeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), scale = dimsOf(getScale()), offset = getOffset() ? dimsOf(getOffset()) : scale;
-  Code code = getCode();
+  WeightEncoding code = getCode();
   if (!code.isSound())
-    return emitOpError("needs 2, 4 or 8 bits, and blocks of whole words");
+    return emitOpError("requires 2, 4 or 8 bits, and blocks of complete words");
   if (!getElementType(getCodes()).isUnsignedInteger(32) || !getElementType(getScale()).isF32() ||
       (getOffset() && !getElementType(getOffset()).isF32()))
-    return emitOpError("needs codes in words of ui32, scales and offsets of f32");
+    return emitOpError("requires codes packed in ui32, and scales and offsets of f32");
   if (scale != offset || !fitsScales(code, codes, scale))
-    return emitOpError("needs a scale and an offset for each block of each column");
+    return emitOpError("requires a scale and an offset for each block of each column");
   results.push_back({{codes[0] * DimExpr(code.perWord()), codes[1]}, getElementType(getScale())});
   return success();
 }
 
-/// The code of the element at `at`, as i32.
-static Value codeAt(ElementBuilder &e, Value words, Code code, ArrayRef<Index> at) {
+/// Returns the low-bit integer at index `at` of the unpacked weight matrix, as i32.
+static Value codeAt(ElementBuilder &e, Value words, WeightEncoding code, ArrayRef<Index> at) {
   Index perWord = e.constant(code.perWord());
   Value word = e.read(words, {e.floorDiv(at[0], perWord), at[1]});
   Value shift = e.toElement(e.mul(e.mod(at[0], perWord), e.constant(code.bits)), e.b.getI32Type());
@@ -43,7 +45,7 @@ static Value codeAt(ElementBuilder &e, Value words, Code code, ArrayRef<Index> a
 }
 
 Value DecodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
-  Code code = getCode();
+  WeightEncoding code = getCode();
   Index block = e.floorDiv(at[0], e.constant(code.block));
   Value scale = e.read(getScale(), {block, at[1]});
   SmallVector<Value> values = {codeAt(e, getCodes(), code, at), scale,
@@ -57,30 +59,30 @@ Value DecodeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return arith::AddFOp::create(e.b, e.loc, arith::MulFOp::create(e.b, e.loc, number, scale), values[2]);
 }
 
-Code DecodeByTableOp::getCode() {
-  Code code{int64_t(getBits()), int64_t(getBlock())};
+WeightEncoding DecodeByTableOp::getCode() {
+  WeightEncoding code{int64_t(getBits()), int64_t(getBlock())};
   code.tableInBytes = getInBytes();
   return code;
 }
 
 LogicalResult DecodeByTableOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Dims codes = dimsOf(getCodes()), table = dimsOf(getTable());
-  Code code = getCode();
+  WeightEncoding code = getCode();
   if (!code.isSound() || code.bits == 2)
-    return emitOpError("needs 4 or 8 bits, and blocks of whole words");
+    return emitOpError("requires 4 or 8 bits, and blocks of complete words");
   if (!getElementType(getCodes()).isUnsignedInteger(32) || !getElementType(getScale()).isF32() ||
       !getElementType(getTable()).isF32())
-    return emitOpError("needs codes in words of ui32, scales and a table of f32");
+    return emitOpError("requires codes packed in ui32, and scales and a table of f32");
   if (table.size() != 1 || !table[0].is((int64_t(1) << code.bits)))
-    return emitOpError() << "needs a table of " << (int64_t(1) << code.bits) << " numbers, one a code";
+    return emitOpError() << "needs a table of " << (int64_t(1) << code.bits) << " entries, one per code";
   if (!fitsScales(code, codes, dimsOf(getScale())))
     return emitOpError("needs a scale for each block of each column");
   results.push_back({{codes[0] * DimExpr(code.perWord()), codes[1]}, getElementType(getScale())});
   return success();
 }
 
-/// The number of the table at a place that is an i32 in each lane, times the scale. There are no other places: that they are bounded is for
-/// who looks at accesses.
+/// Returns the entry of the lookup table at index `place` (one i32 per lane), times the scale.
+/// Every index is valid, but the index is clamped, because the access analysis needs a range.
 static Value numberOf(ElementBuilder &e, Value table, Value place, Value scale) {
   Index last = e.constant(*getDims(table)[0].constant() - 1);
   Index at = e.max(e.min(e.fromElement(place), last), e.constant(0));
@@ -90,7 +92,7 @@ static Value numberOf(ElementBuilder &e, Value table, Value place, Value scale) 
 }
 
 Value DecodeByTableOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
-  Code code = getCode();
+  WeightEncoding code = getCode();
   Value scale = e.read(getScale(), {e.floorDiv(at[0], e.constant(code.block)), at[1]});
   return numberOf(e, getTable(), codeAt(e, getCodes(), code, at), scale);
 }
@@ -99,12 +101,12 @@ LogicalResult LookUpOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> 
   Dims codes = dimsOf(getCodes()), table = dimsOf(getTable()), scale = dimsOf(getScale());
   Type type = getElementType(getCodes());
   if (!isUnsigned(type) || !isa<IntegerType>(type) || type.getIntOrFloatBitWidth() > 8)
-    return emitOpError() << "looks up integers of 8 bits or less without a sign, not " << type;
+    return emitOpError() << "requires unsigned integers of at most 8 bits, not " << type;
   if (!getElementType(getTable()).isF32() || !getElementType(getScale()).isF32())
     return emitOpError("needs a table and scales of f32");
   int64_t count = int64_t(1) << type.getIntOrFloatBitWidth();
   if (table.size() != 1 || !table[0].is(count))
-    return emitOpError() << "needs a table of " << count << " numbers, one a code";
+    return emitOpError() << "needs a table of " << count << " entries, one per code";
   if (broadcastDims({codes, scale}) != codes)
     return emitOpError("needs scales that broadcast to the codes");
   results.push_back({codes, getElementType(getTable())});
@@ -159,7 +161,7 @@ Value composeLookUp(Composer &c, Value codes, Value table, Value scale) {
   return make<LookUpOp>(c.b, c.loc, {codes, table, scale});
 }
 
-Value composeDecodeByTable(Composer &c, Value words, Value scale, Value table, Code code) {
+Value composeDecodeByTable(Composer &c, Value words, Value scale, Value table, WeightEncoding code) {
   scale = c.expand(scale, {getDims(scale)[0], getDims(words)[1]});
   SmallVector<NamedAttribute> attributes = {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
                                             c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))};
@@ -168,14 +170,17 @@ Value composeDecodeByTable(Composer &c, Value words, Value scale, Value table, C
   return make<DecodeByTableOp>(c.b, c.loc, {words, scale, table}, attributes);
 }
 
-Value composeDecode(Composer &c, Value words, Value scale, Value zero, Code code) {
+Value composeDecode(Composer &c, Value words, Value scale, Value zero, WeightEncoding code) {
   Type f32 = c.b.getF32Type();
   scale = c.cast(scale, f32);
   SmallVector<Value> operands = {words, scale};
   if (zero)
     operands.push_back(c.op<NegOp>({c.op<MulOp>({scale, c.cast(zero, f32)})}));
   for (Value &operand : MutableArrayRef(operands).drop_front())
-    if (operand) // last, so that it reads constants
+    // Scales and offsets with one column are expanded to all columns only here, after the
+    // multiplications above: if their operands are constants, the multiplications can then be
+    // folded.
+    if (operand)
       operand = c.expand(operand, {getDims(operand)[0], getDims(words)[1]});
   SmallVector<NamedAttribute> attributes = {c.b.getNamedAttr("bits", c.b.getI64IntegerAttr(code.bits)),
                                             c.b.getNamedAttr("block", c.b.getI64IntegerAttr(code.block))};

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The quantizing ops of the domain com.microsoft, which quantized exports are
-// full of.
+// Import of the quantization nodes of com.microsoft, which are frequent in quantized models.
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ActivationOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Graph/Quant/QuantOps.h"
 #include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
@@ -19,7 +18,8 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// Inputs i, i+1, i+2 (data, scale, zero point) as floats.
+/// Dequantizes input i (data) of the node by its inputs i + 1 (scale) and i + 2 (zero point,
+/// optional).
 static Value dequantized(OnnxNode &node, Composer &c, unsigned i) {
   Value x = node.input(i), scale = node.input(i + 1);
   if (!x || !scale) {
@@ -30,8 +30,8 @@ static Value dequantized(OnnxNode &node, Composer &c, unsigned i) {
                            node.input(i + 2) ? alongAxis(c, node.input(i + 2), 1, x) : Value(), c.b.getF32Type());
 }
 
-/// `x` quantized by inputs i, i+1 (scale, zero point) to the zero point's type,
-/// or to that of input `like`.
+/// Quantizes `x` by inputs i (scale) and i + 1 (zero point) of the node. The result has the type of
+/// the zero point, or of input `like` if there is no zero point.
 static Value quantized(OnnxNode &node, Composer &c, Value x, unsigned i, unsigned like) {
   Value scale = node.input(i), zero = node.input(i + 1);
   if (!x || !scale) {
@@ -65,7 +65,7 @@ LogicalResult buildQLinearUnary(OnnxNode &node) {
     if (!axis)
       return failure();
     if (node.getInt("opset", 13) < 13 && *axis + 1 != getRank(x))
-      return node.refuse("runs over several dims");
+      return node.refuse("a softmax over several dims is not supported");
     y = node.make<SoftmaxOp>(x, node.attr("axis", *axis));
   } else {
     int64_t rank = getRank(x);
@@ -99,11 +99,11 @@ LogicalResult buildQLinearConcat(OnnxNode &node) {
   return node.finish(quantized(node, c, c.concat(values, *axis), 0, 2));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Products
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Matmuls
+//===------------------------------------------------------------------------------------------===//
 
-/// a (i32) * aScale * bScale + bias, in floats.
+/// Dequantizes an i32 matmul result: returns sum * aScale * bScale + bias in f32.
 static Value scaleBack(Composer &c, Value sum, Value aScale, Value bScale, Value bias) {
   Type f32 = c.b.getF32Type();
   Value factor = c.op<MulOp>({aScale, bScale});
@@ -124,13 +124,14 @@ LogicalResult buildQGemm(OnnxNode &node) {
   Composer c(node);
   Value a = node.input(0), b = node.input(3), bScale = alongAxis(c, node.input(4), 0, 1);
   if (getRank(a) != 2 || getRank(b) != 2)
-    return node.refuse("operands need rank 2");
+    return node.refuse("operands must have rank 2");
   if (node.getInt("transA", 0))
     a = c.transpose(a, {1, 0});
   if (node.getInt("transB", 0))
     b = c.transpose(b, {1, 0});
   Value sum = composeIntegerMatMul(node, c, a, node.input(2), b, node.input(5));
-  // The addend is quantized like the product, so it joins the integers.
+  // Input C of QGemm is quantized with the scale of the accumulator, so it is added to the
+  // accumulator as an integer.
   if (sum && node.input(6))
     sum = c.op<AddOp>({sum, node.input(6)});
   Value aScale = alongAxis(c, node.input(1), 0, 1);
@@ -153,7 +154,7 @@ LogicalResult buildQAttention(OnnxNode &node) {
   if (failed(needsAll(node, {0, 1, 3, 4})))
     return failure();
   if (getRank(node.input(0)) != 3 || getRank(node.input(1)) != 2)
-    return node.refuse("needs an input of rank 3 and weights of rank 2");
+    return node.refuse("requires an input of rank 3 and weights of rank 2");
   Composer c(node);
   Value sum = composeIntegerMatMul(node, c, node.input(0), node.input(6), node.input(1), node.input(7));
   Value all = scaleBack(c, sum, alongAxis(c, node.input(3), 0, 2), alongAxis(c, node.input(4), 0, 1), node.input(2));
@@ -171,11 +172,12 @@ LogicalResult buildDynamicQuantizeMatMul(OnnxNode &node) {
   return node.finish(scaleBack(c, sum, a.scale, alongAxis(c, node.input(2), 0, 1), node.input(4)));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Weights of few bits
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Low-bit weights
+//===------------------------------------------------------------------------------------------===//
 
-/// Bytes [.., n] as numbers of `bits` bits [.., n * 8/bits], lowest bits first.
+/// Unpacks bytes [.., n] to integers of `bits` bits, [.., n * 8/bits]. The lowest bits of a byte
+/// come first.
 static Value unpack(Composer &c, Value bytes, int64_t bits) {
   if (bits == 8)
     return bytes;
@@ -200,7 +202,7 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
   Composer c(node);
   int64_t k = node.getInt("K", 0), n = node.getInt("N", 0), bits = node.getInt("bits", 4);
   int64_t block = node.getInt("block_size", 0);
-  constexpr int64_t most = int64_t(1) << 32; // of any of them
+  constexpr int64_t most = int64_t(1) << 32; // maximum of K, N and block_size
   if (k < 1 || n < 1 || block < 1 || k > most || n > most || block > most || (bits != 2 && bits != 4 && bits != 8) ||
       block * bits % 8)
     return node.refuse("K, N, bits or block_size out of range");
@@ -211,28 +213,29 @@ LogicalResult buildMatMulNBits(OnnxNode &node) {
     return node.refuse("weights must be bytes");
   Type type = getElementType(node.input(0));
   int64_t blocks = (k + block - 1) / block, zeroBytes = (blocks * bits + 7) / 8;
-  // As many as the attributes say: divided, since the product with N may be too large for a number.
+  // Returns true if input i of a MatMulNBits has `perColumn` * N elements. Divides the number of
+  // elements, because perColumn * N could overflow.
   auto has = [&](unsigned i, int64_t perColumn) {
     std::optional<int64_t> elements = numElements(getDims(node.input(i))).constant();
     return elements && *elements % perColumn == 0 && *elements / perColumn == n;
   };
   int64_t blockBytes = block * bits / 8;
   if (!has(1, blocks * blockBytes))
-    return node.refuse("the weights are not N columns of K numbers in blocks");
+    return node.refuse("the weights must be N columns of K numbers in blocks");
   if (!has(2, blocks) || !isa<FloatType>(getElementType(node.input(2))))
     return node.refuse("needs a float scale for each block of each column");
   if (node.input(3) && !has(3, getElementType(node.input(3)) == ui8 ? zeroBytes : blocks))
     return node.refuse("needs a zero point for each block of each column");
   if (!isa<FloatType>(type))
-    return node.refuse("multiplies floats");
+    return node.refuse("requires a float input");
   Dims perBlock = {DimExpr(n), DimExpr(blocks)};
   Value bytes = node.input(1), scale = c.reshape(node.input(2), perBlock), zero = node.input(3);
-  if (zero && getElementType(zero) != ui8) // no integers
+  if (zero && getElementType(zero) != ui8) // zero points of a float type are not packed
     zero = c.reshape(zero, perBlock);
   else if (zero)
     zero = c.slice(unpack(c, c.reshape(zero, {DimExpr(n), DimExpr(zeroBytes)}), bits), 1, DimExpr(0), DimExpr(blocks));
   constexpr int64_t toInt8 = 4;
-  Code code{bits, block, node.getInt("accuracy_level", 0) == toInt8};
+  WeightEncoding code{bits, block, node.getInt("accuracy_level", 0) == toInt8};
   bool constant = llvm::all_of(ArrayRef<unsigned>{1, 2, 3}, [&](unsigned i) {
     return !node.input(i) || isa_and_nonnull<ConstantOp>(node.input(i).getDefiningOp());
   });
@@ -271,7 +274,7 @@ LogicalResult buildGatherBlockQuantized(OnnxNode &node) {
   Type ui8 = IntegerType::get(node.b.getContext(), 8, IntegerType::Unsigned);
   bool packed = getElementType(data) == ui8;
   if (*axis == *gathered || block < 1 || (packed && (*axis != rank - 1 || (bits != 2 && bits != 4 && bits != 8))))
-    return node.refuse("gather_axis, quantize_axis, block_size or bits do not fit the data");
+    return node.refuse("gather_axis, quantize_axis, block_size or bits does not match the data");
   Dims dims = getDims(data);
   if (packed)
     dims.back() = dims.back() * DimExpr(8 / bits);
@@ -281,13 +284,14 @@ LogicalResult buildGatherBlockQuantized(OnnxNode &node) {
   if (packed)
     packedBlocks.back() = packedBlocks.back().ceilDiv(DimExpr(8 / bits));
   if (getDims(scale) != blocks || (zero && getDims(zero) != packedBlocks))
-    return node.refuse("needs a scale, and a zero point if any, for each block along quantize_axis");
+    return node.refuse("requires a scale, and an optional zero point, for each block along quantize_axis");
   if (failed(checkIndices(node, indices, dims[*gathered])))
     return failure();
   auto rows = [&](Value table) -> Value {
     return table ? node.make<GatherOp>({table, indices}, node.attr("axis", *gathered)) : table;
   };
-  // Only what is asked for is unpacked.
+  // GatherBlockQuantized gathers the packed rows first, so that only the rows that are looked up
+  // are unpacked.
   data = rows(data), scale = rows(scale), zero = rows(zero);
   if (*axis > *gathered)
     *axis += getRank(indices) - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's own quantizing ops become ours: scales and zero points are brought
-// to the data's rank, products become contractions of i32.
+// Import of ONNX's quantization nodes. Scales and zero points are reshaped so that they broadcast
+// to the data. Matmuls and convolutions become contractions with i32 accumulators.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
@@ -14,9 +14,9 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Scales and zero points
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Value alongAxis(Composer &c, Value parameter, int64_t axis, int64_t rank) {
   if (!parameter || getRank(parameter) != 1)
@@ -34,7 +34,8 @@ Value alongAxis(Composer &c, Value parameter, int64_t axis, Value data) {
   return data ? alongAxis(c, parameter, axis, getRank(data)) : data;
 }
 
-/// What gives a result of data, scale and zero point (or null), which broadcast to the data.
+/// Emits the quantization or dequantization of `x` by a scale and a zero point (or null), which
+/// broadcast to `x`.
 using Broadcast = llvm::function_ref<Value(Value x, Value scale, Value zeroPoint)>;
 
 Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, int64_t block) {
@@ -48,8 +49,9 @@ Value alongBlocks(Composer &c, Value parameter, const Dims &data, int64_t axis, 
   return c.slice(c.reshape(c.expand(c.reshape(parameter, split), repeated), whole), axis, DimExpr(0), data[axis]);
 }
 
-/// `make` of a scale and perhaps a zero point a block of `block` elements along `axis`: blocks are a dim of their own, and what is left
-/// behind the last whole one is made apart.
+/// Quantizes or dequantizes x by blockwise scales: calls `make` with one scale and zero point for
+/// each block of `block` elements along `axis`. Blocks become a dim of their own. An incomplete
+/// last block is processed separately.
 static Value makeBlocks(Composer &c, Value x, Value scale, Value zeroPoint, int64_t axis, int64_t block,
                         Broadcast make) {
   Dims dims = getDims(x);
@@ -74,19 +76,21 @@ static Value makeBlocks(Composer &c, Value x, Value scale, Value zeroPoint, int6
   return rest ? c.concat({whole, make(last(x, block, rest), last(scale, 1, 1), last(zeroPoint, 1, 1))}, axis) : whole;
 }
 
-/// The node's result by `make` of the data, scale (input 1) and zero point (input 2).
+/// Calls `make` with input 0 (data), input 1 (scale) and input 2 (zero point), and sets the node's
+/// output to the result.
 static LogicalResult finishBroadcast(OnnxNode &node, Composer &c, Broadcast make) {
   Value x = node.input(0), scale = node.input(1), zeroPoint = node.input(2);
   if (!x || !scale)
     return node.refuse("needs data and a scale");
   Dims dims = getDims(x);
-  // One zero point may serve all scales.
+  // A zero point with one element applies to all scales of the node.
   if (zeroPoint && numElements(getDims(zeroPoint)).is(1))
     zeroPoint = c.reshape(zeroPoint, {});
   if (zeroPoint && getRank(zeroPoint) != 0 && getRank(zeroPoint) != getRank(scale))
     return node.refuse("scale and zero point differ in rank");
   int64_t block = node.getInt("block_size", 0);
-  // Exporters write one scale with rank 0 or 1, and its zero point with the other.
+  // Makes the ranks of scale and zero point equal: some exporters write a single scale with rank 0
+  // and its zero point with rank 1, or vice versa.
   bool single = getRank(scale) == 0 || (getRank(scale) == 1 && !block && getDims(scale)[0].is(1));
   if (zeroPoint && (single ? !numElements(getDims(zeroPoint)).is(1) : getRank(zeroPoint) != getRank(scale)))
     return node.refuse("scale and zero point differ in rank");
@@ -101,7 +105,7 @@ static LogicalResult finishBroadcast(OnnxNode &node, Composer &c, Broadcast make
     return node.finish(make(x, alongAxis(c, scale, *axis, x), alongAxis(c, zeroPoint, *axis, x)));
   }
   if (block < 0 || getRank(scale) != int64_t(dims.size()))
-    return node.refuse("a scale a block needs a positive block size and the rank of the data");
+    return node.refuse("block-wise scales require a positive block_size and the rank of the data");
   DimExpr blocks = dims[*axis].ceilDiv(DimExpr(block));
   for (Value parameter : {scale, zeroPoint})
     if (parameter && getRank(parameter) != 0 && blocks.constant() && getDims(parameter)[*axis].constant() &&
@@ -117,15 +121,15 @@ static LogicalResult finishBroadcast(OnnxNode &node, Composer &c, Broadcast make
   return node.finish(makeBlocks(c, x, scale, zeroPoint, *axis, block, make));
 }
 
-/// The element type that integer attribute `name` names; `otherwise` where it
-/// is absent or 0, null after `refuse`.
+/// Returns the element type that integer attribute `name` of the node states. Returns `otherwise`
+/// if the attribute is absent or 0, and null after a call of `refuse`.
 static Type typeAttr(OnnxNode &node, StringRef name, Type otherwise) {
   int64_t code = node.getInt(name, 0);
   if (!code)
     return otherwise;
   Type type = node.elementTypeOf(code);
   if (!type)
-    (void)node.refuse(name + Twine(" ") + Twine(code) + ", a type that hewn does not have");
+    (void)node.refuse(name + Twine(" ") + Twine(code) + " is not a supported type");
   return type;
 }
 
@@ -144,7 +148,7 @@ LogicalResult buildQuantize(OnnxNode &node) {
   return finishBroadcast(node, c, [&](Value x, Value scale, Value zeroPoint) {
     if (precision != getElementType(scale))
       x = c.cast(x, precision);
-    // Zero points of float8 are zero.
+    // The zero point of a quantization to float8 is always zero and is omitted.
     return composeQuantize(c, x, c.cast(scale, precision), isa<FloatType>(to) ? Value() : zeroPoint, to,
                            /*multiply=*/false, node.getInt("saturate", 1) != 0);
   });
@@ -170,7 +174,8 @@ DynamicallyQuantized composeDynamicQuantize(Composer &c, Value x) {
   Value zero = c.scalarLike(x, 0);
   Value high = c.op<MaximumOp>({c.reduce<ReduceMaxOp>(x, all, false), zero});
   Value low = c.op<MinimumOp>({c.reduce<ReduceMinOp>(x, all, false), zero});
-  // All zeros have no range; any scale will do, but not 0.
+  // If all elements are 0, the computed scale of the dynamic quantization would be 0, so it is
+  // replaced by 1. Any scale other than 0 gives correct results.
   Value range = c.op<SubOp>({high, low}), one = c.scalarLike(x, 1);
   q.scale = c.op<WhereOp>({c.op<EqualOp>({range, zero}), one, c.op<DivOp>({range, c.scalarLike(x, 255)})});
   q.zeroPoint = composeQuantize(c, c.op<NegOp>(low), q.scale, {}, ui8);
@@ -194,15 +199,15 @@ LogicalResult buildDynamicQuantize(OnnxNode &node) {
   return success();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Products
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Matmuls and convolutions
+//===------------------------------------------------------------------------------------------===//
 
 Value composeCenter(OnnxNode &node, Composer &c, Value x, Value zeroPoint, int64_t axis) {
   if (!x)
     return x;
   SmallVector<Value> operands = {x};
-  // A zero point that is known to be zero costs nothing.
+  // A zero point that is known to be zero is not passed to graph.center.
   std::optional<Dims> known = zeroPoint ? node.contents(zeroPoint) : std::nullopt;
   if (zeroPoint && !(known && llvm::all_of(*known, [](const DimExpr &zero) { return zero.is(0); })))
     operands.push_back(alongAxis(c, zeroPoint, axis, x));
@@ -210,13 +215,13 @@ Value composeCenter(OnnxNode &node, Composer &c, Value x, Value zeroPoint, int64
 }
 
 Value composeIntegerMatMul(OnnxNode &node, Composer &c, Value a, Value aZero, Value b, Value bZero) {
-  // Zero points lie along a's rows and b's columns.
+  // The zero points of the left matrix a are per row, those of the right matrix b per column.
   Value left = composeCenter(node, c, a, aZero, std::max<int64_t>(getRank(a) - 2, 0));
   Value right = composeCenter(node, c, b, bZero, getRank(b) - 1);
   return composeMatMul(c, left, right);
 }
 
-/// Refuses unless inputs `first`.. are there and of integers.
+/// Rejects the node if one of the given inputs is absent or has elements that are not integers.
 static LogicalResult integersAt(OnnxNode &node, std::initializer_list<unsigned> inputs) {
   for (unsigned i : inputs)
     if (!node.input(i) || !isa<IntegerType>(getElementType(node.input(i))) || getRank(node.input(i)) == 0)
@@ -231,14 +236,15 @@ LogicalResult buildMatMulInteger(OnnxNode &node) {
   return node.finish(composeIntegerMatMul(node, c, node.input(0), node.input(2), node.input(1), node.input(3)));
 }
 
-/// An accumulator (i32) times `factors[0] * factors[1] / scale`, quantized.
+/// Quantizes an i32 accumulator to the result type: multiplies it by the combined scale a * b /
+/// scale and adds the zero point.
 static Value requantize(Composer &c, Value sum, Value a, Value b, Value scale, Value zeroPoint, Type to) {
   Type f32 = c.b.getF32Type();
   Value factor = c.op<DivOp>({c.op<MulOp>({c.cast(a, f32), c.cast(b, f32)}), c.cast(scale, f32)});
   return composeQuantize(c, c.cast(sum, f32), factor, zeroPoint, to, /*multiply=*/true);
 }
 
-/// A parameter that must be of one element, as a scalar.
+/// Reshapes a scale or zero point with one element to a scalar.
 static Value scalarOf(Composer &c, Value parameter) {
   return parameter && getRank(parameter) == 1 ? c.reshape(parameter, {}) : parameter;
 }
@@ -260,8 +266,9 @@ LogicalResult buildQLinearMatMul(OnnxNode &node) {
   return node.finish(requantize(c, sum, aScale, columns(node.input(4)), columns(node.input(6)), columns(zero), to));
 }
 
-/// A convolution of quantized x and w as i32; padding is the zero point, which
-/// the subtraction has made 0.
+/// Emits a convolution of quantized x and w with an i32 accumulator. ONNX pads x with its zero
+/// point; the emitted convolution pads x with 0 after its zero point has been subtracted, which is
+/// the same.
 static Value convolve(OnnxNode &node, Composer &c, Value x, Value xZero, Value w, Value wZero) {
   std::optional<Window> window = readConvWindow(node, x, w);
   if (!window)

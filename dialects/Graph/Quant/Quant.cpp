@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Meaning of the quantizing ops.
+// Verifiers and bodies of the quantization ops.
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Quant/QuantOps.h"
@@ -19,15 +19,16 @@ Value quantize(Builder &e, Type xType, Type scaleType, Type to, bool multiply, b
   Type work = computeType(scaleType);
   Value x = cast(e, xType, work, in[0]);
   Value q = multiply ? mul(e, NumberKind::Float, x, in[1]) : div(e, NumberKind::Float, x, in[1]);
-  // The scale's type is the precision of the division.
+  // The quotient x / scale of a quantization is rounded to the element type of the scale, which is
+  // the precision of the division.
   q = cast(e, work, scaleType, q);
   if (isa<FloatType>(to))
     return cast(e, work, to, q, saturate);
   q = math::RoundEvenOp::create(e, q);
   if (in.size() > 2)
     q = add(e, NumberKind::Float, q, cast(e, to, work, in[2]));
-  // Sums past 2^24 are inexact, and far out of range. The first comparison is
-  // false for NaN.
+  // Saturates the quantized number. Sums above 2^24 are inexact in float32, but are far out of
+  // range. For NaN, the first comparison is false, which selects the lowest integer.
   unsigned width = to.getIntOrFloatBitWidth();
   double low = isUnsigned(to) ? 0 : -double(1u << (width - 1));
   Value lowest = constant(e, q, low), highest = constant(e, q, low + double((1u << width) - 1));
@@ -38,7 +39,8 @@ Value quantize(Builder &e, Type xType, Type scaleType, Type to, bool multiply, b
 }
 
 Value quantizeByReciprocal(Builder &e, Type to, ValueRange in) {
-  // Behind this sum the low bits of a float32 are the integer nearest to it, halves rounded to even.
+  // Adding this number to a small float32 rounds it to the nearest integer (ties to even), which is
+  // then in the low bits of the sum.
   constexpr double places = 3 << 22;
   Type i32 = e.getI32Type();
   Value x = in[0];
@@ -70,7 +72,8 @@ Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in)
   return cast(e, work, to, mul(e, NumberKind::Float, x, in[1]));
 }
 
-/// The table as a constant of the module, which has one for all equal tables; nullptr outside of a module, where only what is built counts.
+/// Returns a global constant of the module with the values of the lookup table. Equal tables share
+/// one. Returns nullptr outside of a module, where ops are only emitted for analysis.
 static memref::GlobalOp globalOf(Builder &e, MemRefType type, ElementsAttr table) {
   Operation *around = e.getInsertionBlock()->getParentOp();
   auto module = around ? around->getParentOfType<ModuleOp>() : ModuleOp();
@@ -83,7 +86,7 @@ static memref::GlobalOp globalOf(Builder &e, MemRefType type, ElementsAttr table
   OpBuilder b(module.getBodyRegion());
   auto made = memref::GlobalOp::create(b, e.getLoc(), "table", b.getStringAttr("private"), type, table,
                                        /*constant=*/true, /*alignment=*/IntegerAttr());
-  symbols.insert(made); // which gives it a name of its own
+  symbols.insert(made); // insertion also makes the symbol's name unique
   return made;
 }
 
@@ -116,9 +119,9 @@ LogicalResult verifyMapCodes(Operation *op, ElementsAttr table) {
   if (!x.isInteger(8))
     return op->emitOpError() << "takes integers of 8 bits, not " << x;
   if (!isa<DenseElementsAttr>(table) || table.getNumElements() != 256 || table.getShapedType().getRank() != 1)
-    return op->emitOpError() << "has a number for each of 256 integers";
+    return op->emitOpError() << "requires a 1-D table of 256 entries";
   if (!to.isF32() && !to.isInteger(8) && !to.isInteger(16))
-    return op->emitOpError() << "has numbers that are float32 or integers of 8 or 16 bits, not " << to;
+    return op->emitOpError() << "table entries must be float32 or integers of 8 or 16 bits, not " << to;
   return success();
 }
 
@@ -131,9 +134,9 @@ Value center(Builder &e, Type xType, ValueRange in) {
 static LogicalResult checkScale(Operation *op, Type numbers, Type quantized) {
   Type scale = getElementType(op->getOperand(1));
   if (!isa<FloatType>(scale))
-    return op->emitOpError() << "scales by floats, not by " << scale;
+    return op->emitOpError() << "the scale must be a float type, not " << scale;
   if (!isa<FloatType>(numbers) && !numbers.isSignlessInteger(32))
-    return op->emitOpError() << "has numbers that are floats or i32, not " << numbers;
+    return op->emitOpError() << "unquantized values must be floats or i32, not " << numbers;
   if (op->getNumOperands() > 2 && getElementType(op->getOperand(2)) != quantized)
     return op->emitOpError() << "zero point is " << getElementType(op->getOperand(2)) << ", not " << quantized;
   return success();
@@ -152,7 +155,7 @@ LogicalResult verifyQuantizeByReciprocal(Operation *op, Type to) {
   if (!to.isF32() && !(isa<IntegerType>(to) && to.getIntOrFloatBitWidth() == 8))
     return op->emitOpError() << "quantizes to integers of 8 bits or to float32, not to " << to;
   if (to.isF32() && op->getNumOperands() > floats)
-    return op->emitOpError("has a zero point, which integers alone have");
+    return op->emitOpError("a zero point requires an integer result");
   for (unsigned i = 0; i < floats; ++i)
     if (Type type = getElementType(op->getOperand(i)); !type.isF32())
       return op->emitOpError() << "multiplies float32, not " << type;

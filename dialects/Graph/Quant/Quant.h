@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bodies of Quant.td, and what its importers share.
+// Bodies of the ops in Quant.td, and functions that emit these ops.
 #ifndef HEWN_DIALECTS_GRAPH_QUANT_QUANT_H
 #define HEWN_DIALECTS_GRAPH_QUANT_QUANT_H
 
@@ -11,16 +11,19 @@
 namespace hewn::graph {
 
 namespace body {
-/// `in`: x, scale and perhaps a zero point, in compute types.
+/// Emits the body of graph.quantize. `in` has x, the scale and an optional zero point, in their
+/// compute types.
 Value quantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, bool multiply, bool saturate,
                mlir::ValueRange in);
-/// In float32; of 8 bits.
+/// Emits the body of graph.quantize_by_reciprocal, which computes in float32. Its result has 8
+/// bits.
 Value quantizeByReciprocal(Builder &e, mlir::Type to, mlir::ValueRange in);
 Value dequantize(Builder &e, mlir::Type xType, mlir::Type scaleType, mlir::Type to, mlir::ValueRange in);
-/// A load a lane from a constant of the module that is built in.
+/// Emits a lookup in a table, which is a constant of the enclosing module, with one load for each
+/// vector lane.
 Value mapCodes(Builder &e, mlir::Type xType, mlir::ElementsAttr table, mlir::ValueRange in);
 Value center(Builder &e, mlir::Type xType, mlir::ValueRange in);
-/// What the rows verify; an op error where it fails.
+/// Verifiers of the ops in Quant.td. Each emits an op error on failure.
 llvm::LogicalResult verifyQuantize(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult verifyQuantizeByReciprocal(mlir::Operation *op, mlir::Type to);
 llvm::LogicalResult verifyDequantize(mlir::Operation *op, mlir::Type to);
@@ -28,52 +31,69 @@ llvm::LogicalResult verifyMapCodes(mlir::Operation *op, mlir::ElementsAttr table
 llvm::LogicalResult verifyCenter(mlir::Operation *op);
 } // namespace body
 
-/// Builds the ops; `zeroPoint` may be null. Null where `x` or `scale` is.
+/// Emit a quantization or dequantization of `x`. `zeroPoint` may be null. Return null if `x` or
+/// `scale` is null.
 mlir::Value composeQuantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to,
                             bool multiply = false, bool saturate = true);
 mlir::Value composeDequantize(Composer &c, mlir::Value x, mlir::Value scale, mlir::Value zeroPoint, mlir::Type to);
-/// table[code] of integers of 8 bits; `table`: of rank 1, a number for each, the smallest integer's first.
+/// Emits table[code] for 8-bit integers `code`. `table` has rank 1 and one entry for each of the
+/// 256 integers; the first entry is that of the smallest integer.
 mlir::Value composeMapCodes(Composer &c, mlir::Value code, mlir::DenseElementsAttr table);
-/// Whether the float is 8-bit integers times a scale, as moves (borders, orders) let it through.
+/// Returns true if `value` is the result of dequantizing 8-bit integers. There may be indexing ops
+/// in between, such as padding and transposes.
 bool isDequantized(mlir::Value value);
-/// Whether all that is made of the float, by elementwise ops that are continuous, is rounded to 8-bit integers by a scale.
+/// Returns true if all users of the float `value` quantize it to 8-bit integers. There may be
+/// elementwise ops in between, if they are continuous.
 bool isOnlyQuantized(mlir::Value value);
-/// What a rewrite asks of the pass that it is a part of: whether both ops are computed together, and to look at `by`, which is made in place of
-/// `op` (or a part of it).
+/// Callbacks through which `quantizeByReciprocal` works in the pass that calls it. `together`
+/// returns true if both ops are in one fusion group. `made` is called with each new op `by`, which
+/// replaces `op` or a part of it.
 struct Replacement {
   bool (*together)(mlir::Operation *op, mlir::Operation *other);
   void (*made)(mlir::Operation *op, mlir::Operation *by);
 };
-/// Replaces an op that quantizes by a known scale by products that give the same integers for every float (Reciprocal.cpp), and erases it; what makes
-/// floats of its integers again is erased with it. Leaves all other ops, and scales without such products, as they are.
+/// Rewrites a quantization by a constant scale so that it multiplies and does not divide
+/// (Reciprocal.cpp). The integers stay equal for every float. Also rewrites ops that dequantize
+/// these integers. Leaves `op` unchanged if it is another op, or if there are no such multipliers
+/// for its scale.
 void quantizeByReciprocal(mlir::Operation *op, Replacement replacement);
-/// Quantized to ui8 over the range of all its elements and zero.
+/// A tensor that was quantized dynamically to ui8. The range of its elements, extended to include
+/// zero, determines scale and zero point.
 struct DynamicallyQuantized {
   mlir::Value value, scale, zeroPoint;
 };
 DynamicallyQuantized composeDynamicQuantize(Composer &c, mlir::Value x);
-/// x - zeroPoint in i32 (graph.center); a zero point of rank 1 and more than one element lies along dim `axis` of x.
+/// Emits x - zeroPoint in i32 (graph.center). A zero point of rank 1 is aligned with dim `axis` of
+/// x if it has more than one element.
 mlir::Value composeCenter(OnnxNode &node, Composer &c, mlir::Value x, mlir::Value zeroPoint, int64_t axis);
-/// A scalar where there is one element, else with dims of 1 behind so that its
-/// dim meets dim `axis` of `rank`; other than rank 1 as it is.
+/// Reshapes a scale or zero point of rank 1 so that it broadcasts to a tensor with `rank` dims: to
+/// a scalar if it has a single element, else so that it is aligned with dim `axis`. Returns
+/// parameters of other ranks unchanged.
 mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, int64_t rank);
-/// The same for `data`, which it must fit: one for all, or one for each position along the axis.
+/// Reshapes a scale or zero point so that it broadcasts to `data`. Requires that it has one
+/// element, or one for each index along `axis`.
 mlir::Value alongAxis(Composer &c, mlir::Value parameter, int64_t axis, mlir::Value data);
-/// A scale (or zero point) a block of `block` elements along `axis` as one an element of `data`: each is repeated, and the last block may be
-/// cut short.
+/// Repeats each element of a blockwise scale or zero point `block` times along `axis`, so that
+/// there is one for each element of `data`. The last block may be incomplete.
 mlir::Value alongBlocks(Composer &c, mlir::Value parameter, const Dims &data, int64_t axis, int64_t block);
-/// numpy's matmul of quantized operands as i32; zero points may be null.
+/// Emits a matmul (by the rules of NumPy) of quantized operands, with i32 accumulators. The zero
+/// points may be null.
 mlir::Value composeIntegerMatMul(OnnxNode &node, Composer &c, mlir::Value a, mlir::Value aZero, mlir::Value b,
                                  mlir::Value bZero);
 
-/// The matrix [k, n] of codes in words [k * bits / 32, n] as (code - zero) * scale, of whole blocks; `scale` and `zero` are floats
-/// [k / block, n], or [k / block, 1] for all columns; without `zero` it is the middle code.
-mlir::Value composeDecode(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value zero, Code code);
+/// Emits the dequantized matrix [k, n] of (w - zero) * scale. The low-bit integers w are packed in
+/// `words` [k * bits / 32, n], in complete blocks. `scale` and `zero` are floats [k / block, n], or
+/// [k / block, 1] if all columns share them. If `zero` is null, the zero point is the midpoint of
+/// the integers' range.
+mlir::Value composeDecode(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value zero, WeightEncoding code);
 
-/// table[code] * scale of integers without a sign; `table`: float32s, as many as there may be codes. Null where they do not fit.
+/// Emits a lookup of unsigned integers in `table`, and multiplies the entries by `scale`. The table
+/// has one float32 for each possible integer. Returns null if the operands do not match.
 mlir::Value composeLookUp(Composer &c, mlir::Value codes, mlir::Value table, mlir::Value scale);
-/// The same of codes in words, with scales as composeDecode has them.
-mlir::Value composeDecodeByTable(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value table, Code code);
+/// Emits the dequantized matrix of table[w] * scale, where the integers w are packed and the scales
+/// are blockwise, as for `composeDecode`.
+mlir::Value composeDecodeByTable(Composer &c, mlir::Value words, mlir::Value scale, mlir::Value table,
+                                 WeightEncoding code);
 
 } // namespace hewn::graph
 

@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantizes by products instead of a division, where the integers are the same for every float.
+// Rewrites quantizations so that they multiply by the reciprocal of the scale and do not divide, if
+// this gives equal integers for every float.
 //
-//     %q = graph.quantize %x, %scale, %zero   →   %q = graph.quantize_by_reciprocal %x, %factor, %rest, %least, %greatest, %zero
+//     %q = graph.quantize %x, %scale, %zero
+//     // becomes
+//     %q = graph.quantize_by_reciprocal %x, %factor, %rest, %least, %greatest, %zero
 //
-// A vector's division takes as long as ten of its products, and a quantized net does one for each number between two contractions. With
-// factor + rest the reciprocal of the scale to twice the digits of a float, x * factor + x * rest, by a fused product, is the rounded quotient
-// but for a few x of all floats (Brisebarre, Muller and Raina, "Accelerating Correctly Rounded Floating-Point Division When the Divisor Is
-// Known in Advance", 2004); what counts here is less: that both round to the same integer. Both are monotone in x, so they do everywhere
-// where they do at the floats at which the quotient passes from one integer to the next, at most 255 of them. These are looked at, and a
-// scale with which one differs keeps its division. x is clamped to what gives the least and the greatest integer, so that nothing overflows.
+// A vector division takes as long as ten multiplications, and a quantized network divides each
+// number between two contractions. Let factor + rest be the reciprocal of the scale with twice the
+// precision of a float. Then x * factor + x * rest (with an FMA) is the correctly rounded quotient
+// for all but a few x (Brisebarre, Muller and Raina, "Accelerating Correctly Rounded Floating-Point
+// Division When the Divisor Is Known in Advance", 2004). It is sufficient that the quotient and
+// this sum round to equal integers. Both are monotonic in x, so they are compared only at the
+// floats where the quotient changes from one integer to the next (at most 255). If they differ at
+// one of these floats, the division is kept. x is clamped to the range between the smallest and the
+// largest integer, so that nothing overflows.
 //
-// What is made a float again in the same kernel never is an integer:
+// If an op in the fusion group dequantizes the result, no integers are computed:
 //
-//     %q = graph.quantize %x, %scale, %zero           %n = graph.quantize_by_reciprocal %x, ... {to = f32}
-//     %y = graph.dequantize %q, %scale, %zero    →    %y = graph.mul %n, %scale
+//     %q = graph.quantize %x, %scale, %zero
+//     %y = graph.dequantize %q, %scale, %zero
+//     // becomes
+//     %n = graph.quantize_by_reciprocal %x, ... {to = f32}
+//     %y = graph.mul %n, %scale
 //
-// Left alone: scales and zero points that are no constants of the text or not one number, other types than float32 and 8-bit integers, and scales
-// near the ends of float32's range.
+// Not handled: scales and zero points that are not constants in the IR or not scalars, types other
+// than float32 and 8-bit integers, and scales near the limits of float32's range.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Graph/Quant/Quant.h"
@@ -31,15 +40,18 @@ namespace hewn::graph {
 
 namespace {
 
-/// What stands for a scale.
+/// The multipliers that replace the division by a quantization scale, and the range to which x is
+/// clamped before the multiplication.
 struct Reciprocal {
   float factor, rest, least, greatest;
 
-  /// The integer nearest to the quotient, without a zero point.
+  /// Returns x * factor + x * rest rounded to an integer, as graph.quantize_by_reciprocal computes
+  /// it before it adds the zero point.
   float roundedProduct(float x) const { return std::nearbyintf(std::fmaf(x, factor, product(x, rest))); }
 
 private:
-  /// Rounded by itself.
+  /// Returns x * y, rounded to float32. The volatile variable keeps the C++ compiler from
+  /// contracting the multiplication to an FMA.
   static float product(float x, float y) {
     volatile float result = x * y;
     return result;
@@ -48,7 +60,7 @@ private:
 
 float roundedQuotient(float x, float scale) { return std::nearbyintf(x / scale); }
 
-/// The smallest float whose quotient rounds to `n` or more.
+/// Returns the smallest float x for which the quotient x / scale rounds to the integer `n` or more.
 float threshold(int64_t n, float scale) {
   float x = float((double(n) - 0.5) * double(scale));
   while (roundedQuotient(x, scale) >= float(n))
@@ -58,7 +70,8 @@ float threshold(int64_t n, float scale) {
   return x;
 }
 
-/// Products that give the same integers from `low` to `high`, and these beyond; nullopt: there are none.
+/// Returns multipliers that replace a division by `scale`: they give the same integers from `low`
+/// to `high`, and saturate beyond. Returns nullopt if there are no such multipliers.
 std::optional<Reciprocal> reciprocalOf(float scale, int64_t low, int64_t high) {
   constexpr float smallest = 0x1p-60f, largest = 0x1p60f;
   if (!(scale >= smallest && scale <= largest))
@@ -82,14 +95,14 @@ std::optional<Reciprocal> reciprocalOf(float scale, int64_t low, int64_t high) {
   return r;
 }
 
-/// The number that the operand is throughout, where the text has it.
+/// Returns the value of a one-element constant in the IR, or nullopt for any other value.
 template <typename Number> std::optional<Number> splatOf(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto elements = constant ? dyn_cast<SplatElementsAttr>(constant.getValue()) : SplatElementsAttr();
   return elements && elements.getNumElements() == 1 ? std::optional(elements.getSplatValue<Number>()) : std::nullopt;
 }
 
-/// The products of one quantization, in the group of the op that they replace.
+/// Rewrites one quantization, and the ops in its fusion group that dequantize its result.
 class DivisionRewriter {
 public:
   DivisionRewriter(QuantizeOp op, const Reciprocal &r, Replacement replacement)
@@ -107,7 +120,8 @@ public:
     if (!back.empty()) {
       Value rounded = grouped(product(b.getF32Type(), operands));
       for (DequantizeOp dequantize : back) {
-        b.setInsertionPoint(dequantize); // its scale may be made behind the integers
+        // the scale of the dequantization may be defined after `op`
+        b.setInsertionPoint(dequantize);
         dequantize.getResult().replaceAllUsesWith(grouped(c.mul({rounded, dequantize.getScale()})));
         dequantize.erase();
       }
@@ -132,7 +146,8 @@ private:
     return graph::make<QuantizeByReciprocalOp>(b, op->getLoc(), of, {b.getNamedAttr("to", TypeAttr::get(to))});
   }
 
-  /// Whether the op makes floats of the integers where they are, with the same zero point.
+  /// Returns true if `other` dequantizes the result of `op` in the same fusion group, with the same
+  /// zero point.
   bool undoes(DequantizeOp other) {
     return other.getX() == op.getResult() && other.getZeroPoint() == op.getZeroPoint() && other.getTo().isF32() &&
            getElementType(other.getScale()).isF32() && numElements(getDims(other.getScale())).is(1) &&
@@ -141,7 +156,8 @@ private:
 
   Value grouped(Value made) {
     replacement.made(op, made.getDefiningOp());
-    // In the order of dims in which the replaced op's result lies.
+    // The result of the new op gets the memory layout of the quantization's result, which it
+    // replaces.
     auto type = cast<RankedTensorType>(made.getType()), like = cast<RankedTensorType>(op.getResult().getType());
     made.setType(RankedTensorType::get(type.getShape(), type.getElementType(), like.getEncoding()));
     return made;
@@ -154,8 +170,9 @@ bool isDequantized(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto dequantize = dyn_cast_or_null<DequantizeOp>(op))
     return getElementType(dequantize.getX()).isInteger(8);
-  // A move may read nothing, and make its elements of their positions.
-  return isa_and_nonnull<MoveOpInterface>(op) && op->getNumOperands() > 0 && isDequantized(op->getOperand(0));
+  // A value is dequantized if the operand of an indexing op is. Indexing ops without operands
+  // compute their elements from indices, so their results are not dequantized.
+  return isa_and_nonnull<IndexingOpInterface>(op) && op->getNumOperands() > 0 && isDequantized(op->getOperand(0));
 }
 
 static bool isQuantizedWithin(Value value, unsigned depth) {

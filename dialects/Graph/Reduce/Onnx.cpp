@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's reductions become ours.
+// Import of ONNX's reductions.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/Axes.h"
+#include "dialects/Graph/Indexing/Axes.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
@@ -13,43 +13,86 @@ using namespace mlir;
 namespace hewn::graph {
 
 namespace {
-/// The dims that are reduced: known, or (where `unknown` is not empty) as expressions over symbols that are read from the
-/// tensor of axes when the model runs.
+/// The dims over which an ONNX reduction reduces. `marked` is 1 for these dims and 0 for the
+/// others. If the axes are known when compiling, `known` lists them; otherwise, `marked` has
+/// symbols that are read from the axes tensor at run time.
 struct ReducedDims {
-  SmallVector<int64_t> known;
-  Dims unknown;
+  std::optional<SmallVector<int64_t>> known;
+  Dims marked;
+  int64_t count = 0; // number of reduced dims; only valid if the result does not keep them
 };
 } // namespace
 
-/// The axes of a reduction: an attribute before opset 13/18, an input since; absent or empty means all (or none, where
-/// asked).
-static std::optional<ReducedDims> reducedDims(OnnxNode &node, int64_t rank) {
-  bool absent = false;
-  std::optional<Dims> axes = axesOrRead(node, "axes", 1, rank, absent);
+/// Marks the dims over which an ONNX reduction reduces if its list of axes has a dynamic length. If
+/// the result does not keep the reduced dims, it has `rank - count` dims.
+static std::optional<ReducedDims> markOpenAxes(OnnxNode &node, int64_t rank, bool noop, int64_t count, bool keep) {
+  Composer c(node);
+  Value matches = matchAxes(node, node.input(1), rank);
+  Value marks = c.reduce<ReduceSumOp>(c.cast(matches, node.b.getI64Type()), {0}, false);
+  if (marks && !noop) {
+    DimExpr isEmpty = DimExpr(1) - DimExpr::min(getDims(matches)[0], DimExpr(1));
+    marks = c.op<MaximumOp>({marks, c.number(isEmpty)});
+  }
+  std::optional<Dims> marked = marks ? node.contentsOrRead(marks) : std::nullopt;
+  if (!marked)
+    return std::nullopt;
+  if (!keep)
+    require(node.b, node.loc, Relation::Equal, DimExpr::sum(*marked), DimExpr(count));
+  return ReducedDims{std::nullopt, *marked, count};
+}
+
+/// Reads the axes of an ONNX reduction, which are an attribute in old opsets and an input in newer
+/// ones. If there are no axes, the node reduces over all dims, or over none if noop_with_empty_axes
+/// is set. If the number of axes is dynamic and the result does not keep the reduced dims, its
+/// declared shape or a case of the program determines its rank.
+static std::optional<ReducedDims> reducedDims(OnnxNode &node, int64_t rank, bool keep) {
+  bool absent = false, noop = node.getInt("noop_with_empty_axes", 0);
+  std::optional<int64_t> length;
+  if (Value list = node.hasAttr("axes") ? Value() : node.input(1); hasOpenLength(list)) {
+    std::optional<int64_t> declared = keep ? rank : node.declaredRank(0);
+    if (declared && *declared > rank) {
+      (void)node.refuse("declares a result of rank " + Twine(*declared) + " for an input of rank " + Twine(rank));
+      return std::nullopt;
+    }
+    if (declared && rank > 0)
+      return markOpenAxes(node, rank, noop, rank - *declared, keep);
+    length = decideLength(node, list, 0, rank);
+    if (!length)
+      return std::nullopt;
+  }
+  std::optional<Dims> axes = axesOrRead(node, "axes", 1, rank, absent, length);
   if (!axes && !absent)
     return std::nullopt;
   ReducedDims reduced;
   if (!areConstant(axes.value_or(Dims()))) {
-    reduced.unknown = *axes;
+    reduced.marked = marks(*axes, rank);
+    reduced.count = axes->size();
     return reduced;
   }
-  if ((!axes || axes->empty()) && !node.getInt("noop_with_empty_axes", 0))
+  reduced.known.emplace();
+  if ((!axes || axes->empty()) && !noop)
     reduced.known = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   for (const DimExpr &axis : axes.value_or(Dims()))
-    reduced.known.push_back(*axis.constant());
-  llvm::sort(reduced.known);
+    reduced.known->push_back(*axis.constant());
+  llvm::sort(*reduced.known);
+  reduced.count = reduced.known->size();
+  reduced.marked.assign(rank, DimExpr(0));
+  for (int64_t dim : *reduced.known)
+    reduced.marked[dim] = DimExpr(1);
   return reduced;
 }
 
-/// Reduces over dims that are known only when the model runs, and keeps them as 1: for each dim, the reduced value and
-/// the value itself stand one after another, and the one that is wanted is cut out.
+/// Reduces over dims that are only known at run time, and keeps them as 1. For each dim of x, emits
+/// the value reduced over this dim, concatenates it with the unreduced value, and slices out the
+/// one that is needed.
 static Value reduceUnknown(OnnxNode &node, StringRef name, Value x, ArrayRef<DimExpr> marked) {
   Composer c(node);
   for (int64_t d = 0, rank = marked.size(); x && d < rank; ++d) {
     Value reduced = c.reduceNamed(name, x, d, true);
     if (!reduced)
       return {};
-    // By names of their own: written out, the kernel of each dim would compute the extents of all dims before it.
+    // The start and the size of the slice become new symbols. Otherwise, the kernel for each dim
+    // would compute the sizes of all dims before it again.
     DimExpr extent = getDims(x)[d], stays = node.named(DimExpr(1) - marked[d], /*isSize=*/false);
     DimExpr left = node.named(DimExpr(1) + stays * (extent - DimExpr(1)), /*isSize=*/false);
     x = c.slice(c.concat({reduced, x}, d), d, stays, left);
@@ -58,8 +101,8 @@ static Value reduceUnknown(OnnxNode &node, StringRef name, Value x, ArrayRef<Dim
 }
 
 namespace {
-/// A reduction as ONNX names it: what is done to the elements, which of ours
-/// reduces them, what is done to the result.
+/// How an ONNX reduction is decomposed: an elementwise op on the elements (`before`), a reduction
+/// (`name`), and an elementwise op on its result (`after`).
 struct Reduction {
   enum class Before { Nothing, Abs, Square, Exp } before = Before::Nothing;
   StringRef name;
@@ -67,7 +110,8 @@ struct Reduction {
 };
 } // namespace
 
-/// The op of the node's record, or what a node is composed of that has none.
+/// Returns the decomposition of an ONNX reduction node. If a graph op is recorded for the node
+/// type, the decomposition is this op alone.
 static Reduction reductionOf(OnnxNode &node) {
   using Before = Reduction::Before;
   constexpr StringRef sum = ReduceSumOp::getOperationName(), log = LogOp::getOperationName();
@@ -80,8 +124,8 @@ static Reduction reductionOf(OnnxNode &node) {
   return own.empty() ? composed.at(node.opType()) : Reduction{Before::Nothing, own};
 }
 
-/// The type in which a composed reduction runs: squares of f16 overflow, and
-/// integers have no root or logarithm.
+/// Returns the type in which a decomposed reduction is computed. Float types below 32 bits become
+/// f32, because squares overflow f16, and integers become floats for roots and logarithms.
 static Type workType(OpBuilder &b, Type element, const Reduction &reduction) {
   bool plain = reduction.before == Reduction::Before::Nothing && reduction.after.empty();
   if (plain || element.isF64())
@@ -96,21 +140,19 @@ LogicalResult buildReduce(OnnxNode &node) {
   if (!x)
     return node.refuse("needs an input");
   int64_t rank = getRank(x);
-  std::optional<ReducedDims> dims = reducedDims(node, rank);
+  bool keep = node.getInt("keepdims", 1) != 0;
+  std::optional<ReducedDims> dims = reducedDims(node, rank, keep);
   if (!dims)
     return failure();
   Composer c(node);
   const Reduction reduction = reductionOf(node);
   Type type = getElementType(x);
-  Dims before = getDims(x), marked = marks(dims->unknown, rank);
-  for (int64_t dim : dims->known)
-    marked[dim] = DimExpr(1);
-  bool keep = node.getInt("keepdims", 1) != 0,
-       simple = dims->unknown.empty() && reduction.before != Reduction::Before::Exp;
+  Dims before = getDims(x);
+  bool simple = dims->known && reduction.before != Reduction::Before::Exp;
   auto reduce = [&](StringRef name, Value value, bool keepDims) {
-    if (!dims->unknown.empty())
-      return reduceUnknown(node, name, value, marked);
-    return dims->known.empty() ? value : c.reduceNamed(name, value, dims->known, keepDims);
+    if (!dims->known)
+      return reduceUnknown(node, name, value, dims->marked);
+    return dims->known->empty() ? value : c.reduceNamed(name, value, *dims->known, keepDims);
   };
   x = c.cast(x, workType(node.b, type, reduction));
   Value largest;
@@ -124,8 +166,8 @@ LogicalResult buildReduce(OnnxNode &node) {
     x = c.op<MulOp>({x, x});
     break;
   case Reduction::Before::Exp: {
-    // log(sum(e^x)) = m + log(sum(e^(x - m))) for any m; the largest element keeps e^ in range. Where that is infinite,
-    // 0 does.
+    // ReduceLogSumExp is computed as m + log(sum(e^(x - m))), which equals log(sum(e^x)) for any m.
+    // With the maximum of x as m, nothing overflows. If the maximum is infinite, m is 0.
     largest = reduce(ReduceMaxOp::getOperationName(), x, true);
     Value finite = c.op<LessOp>({c.op<AbsOp>(largest), c.scalarLike(x, HUGE_VAL)});
     largest = c.op<WhereOp>({finite, largest, c.scalarLike(x, 0)});
@@ -138,10 +180,8 @@ LogicalResult buildReduce(OnnxNode &node) {
     x = c.opNamed(reduction.after, x);
   if (largest)
     x = c.op<AddOp>({x, largest});
-  if (!simple && !keep) {
-    int64_t gone = dims->unknown.size() + dims->known.size();
-    x = c.reshape(x, shortened(node, unmarked(before, marked, rank - gone)));
-  }
+  if (!simple && !keep)
+    x = c.reshape(x, shortened(node, unmarked(before, dims->marked, rank - dims->count)));
   return node.finish(c.cast(x, type));
 }
 
@@ -152,7 +192,8 @@ LogicalResult buildArgReduce(OnnxNode &node) {
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(x));
   if (!axis)
     return failure();
-  require(node.b, node.loc, Relation::AtMost, DimExpr(1), getDims(x)[*axis]); // of no elements none is the largest
+  // ArgMax and ArgMin need at least one element: an empty dim has no maximum
+  require(node.b, node.loc, Relation::AtMost, DimExpr(1), getDims(x)[*axis]);
   return node.finish(makeNamed(node.b, node.loc, node.recordedOp(), x,
                                {node.attr("dims", ArrayRef<int64_t>{*axis}),
                                 node.attr("keepdims", node.b.getBoolAttr(node.getInt("keepdims", 1))),
@@ -173,7 +214,7 @@ LogicalResult buildGlobalPool(OnnxNode &node) {
     return node.finish(c.reduce<ReduceMaxOp>(x, dims, true));
   double p = node.opset() < 2 ? node.getFloat("p", 2) : double(node.getInt("p", 2));
   if (p <= 0)
-    return node.refuse("a norm of p 0 or less");
+    return node.refuse("p must be positive");
   Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
   x = c.op<AbsOp>(c.cast(x, work));
   auto power = [&](Value value, double exponent) {

@@ -56,7 +56,7 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   Dims dims = dimsOf(op->getOperand(0)), kept;
   SmallVector<int64_t> reduced = reduce.getReducedDims();
   if (reduced.empty())
-    return op->emitOpError() << "reduces over no dims: its operand is what it gives";
+    return op->emitOpError() << "must reduce at least one dim";
   for (auto [i, dim] : llvm::enumerate(reduced))
     if (dim < 0 || dim >= int64_t(dims.size()) || (i > 0 && reduced[i - 1] >= dim))
       return op->emitOpError() << "reduced dims must be ascending and within the rank " << dims.size();
@@ -70,7 +70,7 @@ LogicalResult inferReduce(Operation *op, DimsOf dimsOf, Type elementType, SmallV
   return success();
 }
 
-/// The type of positions along the dim of `x`.
+/// Returns the integer type in which ArgMax and ArgMin compute indices along dim `dim` of `x`.
 static IntegerType positionType(Value x, int64_t dim) {
   std::optional<int64_t> extent = getDims(x)[dim].constant();
   return IntegerType::get(x.getContext(), extent && *extent <= std::numeric_limits<int32_t>::max() ? 32 : 64);
@@ -92,7 +92,9 @@ Value argPosition(body::Builder &e, Value x, int64_t dim, Value position) {
 
 Value argFinish(body::Builder &e, bool last, ValueRange state) {
   Value position = state[1];
-  if (!last) { // where nothing was better than the identity, all elements are as it is
+  // If the state of an ArgMax or ArgMin still has the initial index, all elements are equal to the
+  // initial value, so the first one is at index 0.
+  if (!last) {
     auto vector = dyn_cast<VectorType>(position.getType());
     Value none = reduceConstant(e, getElementTypeOrSelf(position), vector ? vector.getNumElements() : 0,
                                 body::IdentityValue::Highest);
@@ -111,7 +113,9 @@ SmallVector<Value> argAppend(body::Builder &e, body::NumberKind kind, body::Orde
   Value a = state[0], b = element[0], take;
   bool greater = order == Order::Greater;
   if (kind == NumberKind::Float) {
-    // Of a NaN and a number, or two NaNs, the unordered predicates say yes: no to a number behind a NaN, and to a NaN behind the first one.
+    // Adds an element to the state of an ArgMax or ArgMin. Unordered predicates are true if at
+    // least one operand is NaN. A NaN in the state must stay if the new element is a number, or if
+    // the first NaN is searched; `may` excludes these cases.
     using P = arith::CmpFPredicate;
     P better = greater ? (last ? P::UGE : P::UGT) : (last ? P::ULE : P::ULT);
     Value may = e.createOrFold<arith::CmpFOp>(P::ORD, a, a);
@@ -134,7 +138,8 @@ SmallVector<Value> argMerge(body::Builder &e, body::NumberKind kind, body::Order
     Value aIsNaN = compare(e, kind, Order::NotEqual, a[0], a[0]),
           bIsNaN = compare(e, kind, Order::NotEqual, b[0], b[0]);
     equal = e.createOrFold<arith::OrIOp>(equal, e.createOrFold<arith::AndIOp>(aIsNaN, bIsNaN));
-    // Of two values only one of which is NaN, neither is equal or better.
+    // Combines two states a and b of an ArgMax or ArgMin. Comparisons with NaN are false, so a
+    // single NaN is handled here: b is better if only b is NaN.
     better = e.createOrFold<arith::OrIOp>(better, e.createOrFold<arith::AndIOp>(bIsNaN, flipBits(e, aIsNaN)));
   }
   Value closer = compare(e, NumberKind::Signed, last ? Order::Greater : Order::Less, b[1], a[1]);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling: how ONNX's nodes become reductions of windows.
+// Import of ONNX's pooling nodes, as reductions of sliding windows.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
-#include "dialects/Graph/Move/ScatterOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
+#include "dialects/Graph/Indexing/ScatterOps.h"
 #include "dialects/Graph/Reduce/Reduce.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 #include "dialects/Graph/Reduce/WindowOps.h"
@@ -15,16 +15,16 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Position
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Index in the pooled tensor
+//===------------------------------------------------------------------------------------------===//
 
 LogicalResult WindowPositionOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   size_t n = getKernel().size();
   std::optional<Dims> low = parseDims(getLow()), extents = parseDims(getExtents());
   if (dimsOf(getX()).size() != n + 2 || getStrides().size() != n || getDilations().size() != n || !low || !extents ||
       low->size() != n || extents->size() != n)
-    return emitOpError("kernel, strides, dilations, low and extents need one entry a spatial dim");
+    return emitOpError("kernel, strides, dilations, low and extents must have one entry per spatial dim");
   results.push_back({dimsOf(getX()), getElementType(getX())});
   return success();
 }
@@ -39,7 +39,8 @@ Value WindowPositionOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
     within = e.floorDiv(within, kernel);
     position[i] = e.sub(e.add(e.mul(at[2 + i], e.constant(getStrides()[i])), e.mul(tap, e.constant(getDilations()[i]))),
                         e.expression(low[i]));
-    // An element of the border is the first of equals only where all are the least there is: the first one inside is meant.
+    // If all elements of a MaxPool window have the lowest value, the first of the equal elements
+    // may be padding. The index of the first element inside of the tensor is then returned.
     if (!low[i].is(0))
       position[i] = e.max(position[i], e.mod(position[i], e.constant(getDilations()[i])));
   }
@@ -51,24 +52,26 @@ Value WindowPositionOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   return e.toElement(flat, getElementType(getResult()));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Builders
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A pooling node: its window, where that window stops, and x padded as far as padding is not a constant.
+/// The window of a pooling node, and the sizes of its operand and result.
 struct Pooling {
   Window window;
-  Dims extents;                // of x
-  Dims sizes;                  // of the result
-  SmallVector<DimExpr> beyond; // how far the last window reaches past the padded end (ceil_mode)
+  Dims extents; // spatial dims of the pooled tensor x
+  Dims sizes;   // spatial dims of the result
+  // for each spatial dim: the number of elements by which the last window extends beyond the end of
+  // the padding (ceil_mode)
+  SmallVector<DimExpr> beyond;
 };
 } // namespace
 
 static std::optional<Pooling> readPool(OnnxNode &node, Value x) {
   Dims dims = getDims(x);
   if (dims.size() < 3) {
-    (void)node.refuse("pools over an input of rank " + Twine(dims.size()));
+    (void)node.refuse("pooling requires an input of rank 3 or more, not " + Twine(dims.size()));
     return std::nullopt;
   }
   Pooling pool;
@@ -81,17 +84,17 @@ static std::optional<Pooling> readPool(OnnxNode &node, Value x) {
   bool ceil = node.getInt("ceil_mode", 0);
   for (auto [i, extent] : llvm::enumerate(pool.extents)) {
     require(node.b, node.loc, Relation::AtMost, DimExpr(1),
-            extent); // a window of padding alone has no largest and no mean
+            extent); // if x is empty, windows have no maximum and no mean
     DimExpr reach((window->kernel[i] - 1) * window->dilations[i] + 1), stride(window->strides[i]), size;
     DimExpr padded = extent + window->low[i] + window->high[i];
     if (window->same)
       size = extent.ceilDiv(stride);
     else if (!ceil)
       size = (padded - reach).floorDiv(stride) + DimExpr(1);
-    else // windows that would start in the padding at the end don't count
+    else // ceil_mode: windows that start in the padding at the end are not computed
       size = DimExpr::min((padded - reach).ceilDiv(stride) + DimExpr(1), (extent + window->low[i]).ceilDiv(stride));
     if (size.constant() && *size.constant() < 1) {
-      (void)node.refuse("the window is larger than spatial dim " + Twine(i) + " of " + extent.str());
+      (void)node.refuse("the window is larger than spatial dim " + Twine(i) + " (size " + extent.str() + ")");
       return std::nullopt;
     }
     pool.sizes.push_back(size);
@@ -100,7 +103,8 @@ static std::optional<Pooling> readPool(OnnxNode &node, Value x) {
   return pool;
 }
 
-/// graph.window of x, which was padded by `low` already where `padded`.
+/// Emits the sliding windows of x (graph.window), with `fill` as padding. If `padded` is set, x has
+/// already been padded.
 static Value makeWindow(Composer &c, Value x, const Pooling &pool, double fill, bool padded = false) {
   if (!x)
     return x;
@@ -127,7 +131,7 @@ static Value makeWindow(Composer &c, Value x, const Pooling &pool, double fill, 
                          b.getNamedAttr("fill", b.getF64FloatAttr(fill))});
 }
 
-/// Reduces the window dims, the last ones.
+/// Reduces the elements of each pooling window, which are in the last dims of the window tensor.
 template <typename OpTy> static Value reduceWindow(Composer &c, Value window, const Pooling &pool) {
   if (!window)
     return window;
@@ -135,26 +139,86 @@ template <typename OpTy> static Value reduceWindow(Composer &c, Value window, co
   return c.reduce<OpTy>(window, llvm::to_vector(llvm::seq<int64_t>(rank - n, rank)), false);
 }
 
-/// Whether large windows are reduced along one dim after the other, the last one first: what is found along it is then found once for all
-/// windows that lie over each other, not once for each of them. Sums that are rounded to fewer digits on the way would be others.
+namespace {
+/// A window along one dim that is reduced as part of a long one: its size, and the distance between
+/// its elements.
+struct WindowStep {
+  int64_t kernel, dilation;
+};
+} // namespace
+
+/// Cost of storing and loading a partial result, in window elements.
+constexpr double kPassCost = 4;
+
+/// Returns the steps that reduce windows of `kernel` elements, given that equal elements may be
+/// merged more than once (maxima). Step i reduces windows over the results of step i - 1. Returns a
+/// single step if that is cheaper.
+static SmallVector<WindowStep> windowSteps(int64_t kernel, int64_t stride, bool isSum) {
+  constexpr int64_t mostAtOnce = 8;
+  SmallVector<WindowStep> steps;
+  int64_t span = 1; // number of window elements that a result of the steps covers
+  while (span * 2 <= kernel) {
+    int64_t count = std::min(mostAtOnce, kernel / span);
+    steps.push_back({count, span});
+    span *= count;
+  }
+  if (span < kernel) // the last two windows overlap
+    steps.push_back({2, kernel - span});
+  double cost = 0;
+  for (const WindowStep &step : steps)
+    cost += (double(step.kernel) + kPassCost) * double(&step == &steps.back() ? 1 : stride);
+  if (isSum || steps.empty() || cost - kPassCost >= 0.6 * double(kernel))
+    return {{kernel, 1}};
+  return steps;
+}
+
+/// Returns true if a pooling window is so large that it is reduced one dim at a time, the last dim
+/// first, so that overlapping windows share partial results. Sums of types below 32 bits are
+/// excluded, because rounding of partial sums would change the result.
 static bool isReducedByDims(const Pooling &pool, Type type, bool isSum) {
-  constexpr double passes = 4; // what it takes to write and read an element once more, in elements of a window
   const Window &w = pool.window;
   if (isSum && !type.isF32() && !type.isF64())
     return false;
-  double together = 1, apart = 0, above = 1; // taps for each element of the result
+  double together = 1, apart = 0, above = 1; // window elements read per result element
   for (auto [i, kernel] : llvm::enumerate(w.kernel)) {
     if (!w.low[i].constant())
       return false;
-    apart += kernel > 1 ? (double(kernel) + passes) * above : 0;
+    SmallVector<WindowStep> steps = windowSteps(kernel, w.strides[i], isSum);
+    for (const WindowStep &step : steps)
+      apart += kernel > 1
+                   ? (double(step.kernel) + kPassCost) * (&step == &steps.back() ? above : above * double(w.strides[i]))
+                   : 0;
     std::optional<int64_t> extent = pool.extents[i].constant(), size = pool.sizes[i].constant();
     above *= extent && size ? double(*extent) / double(*size) : double(w.strides[i]);
     together *= double(kernel);
   }
-  return apart - passes < 0.6 * together;
+  return apart - kPassCost < 0.6 * together;
 }
 
-/// Windows of x and what they are reduced to, as `makeWindow` and `reduceWindow` do.
+/// Emits the reduction of windows along spatial dim `i`, in the steps that windowSteps returns.
+template <typename OpTy>
+static Value reduceAlong(Composer &c, Value x, const Pooling &pool, size_t i, double fill, bool isSum) {
+  const Window &w = pool.window;
+  int64_t covered = 1;
+  SmallVector<WindowStep> steps = windowSteps(w.kernel[i], w.strides[i], isSum);
+  for (const WindowStep &step : steps) {
+    Pooling part = pool;
+    covered += (step.kernel - 1) * step.dilation;
+    part.window.kernel[i] = step.kernel;
+    part.window.dilations[i] = step.dilation * w.dilations[i];
+    if (&step != &steps.front())
+      part.window.low[i] = DimExpr(0);
+    if (&step != &steps.back()) {
+      part.window.strides[i] = 1;
+      part.sizes[i] =
+          (pool.sizes[i] - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr((w.kernel[i] - covered) * w.dilations[i] + 1);
+    }
+    x = reduceWindow<OpTy>(c, makeWindow(c, x, part, fill), part);
+  }
+  return x;
+}
+
+/// Emits the pooling windows of x and their reduction, one dim at a time if that is cheaper.
 template <typename OpTy>
 static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fill, bool isSum = true) {
   if (!x || !isReducedByDims(pool, getElementType(x), isSum))
@@ -171,12 +235,12 @@ static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fil
       along.window.low[j] = DimExpr(0);
       along.sizes[j] = j < i ? pool.extents[j] : pool.sizes[j];
     }
-    x = reduceWindow<OpTy>(c, makeWindow(c, x, along, fill), along);
+    x = reduceAlong<OpTy>(c, x, along, i, fill, isSum);
   }
   return x;
 }
 
-/// The least value of an element type, as a double.
+/// Returns the lowest value of an element type, as a double.
 static double lowest(Type type) {
   if (isa<FloatType>(type))
     return -std::numeric_limits<double>::infinity();
@@ -221,14 +285,30 @@ LogicalResult buildMaxPool(OnnxNode &node) {
   return success();
 }
 
-/// Sums of windows over the number of elements that count in each: those of x, or of x and its padding.
+/// Emits the averages of windows: their sums, divided by the number of elements in each window.
+/// Padding elements only count if `countPadding` is set.
 static Value averageWithCounts(Composer &c, Value x, const Pooling &pool, bool countPadding) {
   Value sum = reduceWindows<ReduceSumOp>(c, x, pool, 0);
-  Dims dims = {DimExpr(1), DimExpr(1)};
-  for (auto [i, extent] : llvm::enumerate(pool.extents))
-    dims.push_back(countPadding ? extent + pool.window.low[i] + pool.window.high[i] : extent);
-  Value ones = c.filled(dims, getElementType(x), 1);
-  Value counts = reduceWindow<ReduceSumOp>(c, makeWindow(c, ones, pool, 0, countPadding), pool);
+  // Multiply the counts along each dim: a window has as many elements as their product.
+  Value counts;
+  size_t n = pool.sizes.size();
+  for (size_t i = 0; i < n; ++i) {
+    Pooling along = pool;
+    Dims dims(2 + n, DimExpr(1));
+    for (size_t j = 0; j < n; ++j) {
+      if (j == i)
+        continue;
+      along.window.kernel[j] = along.window.strides[j] = along.window.dilations[j] = 1;
+      along.window.low[j] = DimExpr(0);
+      along.sizes[j] = DimExpr(1);
+    }
+    dims[2 + i] = countPadding ? pool.extents[i] + pool.window.low[i] + pool.window.high[i] : pool.extents[i];
+    Value ones = c.filled(dims, getElementType(x), 1);
+    Value own = reduceWindow<ReduceSumOp>(c, makeWindow(c, ones, along, 0, countPadding), along);
+    if (!own)
+      return {};
+    counts = counts ? c.op<MulOp>({counts, own}) : own;
+  }
   return sum && counts ? c.op<DivOp>({sum, counts}) : Value();
 }
 
@@ -241,7 +321,8 @@ Value importAveragePool(OnnxNode &node, Value x) {
     return {};
   bool countPadding = node.getInt("count_include_pad", 0);
   auto none = [](const DimExpr &d) { return d.is(0); };
-  // Where every window counts all its elements, the mean is plain.
+  // If the number of counted elements is equal for all windows of an AveragePool, one mean
+  // reduction over the window computes the result.
   bool whole = llvm::all_of(pool->beyond, [](const DimExpr &d) { return isNonNegative(d * DimExpr(-1)); }) ||
                !node.getInt("ceil_mode", 0);
   if (whole && (countPadding || (llvm::all_of(pool->window.low, none) && llvm::all_of(pool->window.high, none))))
@@ -271,7 +352,7 @@ LogicalResult buildMaxUnpool(OnnxNode &node) {
   Dims dims = getDims(x);
   SmallVector<int64_t> kernel = node.getInts("kernel_shape").value_or(SmallVector<int64_t>());
   if (dims.size() < 3 || kernel.size() != dims.size() - 2)
-    return node.refuse("kernel_shape needs one entry a spatial dim");
+    return node.refuse("kernel_shape must have one entry per spatial dim");
   std::optional<Window> window = readWindow(node, ArrayRef(dims).drop_front(2), kernel);
   if (!window)
     return failure();
@@ -286,7 +367,7 @@ LogicalResult buildMaxUnpool(OnnxNode &node) {
   spread = c.reshape(spread, shape);
   if (!spread || !node.input(2))
     return node.finish(spread);
-  std::optional<Dims> wanted = node.contentsOrRead(node.input(2));
+  std::optional<Dims> wanted = node.contentsOrRead(node.input(2), shape.size());
   if (!wanted || wanted->size() != shape.size())
     return wanted ? node.refuse("output_shape differs in rank") : failure();
   Dims low(shape.size(), DimExpr(0)), high;

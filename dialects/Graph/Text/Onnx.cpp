@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's nodes become ops on strings.
+// Import of ONNX nodes on strings.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
-#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 #include "dialects/Graph/Text/Text.h"
 #include "dialects/Graph/Text/TextOps.h"
+#include "hewn/hash.h"
 #include "hewn/services.h"
 #include "llvm/ADT/StringSet.h"
 #include <numeric>
@@ -16,9 +17,9 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Constants
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static RankedTensorType byteList(OpBuilder &b, size_t size) {
   return RankedTensorType::get({int64_t(size)}, IntegerType::get(b.getContext(), 8, IntegerType::Unsigned));
@@ -68,66 +69,93 @@ Value makeText(OnnxNode &node, ArrayRef<std::string> strings, ArrayRef<int64_t> 
   return text;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Lookup
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// Looks x up among keys, which `less` orders, and turns places in that order back into places among the keys as they are written.
-template <typename T, typename Less, typename Make>
-static Value lookupSorted(OnnxNode &node, Value x, ArrayRef<T> keys, Less less, Make make, bool text) {
-  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(keys.size())));
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return less(keys[a], keys[b]); });
-  // Of equal keys the first one counts.
-  auto last = std::unique(order.begin(), order.end(),
-                          [&](int64_t a, int64_t b) { return !less(keys[a], keys[b]) && !less(keys[b], keys[a]); });
-  order.erase(last, order.end());
-  SmallVector<T> sorted = llvm::map_to_vector(order, [&](int64_t i) { return keys[i]; });
-  Value list = make(sorted);
-  if (!list)
+SmallVector<int32_t> hashTable(size_t count, llvm::function_ref<uint64_t(size_t)> hashOf,
+                               llvm::function_ref<bool(size_t, size_t)> isSame) {
+  SmallVector<int32_t> slots(llvm::PowerOf2Ceil(std::max<size_t>(2 * count, 2)), -1);
+  for (size_t i = 0; i < count; ++i) {
+    size_t at = hashOf(i) & (slots.size() - 1);
+    while (slots[at] >= 0 && !isSame(size_t(slots[at]), i))
+      at = (at + 1) & (slots.size() - 1);
+    if (slots[at] < 0)
+      slots[at] = int32_t(i);
+  }
+  return slots;
+}
+
+Value hashTableOf(OnnxNode &node, ArrayRef<int32_t> slots) {
+  auto type = RankedTensorType::get({int64_t(slots.size())}, node.b.getI32Type());
+  return makeConstant(node.b, node.loc, DenseElementsAttr::get(type, slots));
+}
+
+/// Returns the runtime's `hewn_part_key` of an element of an integer type.
+static uint64_t keyOf(Type type, int64_t value) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  APInt bits = APInt(64, uint64_t(value)).trunc(width);
+  if (type.isUnsignedInteger() || width == 1)
+    return bits.getZExtValue();
+  return uint64_t(bits.getSExtValue()) ^ uint64_t(1) << 63;
+}
+
+/// Returns the runtime's `hewn_part_key` of an element of a float type.
+static uint64_t keyOf(Type type, double value) {
+  const llvm::fltSemantics &semantics = cast<FloatType>(type).getFloatSemantics();
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+  return hewn_part_float_key(number.bitcastToAPInt().getZExtValue(), int(type.getIntOrFloatBitWidth()),
+                             APFloat::getInf(semantics).bitcastToAPInt().getZExtValue());
+}
+
+/// Emits a lookup of the numbers x in the constant `keys`, which have type `type` before they are
+/// cast to the type of x.
+template <typename T> static Value lookupNumbers(OnnxNode &node, Value x, ArrayRef<T> keys, Type type) {
+  Type to = getElementType(x);
+  if (!isa<IntegerType, FloatType>(to)) {
+    (void)node.refuse("can't look up elements of this type");
     return {};
-  Value place = node.make<LookupOp>({x, list}, node.attr("text", node.b.getBoolAttr(text)));
-  if (sorted.size() == keys.size() && llvm::is_sorted(order))
-    return place;
-  order.push_back(int64_t(keys.size()));
-  auto type = RankedTensorType::get({int64_t(order.size())}, node.b.getI64Type());
-  Value back = makeConstant(node.b, node.loc, DenseElementsAttr::get(type, ArrayRef<int64_t>(order)));
-  return place ? node.make<GatherOp>({back, place}, node.attr("axis", int64_t(0))) : place;
+  }
+  auto words = llvm::map_to_vector(
+      keys, [&](T key) { return isa<FloatType>(to) ? keyOf(to, double(key)) : keyOf(to, int64_t(key)); });
+  auto slots = hashTable(
+      keys.size(), [&](size_t i) { return hewn_hash_word(0, words[i]); },
+      [&](size_t a, size_t b) { return words[a] == words[b]; });
+  auto list = RankedTensorType::get({int64_t(keys.size())}, type);
+  Value made = Composer(node).cast(makeConstant(node.b, node.loc, DenseElementsAttr::get(list, keys)), to);
+  return made ? node.make<LookupOp>({x, made, hashTableOf(node, slots)}, node.attr("text", node.b.getBoolAttr(false)))
+              : Value();
 }
 
 Value lookup(OnnxNode &node, Value x, ArrayRef<std::string> keys) {
-  auto make = [&](ArrayRef<std::string> sorted) { return makeText(node, sorted, {int64_t(sorted.size())}); };
-  return lookupSorted(node, x, keys, std::less<std::string>(), make, true);
+  auto slots = hashTable(
+      keys.size(), [&](size_t i) { return hewn_hash_text(keys[i].c_str()); },
+      [&](size_t a, size_t b) { return keys[a] == keys[b]; });
+  Value made = makeText(node, keys, {int64_t(keys.size())});
+  return made ? node.make<LookupOp>({x, made, hashTableOf(node, slots)}, node.attr("text", node.b.getBoolAttr(true)))
+              : Value();
 }
 
 Value lookup(OnnxNode &node, Value x, ArrayRef<int64_t> keys) {
-  auto make = [&](ArrayRef<int64_t> sorted) {
-    auto type = RankedTensorType::get({int64_t(sorted.size())}, node.b.getI64Type());
-    Value list = makeConstant(node.b, node.loc, DenseElementsAttr::get(type, sorted));
-    return Composer(node).cast(list, getElementType(x));
-  };
-  return lookupSorted(node, x, keys, std::less<int64_t>(), make, false);
+  return lookupNumbers(node, x, keys, node.b.getI64Type());
 }
 
 Value lookup(OnnxNode &node, Value x, ArrayRef<double> keys) {
-  auto make = [&](ArrayRef<double> sorted) {
-    auto type = RankedTensorType::get({int64_t(sorted.size())}, node.b.getF64Type());
-    Value list = makeConstant(node.b, node.loc, DenseElementsAttr::get(type, sorted));
-    return Composer(node).cast(list, getElementType(x));
-  };
-  // NaN behind all others, as the runtime's order of elements has it.
-  auto less = [](double a, double b) { return std::isnan(a) ? false : std::isnan(b) || a < b; };
-  return lookupSorted(node, x, keys, less, make, false);
+  return lookupNumbers(node, x, keys, node.b.getF64Type());
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Ops
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// Both operands in the shape that they broadcast to; false after `refuse`.
+/// Broadcasts two string operands to their common shape. Calls `refuse` and returns false if there
+/// is no common shape.
 static bool broadcast(OnnxNode &node, Value &a, Value &b) {
   std::optional<Dims> dims = a && b ? broadcastDims({getDims(a), getDims(b)}) : std::nullopt;
   if (!dims) {
-    (void)node.refuse("has operands whose shapes do not broadcast");
+    (void)node.refuse("operands do not broadcast");
     return false;
   }
   Composer c(node);
@@ -143,7 +171,8 @@ LogicalResult buildEqual(OnnxNode &node) {
   return node.finish(Composer(node).op<EqualOp>({a, b}));
 }
 
-/// The type by way of which numbers of `type` become text and are read: none loses anything, but for what the cast to it does.
+/// Returns the number type that is parsed from text or formatted as text in place of `type`.
+/// Numbers are cast between both types without an additional loss of precision.
 static Type writtenType(OpBuilder &b, Type type) {
   if (isa<FloatType>(type))
     return type.isF64() ? b.getF64Type() : b.getF32Type();
@@ -151,7 +180,7 @@ static Type writtenType(OpBuilder &b, Type type) {
 }
 
 Value parseText(OnnxNode &node, Value x, Type to) {
-  // What is true of a number is that it is not 0, and fractions are numbers.
+  // A cast of a string to bool parses the string as a float, which is true if it is not 0.
   Type written = to.isSignlessInteger(1) ? Type(node.b.getF64Type()) : writtenType(node.b, to);
   Value parsed = node.make<TextParseOp>(x, {node.attr("to", TypeAttr::get(written))});
   return Composer(node).cast(parsed, to);
@@ -173,7 +202,7 @@ LogicalResult buildRegexFullMatch(OnnxNode &node) {
   int64_t where = 0;
   char why[256];
   if (bytes && !hewn_part_textpattern(pattern.c_str(), &where, why, sizeof(why)))
-    return node.refuse("has a pattern that is no regular expression: " + Twine(why) + ", at byte " + Twine(where));
+    return node.refuse("the pattern is not a valid regular expression: " + Twine(why) + ", at byte " + Twine(where));
 #endif
   return bytes ? node.finish(node.make<TextMatchOp>({node.input(0), bytes})) : failure();
 }
@@ -187,7 +216,8 @@ LogicalResult buildStringSplit(OnnxNode &node) {
   Value fields = node.make<TextFieldsOp>({x, delimiter}, most);
   if (!fields)
     return failure();
-  // The widest decides; of no strings none has any.
+  // The new dim of a StringSplit is as long as the longest list of substrings. If there are no
+  // strings, it is 0.
   Value flat = c.reshape(fields, {numElements(getDims(fields))});
   Value zero = c.reshape(c.number(DimExpr(0)), {DimExpr(1)});
   Value widest = c.reduce<ReduceMaxOp>(c.concat({flat, zero}, 0), {0}, true);
@@ -206,7 +236,7 @@ LogicalResult buildStringNormalizer(OnnxNode &node) {
   SmallVector<std::string> dropped = node.getStrings("stopwords").value_or(SmallVector<std::string>());
   int64_t action = change == "LOWER" ? 1 : change == "UPPER" ? 2 : 0;
   if (change != "LOWER" && change != "UPPER" && change != "NONE")
-    return node.refuse("case_change_action is '" + change + "'");
+    return node.refuse("case_change_action '" + change + "' is not supported");
   if (!x || getRank(x) < 1 || getRank(x) > 2 || (getRank(x) == 2 && !getDims(x)[0].is(1)))
     return node.refuse("needs strings of shape [n] or [1, n]");
   bool isRow = getRank(x) == 2;

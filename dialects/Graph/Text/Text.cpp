@@ -2,13 +2,14 @@
 #include "dialects/Graph/Text/Text.h"
 #include "dialects/Graph/Text/TextOps.h"
 
-#include "dialects/Graph/Part/Part.h"
+#include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 
 using namespace mlir;
 
 namespace hewn::graph {
 
-/// Elements of strings, or the integers that stand for them in later stages.
+/// Returns true for the string type, or for the integer type that represents strings in later
+/// stages.
 static bool isTextLike(Value v) {
   Type type = getElementType(v);
   return handle::isString(type) || type.isSignlessInteger(64);
@@ -22,17 +23,18 @@ static LogicalResult inferOfText(Operation *op, DimsOf dimsOf, Type type, SmallV
   Dims dims = dimsOf(op->getOperand(0));
   for (Value operand : op->getOperands().drop_front())
     if (dimsOf(operand) != dims)
-      return op->emitOpError("takes strings of one shape");
+      return op->emitOpError("requires strings of equal shape");
   results.push_back({dims, type ? type : getElementType(op->getOperand(0))});
   return success();
 }
 
 LogicalResult TextOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!isBytes(getBytes(), dimsOf) || !graph::getElementType(getStarts()).isSignlessInteger(64))
-    return emitOpError("needs bytes, and where strings begin in them as i64");
+    return emitOpError("requires bytes, and the start of each string as i64");
   Type type = (*this)->getResult(0).getType();
   type = getElementTypeOrSelf(type);
-  // Later stages know strings as the integers that stand for them.
+  // The element type of constant strings may be an integer type, which represents strings in later
+  // stages.
   bool lowered = type.isSignlessInteger(64);
   results.push_back({dimsOf(getStarts()), lowered ? type : Type(handle::StringType::get(getContext()))});
   return success();
@@ -53,14 +55,15 @@ LogicalResult TextMatchOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
   return success();
 }
 
-/// Number types that text is read as and made of; others are cast from and to these.
+/// Returns true for the number types that the runtime parses from text and formats as text. Numbers
+/// of other types are cast from or to one of these.
 static bool isWritten(Type type) {
   return type.isF32() || type.isF64() || type.isSignlessInteger(64) || type.isUnsignedInteger(64);
 }
 
 LogicalResult TextParseOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!isTextLike(getX()) || !isWritten(getTo()))
-    return emitOpError("takes strings, and makes f32, f64, i64 or ui64 of them");
+    return emitOpError("requires strings, and a result type of f32, f64, i64 or ui64");
   results.push_back({dimsOf(getX()), getTo()});
   return success();
 }
@@ -68,7 +71,7 @@ LogicalResult TextParseOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
 LogicalResult TextFormatOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!isWritten(graph::getElementType(getX())))
     return emitOpError("takes f32, f64, i64 or ui64");
-  // Later stages know strings as the integers that stand for them.
+  // The element type of strings may be an integer type, which represents strings in later stages.
   Type type = getElementTypeOrSelf((*this)->getResult(0).getType());
   bool lowered = type.isSignlessInteger(64);
   results.push_back({dimsOf(getX()), lowered ? type : Type(handle::StringType::get(getContext()))});
@@ -95,9 +98,9 @@ LogicalResult TextSplitOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
 LogicalResult TextNormalizeOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   if (!isTextLike(getX()) || !isTextLike(getDropped()) || dimsOf(getX()).size() != 1 ||
       dimsOf(getDropped()).size() != 1)
-    return emitOpError("takes two lists of strings");
+    return emitOpError("requires two 1-D tensors of strings");
   if (getChange() > 2)
-    return emitOpError("changes no case (0), makes lower (1) or upper (2) case");
+    return emitOpError("change must be 0 (none), 1 (lower case) or 2 (upper case)");
   results.push_back({{DimExpr::symbol(getCount())}, graph::getElementType(getX())});
   return success();
 }
@@ -109,14 +112,20 @@ SmallVector<Dims> TextNormalizeOp::getBoundDims(DimsOf dimsOf) {
 LogicalResult LookupOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
   Type type = graph::getElementType(getX());
   if (type != graph::getElementType(getKeys()) || dimsOf(getKeys()).size() != 1)
-    return emitOpError("needs a list of keys of its elements' type");
+    return emitOpError("requires a 1-D tensor of keys with the operand's element type");
   if (getText() ? !isTextLike(getX()) : !isOrdered(type))
     return emitOpError("can't compare elements of type ") << type;
+  Dims slots = dimsOf(getSlots()), keys = dimsOf(getKeys());
+  std::optional<int64_t> size = slots.size() == 1 ? slots[0].constant() : std::nullopt;
+  if (!graph::getElementType(getSlots()).isSignlessInteger(32) || !size || !llvm::isPowerOf2_64(uint64_t(*size)) ||
+      keys[0].constant().value_or(*size) >= *size)
+    return emitOpError("requires a hash table of i32, whose size is a power of two and more than the number of keys");
   results.push_back({dimsOf(getX()), IntegerType::get(getContext(), 64)});
   return success();
 }
 
-// Elements are looked at one by one, and operands of different shapes are refused above; bytes end with a zero, or the part says so.
+// The string ops state no requirements: they process elements one by one, and shape inference
+// rejects operands of different shapes. The runtime function checks that bytes are zero-terminated.
 void TextOp::requireDims(Requirements &) {}
 void TextEqualOp::requireDims(Requirements &) {}
 void TextConcatOp::requireDims(Requirements &) {}

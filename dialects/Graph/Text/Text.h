@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strings, as builders of ONNX nodes make and look for them.
+// Strings: constants, lookups and conversions for the builders of ONNX nodes.
 #ifndef HEWN_DIALECTS_GRAPH_TEXT_TEXT_H
 #define HEWN_DIALECTS_GRAPH_TEXT_TEXT_H
 
@@ -9,20 +9,29 @@
 
 namespace hewn::graph {
 
-/// Makes a constant of bytes.
+/// Creates a ui8 constant from bytes.
 using MakeBytes = llvm::function_ref<mlir::Value(mlir::RankedTensorType, std::vector<char>)>;
-/// Constant strings of a shape where `b` stands; null, and why in `reason`.
+/// Emits constant strings as a tensor of the given shape. On failure, sets `reason` and returns
+/// null.
 mlir::Value makeText(mlir::OpBuilder &b, mlir::Location loc, MakeBytes makeBytes, llvm::ArrayRef<std::string> strings,
                      llvm::ArrayRef<int64_t> shape, std::string &reason);
-/// The same of a node; null after `refuse`: strings of the runtime can't hold zero bytes.
+/// Emits constant strings as a tensor, at the location of a node. Calls `refuse` and returns null
+/// if a string contains a zero byte.
 mlir::Value makeText(OnnxNode &node, llvm::ArrayRef<std::string> strings, llvm::ArrayRef<int64_t> shape);
-/// The bytes of one string and a zero behind them.
+/// Emits the bytes of one string as a ui8 constant, with a terminating zero.
 mlir::Value makeBytesOf(OnnxNode &node, llvm::StringRef text);
-/// For each element of x the place of its equal in the list, the list's length where there is none; of equal entries the first.
+/// Returns a hash table (hewn/hash.h) of `count` entries. Of entries that are the same, it
+/// has the first.
+llvm::SmallVector<int32_t> hashTable(size_t count, llvm::function_ref<uint64_t(size_t)> hashOf,
+                                     llvm::function_ref<bool(size_t, size_t)> isSame);
+/// Emits a hash table as an i32 constant.
+mlir::Value hashTableOf(OnnxNode &node, llvm::ArrayRef<int32_t> slots);
+/// Emits, for each element of x, the index of the first key that is equal to it, or the number of
+/// keys if there is none.
 mlir::Value lookup(OnnxNode &node, mlir::Value x, llvm::ArrayRef<std::string> keys);
 mlir::Value lookup(OnnxNode &node, mlir::Value x, llvm::ArrayRef<double> keys);
 mlir::Value lookup(OnnxNode &node, mlir::Value x, llvm::ArrayRef<int64_t> keys);
-/// The numbers of type `to` that strings write, and numbers as strings.
+/// Emit ops that convert strings to numbers of type `to`, and numbers to strings.
 mlir::Value parseText(OnnxNode &node, mlir::Value x, mlir::Type to);
 mlir::Value formatText(OnnxNode &node, mlir::Value x);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn's models over batches: Predictor for Ray Data's map_batches, FramePredictor for pandas' frames in Dask and Spark."""
+"""Batch inference with hewn: Predictor for Ray Data's map_batches, FramePredictor for pandas frames
+in Dask and Spark."""
 
 from .frames import FramePredictor
 from .local import local_copy, mapped_bytes

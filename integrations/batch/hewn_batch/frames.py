@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model for pandas' frames: Dask's map_partitions, Spark's mapInPandas."""
+"""FramePredictor: runs a model on pandas frames, for Dask's map_partitions and Spark's
+mapInPandas."""
 
 from __future__ import annotations
 
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
     import hewn
     import pandas as pd
 
-# Of each thread of a worker's process its own, by what they were made of: loaded once, and no two runs wait for each other.
+# Predictors of each thread by their arguments: each thread loads a library once, and runs of
+# different threads don't wait for each other.
 _loaded = threading.local()
 
 
 def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
-    """Numbers in the type that the model wants: a frame's have no width that anybody chose, so that only a float's precision may be lost.
-    ValueError, which begins with `told`, for fractions that become whole numbers, and for numbers that the type has not."""
-    kind, whole = values.dtype.kind, re.fullmatch(r"(u?)int(\d+)", dtype.name)  # also ml_dtypes' int4
+    """Converts numbers of a frame to the type of an input, since the user usually did not choose
+    the types of a frame. Only the precision of floats may be lost. Raises ValueError, whose message
+    starts with `told`, if fractions would become integers or if a number is out of range."""
+    # Also matches int4 of ml_dtypes.
+    kind, whole = values.dtype.kind, re.fullmatch(r"(u?)int(\d+)", dtype.name)
     if kind not in "iufb" or dtype.kind == "O" or values.dtype == dtype:
         return values
     if kind == "f" and (whole or dtype.kind == "b"):
@@ -47,19 +51,21 @@ def _converted(values: np.ndarray, dtype: np.dtype, told: str) -> np.ndarray:
 
 
 def _is_number(tensor: hewn.Tensor) -> bool:
-    """Whether an output is one number a row, whatever the data are."""
+    """Whether an output always has one number per row."""
     return tensor.shape is not None and not tensor.cases and all(dim == 1 for dim in tensor.shape[1:])
 
 
 class FramePredictor:
-    """A function from frame to frame, which is sent to workers as its arguments alone: each thread there loads the library once.
+    """A function from frame to frame. Pickling it only transfers its arguments; each thread of a
+    worker loads the library once.
 
         dask_frame.map_partitions(predict, meta=predict.meta(dask_frame._meta))
         spark_frame.mapInPandas(predict.frames, schema)
 
-    `inputs` says of each input a column, whose rows are numbers or arrays, or a list of columns, which are its second dim; one input takes
-    all columns where nothing is said. `outputs` names the new columns as Predictor does: numbers where the model's output is of one number a
-    row, lists otherwise. Columns are called by whatever labels a frame has.
+    `inputs` maps each input to a column, whose rows are numbers or arrays, or to a list of columns,
+    which form its second dim. By default, a single input takes all columns. `outputs` maps outputs
+    to new columns as in Predictor. A new column contains numbers if the output has one number per
+    row, otherwise lists. Column labels may be of any type.
     """
 
     def __init__(
@@ -86,7 +92,7 @@ class FramePredictor:
         chosen = self.inputs
         if chosen is None:
             if len(tensors) != 1:
-                raise ValueError(f"the model has {len(tensors)} inputs: `inputs` says which columns each is taken from")
+                raise ValueError(f"the model has {len(tensors)} inputs: `inputs` must map each of them to columns")
             chosen = {tensors[0].name: list(frame.columns)}
         if unknown := sorted(chosen.keys() - {t.name for t in tensors}):
             raise ValueError(
@@ -95,7 +101,7 @@ class FramePredictor:
         batch = {}
         for tensor in tensors:
             columns = chosen.get(tensor.name, tensor.name)
-            # A tuple may be a label, where a frame has levels of columns.
+            # A tuple may be a single label if the frame has a column MultiIndex.
             single = isinstance(columns, str) or not isinstance(columns, Iterable)
             single = single or (isinstance(columns, tuple) and columns in frame.columns)
             if missing := [c for c in ([columns] if single else columns) if c not in frame.columns]:
@@ -107,7 +113,8 @@ class FramePredictor:
         return batch
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame, with the outputs' columns beside its own; a frame without rows stays one."""
+        """Runs the model on a frame and returns the frame with additional columns for the outputs.
+        An empty frame gets empty columns, and the model does not run."""
         predictor = self._predictor()
         if not len(frame):
             return self.meta(frame)
@@ -121,7 +128,7 @@ class FramePredictor:
         return frame.assign(**flat)
 
     def meta(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A frame without rows of what comes of one: what Dask calls meta."""
+        """Returns an empty frame with the columns and types of the result (`meta` of Dask)."""
         predictor = self._predictor()
         outputs = {t.name: t for t in predictor.module.outputs}
         empty = frame.iloc[:0]
@@ -131,6 +138,7 @@ class FramePredictor:
         return empty
 
     def frames(self, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """The same for an iterator of frames, as Spark's mapInPandas has them."""
+        """Runs the model on each frame of an iterator and yields the results, as Spark's
+        mapInPandas requires."""
         for frame in frames:
             yield self(frame)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The artifact on the machine that runs it: one copy for all workers of a node, and what their processes share of it."""
+"""Copies a library to the local disk, once for all workers of a node, and measures the memory that
+processes share."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ from hewn.libraries import own_folder, weights_of
 
 
 def local_copy(library: str | os.PathLike[str], folder: str | os.PathLike[str]) -> pathlib.Path:
-    """A copy of a library and the weights beside it in `folder` on this machine's disk, made by the first process that asks and taken by the
-    others, so that all map one file. Its place is named by the library's content, which has its weights' digest. PermissionError where
-    `folder` is another user's or can be written by others."""
+    """Returns the path of a copy of a library and its weights in `folder` on the local disk. The
+    first process makes the copy, and the others use it, so that all map the same file. The copy is
+    identified by the digest of the library, which contains the digest of the weights.
+
+    Raises PermissionError if `folder` belongs to another user or others can write to it."""
     library, folder = pathlib.Path(library), pathlib.Path(folder)
     kept = folder / hashlib.sha256(library.read_bytes()).hexdigest()
     own_folder(folder)
@@ -36,8 +39,9 @@ def local_copy(library: str | os.PathLike[str], folder: str | os.PathLike[str]) 
 
 
 def mapped_bytes(file: str | os.PathLike[str]) -> tuple[int, int]:
-    """(resident, proportional) bytes of a file's mappings in this process: a page that n processes share counts 1/n in the second.
-    /proc/[pid]/smaps (proc_pid_smaps(5)): Rss and Pss."""
+    """Returns the (resident, proportional) bytes of the mappings of a file in this process. A page
+    that n processes share counts as 1/n in the proportional bytes. The values are Rss and Pss of
+    /proc/self/smaps (see proc_pid_smaps(5))."""
     path, inside, resident, proportional = os.path.realpath(file), False, 0, 0
     for line in pathlib.Path("/proc/self/smaps").read_text(errors="replace").splitlines():
         if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):

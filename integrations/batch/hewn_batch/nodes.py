@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node of a Ray cluster does for a search over schedules: it says which machine it is, and searches parts.
+"""The part of a schedule search that runs on the nodes of a Ray cluster: identifies the machine and
+searches parts.
 
-Workers get all of this by value (tune.py), so that a node needs hewn and Ray, and not this package: nothing else of it is used here."""
+search.py sends this module to workers by value, so nodes need hewn and Ray but not this package.
+The module must therefore not import other modules of the package."""
 
 from __future__ import annotations
 
@@ -18,15 +20,16 @@ import sys
 import tempfile
 import threading
 
-# A model that compiles at once and has nothing to search.
+# Model on which `hewn tune` runs to identify the machine. It compiles quickly and has no schedules
+# to search.
 PROBE = '<ir_version: 8, opset_import: ["" : 17]>\nprobe (float[4] x) => (float[4] y) { y = Neg(x) }\n'
 PROBE_SECONDS = 120
 TUNING = "part.tune"
 
 
 def find_hewn() -> str | None:
-    """The program `hewn`: in the folder HEWN_TOOLS where that is set; else in this Python's package hewn, beside this Python or on the path.
-    None where there is none."""
+    """Returns the path of the program `hewn`, or None. Looks only in the folder HEWN_TOOLS if that
+    is set; otherwise in the Python package hewn, next to the Python interpreter, and in PATH."""
     if told := os.environ.get("HEWN_TOOLS"):
         return shutil.which("hewn", path=told)
     package = importlib.util.find_spec("hewn")
@@ -38,17 +41,18 @@ def find_hewn() -> str | None:
 
 
 def error_of(said: str) -> str:
-    """The errors among what a command said, without the word; all of it where there is none."""
+    """Returns the text of the `error:` lines in the output of a command, or the whole output if
+    there are none."""
     errors = [line.removeprefix("error: ") for line in said.splitlines() if line.startswith("error: ")]
-    return "; ".join(errors) or said.strip() or "it said nothing"
+    return "; ".join(errors) or said.strip() or "no error message"
 
 
 def ask(flags: list[str]) -> dict:
-    """What `hewn tune` with these flags (of targets) would call the machine: its "machine", "cpu" and "hewn", the version; or a
-    "problem", why nothing can be searched here."""
+    """Runs `hewn tune` with these target flags and returns the names "machine" and "cpu" that it
+    uses for this machine, and its version as "hewn"; or a "problem" if this node cannot search."""
     program = find_hewn()
     if program is None:
-        return {"problem": "it has no hewn"}
+        return {"problem": "hewn is not installed"}
     with tempfile.TemporaryDirectory(prefix="hewn-tune-") as folder:
         probe = pathlib.Path(folder) / "probe.onnxtxt"
         probe.write_text(PROBE)
@@ -70,20 +74,23 @@ def ask(flags: list[str]) -> dict:
         record = json.loads(done.stdout)
         return {key: record[key] for key in ("hewn", "machine", "cpu")}
     except (ValueError, KeyError, TypeError):
-        return {"problem": f"{program} is no hewn that searches"}
+        return {"problem": f"{program} cannot search for schedules"}
 
 
 def _as_a_child() -> None:
-    """Runs in a process that becomes hewn: it is asked to end when the worker is gone, also where that was killed, after which Ray leaves
-    its children alone; and it hears Ctrl-C, which Ray's processes keep from theirs."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    """Prepares a child process before it executes hewn. The child gets SIGTERM when the worker
+    exits, since Ray does not end the children of a killed worker. It also restores the default
+    handling of SIGINT and SIGTERM, which Ray's workers change and children inherit."""
+    # PR_SET_PDEATHSIG: send SIGTERM to this process when its parent exits.
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 class Searcher:
-    """An actor that has a node for itself, and two threads: `stop` reaches a search that runs."""
+    """An actor that reserves all processors of a node. It has two threads, so that `stop` can be
+    called during a search."""
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="hewn-tune-")
@@ -93,10 +100,11 @@ class Searcher:
         self.stopped = False
 
     def ready(self) -> None:
-        """Answers when the node is free."""
+        """Returns when the actor has started, which is when the node's processors are free."""
 
     def receive(self, files: list[tuple[str, list]]) -> None:
-        """Writes files of the command: of each its path in this node's folder, and references to its bytes, one behind the other."""
+        """Writes the files of the command. Each has a path relative to this node's folder, and
+        references to its chunks in order."""
         import ray
 
         for name, chunks in files:
@@ -107,8 +115,9 @@ class Searcher:
                     file.write(ray.get(chunk))
 
     def search(self, arguments: list[str], part: str) -> dict:
-        """Searches a part: the "status" of `hewn tune`, its "record" (docs/reference/json.md) and "tuning", the file, each None where there is
-        none, and what it "said"."""
+        """Searches a part with `hewn tune`. Returns its exit "status", its JSON "record"
+        (docs/reference/json.md) and the content of its "tuning" file, each None if missing, and its
+        error output as "said"."""
         tuning = pathlib.Path(self.folder) / TUNING
         tuning.unlink(missing_ok=True)
         command = [find_hewn(), "tune", *arguments, f"--part={part}", "--json", "-o", TUNING]
@@ -135,12 +144,13 @@ class Searcher:
         }
 
     def stop(self) -> None:
-        """Ctrl-C: the search that runs ends with what it has, and none begins."""
+        """Interrupts the current search, which then writes its results, and prevents further
+        searches."""
         with self.lock:
             self.stopped = True
             if self.process is not None and self.process.poll() is None:
                 self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
-        """Removes the node's folder."""
+        """Removes the temporary folder of this node."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model for batches of columns: dicts of arrays in and out, as Ray Data has them."""
+"""Predictor: runs a model on batches of columns (dicts of arrays), the format of Ray Data."""
 
 from __future__ import annotations
 
@@ -13,31 +13,38 @@ from .local import local_copy
 
 
 def threads_of_worker() -> int:
-    """Threads of a run where nothing is said: as many as the scheduler has given to this worker (Ray sets OMP_NUM_THREADS to `num_cpus`), and one
-    where it says nothing: workers are what makes use of the cores."""
+    """Returns the default number of threads: the number of CPUs of this worker (Ray sets
+    OMP_NUM_THREADS to `num_cpus`), or 1 if that is not set, since several workers already use the
+    cores."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     return int(told) if told.isdecimal() and int(told) > 0 else 1
 
 
 def column(values: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    """A column as one array: of arrays as rows, which have to be of one shape, their stack. Types are not changed: ValueError says what is wrong."""
+    """Returns a column as one array. If its rows are arrays, they are stacked; raises ValueError if
+    their shapes differ. Does not convert types."""
     array = np.asarray(values)
     if array.dtype.kind == "O" and dtype.kind != "O":
         shapes = {np.shape(row) for row in array}
         if len(shapes) > 1:
-            raise ValueError(f"rows of column '{name}' are of unlike shapes: {', '.join(map(str, sorted(shapes)[:4]))}")
+            raise ValueError(
+                f"rows of column '{name}' have different shapes: {', '.join(map(str, sorted(shapes)[:4]))}"
+            )
         array = np.stack([np.asarray(row) for row in array]) if len(array) else np.empty(0, dtype)
     return array
 
 
 class Predictor:
-    """`dataset.map_batches(Predictor, fn_constructor_kwargs={"library": path}, concurrency=4, num_cpus=1)`.
+    """Runs a model on batches: `dataset.map_batches(Predictor, fn_constructor_kwargs={"library":
+    path}, concurrency=4, num_cpus=1)`.
 
-    An actor loads the library once. All actors of a node map the same weights; `local`, a folder on the node's own disk, is for a library on a
-    slow share: the first actor copies it there. `inputs` says which column an input is taken from, `outputs` what the column of an output is
-    called; without them both have the same name. Other columns stay. `threads`: see threads_of_worker.
+    Each actor loads the library once, and all actors of a node map the same weights. For a library
+    on a slow network share, `local` is a folder on the node's disk into which the first actor
+    copies it. `inputs` maps inputs to columns, `outputs` maps outputs to new columns; by default,
+    columns have the names of the inputs and outputs. Other columns are kept, except those in
+    `drop`. `threads` defaults to threads_of_worker().
 
-    To prepare or to finish batches in the same process, without a copy in between, override `prepare` and `finish`.
+    Override `prepare` and `finish` to process batches in the same process without copies.
     """
 
     def __init__(
@@ -61,15 +68,18 @@ class Predictor:
         self.drop = set(drop)
 
     def prepare(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What is done to a batch before the model."""
+        """Preprocesses a batch before the model runs on it. Returns it unchanged unless a subclass
+        overrides this method."""
         return batch
 
     def finish(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What is done to a batch, with the model's results in it, after."""
+        """Postprocesses a batch, which contains the results of the model. Returns it unchanged
+        unless a subclass overrides this method."""
         return batch
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The batch with a column for each output; a row in is a row out."""
+        """Returns the batch with a column for each output. Each output must have one row per row of
+        the batch."""
         batch = self.prepare(batch)
         if missing := sorted(set(self.inputs.values()) - batch.keys()):
             raise ValueError(f"the batch has no column {', '.join(missing)}; it has {', '.join(sorted(batch))}")
@@ -78,6 +88,6 @@ class Predictor:
         results = self.module.run(feeds, outputs=list(self.outputs))
         for name, array in results.items():
             if array.ndim == 0 or {len(array)} != rows:
-                raise ValueError(f"output '{name}' is of shape {array.shape}: it has no row for each row of the batch")
+                raise ValueError(f"output '{name}' has shape {array.shape}, but must have one row per row of the batch")
         kept = {name: values for name, values in batch.items() if name not in self.drop}
         return self.finish(kept | {self.outputs[name]: array for name, array in results.items()})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search over schedules on the nodes of a Ray cluster: who searches which part, and what becomes of the parts of nodes that are gone."""
+"""Distributes a schedule search over the nodes of a Ray cluster, and reassigns the parts of nodes
+that fail."""
 
 from __future__ import annotations
 
@@ -18,27 +19,28 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from . import nodes as on_node
 
-# Workers have this package only where somebody has installed it.
+# Send the module `nodes` to workers by value, since this package may not be installed there.
 ray.cloudpickle.register_pickle_by_value(on_node)
 
 Say = Callable[[str], None]
-# Seconds: between looks at Ctrl-C; until a node that is not there yet is told to be busy; that nodes have to remove their files, and to answer.
+# Times in seconds: interval of checks for Ctrl-C; delay before nodes that are not ready are
+# reported as busy; time limits for nodes to remove their files and to respond.
 POLL, BUSY, CLOSING, ANSWERING = 0.5, 10, 10, 180
-# What `hewn tune` refuses on two nodes it would refuse on all.
+# Number of nodes on which a part of the search may fail before it is given up.
 TRIES = 2
 INTERRUPTED = 128 + signal.SIGINT
 
 
 @dataclasses.dataclass(eq=False)
 class Node:
-    """A node of the cluster, and what it does."""
+    """A node of the Ray cluster and the state of its search."""
 
     id: str
     name: str
     cpus: float
     machine: str = ""
     searcher: Any = None
-    step: str = ""  # "ready", "receive", "idle", "search" or, when it is gone, "gone"
+    step: str = ""  # "ready", "receive", "idle", "search", or "gone" if the node has failed
     part: str = ""
 
     def only_here(self) -> NodeAffinitySchedulingStrategy:
@@ -46,7 +48,7 @@ class Node:
 
 
 def nodes_of_cluster() -> list[Node]:
-    """Those that are alive, in an order that does not change."""
+    """Returns the nodes that are alive, sorted by id."""
     alive = [node for node in ray.nodes() if node["Alive"]]
     found = [
         Node(one["NodeID"], f"{one['NodeManagerHostname']} ({one['NodeID'][:8]})", one["Resources"].get("CPU", 0))
@@ -56,12 +58,12 @@ def nodes_of_cluster() -> list[Node]:
 
 
 def nodes_that_can(flags: list[str], version: str, say: Say) -> list[Node]:
-    """The nodes that can search by hewn of this version, with their machines; of all others `say` tells why they are left out. `flags`
-    are those of targets."""
+    """Returns the nodes that can search with this version of hewn, with `machine` set. Calls `say`
+    with the reason for each other node. `flags` are the target flags."""
     asked, able = {}, []
     for node in nodes_of_cluster():
         if node.cpus < 1:
-            say(f"{node.name} is left out: Ray may use no processor of it")
+            say(f"{node.name} is skipped: Ray has no processors on it")
             continue
         task = ray.remote(num_cpus=0, max_retries=0)(on_node.ask)
         asked[task.options(scheduling_strategy=node.only_here()).remote(flags)] = node
@@ -71,9 +73,9 @@ def nodes_that_can(flags: list[str], version: str, say: Say) -> list[Node]:
         except RayError as problem:
             told = {"problem": why_of(problem)}
         if "problem" not in told and told["hewn"] != version:
-            told = {"problem": f"it has hewn {told['hewn']}, and this is {version}"}
+            told = {"problem": f"it has hewn {told['hewn']}, but this machine has {version}"}
         if "problem" in told:
-            say(f"{node.name} is left out: {told['problem']}")
+            say(f"{node.name} is skipped: {told['problem']}")
         else:
             node.machine = told["machine"]
             able.append(node)
@@ -81,15 +83,17 @@ def nodes_that_can(flags: list[str], version: str, say: Say) -> list[Node]:
 
 
 def why_of(problem: RayError) -> str:
-    """What a task has raised, or that its node or its process is gone."""
+    """Returns a text that says why a Ray task failed: its exception, or the failure of its node or
+    process."""
     if isinstance(problem, RayTaskError):
         return f"{type(problem.cause).__name__}: {problem.cause}"
-    return "it does not answer" if isinstance(problem, GetTimeoutError) else "it is gone"
+    return "it does not respond" if isinstance(problem, GetTimeoutError) else "it is gone"
 
 
 @contextlib.contextmanager
 def first_interrupt() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets; the second one ends the program. Only in the main thread, which Ctrl-C is for."""
+    """Yields an event that the first Ctrl-C sets. The second Ctrl-C raises KeyboardInterrupt. Does
+    not change signal handling if called outside of the main thread."""
     happened = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield happened
@@ -107,8 +111,9 @@ def first_interrupt() -> Iterator[threading.Event]:
 
 
 class ClusterSearch:
-    """Parts of one search for each kind of machine: as many as it has nodes. A node searches one at a time and has all processors that Ray
-    may use there, so nothing else of Ray's runs beside it."""
+    """Runs one search per type of machine. The search is divided into as many parts as there are
+    nodes of that type. A node searches one part at a time and reserves all its processors in Ray,
+    so that no other Ray task disturbs the measurements."""
 
     def __init__(self, nodes: list[Node], files: list[tuple[str, list]], arguments: list[str], say: Say) -> None:
         self.nodes, self.files, self.arguments, self.say = nodes, files, arguments, say
@@ -119,12 +124,14 @@ class ClusterSearch:
         self.waiting: dict[Any, Node] = {}
         self.warnings: set[str] = set()
         self.stopped = False
-        # What came of it: files of parts; and why parts were not searched.
+        # Results: the contents of the tuning files of the parts, and why other parts were not
+        # searched.
         self.tunings: list[str] = []
         self.problems: list[str] = []
 
     def run(self) -> None:
-        """Until all parts are searched, or cannot be, or until Ctrl-C, after which the searches that run end with what they have."""
+        """Searches until all parts are done or have failed. On Ctrl-C, interrupts the active
+        searches, which keep their results."""
         begin, told_busy = time.monotonic(), False
         try:
             with first_interrupt() as interrupted:
@@ -143,9 +150,7 @@ class ClusterSearch:
                     if not told_busy and time.monotonic() - begin > BUSY:
                         told_busy = True
                         for node in self._at("ready"):
-                            self.say(
-                                f"{node.name} is not free yet: it takes part when other work of the cluster there has ended"
-                            )
+                            self.say(f"{node.name} is busy: it will join when other Ray tasks on it have finished")
         finally:
             self._close()
 
@@ -160,7 +165,7 @@ class ClusterSearch:
         self.waiting[answer] = node
 
     def _take(self, answer: Any) -> None:
-        """An answer of a node is there."""
+        """Handles a completed call of a node and starts the next step of the node."""
         node = self.waiting.pop(answer)
         try:
             result = ray.get(answer)
@@ -179,9 +184,9 @@ class ClusterSearch:
         with contextlib.suppress(RayError):
             ray.kill(node.searcher)
         if not searched or self.stopped:
-            self.say(f"{node.name} is left out: {why}")
+            self.say(f"{node.name} is skipped: {why}")
             return
-        self.say(f"{node.name} is left out: {why}; part {node.part} of {node.machine} is for another node")
+        self.say(f"{node.name} is skipped: {why}; another node will search part {node.part} of {node.machine}")
         self.queues[node.machine].appendleft(node.part)
 
     def _finish(self, node: Node, result: dict) -> None:
@@ -193,7 +198,7 @@ class ClusterSearch:
         if result["status"] not in (0, INTERRUPTED):
             why = on_node.error_of(result["said"])
             if result["status"] < 0:
-                why = f"hewn ended by signal {-result['status']}: {why}"
+                why = f"hewn was terminated by signal {-result['status']}: {why}"
             self.refusals[node.machine, node.part][node] = why
             if not self.stopped:
                 self.say(f"{where} failed: {why}")
@@ -205,11 +210,12 @@ class ClusterSearch:
             searched = [kernel for kernel in record["kernels"] if kernel["tried"] > 1]
             faster = sum(kernel["schedule"] != kernel["model"] for kernel in searched)
             self.say(
-                f"{where}: {record['rounds']} rounds, {faster} of {len(searched)} kinds of kernel are faster by another schedule"
+                f"{where}: {record['rounds']} rounds, {faster} of {len(searched)} distinct kernels are faster with another schedule"
             )
 
     def _assign(self) -> None:
-        """Parts to nodes that have nothing to do; those that no node is left for are problems."""
+        """Assigns parts to idle nodes. Records a problem for each part that no remaining node can
+        search."""
         for machine, queue in self.queues.items():
             for node in self._at("idle"):
                 part = next((part for part in queue if node not in self.refusals[machine, part]), None)
@@ -227,14 +233,14 @@ class ClusterSearch:
 
     def _stop(self) -> None:
         self.stopped = True
-        self.say("Ctrl-C: the searches end with what they have; once more, and nothing is kept")
+        self.say("Ctrl-C: stopping the searches and keeping their results; press Ctrl-C again to discard them")
         for queue in self.queues.values():
             queue.clear()
         for node in self._at("search"):
             node.searcher.stop.remote()
 
     def _close(self) -> None:
-        """Nodes remove their files, and are free again."""
+        """Makes the nodes remove their files, then releases them."""
         here = [node for node in self.nodes if node.searcher is not None and node.step != "gone"]
         closing = [node.searcher.close.remote() for node in here if node.step != "ready"]
         if closing:

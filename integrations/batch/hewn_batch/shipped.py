@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a command of hewn's that is to run on another machine: the model with its external data, and what flags name."""
+"""Collects the files that a hewn command needs on another machine: the model, its external data,
+and the files that flags name."""
 
 from __future__ import annotations
 
@@ -11,25 +12,30 @@ from typing import Any
 
 import numpy as np
 
-# Flags whose value is a file, or a folder of files. A value of --quantize may be a name; of --input it is behind the name.
+# Flags whose value is a file or a folder of files. The value of --quantize may also be the name of
+# a scheme; that of --input may be NAME=FILE.
 FILES = ("--tuning", "--custom-ops", "--cluster", "--quantize", "--calibrate", "--input")
-# Large files go through Ray's object store in parts, so that no node needs all of one in memory.
+# Large files are split into chunks in Ray's object store, so that a node doesn't need a whole file
+# in memory.
 CHUNK = 64 << 20
 
 
 def _inside(folder: pathlib.Path, name: str) -> pathlib.Path | None:
-    """A file in the folder by a name that leads nowhere else; None where there is none."""
+    """Returns the path of a file within a folder, or None if it does not exist or `name` refers to
+    a file outside of the folder."""
     path = pathlib.PurePath(name)
     found = folder / path
     return found if not path.is_absolute() and ".." not in path.parts and found.is_file() else None
 
 
 class Shipped:
-    """Files by the path that they have in a folder of the machine that they go to, and the command's arguments, whose files are those."""
+    """The files of a command by their relative path on the other machine (`files`), and the
+    arguments of the command with these paths (`arguments`)."""
 
     def __init__(self, program: str, model: str, flags: list[tuple[str, str | None]]) -> None:
-        """The model and flags of `hewn tune`: of each its name and value. ValueError where hewn can't read the model, OSError for a file
-        that is not there."""
+        """Collects the files of the model and of the flags of `hewn tune`, which are pairs of name
+        and value. Raises ValueError if hewn can't read the model, and OSError if a file doesn't
+        exist."""
         self.files: dict[str, pathlib.Path] = {}
         self.arguments = [self._model(program, pathlib.Path(model))]
         for number, (flag, value) in enumerate(flags):
@@ -39,7 +45,7 @@ class Shipped:
                 self.arguments.append(f"{flag}={self._value(flag, value, f'flags/{number}')}")
 
     def _add(self, name: str, path: pathlib.Path) -> str:
-        with path.open("rb"):  # before anything is started
+        with path.open("rb"):  # check that the file is readable before any node starts to search
             self.files[name] = path
         return name
 
@@ -49,9 +55,10 @@ class Shipped:
             raise ValueError(done.stderr.strip().removeprefix("error: "))
         record = json.loads(done.stdout)
         if record["kind"] != "model":
-            raise ValueError(f"'{path}' is a compiled {record['kind']}, and a model is tuned before it is compiled")
+            raise ValueError(f"'{path}' is a compiled {record['kind']}, but tuning requires a model")
         for name in record["weights"]["files"]:
-            if beside := _inside(path.parent, name):  # else hewn says on the node what is wrong with it
+            # If the file does not exist, hewn reports the error on the node.
+            if beside := _inside(path.parent, name):
                 self._add(f"model/{name}", beside)
         return self._add(f"model/{path.name}", path)
 
@@ -64,7 +71,7 @@ class Shipped:
             return value
         if flag == "--calibrate":
             if not path.is_dir():
-                raise FileNotFoundError(f"--calibrate wants a folder, and '{value}' is none")
+                raise FileNotFoundError(f"--calibrate requires a folder, but '{value}' is not a folder")
             for file in sorted(path.rglob("*")):
                 if file.is_file():
                     self._add(f"{folder}/{file.relative_to(path)}", file)
@@ -74,21 +81,26 @@ class Shipped:
         return name + equals + self._add(f"{folder}/{path.name}", path)
 
     def _linked(self, path: pathlib.Path, folder: str) -> None:
-        """Objects and libraries that a file of ops names, relative to itself. What is wrong with such a file hewn says."""
+        """Adds the object files and libraries that a custom-op file names relative to itself.
+        Leaves other errors in the file to hewn."""
         try:
             linked = json.loads(path.read_text())["link"]
         except (ValueError, KeyError, TypeError):
             return
         for name in linked if isinstance(linked, list) else []:
             if not (file := _inside(path.parent, str(name))):
-                raise ValueError(f"'{path}' links '{name}', which is no file in its folder: nodes would not have it")
+                raise ValueError(
+                    f"'{path}' links '{name}', which is not a file in its folder, so nodes would not have it"
+                )
             self._add(f"{folder}/{name}", file)
 
     def bytes(self) -> int:
+        """Returns the total size of the files."""
         return sum(path.stat().st_size for path in self.files.values())
 
     def put(self, ray: Any) -> list[tuple[str, list]]:
-        """Puts them into Ray's object store, once for all nodes: of each its name and references to its bytes."""
+        """Puts the files into Ray's object store, once for all nodes. Returns the path and the
+        references to the chunks of each file."""
         put = []
         for name, path in self.files.items():
             size = os.path.getsize(path)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn tune on all nodes of a Ray cluster:
+"""Runs hewn tune on all nodes of a Ray cluster:
 
     python -m hewn_batch.tune MODEL.onnx -o FILE --budget 60s [--address auto] [flags of hewn tune]
 
-Nodes that are the same machine to a tuning divide the model's kernels among them, each searches its part for as long as the budget says,
-and all that they find is one file, for `hewn compile --tuning FILE`."""
+Nodes with the same type of machine divide the kernels of the model among themselves. Each node
+searches its part for the time of --budget. The results are merged into one file for
+`hewn compile --tuning FILE`."""
 
 from __future__ import annotations
 
@@ -21,16 +22,17 @@ from .shipped import Shipped
 
 PROGRAM = "hewn_batch.tune"
 INTERRUPTED = 130
-# Flags of hewn tune that mean nothing here, and why.
+# Flags of hewn tune that cannot be used here, and why.
 USELESS = {
-    "--part": "nodes get their parts by themselves",
-    "--merge": "`hewn tune --merge` puts tunings together, without a cluster",
-    "--json": "each node has a result of its own; the file has all rows",
+    "--part": "each node gets its part automatically",
+    "--merge": "use `hewn tune --merge`, which needs no cluster",
+    "--json": "each node has its own result; the output file contains all of them",
     "--remarks": "a search writes no remarks",
-    "--cache-dir": "each node has its own while it searches",
+    "--cache-dir": "each node uses a temporary cache",
 }
-# A line of `hewn help tune`: "  --dim <name=value|low..high>  Bind ..."
-FLAG_LINE = re.compile(r"^  (--?[A-Za-z][\w-]*)(?: <(.*?)>)?  +(.*)$", re.MULTILINE)
+# A flag in the output of `hewn help tune`: "  --dim <name=value|low..high>  Bind ...". Its
+# description continues on lines that are indented further; after a long flag, it begins there.
+FLAG = re.compile(r"^  (--?[A-Za-z][\w-]*)(?: <(.*?)>)?( .*)?((?:\n {8,}.*)*)$", re.MULTILINE)
 
 
 def say(text: str) -> None:
@@ -38,17 +40,19 @@ def say(text: str) -> None:
 
 
 def make_parser(help_of_tune: str) -> tuple[argparse.ArgumentParser, list[str]]:
-    """A parser that has the flags of `hewn tune`, as its help lists them, and their names in the namespace."""
+    """Returns a parser with the flags that the help of `hewn tune` lists, and the names of the
+    flags that are passed on to it."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {PROGRAM}",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("model", help="the ONNX model")
-    parser.add_argument("--address", default="auto", help="of the Ray cluster, as ray.init has it; auto unless told")
+    parser.add_argument("model", help="ONNX model")
+    parser.add_argument("--address", default="auto", help="address of the Ray cluster for ray.init (default: auto)")
     names = []
-    for flag, value, text in FLAG_LINE.findall(help_of_tune):
+    for flag, value, *lines in FLAG.findall(help_of_tune):
+        text = " ".join("".join(lines).split())
         if flag in USELESS:
             parser.add_argument(flag, dest=flag, nargs="?", const=True, help=argparse.SUPPRESS)
         elif flag == "-o":
@@ -63,7 +67,8 @@ def make_parser(help_of_tune: str) -> tuple[argparse.ArgumentParser, list[str]]:
 
 
 def flags_given(given: argparse.Namespace, names: list[str]) -> list[tuple[str, str | None]]:
-    """Flags with their values, or None."""
+    """Returns the flags of `hewn tune` that the user gave, with their values, or None for flags
+    without a value."""
     flags: list[tuple[str, str | None]] = []
     for name in names:
         value = getattr(given, name)
@@ -75,18 +80,20 @@ def flags_given(given: argparse.Namespace, names: list[str]) -> list[tuple[str, 
 
 
 def why_not_written(output: str, shipped: Shipped, flags: list[tuple[str, str | None]]) -> str:
-    """Why the file can't be written when all is done; empty where it can. As for `hewn tune` it may be one of the tunings that are read."""
+    """Returns why the output file can't be written, or "". As in `hewn tune`, it may be one of the
+    --tuning files, but no other input."""
     path = pathlib.Path(output)
     tunings = [value for name, value in flags if name == "--tuning"]
     if path.is_dir() or not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         return f"can't write '{output}'"
     if any(path.exists() and path.samefile(file) for file in shipped.files.values() if str(file) not in tunings):
-        return f"'{output}' is the model's or another file of this command"
+        return f"'{output}' is also the model or another file of this command"
     return ""
 
 
 def merge(program: str, tunings: list[str], output: str) -> str:
-    """Writes one file of all, whole or not at all. What is wrong; empty where nothing is."""
+    """Merges tunings into one file, which is written completely or not at all. Returns an error
+    message, or "" on success."""
     with tempfile.TemporaryDirectory(prefix="hewn-tune-") as folder:
         files = []
         for number, text in enumerate(tunings):
@@ -97,7 +104,7 @@ def merge(program: str, tunings: list[str], output: str) -> str:
 
 
 def search(program: str, shipped: Shipped, flags: list[tuple[str, str | None]], given: argparse.Namespace) -> int:
-    """The exit status."""
+    """Searches on the cluster and writes the result. Returns the exit status."""
     import ray
 
     from .search import ClusterSearch, nodes_that_can
@@ -108,11 +115,11 @@ def search(program: str, shipped: Shipped, flags: list[tuple[str, str | None]], 
         ray.init(address=given.address, log_to_driver=False)
     except ConnectionError:
         say(
-            f"error: there is no Ray cluster at '{given.address}': `ray start --head` begins one, and --address=local is this machine alone"
+            f"error: there is no Ray cluster at '{given.address}': start one with `ray start --head`, or use --address=local for this machine only"
         )
         return 1
-    except (RuntimeError, ValueError) as problem:  # another Ray or Python there, an address that is none
-        say(f"error: the Ray cluster at '{given.address}' can't be joined: {problem}")
+    except (RuntimeError, ValueError) as problem:  # different version of Ray or Python, or an invalid address
+        say(f"error: cannot connect to the Ray cluster at '{given.address}': {problem}")
         return 1
     try:
         nodes = nodes_that_can(targets, version, say)
@@ -138,14 +145,14 @@ def search(program: str, shipped: Shipped, flags: list[tuple[str, str | None]], 
 def main(arguments: list[str] | None = None) -> int:
     program = find_hewn()
     if program is None:
-        say("error: this machine has no hewn, which reads the model and merges what nodes find")
+        say("error: hewn is not installed on this machine; it is needed to read the model and to merge the results")
         return 1
     listed = subprocess.run([program, "help", "tune"], capture_output=True, text=True).stdout
     parser, names = make_parser(listed)
     given = parser.parse_args(arguments)
     for flag, why in USELESS.items():
         if getattr(given, flag, None):
-            parser.error(f"{flag} means nothing here: {why}")
+            parser.error(f"{flag} cannot be used here: {why}")
     flags = flags_given(given, names)
     try:
         shipped = Shipped(program, given.model, flags)

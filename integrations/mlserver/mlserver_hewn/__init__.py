@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn's models in MLServer: "implementation": "mlserver_hewn.HewnModel" in model-settings.json."""
+"""MLServer runtime for hewn: "implementation": "mlserver_hewn.HewnModel" in model-settings.json."""
 
 __all__ = ["HewnModel"]
 
 
 def __getattr__(name: str) -> object:
-    """MLServer is imported by those who serve; the step that compiles (compile_step) is in the same package and wants none."""
+    """Imports HewnModel, and with it MLServer, on first use, since compile_step does not need
+    MLServer."""
     if name != "HewnModel":
         raise AttributeError(f"module 'mlserver_hewn' has no attribute '{name}'")
     from .runtime import HewnModel

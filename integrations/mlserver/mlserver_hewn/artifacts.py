@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a repository holds to a library on disk: a model is compiled once for all workers and starts, a library is taken as it is."""
+"""Finds the library of a served model. ONNX models are compiled once into a cache that workers and
+later starts share; libraries are used directly."""
 
 from __future__ import annotations
 
@@ -14,42 +15,46 @@ import hewn
 from hewn.libraries import own_folder
 
 LIBRARY, MODEL = "model.so", "model.onnx"
-# What `compile` of model-settings.json may say: hewn.compile's own.
+# Options of hewn.compile that `compile` in model-settings.json accepts.
 COMPILE_OPTIONS = ("target", "precision", "dims", "quantize", "limits", "optimize")
 
 
 def default_cache() -> pathlib.Path:
-    """Where compiled models are kept: the user's cache, since libraries are code that is run, and a folder of everybody's is no place for it."""
+    """Returns the folder for compiled models. It is in the user's cache: the libraries are
+    executed, so other users must not be able to write there."""
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hewn" / "serving"
 
 
 def compile_options(given: Mapping[str, object]) -> dict[str, object]:
-    """What JSON says of options, as hewn.compile takes them. ValueError names what is not known."""
+    """Converts options from JSON to arguments of hewn.compile. Raises ValueError for unknown
+    options."""
     if unknown := sorted(given.keys() - set(COMPILE_OPTIONS)):
-        raise ValueError(
-            f"no such option to compile with: {', '.join(unknown)}; there are {', '.join(COMPILE_OPTIONS)}"
-        )
+        raise ValueError(f"unknown compile options: {', '.join(unknown)}; expected {', '.join(COMPILE_OPTIONS)}")
     options = dict(given)
     dims = options.get("dims")
-    if isinstance(dims, Mapping):  # JSON has no tuples
+    # A (low, high) range of a dim is a list in JSON and a tuple for hewn.compile.
+    if isinstance(dims, Mapping):
         options["dims"] = {name: tuple(value) if isinstance(value, list) else value for name, value in dims.items()}
     return options
 
 
 def compiled(model: str | os.PathLike[str], cache: pathlib.Path, options: Mapping[str, object]) -> pathlib.Path:
-    """The library of an ONNX model. It stands in `cache` under its own digest, so that all processes that serve it map the same file;
-    hewn's cache beside it makes a second compile, of the same content with the same options, a copy. hewn.CompileError as `compile` raises it,
-    PermissionError where others can write to `cache`."""
+    """Compiles an ONNX model and returns the path of the library. The library is stored in `cache`
+    under its digest, so that all processes that serve it map the same file. With hewn's own cache
+    in `cache/compiler`, compiling the same model again with the same options only copies the
+    result.
+
+    Raises hewn.CompileError, and PermissionError if other users can write to `cache`."""
     own_folder(cache)
     fresh = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=cache))
     try:
         library = fresh / LIBRARY
         hewn.compile(os.fspath(model), output=library, cache_dir=cache / "compiler", **compile_options(options)).close()
-        # The library holds its weights' digest: what it is called by names both.
+        # The library contains the digest of its weights, so its digest identifies both.
         kept = cache / hashlib.sha256(library.read_bytes()).hexdigest()
         try:
             fresh.rename(kept)
-        except OSError:  # another process was first
+        except OSError:  # another process has stored the library first
             if not (kept / LIBRARY).is_file():
                 raise
         return kept / LIBRARY
@@ -58,8 +63,8 @@ def compiled(model: str | os.PathLike[str], cache: pathlib.Path, options: Mappin
 
 
 def library_of(path: str | os.PathLike[str], cache: pathlib.Path | None, options: Mapping[str, object]) -> pathlib.Path:
-    """The library that stands at `path`, or what the model there is compiled to; a folder holds model.so or model.onnx, the first before the
-    second. FileNotFoundError where there is neither."""
+    """Returns the library at `path`, or compiles the model at `path`. In a folder, uses model.so,
+    otherwise model.onnx. Raises FileNotFoundError if neither exists."""
     path = pathlib.Path(path)
     if path.is_dir():
         found = [path / name for name in (LIBRARY, MODEL) if (path / name).is_file()]
@@ -70,6 +75,6 @@ def library_of(path: str | os.PathLike[str], cache: pathlib.Path | None, options
         raise FileNotFoundError(f"there is no '{path}'")
     if path.suffix not in (".onnx", ".onnxtxt"):
         if options:
-            raise ValueError(f"'{path}' is compiled already: 'compile' is for a model")
+            raise ValueError(f"'{path}' is already compiled: 'compile' requires a model")
         return path
     return compiled(path, cache or default_cache(), options)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn-compile-step: the step of a pipeline (Kubeflow, Argo) that compiles a model: one model in, a folder to serve and a report out.
+"""hewn-compile-step: compiles a model in a pipeline (Kubeflow, Argo) and writes a folder to serve
+and a report.
 
-Where MLflow is installed and MLFLOW_TRACKING_URI says where to, the run is logged there: options, figures, the folder. Needs no server."""
+If MLflow is installed and MLFLOW_TRACKING_URI is set, logs the options, metrics and the folder
+there. Does not need MLServer."""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ def _tensors(found: list[hewn.Tensor]) -> list[dict]:
 
 
 def compile_model(model: pathlib.Path, folder: pathlib.Path, name: str, options: dict) -> dict:
-    """Compiles `model` to folder/model.so, lays MLServer's settings beside it, and returns the report: what went in, what came out, its size,
-    how long it took. hewn.CompileError where the model is refused, ValueError where an option is."""
+    """Compiles `model` to folder/model.so, writes MLServer's settings into `folder`, and returns a
+    report with the model, options, inputs, outputs, file sizes and compile time. Raises
+    hewn.CompileError if the model can't be compiled and ValueError for invalid options."""
     folder.mkdir(parents=True, exist_ok=True)
     options = {"target": "portable"} | options
     checked = artifacts.compile_options(options)
@@ -63,7 +66,8 @@ def compile_model(model: pathlib.Path, folder: pathlib.Path, name: str, options:
 
 
 def log_to_mlflow(report: dict, folder: pathlib.Path) -> bool:
-    """Logs a report and its folder as a run of MLflow's; whether it did. Nothing where there is no MLflow or no MLFLOW_TRACKING_URI."""
+    """Logs a report and its folder as an MLflow run. Returns False, without logging, if MLflow is
+    not installed or MLFLOW_TRACKING_URI is not set."""
     if not os.environ.get("MLFLOW_TRACKING_URI") or importlib.util.find_spec("mlflow") is None:
         return False
     import mlflow
@@ -84,25 +88,25 @@ def _write(report: dict, path: pathlib.Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="hewn-compile-step", description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--model", type=pathlib.Path, required=True, help="the ONNX model")
+    parser.add_argument("--model", type=pathlib.Path, required=True, help="ONNX model")
     parser.add_argument(
         "--output-dir",
         type=pathlib.Path,
         required=True,
-        help="becomes the folder to serve: model.so, its weights, settings",
+        help="output folder to serve: model.so, its weights and settings",
     )
-    parser.add_argument("--report", type=pathlib.Path, required=True, help="becomes the report, as JSON")
-    parser.add_argument("--name", default="model", help="what the model is called when it is served")
+    parser.add_argument("--report", type=pathlib.Path, required=True, help="output file for the report (JSON)")
+    parser.add_argument("--name", default="model", help="name of the served model")
     parser.add_argument(
         "--options",
         default="{}",
-        help=f"JSON of {', '.join(artifacts.COMPILE_OPTIONS)}; the target is portable otherwise",
+        help=f"JSON object with {', '.join(artifacts.COMPILE_OPTIONS)}; the default target is portable",
     )
     given = parser.parse_args(arguments)
     try:
         options = json.loads(given.options)
         if not isinstance(options, dict):
-            raise ValueError("--options is a JSON object")
+            raise ValueError("--options must be a JSON object")
         report = compile_model(given.model, given.output_dir, given.name, options)
         report["logged_to_mlflow"] = False
         _write(report, given.report)
@@ -114,8 +118,8 @@ def main(arguments: list[str] | None = None) -> int:
         _write(report, given.report)
     except (
         Exception
-    ) as problem:  # whatever MLflow, its stores and their clients raise: the model and the report are there
-        print(f"hewn-compile-step: compiled, and not logged to MLflow: {problem}", file=sys.stderr)
+    ) as problem:  # MLflow and its storage clients raise many types; the model and the report are already written
+        print(f"hewn-compile-step: the model was compiled, but not logged to MLflow: {problem}", file=sys.stderr)
         return 1
     return 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime that MLServer loads: mlserver_hewn.HewnModel."""
+"""HewnModel: the model class that MLServer loads."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from mlserver.utils import get_model_uri
 
 from . import artifacts, tensors
 
-UNPROCESSABLE = 422  # what MLServer answers where a model can't be loaded; gRPC's FAILED_PRECONDITION
-BATCHERS = 64  # shapes whose requests are waiting to be put together, at most
+UNPROCESSABLE = 422  # HTTP status if a model can't be loaded; FAILED_PRECONDITION in gRPC
+BATCHERS = 64  # maximum number of batchers, one per combination of shapes and outputs
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """`parameters.extra` of model-settings.json."""
+    """Options of HewnModel, which are `parameters.extra` in model-settings.json."""
 
     threads: int = 1
     contexts: int = 1
@@ -45,27 +45,29 @@ class Options:
 
     @classmethod
     def of(cls, extra: dict | None) -> Options:
-        """ValueError names what is not known or not of its type."""
+        """Creates options from JSON. Raises ValueError for unknown settings and values of wrong
+        types."""
         extra = dict(extra or {})
         names = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(extra.keys() - names):
-            raise ValueError(f"no such setting in 'extra': {', '.join(unknown)}; there are {', '.join(sorted(names))}")
+            raise ValueError(f"unknown settings in 'extra': {', '.join(unknown)}; expected {', '.join(sorted(names))}")
         options = cls(**extra)
         for name in ("threads", "contexts"):
             value = getattr(options, name)
             if type(value) is not int or value < 1:
-                raise ValueError(f"'{name}' is a whole number from 1 on, not {value!r}")
+                raise ValueError(f"'{name}' must be a positive integer, got {value!r}")
         if not isinstance(options.verify, bool) or not isinstance(options.compile, dict):
-            raise ValueError("'verify' is true or false, 'compile' an object")
+            raise ValueError("'verify' must be true or false, and 'compile' an object")
         return options
 
 
 class Unloaded(Exception):
-    """The model went away while a request waited."""
+    """Raised for a request that was waiting when its model was unloaded."""
 
 
 class Contexts:
-    """Modules of one library: code and weights are there once, an arena and threads for each. A request has one to itself."""
+    """A pool of modules of one library. The modules share code and weights, and each has its own
+    arena and threads. A module runs one request at a time."""
 
     def __init__(self, library: pathlib.Path, options: Options) -> None:
         self.modules: list[hewn.Module] = []
@@ -84,8 +86,9 @@ class Contexts:
         self.executor = concurrent.futures.ThreadPoolExecutor(options.contexts, thread_name_prefix="hewn")
 
     async def run(self, function: Callable, *arguments: object) -> object:
-        """function(module, *arguments) in a thread, with the first module that is idle. A run goes on where the one that waits for it is
-        cancelled: the module is idle when it ends, and not before."""
+        """Calls function(module, *arguments) in a thread, with the module of the pool that becomes
+        idle next. If the waiting task is cancelled, the call continues, and the module becomes idle
+        when the call ends."""
         module = await self.idle.get()
         try:
             if self.closed:
@@ -98,7 +101,7 @@ class Contexts:
         return await asyncio.shield(run)
 
     def close(self) -> None:
-        """Waits for runs that are under way."""
+        """Waits for active runs, then closes the modules."""
         if hasattr(self, "executor"):
             self.executor.shutdown()
         for module in self.modules:
@@ -113,16 +116,18 @@ def _request_input(item: RequestInput, tensor: hewn.Tensor) -> np.ndarray:
 
 
 class HewnModel(MLModel):
-    """A library that hewn has compiled, or a model that is compiled when it is loaded, in MLServer.
+    """MLServer model that runs a compiled library, or compiles an ONNX model when it is loaded.
 
-    `parameters.uri` is the library, the model, or a folder with model.so or model.onnx; `parameters.extra` is Options. Requests run at the same
-    time on `contexts` of the model, each with `threads`.
+    `parameters.uri` is the library, the model, or a folder with model.so or model.onnx;
+    `parameters.extra` are Options. Up to `contexts` requests run concurrently, each with `threads`
+    threads.
     """
 
     _contexts: Contexts | None = None
 
     async def load(self) -> bool:
-        """Compiles if need be, loads, and says inputs and outputs. MLServerError (422) where that can't be, with the reason."""
+        """Compiles the model if necessary, loads it and sets its inputs and outputs. Raises
+        MLServerError (422) with the reason on failure."""
         uri = await get_model_uri(self.settings, wellknown_filenames=[artifacts.LIBRARY, artifacts.MODEL])
         try:
             options = Options.of(self.settings.parameters.extra)
@@ -141,7 +146,7 @@ class HewnModel(MLModel):
         return True
 
     async def unload(self) -> bool:
-        """Gives the library, its weights and its memory back, after the runs that are under way."""
+        """Waits for active runs, then unloads the library and frees its weights and memory."""
         contexts, self._contexts = self._contexts, None
         if contexts is not None:
             contexts.closed = True
@@ -164,12 +169,15 @@ class HewnModel(MLModel):
             self.settings.platform = "hewn"
 
     def _batch(self) -> None:
-        """MLServer's batcher puts together what it gets and takes the first request's shape for all, so that one bad request spoils its
-        neighbours'. Where it stands in front of this model, requests are looked at before it, and those of unlike shapes or outputs get
-        batchers of their own."""
+        """Replaces MLServer's batcher, if it is enabled, by one batcher per combination of shapes
+        and outputs.
+
+        MLServer's batcher concatenates all requests and uses the shape of the first one, so an
+        invalid request makes all requests of a batch fail. Here, requests are checked before they
+        are batched."""
         batched = self.__dict__.get(
             "predict"
-        )  # the batcher's decoration stands in the instance; without it there is none
+        )  # the batcher replaces the method in the instance; otherwise batching is disabled
         if batched is None:
             return
         plain = types.SimpleNamespace(settings=self.settings, predict=functools.partial(type(self).predict, self))
@@ -182,28 +190,32 @@ class HewnModel(MLModel):
             if batcher is None:
                 batcher = batchers[key] = AdaptiveBatcher(plain)
                 if len(batchers) > BATCHERS:
-                    batchers.popitem(last=False)  # what waits in it is answered: its task holds it
+                    # The task of the removed batcher keeps it alive until its requests complete.
+                    batchers.popitem(last=False)
             batchers.move_to_end(key)
-            # A client that goes away cancels its request: MLServer's batcher would then forget it, and answer none of those beside it.
+            # A client that disconnects cancels its request. Without the shield, MLServer's batcher
+            # would not respond to any request of the batch.
             return await asyncio.shield(asyncio.ensure_future(batcher.predict(payload)))
 
         self.predict = predict
 
     def _checked(self, payload: InferenceRequest) -> tuple:
-        """Makes arrays of a request's data, in place; what it has to have in common with those that it is put together with."""
+        """Replaces the input data of a request by arrays. Returns the key of the request: requests
+        with equal keys can be batched."""
         try:
             arrays = self._arrays(payload)
             asked = tensors.chosen([o.name for o in payload.outputs or ()], list(self._outputs))
             rows = {array.shape[0] for array in arrays.values()}
             if len(rows) != 1:
                 raise tensors.BadRequest(
-                    "inputs have unlike numbers of rows: " + ", ".join(f"'{n}' {a.shape[0]}" for n, a in arrays.items())
+                    "inputs have different numbers of rows: "
+                    + ", ".join(f"'{n}' {a.shape[0]}" for n, a in arrays.items())
                 )
         except tensors.BadRequest as problem:
             raise InferenceError(str(problem)) from None
         for item in payload.inputs:
             item.data = arrays[item.name].ravel()
-            item.parameters = None  # a batch has no content type
+            item.parameters = None  # the batched input is an array and has no content type
         return (*((n, arrays[n].shape[1:]) for n in self._inputs), *asked)
 
     def _arrays(self, payload: InferenceRequest) -> dict[str, np.ndarray]:
@@ -228,7 +240,7 @@ class HewnModel(MLModel):
         return answers
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
-        """Runs the model. A request that does not fit it is the client's error (400) and names the input."""
+        """Runs the model. An invalid request is a client error (400), which names the input."""
         contexts = self._contexts
         if contexts is None:
             raise ModelNotReady(self.name, self.version)
@@ -239,7 +251,8 @@ class HewnModel(MLModel):
         except tensors.BadRequest as problem:
             raise InferenceError(str(problem)) from None
         except hewn.RunError as problem:
-            # What was looked at before fits in types and shapes: what is left are dims that do not fit together and indices, or memory.
+            # Types and shapes of the inputs were checked before the run. So a failed run has
+            # inconsistent dims or indices (status 400), or is out of memory (status 500).
             status = 500 if "out of memory" in str(problem) else 400
             raise MLServerError(str(problem), status) from None
         return InferenceResponse(model_name=self.name, model_version=self.version, id=payload.id, outputs=outputs)

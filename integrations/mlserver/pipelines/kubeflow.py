@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step that compiles, as a component of Kubeflow Pipelines. As a program it writes the component's YAML:
+"""Compile step as a component of Kubeflow Pipelines. Run as a program, it writes the YAML of the
+component:
 
 python kubeflow.py IMAGE hewn_compile.yaml"""
 
@@ -9,7 +10,8 @@ from kfp import compiler, dsl
 
 
 def compile_component(image: str):
-    """The component: an ONNX model in; the folder to serve, and the report, out. `image` is the one that ../Containerfile makes."""
+    """Returns the component. Its input is an ONNX model; its outputs are the folder to serve and
+    the report. `image` is built from ../Containerfile."""
 
     @dsl.container_component
     def hewn_compile(

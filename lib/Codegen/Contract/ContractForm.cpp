@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/ContractForm.h"
-#include "dialects/Graph/Contract/CodedWeights.h"
+#include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Codegen/Contract/Sums/MatrixUnit.h"
 
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "hewn-decide-kernels"
+#define DEBUG_TYPE "hewn-assign-schedules"
 
 using namespace mlir;
 using hewn::graph::Clip;
@@ -49,7 +49,8 @@ plan::ContractShape ContractForm::shape() const {
 
 namespace {
 
-/// Whether columns can be read as vectors of the right operand, and of the left one where they run along it.
+/// Returns true if vectors along the column dim can be loaded from the right operand and, if the
+/// left operand also has the column dim (depthwise convolution), from the left one.
 bool columnsAreLanes(const ContractForm &form) {
   const Buffer &lhs = form.lhs, &rhs = form.rhs;
   std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
@@ -60,7 +61,8 @@ bool columnsAreLanes(const ContractForm &form) {
     return contiguous && ContractForm::strideAlong(lhs, form.maps[0], form.roles.column).is(1);
   if (!packed && !contiguous)
     return false;
-  // Columns beyond a group's own would be read from the next one.
+  // In a grouped convolution, the last panel of a group must not extend into the columns of the
+  // next group.
   const DimExpr &columns = form.extents[form.roles.column];
   for (unsigned d : form.roles.batch)
     if (packed && !form.extents[d].is(1) && graph::resultWith(form.maps[1], d) == column &&
@@ -69,8 +71,8 @@ bool columnsAreLanes(const ContractForm &form) {
   return true;
 }
 
-/// The summed dim whose neighbours lie in groups in both operands, for a machine that sums products of such groups, by
-/// vectors or by a matrix unit.
+/// Returns the reduction dim whose adjacent elements both operands store in groups, as the target's
+/// dot-product or matrix instructions read them. Returns nullopt if there is none.
 std::optional<unsigned> groupedDim(const ContractForm &form) {
   std::optional<unsigned> k = graph::plainSummedDim(form.op, form.roles);
   int64_t group = form.group();
@@ -81,13 +83,15 @@ std::optional<unsigned> groupedDim(const ContractForm &form) {
   return grouped && ContractForm::strideAlong(form.lhs, form.maps[0], *k).is(1) ? k : std::nullopt;
 }
 
-/// Whether the machine multiplies and adds the type by vectors of as many lanes as float32's.
-bool hasProducts(Type element) {
+/// Returns true if the target has vector multiply-add instructions for accumulators of the type,
+/// which has 32 or 64 bits.
+bool hasVectorMultiplyAdd(Type element) {
   return element.isF32() || element.isF64() || element.isSignlessInteger(32) || element.isSignlessInteger(64);
 }
 
-/// Whether `outer` and `inner`, two row dims, lie like one in a buffer of these dims whose last ones are the result's.
-bool liesFlat(const Buffer &buffer, const ContractForm &form, unsigned outer, unsigned inner) {
+/// Returns true if the row dims `outer` and `inner` can be collapsed into one dim of the buffer.
+/// The buffer's dims are aligned with the last dims of the result.
+bool areRowsCollapsible(const Buffer &buffer, const ContractForm &form, unsigned outer, unsigned inner) {
   int64_t rank = form.maps[2].getNumResults(), lead = rank - int64_t(buffer.dims.size());
   if (buffer.blockDim >= 0 || lead < 0)
     return false;
@@ -100,30 +104,30 @@ bool liesFlat(const Buffer &buffer, const ContractForm &form, unsigned outer, un
          buffer.strides[o] == buffer.strides[i] * form.extents[inner];
 }
 
-/// Merges all rows into one dim where they lie evenly spaced in the left operand and in all that the kernel's other ops
-/// read or write.
-bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> rows) {
-  auto staysApart = [&](StringRef why) {
-    LDBG() << k.kernel.getName() << ": dims of rows are not merged: " << why;
+/// Returns true if all row dims can be collapsed into one, because rows are evenly spaced in the
+/// left operand and in all values that the kernel's other ops read or write.
+bool mergesRows(const ContractForm &form, KernelContext &k, ArrayRef<unsigned> rows) {
+  auto notMerged = [&](StringRef why) {
+    LDBG() << k.kernel.getName() << ": row dims are not collapsed: " << why;
     return false;
   };
   if (!form.clips.empty())
-    return staysApart("borders are left out");
+    return notMerged("zero padding is folded");
   graph::ContractOpInterface op = form.op;
   Operation *contraction = op;
   Operation *decoder = plan::decoderOf(op);
   for (Operation &other : k.kernel.getBody().front().without_terminator())
-    if (isa<graph::MoveOpInterface>(other) && &other != decoder)
-      return staysApart("elements are moved in the kernel");
+    if (isa<graph::IndexingOpInterface>(other) && &other != decoder)
+      return notMerged("the kernel has an indexing op");
   for (auto [outer, inner] : llvm::zip(rows.drop_back(), rows.drop_front())) {
     for (unsigned d : {outer, inner}) {
       std::optional<unsigned> i = graph::resultWith(form.maps[2], d);
       if (!i || !isa<AffineDimExpr>(form.maps[2].getResult(*i)))
-        return staysApart("one is no dim of the result");
+        return notMerged("a row dim is not a dim of the result");
     }
     if (ContractForm::strideAlong(form.lhs, form.maps[0], outer) !=
         ContractForm::strideAlong(form.lhs, form.maps[0], inner) * form.extents[inner])
-      return staysApart("the left operand's rows are not evenly spaced");
+      return notMerged("the left operand's rows are not evenly spaced");
     for (auto &[value, buffer] : k.inputs) {
       bool epilogue =
           llvm::any_of(value.getUsers(), [&](Operation *user) { return user != contraction && user != decoder; });
@@ -131,18 +135,19 @@ bool mergesRows(const ContractForm &form, KernelFunction &k, ArrayRef<unsigned> 
       if (decoded && !epilogue)
         continue;
       bool factor = llvm::is_contained(contraction->getOperands(), value);
-      if ((epilogue || !factor) && !liesFlat(buffer, form, outer, inner))
-        return staysApart("those of what the epilogue reads are not evenly spaced");
+      if ((epilogue || !factor) && !areRowsCollapsible(buffer, form, outer, inner))
+        return notMerged("the rows of an epilogue operand are not evenly spaced");
     }
     for (const Buffer &buffer : k.outputs)
-      if (!liesFlat(buffer, form, outer, inner))
-        return staysApart("a result's rows are not evenly spaced");
+      if (!areRowsCollapsible(buffer, form, outer, inner))
+        return notMerged("a result's rows are not evenly spaced");
   }
   return true;
 }
 
-/// Where lanes are the columns of several groups: the column's dim counts all columns, and the channels that it reads are a vector's, of
-/// which each group has its own.
+/// Prepares the form for vectors whose lanes are columns of several convolution groups: makes the
+/// column dim count the columns of all groups. A vector of columns then reads a vector of input
+/// channels, one in each lane's group.
 void spreadGroups(ContractForm &form) {
   const graph::ContractRoles &roles = form.roles;
   AffineMap &left = form.maps[0];
@@ -153,8 +158,9 @@ void spreadGroups(ContractForm &form) {
   form.extents[*roles.group] = DimExpr(1);
 }
 
-/// Fills in what the contraction decodes; false where it can't as the code lies.
-bool takeCode(ContractForm &form, KernelFunction &k, graph::CodedOpInterface decoder) {
+/// Sets the encoding of packed low-bit weights, and the buffers of scales, offsets and lookup
+/// table. Returns false if the layout of the scales or offsets differs from that of the weights.
+bool setWeightEncoding(ContractForm &form, KernelContext &k, graph::PackedWeightsOpInterface decoder) {
   SmallVector<Buffer> buffers;
   for (Value operand : decoder->getOperands()) {
     auto found = k.inputs.find(operand);
@@ -174,30 +180,31 @@ bool takeCode(ContractForm &form, KernelFunction &k, graph::CodedOpInterface dec
   return true;
 }
 
-/// Finds out about a kernel, a question after the other, each of which may be the last.
+/// Builds the ContractForm of a kernel (the result of the analysis) by a sequence of checks, each
+/// of which may reject the kernel.
 class FormFinder {
 public:
-  FormFinder(KernelFunction &k, std::optional<plan::Unit> unit)
+  FormFinder(KernelContext &k, std::optional<plan::Unit> unit)
       : k(k), unit(unit), op(graph::onlyContraction(k.kernel.getBody().front())) {}
 
-  Found<ContractForm> find() {
+  OrReason<ContractForm> find() {
     if (!op)
-      return Verdict::no("its kernel has more than one contraction, elementwise ops and moves");
+      return Eligibility::no("the kernel has other ops than one contraction, elementwise ops and indexing ops");
     for (auto question :
          {&FormFinder::findRoles, &FormFinder::findRight, &FormFinder::findLeft, &FormFinder::findTerms,
-          &FormFinder::findUnit, &FormFinder::lookAtResults, &FormFinder::lookAtUnit, &FormFinder::findRows})
-      if (Verdict answer = (this->*question)(); !answer)
+          &FormFinder::findUnit, &FormFinder::checkResults, &FormFinder::checkUnit, &FormFinder::findRows})
+      if (Eligibility answer = (this->*question)(); !answer)
         return answer;
     return std::move(form);
   }
 
 private:
-  Verdict findRoles() {
-    if (!hasProducts(graph::getElementType(op->getResult(0))))
-      return Verdict::no("the machine has no vectors of its sums");
+  Eligibility findRoles() {
+    if (!hasVectorMultiplyAdd(graph::getElementType(op->getResult(0))))
+      return Eligibility::no("the target has no vector multiply-add for the accumulators' type");
     std::optional<graph::ContractRoles> roles = plan::rolesOf(op);
     if (!roles)
-      return Verdict::no("no dim of its result can be the lanes of vectors");
+      return Eligibility::no("no dim of the result can be vectorized");
     graph::ProductDims product = graph::productDims(op);
     form.op = op;
     form.maps = std::move(product.maps);
@@ -205,81 +212,87 @@ private:
     form.roles = *roles;
     if (roles->group)
       spreadGroups(form);
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
-  Verdict findRight() {
-    graph::CodedOpInterface decoder = plan::decoderOf(op);
+  Eligibility findRight() {
+    graph::PackedWeightsOpInterface decoder = plan::decoderOf(op);
     right = decoder ? decoder->getOperand(0) : op->getOperand(1);
     if (!k.inputs.contains(right))
-      return Verdict::no("its right operand is computed in the kernel");
+      return Eligibility::no("the right operand is computed in the kernel");
     if (graph::winogradTile(right.getType()))
-      return Verdict::no("its windows are transformed by Winograd's method");
-    if (decoder && !takeCode(form, k, decoder))
-      return Verdict::no("its weights' codes, scales and offsets do not lie in equal panels");
+      return Eligibility::no("the weights are Winograd-transformed");
+    if (decoder && !setWeightEncoding(form, k, decoder))
+      return Eligibility::no("the packed weights, scales and offsets are not packed in equal panels");
     form.rhs = k.inputs.find(right)->second;
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
-  Verdict findLeft() {
+  Eligibility findLeft() {
     left = op->getOperand(0);
-    if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
+    if (auto border = left.getDefiningOp<graph::IndexingOpInterface>()) {
       std::optional<SmallVector<Clip>> clips = graph::clipsOf(op, border);
       if (!clips || !plan::leavesOutBorder(op, border) || !left.hasOneUse())
-        return Verdict::no("its left operand is read through a move that is no border of zeros to leave out");
+        return Eligibility::no("the left operand is read through an indexing op that is not foldable zero padding");
       form.clips = std::move(*clips);
       left = border->getOperand(0);
     }
     if (!k.inputs.contains(left))
-      return Verdict::no("its left operand is computed in the kernel");
+      return Eligibility::no("the left operand is computed in the kernel");
     form.lhs = k.inputs.find(left)->second;
-    return columnsAreLanes(form) ? Verdict::yes() : Verdict::no("its columns are no neighbours in memory");
+    return columnsAreLanes(form) ? Eligibility::yes() : Eligibility::no("the columns are not contiguous in memory");
   }
 
-  Verdict findTerms() {
+  Eligibility findTerms() {
     for (unsigned i = 1; i < graph::termsOf(op); ++i)
       for (unsigned side : {0, 1}) {
         Value term = graph::termOf(op, side, i);
         if (!k.inputs.contains(term) || term.getType() != (side ? right : left).getType())
-          return Verdict::no("terms of an operand are not in memory like its first");
+          return Eligibility::no("a split-bf16 component of an operand is not stored like the first one");
         (side ? form.rightTerms : form.leftTerms).push_back(k.inputs.find(term)->second.memref);
       }
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
-  /// What multiplies operands that are narrower than the sums.
-  Verdict findUnit() {
+  /// Finds the dot-product or matrix instruction for operands that have fewer bits than the
+  /// accumulators.
+  Eligibility findUnit() {
     Type sum = graph::getElementType(op->getResult(0));
     if (graph::widensRight(op))
-      return form.roles.columnInLeft ? Verdict::no("lanes run along both operands, and the right one is narrower")
-                                     : Verdict::yes();
+      return form.roles.columnInLeft ? Eligibility::no("both operands are vectorized, and the right one has fewer bits")
+                                     : Eligibility::yes();
     if (form.code || (graph::getElementType(left) == sum && graph::getElementType(right) == sum))
-      return Verdict::yes();
+      return Eligibility::yes();
     form.dot = plan::findDot(op);
     if (!unit || *unit == plan::Unit::Matrix)
       form.matrix = plan::findMatrix(op);
     if (form.matrix && !MatrixUnit::fits(form.matrix, vectorLanes(k.kernel)))
-      return Verdict::no("a row of the matrix unit's tiles is no vector");
+      return Eligibility::no("a row of the matrix unit's tiles is not one vector");
     form.grouped = groupedDim(form);
-    return form.grouped ? Verdict::yes()
-                        : Verdict::no("its narrow operands do not lie in the groups that an instruction sums");
+    return form.grouped
+               ? Eligibility::yes()
+               : Eligibility::no(
+                     "the low-precision operands are not packed in the groups that a dot-product instruction reads");
   }
 
-  Verdict lookAtResults() {
+  Eligibility checkResults() {
     std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
     bool isKnown = map && llvm::all_of(k.results, [&](Value output) { return map->placeOf(output).has_value(); });
-    return isKnown ? Verdict::yes() : Verdict::no("a result of its kernel reads sums of other elements than its own");
+    return isKnown
+               ? Eligibility::yes()
+               : Eligibility::no("an op of the epilogue reads the contraction's result at another index than its own");
   }
 
-  /// Whether it is what a schedule says.
-  Verdict lookAtUnit() {
+  /// Checks that the target multiplies the contraction's operand types on the unit that the
+  /// schedule names: matrix unit, dot-product instructions or vector FMA.
+  Eligibility checkUnit() {
     bool fits = !unit || (*unit == plan::Unit::Matrix ? bool(form.matrix)
                           : *unit == plan::Unit::Dots ? bool(form.dot)
                                                       : !form.grouped);
-    return fits ? Verdict::yes() : Verdict::no("that is not what the machine multiplies its operands with");
+    return fits ? Eligibility::yes() : Eligibility::no("the target multiplies operands of these types on another unit");
   }
 
-  Verdict findRows() {
+  Eligibility findRows() {
     SmallVector<unsigned> rows;
     for (unsigned d : form.roles.rows)
       if (!form.extents[d].is(1))
@@ -287,7 +300,7 @@ private:
     form.rows = DimExpr(1);
     form.rowStride = DimExpr(0);
     if (rows.empty())
-      return form.matrix ? Verdict::no("a matrix unit multiplies rows, and there are none") : Verdict::yes();
+      return form.matrix ? Eligibility::no("a matrix unit needs more than one row") : Eligibility::yes();
     form.merged = rows.size() > 1 && mergesRows(form, k, rows);
     form.tiled = form.merged ? rows.back() : graph::tiledRow(op, form.roles);
     for (unsigned d : rows) {
@@ -297,22 +310,23 @@ private:
         form.outerRows.push_back(d);
     }
     form.rowStride = ContractForm::strideAlong(form.lhs, form.maps[0], *form.tiled, form.clips);
-    return lookAtLine();
+    return checkZeroRow();
   }
 
-  /// Whether there can be a line of zeros for rows outside.
-  Verdict lookAtLine() {
+  /// Checks that the row of zeros, which the kernel reads in place of rows in the zero padding, has
+  /// a static length.
+  Eligibility checkZeroRow() {
     auto isClip = [&](unsigned d) { return llvm::any_of(form.clips, [&](const Clip &c) { return c.summed == d; }); };
     bool known = llvm::all_of(form.roles.summed, [&](unsigned d) {
       return form.extents[d].is(1) || isClip(d) ||
              (form.extents[d].constant() && ContractForm::strideAlong(form.lhs, form.maps[0], d).constant());
     });
     return known || !form.clipsWhenRun()
-               ? Verdict::yes()
-               : Verdict::no("its sums reach over memory of an unknown length, inside of a border");
+               ? Eligibility::yes()
+               : Eligibility::no("the row of zeros for folded padding would have a dynamic length");
   }
 
-  KernelFunction &k;
+  KernelContext &k;
   std::optional<plan::Unit> unit;
   ContractOpInterface op;
   ContractForm form;
@@ -321,7 +335,7 @@ private:
 
 } // namespace
 
-Found<ContractForm> contractForm(KernelFunction &k, std::optional<plan::Unit> unit) {
+OrReason<ContractForm> contractForm(KernelContext &k, std::optional<plan::Unit> unit) {
   return FormFinder(k, unit).find();
 }
 

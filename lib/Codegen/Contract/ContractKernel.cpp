@@ -17,6 +17,15 @@ VectorType ContractKernel::sumType() const {
   return VectorType::get({e.lanes}, graph::computeType(graph::getElementType(op->getResult(0))));
 }
 
+BlockedSum ContractKernel::blockedSum(size_t count) const {
+  Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(sumType()));
+  auto merge = [this](ValueRange left, ValueRange right) {
+    return llvm::map_to_vector(llvm::zip(left, right),
+                               [&](auto pair) { return e.addElements(std::get<0>(pair), std::get<1>(pair)); });
+  };
+  return BlockedSum(e, SmallVector<Value>(count, zero), merge);
+}
+
 Dims ContractKernel::extentsOf(ArrayRef<unsigned> dims) const {
   return llvm::map_to_vector<4>(dims, [&](unsigned d) { return form.extents[d]; });
 }
@@ -39,7 +48,8 @@ Index ContractKernel::offset(const Buffer &buffer, AffineMap map, ArrayRef<Index
       if (clip.operandDim == i)
         index = e.sub(index, e.constant(clip.low));
     if (int64_t(i) == buffer.blockDim) {
-      if (tileColumns() % buffer.block != 0) // a tile may begin inside of a panel
+      // If a tile's columns are not full panels, the tile may begin inside of a panel.
+      if (tileColumns() % buffer.block != 0)
         sum = e.add(sum, e.mul(e.mod(index, e.constant(buffer.block)), e.constant(buffer.group)));
       index = e.floorDiv(index, e.constant(buffer.block));
     }
@@ -53,7 +63,8 @@ Index ContractKernel::offset(const Buffer &buffer, AffineMap map, ArrayRef<Index
 Value ContractKernel::from(const Buffer &buffer, Value memref, Index start) const {
   auto type = MemRefType::get({ShapedType::kDynamic}, cast<MemRefType>(memref.getType()).getElementType(),
                               StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
-  // Nobody reads the size; a dynamic one promises nothing about the accesses.
+  // Give the view of an operand a dynamic size, although no code reads the size. From a static
+  // size, MLIR would derive bounds of the accesses.
   OpFoldResult size = e.expression(graph::numElements(buffer.dims)).base;
   return memref::ReinterpretCastOp::create(b, loc(), type, memref, OpFoldResult(start.base),
                                            ArrayRef<OpFoldResult>{size}, ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
@@ -76,7 +87,8 @@ SmallVector<SumLoop> ContractKernel::sumLoops(int64_t step) const {
       continue;
     SumLoop loop{form.extents[d], ContractForm::strideAlong(form.lhs, form.maps[0], d),
                  ContractForm::strideAlong(form.rhs, form.maps[1], d)};
-    if (form.grouped == d) // the right operand's stride is a group's already
+    // The right operand's stride along the grouped dim already counts groups of elements.
+    if (form.grouped == d)
       loop = {loop.extent.floorDiv(step), loop.left * DimExpr(step), loop.right * DimExpr(step / form.group())};
     if (!loops.empty() && loops.back().left == loop.left * loop.extent &&
         loops.back().right == loop.right * loop.extent) {
@@ -112,7 +124,7 @@ Value ContractKernel::product(Value x, Value y, Value sum) const {
       return vector::FMAOp::create(b, loc(), x, y, sum);
     return arith::AddIOp::create(b, loc(), arith::MulIOp::create(b, loc(), x, y), sum);
   }
-  plan::DotAttr dot = form.dot;
+  plan::DotProductAttr dot = form.dot;
   SmallVector<Value> operands = {x, y};
   if (dot.getRightFirst())
     std::swap(operands[0], operands[1]);

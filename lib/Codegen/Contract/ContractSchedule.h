@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the contraction engine computes a kernel: chosen once (hewn-decide-kernels), verified before code is made of it.
+// Schedules of contraction kernels: chosen by hewn-assign-schedules, verified before code is
+// generated.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_CONTRACTSCHEDULE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_CONTRACTSCHEDULE_H
 
@@ -8,28 +9,34 @@
 
 namespace hewn::codegen {
 
-/// The model's schedule for the kernel; null where the engine can't take it.
-plan::ContractAttr chooseContraction(KernelFunction &k);
+/// Returns the cost model's schedule for the kernel, or null (with a remark) if the generator does
+/// not support it.
+plan::ContractAttr chooseContraction(KernelContext &k);
 
-/// Those that a search over schedules may try: first that one, then others of the same unit, what the model expects most of first.
-llvm::SmallVector<plan::ContractAttr> contractCandidates(KernelFunction &k);
+/// Returns the schedules that a search may try. The cost model's schedule is first, then other
+/// schedules for the same unit by estimated cost.
+llvm::SmallVector<plan::ContractAttr> contractCandidates(KernelContext &k);
 
-/// Dims of the scratch memory that a contraction which decodes its weights needs: slots, floats of each. A task works in the slot of its
-/// number. It keeps limbs of rows there, or a panel of decoded weights, which more rows than a tile's share. Empty: it needs none.
-graph::Dims contractScratch(const KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule);
+/// Returns the dims of the scratch memory for a contraction with packed low-bit weights: [slots,
+/// floats per slot]. Task i uses slot i. A slot holds the int8 slices of some rows, or one panel of
+/// dequantized weights that several row tiles share. Returns no dims if the schedule needs no
+/// scratch memory.
+graph::Dims contractScratch(const KernelContext &k, const ContractForm &form, plan::ContractAttr schedule);
 
-/// Whether code can be made by the schedule; `memory` is the scratch memory that the kernel has. An error on the kernel, which names what
-/// does not fit.
-llvm::LogicalResult verifyContraction(KernelFunction &k, const ContractForm &form, plan::ContractAttr schedule,
+/// Verifies that code can be generated for the schedule with the kernel's scratch memory `memory`.
+/// If not, emits an error on the kernel that names the mismatch.
+llvm::LogicalResult verifyContraction(KernelContext &k, const ContractForm &form, plan::ContractAttr schedule,
                                       const std::optional<Buffer> &memory);
 
-/// The same before the kernel has memory: it is to get what the schedule needs.
-llvm::LogicalResult verifyContraction(KernelFunction &k, plan::ContractAttr schedule);
+/// Verifies the schedule of a kernel to which scratch memory has not been added yet.
+llvm::LogicalResult verifyContraction(KernelContext &k, plan::ContractAttr schedule);
 
-/// Whether vectors of so many lanes are the machine's, or halves of them where `mayHalve`. An error on the kernel otherwise.
-llvm::LogicalResult verifyLanes(KernelFunction &k, int64_t lanes, bool mayHalve);
-/// Whether tiles of `n` columns fit panels of `block`: they are one, several, or a part of one. An error on the kernel otherwise.
-llvm::LogicalResult verifyPanels(KernelFunction &k, int64_t n, int64_t block);
+/// Verifies that `lanes` is the target's number of lanes, or half of it if `mayHalve`. Emits an
+/// error on the kernel if not.
+llvm::LogicalResult verifyLanes(KernelContext &k, int64_t lanes, bool mayHalve);
+/// Verifies that a tile of `n` columns consists of one or several panels of `block` columns, or
+/// that `n` divides `block`. Emits an error on the kernel if not.
+llvm::LogicalResult verifyPanels(KernelContext &k, int64_t n, int64_t block);
 
 } // namespace hewn::codegen
 

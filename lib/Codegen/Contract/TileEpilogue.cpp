@@ -11,7 +11,8 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Where vector `j` of the row that is `row` from the tile's first one is in the result.
+/// Returns the result index of column vector `j` in the row that is `row` rows after the tile's
+/// first row.
 static SmallVector<Index> resultIndex(const ContractKernel &c, const Tile &tile, Index row, int64_t j) {
   Point point = tile.at;
   Index &column = point[c.form.roles.column];
@@ -21,9 +22,9 @@ static SmallVector<Index> resultIndex(const ContractKernel &c, const Tile &tile,
   return llvm::map_to_vector(c.form.maps[2].getResults(), [&](AffineExpr x) { return c.e.affine(x, point); });
 }
 
-/// On the accumulators themselves.
+/// Evaluates the epilogue on the accumulator registers and stores the results.
 static void storeRegisters(const ContractKernel &c, const Tile &tile, ArrayRef<Value> sums) {
-  KernelElements &e = c.e;
+  ElementEmitter &e = c.e;
   const Panel &panel = tile.panel;
   struct Store {
     unsigned output;
@@ -39,7 +40,9 @@ static void storeRegisters(const ContractKernel &c, const Tile &tile, ArrayRef<V
       for (auto [o, result] : llvm::enumerate(c.k.results))
         stores.push_back({unsigned(o), at, e.read(result, at), panel.masks[j]});
     }
-  // A repeated row is not written: where the result lies over an operand it may have seen its own.
+  // The rows past the end of a partial tile repeat the tile's last row and must not be stored
+  // again. If the result overwrites an operand in memory, the epilogue of a repeated row may have
+  // read elements that storing the last row has overwritten.
   size_t each = stores.size() / tile.rows.size();
   for (size_t r = 0; r < tile.rows.size(); ++r) {
     OpBuilder::InsertionGuard guard(c.b);
@@ -59,10 +62,11 @@ static void storeRegisters(const ContractKernel &c, const Tile &tile, ArrayRef<V
   e.unbind(c.op->getResult(0));
 }
 
-/// By way of the stack: a loop over the tile's rows takes the sums up again from the first cache. An epilogue of many instructions would
-/// be copied for each accumulator, and spill them all.
+/// Stores the accumulators to the stack. Then evaluates the epilogue in a loop over the tile's
+/// rows, which loads the accumulators from the L1 cache. On registers, a long epilogue would be
+/// unrolled for each accumulator, and all accumulators would be spilled.
 static void storeSpilled(const ContractKernel &c, const Tile &tile, ArrayRef<Value> sums) {
-  KernelElements &e = c.e;
+  ElementEmitter &e = c.e;
   Value stack = c.stackFor(int64_t(tile.rows.size()) * tile.panel.vectors * e.lanes);
   for (auto [i, sum] : llvm::enumerate(sums))
     vector::StoreOp::create(c.b, c.loc(), sum, stack, e.constant(int64_t(i) * e.lanes).base);
@@ -78,7 +82,7 @@ void storeTile(const ContractKernel &c, const Tile &tile, ArrayRef<Value> sums) 
 }
 
 void storeRows(const ContractKernel &c, const Tile &tile, Value sums, Index begin, Index end) {
-  KernelElements &e = c.e;
+  ElementEmitter &e = c.e;
   const Panel &panel = tile.panel;
   int64_t width = panel.vectors * e.lanes;
   e.forEach(begin, end, 1, [&](Index row) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done with the sums of a tile: the kernel's other ops are evaluated on them, and its results stored.
+// Emits the epilogue of a tile: evaluates the kernel's other ops on the accumulators and stores the
+// results.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_TILEEPILOGUE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_TILEEPILOGUE_H
 
@@ -8,10 +9,12 @@
 
 namespace hewn::codegen {
 
-/// Stores the kernel's results for the tile's rows that exist. `sums`: a vector each, those of a row one after another.
+/// Emits the epilogue and stores the kernel's results for the tile's valid rows. `sums` has one
+/// accumulator per row and column vector, row-major.
 void storeTile(const ContractKernel &c, const Tile &tile, llvm::ArrayRef<mlir::Value> sums);
 
-/// The same for rows `begin` to `end` of a tile whose sums are in memory, as dense rows of its panel.
+/// Stores the kernel's results for the tile's rows [begin, end). The accumulators are in memory, as
+/// dense rows of the panel's width.
 void storeRows(const ContractKernel &c, const Tile &tile, mlir::Value sums, graph::Index begin, graph::Index end);
 
 } // namespace hewn::codegen

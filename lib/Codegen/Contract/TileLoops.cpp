@@ -15,10 +15,10 @@ using hewn::graph::Index;
 namespace hewn::codegen {
 
 void withPanel(const ContractKernel &c, Index panel, llvm::function_ref<void(const Panel &, Index)> body) {
-  KernelElements &e = c.e;
+  ElementEmitter &e = c.e;
   int64_t n = c.tileColumns(), vectors = n / e.lanes;
   Index firstColumn = e.mul(panel, e.constant(n));
-  auto withColumns = [&](std::optional<int64_t> rest) { // the panel's columns, where they are known
+  auto withColumns = [&](std::optional<int64_t> rest) { // number of columns of the panel, if static
     Panel chosen;
     chosen.vectors = rest ? (*rest + e.lanes - 1) / e.lanes : vectors;
     chosen.masks.resize(chosen.vectors);
@@ -44,8 +44,9 @@ void withPanel(const ContractKernel &c, Index panel, llvm::function_ref<void(con
 }
 
 void TileLoops::run() {
-  // A panel of columns serves all rows before the next one is taken; where both operands run along the columns there is
-  // nothing to keep, and a line is read from end to end.
+  // The column panel is the outer loop, so that a panel stays in the cache while all rows use it.
+  // In a depthwise convolution (both operands have the column dim), rows share no panel, and each
+  // row is read from end to end.
   const ContractForm &form = c.form;
   SmallVector<unsigned> outer(form.roles.batch);
   if (form.roles.columnInLeft)
@@ -107,8 +108,9 @@ SmallVector<SmallVector<bool>> TileLoops::insideOf(int64_t firstRow, int64_t row
   return all ? SmallVector<SmallVector<bool>>() : inside;
 }
 
-/// The tiles of `m` of `rows` from which on other rows than before may lie inside of the operand: an offset of the window goes in and
-/// out once each, so these are a few for each offset however many rows there are. Ascending, from 0 on.
+/// Returns the indices of the tiles of `m` rows at which the set of rows inside of the input may
+/// change, in ascending order and beginning with 0. Each window offset enters and leaves the input
+/// once, so the number of these tiles does not depend on the number of rows.
 static SmallVector<int64_t> tilesThatDiffer(const ContractForm &form, int64_t rows, int64_t m) {
   SmallVector<int64_t> tiles = {0, rows / m};
   if (const Clip *clip = form.tiledClip())
@@ -159,7 +161,8 @@ void TileLoops::clippedRows(const Tile &in, Index first, Index rest) {
   part.rest = rest;
   part.zeros = zeros;
   SmallVector<Value> sums = vectorSums(c, part);
-  for (Index &row : MutableArrayRef(part.rows).drop_front()) // as in emitTile
+  // rows past the end repeat the last row, as in emitTile
+  for (Index &row : MutableArrayRef(part.rows).drop_front())
     row = e.min(row, e.sub(rest, e.constant(1)));
   if (c.tileRows() == 1)
     return storeTile(c, whole, sums);
@@ -227,7 +230,7 @@ void TileLoops::choose(ArrayRef<Variant> variants, const Tile &in, Index tile) {
 void TileLoops::emitTile(Tile tile, const Variant &variant, Index firstRow, std::optional<Index> rest) {
   for (int64_t r = 0; r < variant.rows; ++r) {
     Index row = e.constant(r);
-    if (rest && r > 0) // rows past the end repeat the last one, and are not stored
+    if (rest && r > 0) // rows past the end repeat the last row; their results are not stored
       row = e.min(row, e.sub(*rest, e.constant(1)));
     tile.rows.push_back(row);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/Tunable.h"
 #include "dialects/Graph/Contract/Winograd.h"
-#include "lib/Codegen/Contract/ChainEngine.h"
-#include "lib/Codegen/Contract/ChainSteps.h"
+#include "lib/Codegen/Contract/AttentionEngine.h"
+#include "lib/Codegen/Contract/AttentionSteps.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
 
@@ -19,7 +19,7 @@ namespace hewn::codegen {
 
 namespace {
 
-/// Collects "name=value name=value".
+/// Builds the key of a kernel as a string "kind name=value name=value".
 class Key {
 public:
   explicit Key(StringRef kind) : text(kind.str()) {}
@@ -28,7 +28,7 @@ public:
     return *this;
   }
   Key &add(StringRef name, const DimExpr &dim) { return add(name, textOf(dim)); }
-  /// Of several dims: those that are longer than 1.
+  /// Adds to the kernel's key, under the name `name`, those dims that are longer than 1.
   Key &add(StringRef name, const Dims &dims) {
     std::string all;
     for (const DimExpr &dim : dims)
@@ -37,13 +37,14 @@ public:
     return all.empty() ? *this : add(name, all);
   }
 
-  /// What is done beside the contractions, by kind: how many ops, and values that they read; the types of all results. Not the kernel's
-  /// scratch memory, which a schedule brings: the key is asked for before there is one, and afterwards.
-  Key &addRest(KernelFunction &k) {
+  /// Adds to the kernel's key the properties of all ops other than contractions: the number of ops
+  /// of each category, the number of values that they read, and the types of all results. Scratch
+  /// memory is left out, because the key must be the same before and after the schedule adds it.
+  Key &addRest(KernelContext &k) {
     int64_t elementwise = 0, moves = 0, reductions = 0, contractions = 0;
     for (Operation &op : k.kernel.getBody().front().without_terminator()) {
       elementwise += isa<graph::ElementwiseOpInterface>(op);
-      moves += isa<graph::MoveOpInterface>(op) && !isa<graph::ScratchOp>(op);
+      moves += isa<graph::IndexingOpInterface>(op) && !isa<graph::ScratchOp>(op);
       reductions += isa<graph::ReduceOpInterface>(op);
       contractions += isa<graph::ContractOpInterface>(op);
     }
@@ -77,13 +78,15 @@ std::string typesOf(graph::ContractOpInterface op) {
   return text;
 }
 
-/// Adds what a schedule of a contraction depends on, but for what is done beside it.
+/// Adds to a kernel's key the properties of its contraction on which the schedule depends, but not
+/// those of the kernel's other ops.
 void addForm(Key &key, const ContractForm &form) {
   const graph::ContractRoles &roles = form.roles;
   auto extents = [&](ArrayRef<unsigned> dims) {
     return Dims(llvm::map_to_vector(dims, [&](unsigned d) { return form.extents[d]; }));
   };
-  // How far apart neighbours are along each dim: windows, transposed and broadcast operands are told apart by that.
+  // Add the operands' strides along each dim to the key. They distinguish windows, transposed
+  // operands and broadcast operands.
   auto strides = [&](const Buffer &buffer, AffineMap map) {
     std::string all;
     for (unsigned d = 0; d < form.extents.size(); ++d)
@@ -106,34 +109,37 @@ void addForm(Key &key, const ContractForm &form) {
   key.add("unit", form.matrix ? "matrix" : form.dot ? "dots" : "vectors");
 }
 
-std::string keyOf(KernelFunction &k, const ContractForm &form) {
+std::string keyOf(KernelContext &k, const ContractForm &form) {
   Key key("contract");
   addForm(key, form);
   return key.addRest(k).text;
 }
 
-/// All dims, also those of 1: "1x4x?x64".
+/// Returns the dims as text, including those of size 1: "1x4x?x64".
 std::string shapeOf(const Dims &dims) { return llvm::join(llvm::map_range(dims, Key::textOf), "x"); }
 
-std::string keyOf(KernelFunction &k, const graph::Chain &chain) {
-  Dims scores = graph::getDims(chain.scores);
+std::string keyOf(KernelContext &k, const graph::FusedAttention &attention) {
+  Dims scores = graph::getDims(attention.scores);
   Key key("chain");
-  // Which dim is rows and which are batches: the one is cut into tasks' parts, and the others are tasks.
-  key.add("scores", shapeOf(scores)).add("rows", scores[chain.rowDim]);
-  key.add("result", shapeOf(graph::getDims(chain.second->getResult(0)))).add("column_bytes", chain.columnBytes());
-  key.add("in_place", chain.inPlace).add("steps", chain.middle.size());
+  // Rows and batch dims of fused attention are separate entries of the key, because a task
+  // processes rows of one batch element.
+  key.add("scores", shapeOf(scores)).add("rows", scores[attention.rowDim]);
+  key.add("result", shapeOf(graph::getDims(attention.second->getResult(0))))
+      .add("column_bytes", attention.columnBytes());
+  key.add("in_place", attention.inPlace).add("steps", attention.middle.size());
   for (Value argument : k.kernel.getBody().front().getArguments())
     if (auto found = k.inputs.find(argument); found != k.inputs.end())
       key.add("input", shapeOf(found->second.dims) + "/" + shapeOf(found->second.strides));
-  // The contractions as a task sees them; of any number of rows, which only a schedule says.
-  ChainSteps steps(k, chain, plan::costsOf(k.kernel).getChainRows());
+  // Add both contractions of fused attention to the key, with the shapes of a task. The key uses a
+  // fixed number of rows per task, because the actual number is part of the schedule.
+  AttentionSteps steps(k, attention, plan::costsOf(k.kernel).getAttentionRows());
   for (auto [number, op, name] :
-       {std::tuple(0U, chain.first, " first:"), {ChainSteps::count - 1, chain.second, " second:"}}) {
+       {std::tuple(0U, attention.first, " first:"), {AttentionSteps::count - 1, attention.second, " second:"}}) {
     key.text += name;
-    FailureOr<ChainStep> step = steps.make(number);
-    if (failed(step)) // which has been said
+    FailureOr<AttentionStep> step = steps.make(number);
+    if (failed(step)) // `make` has emitted the error
       return "";
-    if (Found<ContractForm> form = contractForm(step->function))
+    if (OrReason<ContractForm> form = contractForm(step->function))
       addForm(key, *form);
     else
       key.add("types", typesOf(op))
@@ -143,7 +149,7 @@ std::string keyOf(KernelFunction &k, const graph::Chain &chain) {
   return key.addRest(k).text;
 }
 
-std::string keyOfWindows(KernelFunction &k, graph::ContractOpInterface op, const graph::WinogradDims &dims) {
+std::string keyOfWindows(KernelContext &k, graph::ContractOpInterface op, const graph::WinogradDims &dims) {
   Dims extents = op.getIterationDims(graph::getDims);
   Key key("winograd");
   key.add("types", typesOf(op)).add("tile", graph::winogradTile(op->getOperand(1).getType()));
@@ -160,48 +166,51 @@ template <typename T> SmallVector<Attribute> attributes(const SmallVector<T> &al
 
 } // namespace
 
-std::string tuningKey(KernelFunction &k) {
-  if (plan::gridOf(k.kernel))
+std::string tuningKey(KernelContext &k) {
+  if (plan::gpuOf(k.kernel))
     return "";
-  if (Found<graph::Chain> chain = chainIn(k))
-    return keyOf(k, *chain);
+  if (OrReason<graph::FusedAttention> attention = attentionIn(k))
+    return keyOf(k, *attention);
   graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   if (op && graph::winogradTile(op->getOperand(1).getType())) {
     std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
     return dims ? keyOfWindows(k, op, *dims) : "";
   }
-  Found<ContractForm> form = contractForm(k);
+  OrReason<ContractForm> form = contractForm(k);
   return form ? keyOf(k, *form) : "";
 }
 
-Dims contractionScratch(KernelFunction &k, Attribute schedule) {
+Dims contractionScratch(KernelContext &k, Attribute schedule) {
   return llvm::TypeSwitch<Attribute, Dims>(schedule)
-      .Case([&](plan::ChainAttr attr) {
-        Found<graph::Chain> chain = chainIn(k);
-        return chain ? chainScratch(*chain, attr) : Dims();
+      .Case([&](plan::AttentionAttr attr) {
+        OrReason<graph::FusedAttention> attention = attentionIn(k);
+        return attention ? attentionScratch(*attention, attr) : Dims();
       })
       .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })
       .Case([&](plan::ContractAttr attr) {
-        Found<ContractForm> form = contractForm(k, attr.getUnit());
+        OrReason<ContractForm> form = contractForm(k, attr.getUnit());
         return form ? contractScratch(k, *form, attr) : Dims();
       })
       .Default([](Attribute) { return Dims(); });
 }
 
-/// What of a schedule is much more than the model's choice has, or than the machine has room for; empty: nothing. Code by it could be
-/// made, but takes more time to make, or more memory, than anybody has. A candidate is never so.
-static std::string whyTooLarge(KernelFunction &k, Attribute chosen, Attribute given) {
+/// If the schedule `given` exceeds a limit, returns the quantity and the limit as text, else an
+/// empty string. Limits are multiples of the values in the cost model's choice `chosen`, or sizes
+/// of the target. Code could be generated beyond the limits, but would take too much compile time
+/// or memory. The candidates of the schedule search never exceed a limit.
+static std::string whyTooLarge(KernelContext &k, Attribute chosen, Attribute given) {
   auto more = [](StringRef what, double is, double most) {
-    return is <= most ? std::string() : llvm::formatv("{0} of {1:f0}, and {2:f0} is the most", what, is, most).str();
+    return is <= most ? std::string()
+                      : llvm::formatv("has {1:f0} {0}, more than the limit of {2:f0}", what, is, most).str();
   };
   plan::TargetAttr target = plan::targetOf(k.kernel);
   int64_t registers = target ? target.getVectorRegisters() : 0;
-  // Some spill; more than twice as many are no tile of registers.
+  // A schedule's tile may spill at most as many accumulators as it keeps in registers.
   auto tile = [&](auto own, auto other) {
     auto count = [](auto attr) {
       return double(attr.getM()) * double(llvm::divideCeil(attr.getN(), std::max<int64_t>(attr.getLanes(), 1)));
     };
-    return more("has accumulators", count(other), 2 * std::max(double(registers), count(own)));
+    return more("accumulators", count(other), 2 * std::max(double(registers), count(own)));
   };
   auto memory = [&]() {
     constexpr double some = 16 << 20, times = 4;
@@ -211,10 +220,10 @@ static std::string whyTooLarge(KernelFunction &k, Attribute chosen, Attribute gi
         all *= double(dim.constant().value_or(1));
       return all;
     };
-    return more("has bytes of scratch memory", bytes(given), std::max(some, times * bytes(chosen)));
+    return more("bytes of scratch memory", bytes(given), std::max(some, times * bytes(chosen)));
   };
   auto slots = [&](auto own, auto other) {
-    return more("has slots", double(other.getSlots()), double(std::max(own.getSlots(), plan::kScratchSlots)));
+    return more("slots", double(other.getSlots()), double(std::max(own.getSlots(), plan::kScratchSlots)));
   };
   auto firstOf = [](std::initializer_list<std::string> all) {
     auto found = llvm::find_if(all, [](const std::string &one) { return !one.empty(); });
@@ -224,37 +233,37 @@ static std::string whyTooLarge(KernelFunction &k, Attribute chosen, Attribute gi
       .Case([&](plan::ContractAttr other) {
         auto own = cast<plan::ContractAttr>(chosen);
         double mostRows = double(std::max({own.getVectorRows(), own.getM(), registers}));
-        std::string rows = more("has vectorRows", double(other.getVectorRows()), mostRows);
+        std::string rows = more("vectorRows", double(other.getVectorRows()), mostRows);
         return firstOf({tile(own, other), rows, memory()});
       })
       .Case([&](plan::WinogradAttr other) {
         auto own = cast<plan::WinogradAttr>(chosen);
         return firstOf({tile(own, other), slots(own, other), memory()});
       })
-      .Case([&](plan::ChainAttr other) {
-        auto own = cast<plan::ChainAttr>(chosen);
+      .Case([&](plan::AttentionAttr other) {
+        auto own = cast<plan::AttentionAttr>(chosen);
         constexpr int64_t mostTiles = 8, times = 4;
-        int64_t most = std::max(mostTiles * plan::costsOf(k.kernel).getChainRows(), times * own.getRows());
+        int64_t most = std::max(mostTiles * plan::costsOf(k.kernel).getAttentionRows(), times * own.getRows());
         auto step = [&](Attribute ownStep, Attribute otherStep) {
           auto a = dyn_cast<plan::ContractAttr>(ownStep), b = dyn_cast<plan::ContractAttr>(otherStep);
           return a && b ? tile(a, b) : std::string();
         };
-        return firstOf({more("has rows", double(other.getRows()), double(most)), slots(own, other), memory(),
+        return firstOf({more("rows", double(other.getRows()), double(most)), slots(own, other), memory(),
                         step(own.getHead(), other.getHead()), step(own.getTail(), other.getTail())});
       })
       .Default([](Attribute) { return std::string(); });
 }
 
-static SmallVector<Attribute> allCandidates(KernelFunction &k) {
-  if (Found<graph::Chain> chain = chainIn(k))
-    return attributes(chainCandidates(k, *chain));
+static SmallVector<Attribute> allCandidates(KernelContext &k) {
+  if (OrReason<graph::FusedAttention> attention = attentionIn(k))
+    return attributes(attentionCandidates(k, *attention));
   if (SmallVector<plan::WinogradAttr> windows = winogradCandidates(k); !windows.empty())
     return attributes(windows);
   return attributes(contractCandidates(k));
 }
 
-SmallVector<Attribute> tuningCandidates(KernelFunction &k) {
-  if (plan::gridOf(k.kernel))
+SmallVector<Attribute> tuningCandidates(KernelContext &k) {
+  if (plan::gpuOf(k.kernel))
     return {};
   SmallVector<Attribute> all = allCandidates(k);
   if (!all.empty()) {
@@ -264,22 +273,22 @@ SmallVector<Attribute> tuningCandidates(KernelFunction &k) {
   return all;
 }
 
-LogicalResult verifyInstead(KernelFunction &k, Attribute chosen, Attribute given) {
+LogicalResult verifyInstead(KernelContext &k, Attribute chosen, Attribute given) {
   auto isOtherKind = [](Attribute a, Attribute b) { return a.getTypeID() != b.getTypeID(); };
   if (isOtherKind(chosen, given))
-    return refuse(k, given) << ", which is no schedule of the kind that the kernel has";
-  if (auto own = dyn_cast<plan::ChainAttr>(chosen)) {
-    auto other = cast<plan::ChainAttr>(given);
+    return refuse(k, given) << ", but the kernel has a schedule of another kind";
+  if (auto own = dyn_cast<plan::AttentionAttr>(chosen)) {
+    auto other = cast<plan::AttentionAttr>(given);
     if (isOtherKind(own.getHead(), other.getHead()) || other.getMiddle() != own.getMiddle() ||
         isOtherKind(own.getTail(), other.getTail()))
-      return refuse(k, given) << ", whose steps are no schedules of the kinds that the kernel's have";
+      return refuse(k, given) << ", but the steps of the kernel's schedule are of other kinds";
   }
   if (std::string why = whyTooLarge(k, chosen, given); !why.empty())
     return refuse(k, given) << ", which " << why;
   return llvm::TypeSwitch<Attribute, LogicalResult>(given)
       .Case([&](plan::ContractAttr contract) { return verifyContraction(k, contract); })
       .Case([&](plan::WinogradAttr winograd) { return verifyWinograd(k, winograd); })
-      .Case([&](plan::ChainAttr chain) { return verifyChain(k, *chainIn(k), chain); })
+      .Case([&](plan::AttentionAttr attention) { return verifyAttention(k, *attentionIn(k), attention); })
       .Default([&](Attribute) { return success(given == chosen); });
 }
 

@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels as a search over schedules knows them: by what the decision depends on, and by what else could have been decided.
+// The interface between kernels and the schedule search (`hewn tune`): a kernel's key, which holds
+// all properties that its schedule depends on, and the candidate schedules.
 //
-// Choices that layouts have made before (panels of packed weights, whether windows are transformed for minimal filtering) are a part of
-// the types here, and nothing that a schedule could change. Kernels of loops have no figures in their schedules, and those of a grid are not
-// searched.
+// Layouts are fixed before schedules are chosen (panels of packed weights, Winograd-transformed
+// weights). They are part of the types in the key and cannot be changed by a schedule. Loop kernels
+// have no tunable parameters. GPU kernels are not searched.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_TUNABLE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_TUNABLE_H
 
-#include "lib/Codegen/KernelFunction.h"
+#include "lib/Codegen/KernelContext.h"
 
 namespace hewn::codegen {
 
-/// "contract rows=196 columns=512 sum=256 ...": sizes, types, how operands lie, and how many ops of which kind follow; no names, so that equal
-/// kernels of any model have one key. Sizes known only when run are "?". Empty: there is one way to do it.
-std::string tuningKey(KernelFunction &k);
+/// Returns the key of a kernel, such as "contract rows=196 columns=512 sum=256 ...": sizes, types,
+/// operand strides and the number of other ops by category. It contains no names, so that equal
+/// kernels of different models have the same key. Dynamic sizes are "?". Returns an empty string if
+/// the kernel is not tunable.
+std::string tuningKey(KernelContext &k);
 
-/// The schedules that a search may try for such a kernel: the model's first, then what it expects most of. None where it has no key.
-llvm::SmallVector<mlir::Attribute> tuningCandidates(KernelFunction &k);
+/// Returns the schedules that a search may try: the cost model's schedule first, then others by
+/// estimated cost. Returns an empty list if the kernel has no key.
+llvm::SmallVector<mlir::Attribute> tuningCandidates(KernelContext &k);
 
-/// Dims of the scratch memory that the schedule of a contraction, of windows or of a chain needs; empty: none, or the kernel is none that it
-/// fits, which its engine says.
-graph::Dims contractionScratch(KernelFunction &k, mlir::Attribute schedule);
+/// Returns the dims of the scratch memory that a schedule of a contraction, a Winograd convolution
+/// or fused attention needs. Returns no dims if the schedule needs none, or if it does not apply to
+/// the kernel (the kernel generator then emits the error).
+graph::Dims contractionScratch(KernelContext &k, mlir::Attribute schedule);
 
-/// Whether code can be made by a schedule that somebody has given instead of `chosen`, with the memory that it needs, and with no more
-/// memory and code than a few times what that has; an error on the kernel otherwise.
-llvm::LogicalResult verifyInstead(KernelFunction &k, mlir::Attribute chosen, mlir::Attribute given);
+/// Verifies that code can be generated for the schedule `given`, with which a user replaces the
+/// cost model's choice `chosen`, and that its memory and code size are at most a few times those of
+/// `chosen`. Emits an error on the kernel if not.
+llvm::LogicalResult verifyInstead(KernelContext &k, mlir::Attribute chosen, mlir::Attribute given);
 
 } // namespace hewn::codegen
 

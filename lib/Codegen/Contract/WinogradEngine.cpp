@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Contract/WinogradEngine.h"
+#include "lib/Codegen/BlockedSum.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Tasks.h"
 
@@ -24,22 +25,24 @@ struct WinogradForm {
   graph::ContractRoles roles;
   graph::WinogradDims dims;
   const graph::Winograd *transform;
-  /// The operand without its border, of which `low` elements lie before each of the two dims; the packed weights.
+  /// The input of a Winograd convolution before its zero padding, and the packed weights. The
+  /// padding adds `low[i]` elements before the input along window dim i.
   Buffer lhs, rhs;
   int64_t low[2] = {0, 0};
 };
 
-/// The kernel's contraction, where its weights are transformed and the engine can take it.
-Found<WinogradForm> winogradForm(KernelFunction &k) {
+/// Analyzes the kernel's contraction if its weights are Winograd-transformed. Returns the reason if
+/// they are not, or if the kernel is not supported.
+OrReason<WinogradForm> winogradForm(KernelContext &k) {
   graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
   int64_t tile = op ? graph::winogradTile(op->getOperand(1).getType()) : 0;
   if (!tile)
-    return Verdict::no("is no contraction with weights transformed for it");
+    return Eligibility::no("is not a contraction with Winograd-transformed weights");
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
   if (!dims)
-    return Verdict::no("it does not slide a window of 3 x 3, step by step, over channels of a known number");
+    return Eligibility::no("Winograd convolution needs a 3x3 window with stride 1 and a static number of channels");
   if (!k.inputs.contains(op->getOperand(1)))
-    return Verdict::no("its transformed weights are computed in the kernel");
+    return Eligibility::no("the Winograd-transformed weights are computed in the kernel");
   WinogradForm form;
   form.op = op;
   form.maps = op.getIndexingMaps();
@@ -50,12 +53,12 @@ Found<WinogradForm> winogradForm(KernelFunction &k) {
   form.rhs = k.inputs.find(op->getOperand(1))->second;
   std::optional<unsigned> column = graph::resultWith(form.maps[1], form.roles.column);
   if (!column || form.rhs.blockDim != int64_t(*column))
-    return Verdict::no("its transformed weights do not lie in panels of columns");
+    return Eligibility::no("the Winograd-transformed weights are not packed in panels of columns");
   Value left = op->getOperand(0);
-  if (auto border = left.getDefiningOp<graph::MoveOpInterface>()) {
+  if (auto border = left.getDefiningOp<graph::IndexingOpInterface>()) {
     std::optional<SmallVector<graph::Clip>> clips = graph::clipsOf(op, border);
     if (!clips)
-      return Verdict::no("its operand is read through a move that is no border of zeros");
+      return Eligibility::no("the input is read through an indexing op that is not zero padding");
     for (const graph::Clip &clip : *clips)
       for (unsigned i = 0; i < 2; ++i)
         if (clip.operandDim == form.dims.left[i])
@@ -63,20 +66,20 @@ Found<WinogradForm> winogradForm(KernelFunction &k) {
     left = border->getOperand(0);
   }
   if (!k.inputs.contains(left))
-    return Verdict::no("its left operand is computed in the kernel");
+    return Eligibility::no("the left operand is computed in the kernel");
   form.lhs = k.inputs.find(left)->second;
   if (!ContractForm::strideAlong(form.lhs, form.maps[0], form.dims.channels).is(1))
-    return Verdict::no("its operand's channels are no neighbours in memory");
+    return Eligibility::no("the input's channels are not contiguous in memory");
   std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
   for (Value output : k.results)
     if (!map || !map->placeOf(output))
-      return Verdict::no("a result of its kernel reads sums of other elements than its own");
+      return Eligibility::no("an op of the epilogue reads the contraction's result at another index than its own");
   return form;
 }
 
 class WinogradEmitter {
 public:
-  WinogradEmitter(KernelFunction &k, OpBuilder &b, const WinogradForm &form, plan::WinogradAttr schedule,
+  WinogradEmitter(KernelContext &k, OpBuilder &b, const WinogradForm &form, plan::WinogradAttr schedule,
                   const Buffer &memory)
       : k(k), b(b), form(form), f(*form.transform), operandStride(schedule.getStride()), m(schedule.getM()),
         n(schedule.getN()), tilesOfBlock(schedule.getBlock()), panelsAtOnce(schedule.getPanels()), memory(memory),
@@ -118,29 +121,36 @@ public:
   }
 
 private:
-  KernelFunction &k;
+  KernelContext &k;
   OpBuilder &b;
   const WinogradForm &form;
   const graph::Winograd &f;
-  /// Floats between the channels of neighbouring tiles, a register tile's rows and columns, tiles of results of a block, panels of a place.
+  /// Parameters of a Winograd kernel: `operandStride` is the number of floats between adjacent
+  /// transformed input tiles. `m` and `n` are the rows and columns of a register tile.
+  /// `tilesOfBlock` is the number of result tiles in a block. `panelsAtOnce` is the number of
+  /// weight panels that are multiplied for one tile element before the next element.
   int64_t operandStride, m, n, tilesOfBlock, panelsAtOnce;
   DimExpr down, across;
   Buffer memory;
-  KernelElements e;
+  ElementEmitter e;
   SmallVector<Index> iteration;
   DimExpr tiles;
   int64_t channels = 0, columns = 0, lineWeights = 0;
-  /// Weights that no cache has kept come a panel ahead: those that follow each other may lie far apart, so that the core itself does not know
-  /// which is next.
+  /// True if the Winograd-transformed weights do not stay in a cache and are prefetched one panel
+  /// ahead. Consecutive panels may be far apart in memory, so the hardware prefetcher does not find
+  /// the next panel.
   bool fetchesAhead = false;
-  Index operandsAt; // in the scratch memory: [place][tile][channel]; behind them sums: [panel][place][tile][column]
+  // Offset of the task's slot in the scratch memory. A slot holds the transformed input as
+  // [element][tile][channel], then the accumulators as [panel][element][tile][column].
+  Index operandsAt;
 
   Location loc() { return k.loc(); }
   VectorType vectorType() { return VectorType::get({e.lanes}, b.getF32Type()); }
   int64_t places() const { return f.size * f.size; }
   Index operandOf(Index tile) { return e.add(operandsAt, e.mul(tile, e.constant(operandStride))); }
   int64_t betweenOperands() const { return tilesOfBlock * operandStride; }
-  /// `panel`: of those at once.
+  /// Returns the offset of a tile's accumulators in the scratch memory. `panel` is the index within
+  /// the panels that are multiplied together.
   Index sumOf(Index panel, Index tile) {
     Index inPanel = e.add(e.mul(panel, e.constant(places() * betweenSums())), e.mul(tile, e.constant(n)));
     return e.add(operandsAt, e.add(e.constant(places() * betweenOperands()), inPanel));
@@ -153,7 +163,9 @@ private:
     return count;
   }
 
-  /// `atOnce` panels of `width` columns from panel `from` on, for the `count` tiles from `first` on.
+  /// Multiplies `count` transformed input tiles by `atOnce` panels of `width` columns of the
+  /// weights, starting at panel `from`, and transforms the products back. `first` is the index of
+  /// the first tile.
   void panels(Index from, Index atOnce, int64_t width, Index first, Index count) {
     e.forEach(e.constant(0), e.constant(places()), 1, [&](Index place) {
       e.forEach(e.constant(0), atOnce, 1, [&](Index panel) { multiply(from, panel, atOnce, place, count, width); });
@@ -164,7 +176,8 @@ private:
     });
   }
 
-  /// The tiles from `first` on.
+  /// Emits a block of tiles: transforms their inputs, multiplies all panels and transforms the
+  /// products back. `first` is the index of the first tile.
   void block(Index first) {
     Index count = transformOperands(first);
     int64_t whole = columns / n, rest = columns % n;
@@ -174,12 +187,16 @@ private:
       panels(e.constant(whole), e.constant(1), rest, first, count);
   }
 
-  /// Of the only block the panels of the slots from `begin` to `end`, all at once: in the memory of so many slots there is room for their sums. The
-  /// operand is transformed by each that has some of them.
+  /// Emits a Winograd kernel for an input that is a single block of tiles. The tasks share the
+  /// output columns: a task gets the slots [begin, end), and each slot has the same number of
+  /// weight panels. The task transforms the whole input, and multiplies the transformed input by
+  /// the weight panels of all its slots at once. The memory of a slot holds the accumulators of
+  /// its panels.
   void columnsOfOneBlock(Index begin, Index end, int64_t slots) {
     Index first = e.constant(0), count = transformOperands(first);
     Index own = e.constant(panelsAtOnce), whole = e.constant(columns / n);
-    Index from = e.mul(begin, own), to = e.min(e.mul(end, own), whole); // the last slot may have fewer
+    // the last slot may have fewer panels
+    Index from = e.mul(begin, own), to = e.min(e.mul(end, own), whole);
     panels(from, e.sub(to, from), n, first, count);
     if (int64_t rest = columns % n; rest > 0) {
       Value isLast = e.compare(arith::CmpIPredicate::eq, end, e.constant(slots));
@@ -188,15 +205,16 @@ private:
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
-  // Transformations
+  // Transforms
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// matrix * x, row by row; the matrix has small whole numbers, mostly 0, 1 and -1.
+  /// Returns matrix * x for a row-major matrix of small integers, mostly 0, 1 and -1.
   SmallVector<Value> times(ArrayRef<double> matrix, ArrayRef<Value> x) {
     SmallVector<Value> results;
     for (size_t row = 0; row < matrix.size(); row += x.size()) {
       ArrayRef<double> factors = matrix.slice(row, x.size());
-      // A sum begins with a term to which the others are added, without a product of its own where there is one.
+      // Start the sum with a summand whose matrix element is 1, if there is one, which saves a
+      // multiplication.
       size_t lead = llvm::find(factors, 1.0) - factors.begin();
       if (lead == factors.size())
         lead = llvm::find_if(factors, [](double factor) { return factor != 0; }) - factors.begin();
@@ -221,7 +239,7 @@ private:
     return arith::ConstantOp::create(b, loc(), DenseElementsAttr::get(vectorType(), float(value)));
   }
 
-  /// matrix * x * matrix', where x is a square of elements, row by row.
+  /// Returns matrix * x * matrix' (the transpose) for a square matrix x. Matrices are row-major.
   SmallVector<Value> timesBothSides(ArrayRef<double> matrix, ArrayRef<Value> x) {
     int64_t from = f.size, to = int64_t(matrix.size()) / from;
     SmallVector<Value> half(to * from), whole;
@@ -237,7 +255,7 @@ private:
     return whole;
   }
 
-  /// The first result of tile number `position` along both rows.
+  /// Returns the row and the column of the first result element of tile number `position`.
   std::pair<Index, Index> startOf(Index position) {
     Index line = e.expression(across);
     return {e.mul(e.floorDiv(position, line), e.constant(f.tile)), e.mul(e.mod(position, line), e.constant(f.tile))};
@@ -255,7 +273,9 @@ private:
     }
     auto all = [&](bool masked) {
       SmallVector<Value> exists(places());
-      SmallVector<Index> nearest[2]; // a load of no lanes is slow where its address has no memory
+      // Clamp the addresses of masked loads to the input: a fully masked load is slow if its
+      // address is unmapped.
+      SmallVector<Index> nearest[2];
       if (masked) {
         for (unsigned i = 0; i < 2; ++i)
           for (int64_t step = 0; step < f.size; ++step) {
@@ -284,8 +304,10 @@ private:
     e.branch(inside, [&] { all(false); }, [&] { all(true); });
   }
 
-  /// B' d B for a vector of channels. `exists`: for each place of the tile which lanes are read (null: all), and then `nearest`: what is read of
-  /// both dims at each step from `start` on, inside of the operand; `lanes`: the channels that there are (null: all).
+  /// Transforms a vector of channels of the input tile d (B' d B) and stores the result. `exists`
+  /// has for each tile element the mask of lanes to load, or null for all lanes. If `exists` has
+  /// masks, `nearest[i]` has the indices along window dim i that the steps from `start[i]` read,
+  /// clamped to the input. `lanes` is the mask of valid channels, or null if all are valid.
   void transformVector(Index tile, const Index *start, const SmallVector<Index> *nearest, Index channel,
                        ArrayRef<Value> exists, Value lanes) {
     SmallVector<Index> at(iteration);
@@ -325,7 +347,8 @@ private:
     return sum;
   }
 
-  /// A' m A for a tile's sums of `width` columns of panel `from` + `panel`, the kernel's other ops, and stores.
+  /// Transforms the accumulators m of a tile back (A' m A) for `width` columns of panel `from` +
+  /// `panel`, applies the epilogue and stores the results.
   void transformSums(Index tile, Index position, Index from, Index panel, int64_t width) {
     auto [row, column] = startOf(position);
     Index starts[2] = {row, column}, firstColumn = e.mul(e.add(from, panel), e.constant(n));
@@ -349,7 +372,7 @@ private:
   void storeResult(Value result, const Index *starts, std::array<int64_t, 2> steps, Index lanes, Value mask) {
     SmallVector<Index> point(iteration);
     point[form.roles.column] = lanes;
-    Value exists; // the last tile of a line may reach over its end
+    Value exists; // the last tile of a row may extend past its end
     for (unsigned i = 0; i < 2; ++i) {
       const DimExpr &extent = form.extents[form.dims.rows[i]];
       point[form.dims.rows[i]] = e.add(starts[i], e.constant(steps[i]));
@@ -375,15 +398,17 @@ private:
   }
 
   //===----------------------------------------------------------------------------------------------------------------===//
-  // Products
+  // GEMM
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// The sums of `width` columns of panel `from` + `panel`, one of `atOnce`, for the first `count` tiles (rounded up to whole register tiles), at a
-  /// place.
+  /// Multiplies element `place` of the first `count` transformed input tiles (rounded up to full
+  /// register tiles) by `width` columns of panel `from` + `panel` of the weights. `atOnce` is the
+  /// number of panels that are multiplied before the next element.
   void multiply(Index from, Index panel, Index atOnce, Index place, Index count, int64_t width) {
     Index left = e.add(operandsAt, e.mul(place, e.constant(betweenOperands())));
     Index right = e.add(placeInWeights(place), panelInWeights(e.add(from, panel)));
-    // The panel that is taken next: of this place, of the next one, of the next panels' first one.
+    // Find the panel to prefetch: the next panel for this element, else the first panel for the
+    // next element, else the first panel of the next group of `atOnce` panels.
     Index following = e.add(panel, e.constant(1)), isLast = e.floorDiv(following, atOnce);
     Index nextPlace = e.add(place, isLast), isOver = e.floorDiv(nextPlace, e.constant(places()));
     Index nextPanel = e.add(e.mod(following, atOnce), e.mul(isOver, atOnce));
@@ -401,14 +426,15 @@ private:
                  e.mul(e.mod(place, size), e.expression(form.rhs.strides[form.dims.right[1]])));
   }
 
-  /// The first column of panel number `panel`, of n columns: several of the weights' blocks, or a part of one.
+  /// Returns the offset in the weights of the first column of panel `panel`. A panel of n columns
+  /// spans several panels of the packed weights, or is a part of one.
   Index panelInWeights(Index panel) {
     Index stride = e.expression(form.rhs.strides[form.rhs.blockDim]), block = e.constant(form.rhs.block);
     Index column = e.mul(panel, e.constant(n));
     return e.add(e.mul(e.floorDiv(column, block), stride), e.mod(column, block));
   }
 
-  /// A vector of weights, which may be narrower than what they are multiplied with.
+  /// Loads a vector of weights. Extends it to float32 if the weights have a smaller type.
   Value loadWeights(Value at) {
     auto type = VectorType::get({e.lanes}, form.rhs.elementType);
     Value loaded = vector::LoadOp::create(b, loc(), type, form.rhs.memref, at);
@@ -418,9 +444,14 @@ private:
   void registerTile(Index left, Index right, Index ahead, Index sums, int64_t vectors) {
     Value zero = arith::ConstantOp::create(b, loc(), b.getZeroAttr(vectorType()));
     SmallVector<Value> state(m * vectors, zero);
+    auto merge = [&](ValueRange x, ValueRange y) {
+      return llvm::map_to_vector(llvm::zip(x, y),
+                                 [&](auto pair) { return e.addElements(std::get<0>(pair), std::get<1>(pair)); });
+    };
+    const BlockedSum sum(e, state, merge);
     unsigned inRight = *graph::resultWith(form.maps[1], form.dims.channels);
     Index step = e.expression(form.rhs.strides[inRight]), stride = e.expression(form.rhs.strides[form.rhs.blockDim]);
-    state = e.loopNest({DimExpr(channels)}, state, 1, [&](ArrayRef<Index> at, ValueRange carried) {
+    state = sum.nest({DimExpr(channels)}, 1, 1, state, [&](ArrayRef<Index> at, ValueRange carried) {
       SmallVector<Value> next(carried), weights;
       Index along = e.mul(at[0], step);
       auto columnOf = [&](Index panel, int64_t column) {
@@ -450,8 +481,8 @@ private:
 
 } // namespace
 
-plan::WinogradAttr chooseWinograd(KernelFunction &k) {
-  Found<WinogradForm> form = winogradForm(k);
+plan::WinogradAttr chooseWinograd(KernelContext &k) {
+  OrReason<WinogradForm> form = winogradForm(k);
   if (form)
     return plan::winogradSchedule(form->op, form->transform->tile, form->rhs.block);
   if (graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
@@ -464,46 +495,47 @@ static Dims scratchOf(const WinogradForm &form, plan::WinogradAttr schedule) {
   return {DimExpr(schedule.getSlots()), DimExpr(plan::winogradSlotFloats(schedule, form.transform->tile))};
 }
 
-Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule) {
-  Found<WinogradForm> form = winogradForm(k);
+Dims winogradScratch(KernelContext &k, plan::WinogradAttr schedule) {
+  OrReason<WinogradForm> form = winogradForm(k);
   return form ? scratchOf(*form, schedule) : Dims();
 }
 
-SmallVector<plan::WinogradAttr> winogradCandidates(KernelFunction &k) {
-  Found<WinogradForm> form = winogradForm(k);
+SmallVector<plan::WinogradAttr> winogradCandidates(KernelContext &k) {
+  OrReason<WinogradForm> form = winogradForm(k);
   return form ? plan::winogradSchedules(form->op, form->transform->tile, form->rhs.block)
               : SmallVector<plan::WinogradAttr>();
 }
 
-LogicalResult verifyWinograd(KernelFunction &k, plan::WinogradAttr schedule) {
-  Found<WinogradForm> form = winogradForm(k);
+LogicalResult verifyWinograd(KernelContext &k, plan::WinogradAttr schedule) {
+  OrReason<WinogradForm> form = winogradForm(k);
   if (!form)
-    return refuse(k, schedule) << ", and " << form.why();
+    return refuse(k, schedule) << ", but " << form.why();
   int64_t channels = *form->extents[form->dims.channels].constant();
-  if (schedule.getStride() < int64_t(llvm::alignTo(channels, schedule.getLanes()))) // whole vectors are stored
-    return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule whose stride, " << schedule.getStride()
-                                     << ", has no room for vectors of " << channels << " channels";
+  // The kernel stores full vectors, also past the last channel.
+  if (schedule.getStride() < int64_t(llvm::alignTo(channels, schedule.getLanes())))
+    return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule with stride " << schedule.getStride()
+                                     << ", which is less than " << channels << " channels in full vectors";
   if (failed(verifyLanes(k, schedule.getLanes(), /*mayHalve=*/true)) ||
       failed(verifyPanels(k, schedule.getN(), form->rhs.block)))
     return failure();
   int64_t whole = *form->extents[form->roles.column].constant() / schedule.getN();
   if (plan::sharesColumns(form->op, form->transform->tile, schedule.getBlock(), schedule.getSlots())) {
     if (int64_t(llvm::divideCeil(whole, schedule.getPanels())) != schedule.getSlots())
-      return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of one block, whose " << whole
-                                       << " whole panels are not those of " << schedule.getSlots() << " slots of "
+      return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of one block, but its " << whole
+                                       << " full panels do not fill " << schedule.getSlots() << " slots of "
                                        << schedule.getPanels();
   } else if (whole % schedule.getPanels() != 0) {
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has a schedule of " << schedule.getPanels()
-                                     << " panels at once, which do not divide the " << whole << " that are whole";
+                                     << " panels at once, which does not divide the " << whole << " full panels";
   }
   return success();
 }
 
-LogicalResult emitWinograd(KernelFunction &k, OpBuilder &b, plan::WinogradAttr schedule,
+LogicalResult emitWinograd(KernelContext &k, OpBuilder &b, plan::WinogradAttr schedule,
                            const std::optional<Buffer> &memory) {
   if (failed(verifyWinograd(k, schedule)))
     return failure();
-  Found<WinogradForm> form = winogradForm(k);
+  OrReason<WinogradForm> form = winogradForm(k);
   if (failed(verifyScratch(k, scratchOf(*form, schedule), memory)))
     return failure();
   WinogradEmitter(k, b, *form, schedule, *memory).run();

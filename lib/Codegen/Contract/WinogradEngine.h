@@ -1,30 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine for windows of 3 x 3 by Winograd's minimal filtering (dialects/Graph/Contract/Winograd.h).
+// Kernel generator for 3x3 convolutions by Winograd's algorithm
+// (dialects/Graph/Contract/Winograd.h).
 //
-// For each block of tiles: the operand's tiles are transformed into as many matrices as a tile has elements (B' d B, channels
-// in lanes; what lies outside of the operand is masked), each is multiplied with the weights of its place, which were
-// transformed when compiling, and the sums are transformed back (A' m A) and go through the kernel's other ops as
-// accumulators do. A block's matrices stay in the cache; nothing of them is as large as the operand.
+// The output is computed in blocks of tiles. The input tiles d of a block are transformed (B' d B,
+// vectorized along the channels, with masks outside of the input) into one matrix per element of a
+// tile. Each matrix is multiplied by the matrix of weights for that element, which was transformed
+// at compile time. The products m are transformed back (A' m A) and then pass through the kernel's
+// epilogue, as GEMM accumulators do. A block's matrices stay in the cache; no intermediate buffer
+// is as large as the input.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_WINOGRADENGINE_H
 
-#include "lib/Codegen/KernelFunction.h"
+#include "lib/Codegen/KernelContext.h"
 #include "lib/Schedule/WinogradSchedule.h"
 
 namespace hewn::codegen {
 
-/// The model's schedule for a contraction whose weights are transformed; null where the kernel is none, or the engine can't take it.
-plan::WinogradAttr chooseWinograd(KernelFunction &k);
-/// Those that a search over schedules may try: first that one.
-llvm::SmallVector<plan::WinogradAttr> winogradCandidates(KernelFunction &k);
-/// Whether code can be made by the schedule, in the scratch memory that it needs; an error on the kernel otherwise.
-llvm::LogicalResult verifyWinograd(KernelFunction &k, plan::WinogradAttr schedule);
-/// Dims of the scratch memory that it needs: slots, floats of each.
-graph::Dims winogradScratch(KernelFunction &k, plan::WinogradAttr schedule);
+/// Returns the cost model's schedule for a contraction with Winograd-transformed weights. Returns
+/// null if the kernel has no such contraction. Emits a remark and returns null if the contraction
+/// is not supported.
+plan::WinogradAttr chooseWinograd(KernelContext &k);
+/// Returns the schedules that the schedule search may try for a Winograd convolution; the cost
+/// model's schedule is first.
+llvm::SmallVector<plan::WinogradAttr> winogradCandidates(KernelContext &k);
+/// Verifies that code can be generated for the schedule of a Winograd convolution, apart from its
+/// scratch memory. Emits an error on the kernel if not.
+llvm::LogicalResult verifyWinograd(KernelContext &k, plan::WinogradAttr schedule);
+/// Returns the dims of the scratch memory that a Winograd convolution's schedule needs: [slots,
+/// floats per slot].
+graph::Dims winogradScratch(KernelContext &k, plan::WinogradAttr schedule);
 
-/// Emits the loops of the kernel by `schedule`, in its scratch memory; fails with a message at the kernel where that can't be done.
-llvm::LogicalResult emitWinograd(KernelFunction &k, mlir::OpBuilder &b, plan::WinogradAttr schedule,
+/// Emits the loops of the kernel as `schedule` describes, with intermediate matrices in the
+/// kernel's scratch memory. Emits an error on the kernel and fails if the schedule does not apply.
+llvm::LogicalResult emitWinograd(KernelContext &k, mlir::OpBuilder &b, plan::WinogradAttr schedule,
                                  const std::optional<Buffer> &memory);
 
 } // namespace hewn::codegen

@@ -9,7 +9,8 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// Of C99 what LLVM makes of its intrinsics, and what the linker makes.
+/// Returns the names of undefined symbols that are allowed: C99 functions to which LLVM lowers its
+/// intrinsics, and symbols that the linker defines.
 static const StringSet<> &knownNames() {
   static const StringSet<> names = [] {
     StringSet<> all = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_"};
@@ -40,7 +41,7 @@ Error checkCalls(const Module &module, StringRef object) {
       return name.takeError();
     if (!name->empty() && !module.getNamedValue(*name) && !knownNames().contains(*name))
       return createStringError("internal error: the code of " + module.getName() + " calls '" + *name +
-                               "', which is neither hewn's nor in C's library");
+                               "', which is neither a hewn function nor in the C library");
   }
   return Error::success();
 }

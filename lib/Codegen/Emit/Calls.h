@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What code may call: hewn's own functions and C's library, and nothing that a compiler brings along.
+// Verifies that generated code calls only hewn's functions and the C library, but no compiler
+// runtime library.
 #ifndef HEWN_LIB_CODEGEN_EMIT_CALLS_H
 #define HEWN_LIB_CODEGEN_EMIT_CALLS_H
 
@@ -13,9 +14,10 @@ class Module;
 
 namespace hewn::codegen {
 
-/// An error that names the symbol, where an object wants one that its module does not declare and that is no function of C's
-/// library: code generators call functions of their own (`__truncsfbf2`, `__divti3`) for what the machine has no instruction for,
-/// and where artifacts are loaded there is no such library.
+/// Returns an error if the object has an undefined symbol that its module does not declare and that
+/// is not a C library function; the error names the symbol. LLVM's code generators call helpers
+/// (`__truncsfbf2`, `__divti3`) for operations without an instruction. These helpers are in
+/// compiler-rt or libgcc, without which artifacts are loaded.
 llvm::Error checkCalls(const llvm::Module &module, llvm::StringRef object);
 
 } // namespace hewn::codegen

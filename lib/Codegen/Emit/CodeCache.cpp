@@ -11,12 +11,12 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// Another one where the sources are others that make code.
+/// Hash of hewn's own sources that determine the generated code; part of each cache key.
 static constexpr char kCodeId[] =
 #include "lib/Codegen/Emit/CodeId.inc"
     ;
 
-/// A cache grows to this size, then loses what was not used for longest.
+/// Size limit of the cache in bytes. Beyond it, the least recently used entries are dropped.
 static constexpr uint64_t kMaxBytes = uint64_t(1) << 30;
 
 std::optional<std::string> CodeStore::find(StringRef key) const {
@@ -35,7 +35,7 @@ CodeCache::CodeCache(const CodeOptions &options) : options(options) {
     (void)sys::fs::create_directories(options.cacheDir);
 }
 
-Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const MachineSpec &machine,
+Expected<std::string> CodeCache::find(ArrayRef<StringRef> texts, const TargetSpec &machine,
                                       function_ref<Expected<std::string>()> make) const {
   if (options.cacheDir.empty() && !options.store)
     return make();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code on disk, by a hash of all that it depends on.
+// Caches of generated code: on disk (CodeCache), or in memory for the compiles of one process
+// (CodeStore). The key is a hash of all inputs of code generation.
 //
-// Or in memory, for some compiles of one process: CodeStore.
-//
-// Several compiles may use a folder at once: a file is there whole or not at all, and checked when it is read
-// (lib/Support/Files/CacheFile.h). A folder that can't be written or read is no failure.
+// Several compiles may use a folder at the same time: files are published atomically and verified
+// when they are read (lib/Support/Files/CacheFile.h). An unreadable or unwritable folder is not an
+// error.
 #ifndef HEWN_LIB_CODEGEN_EMIT_CODECACHE_H
 #define HEWN_LIB_CODEGEN_EMIT_CODECACHE_H
 
@@ -14,7 +14,7 @@
 
 namespace hewn::codegen {
 
-/// Code in memory, by a hash of all that it depends on. Threads may use it at once.
+/// In-memory map from the hash of the inputs to the generated code. Thread-safe.
 class CodeStore {
 public:
   std::optional<std::string> find(llvm::StringRef key) const;
@@ -27,13 +27,15 @@ private:
 
 class CodeCache {
 public:
-  /// In options.cacheDir, which is made, and in options.store; where there is neither nothing is kept.
+  /// Opens the caches that `options` names: the folder `cacheDir`, which is created, and `store`.
+  /// Without either, nothing is cached.
   explicit CodeCache(const CodeOptions &options);
 
-  /// The code that `make` gives, or gave before for the same texts, machine and options.
-  llvm::Expected<std::string> find(llvm::ArrayRef<llvm::StringRef> texts, const MachineSpec &machine,
+  /// Returns the code that was cached for these texts, target and options. If there is none, calls
+  /// `make` and caches its result.
+  llvm::Expected<std::string> find(llvm::ArrayRef<llvm::StringRef> texts, const TargetSpec &machine,
                                    llvm::function_ref<llvm::Expected<std::string>()> make) const;
-  /// Drops what was not used for longest where the folder is larger than 1 GiB.
+  /// Drops the least recently used entries if the folder is larger than 1 GiB.
   void prune() const;
 
 private:

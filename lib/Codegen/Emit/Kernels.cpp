@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles the kernels of a module, each alone.
-#include "dialects/Grid/Grid.h"
+// Compiles the kernels of a module, each in an LLVM module of its own.
 #include "dialects/Plan/Plan.h"
+#include "dialects/Simt/Simt.h"
 #include "lib/Codegen/Emit/CodeCache.h"
 #include "lib/Codegen/Emit/LowerToLLVM.h"
 #include "lib/Codegen/Emit/Object.h"
@@ -41,7 +41,7 @@ using llvm::Expected;
 namespace hewn::codegen {
 
 void registerLoweringDialects(DialectRegistry &registry) {
-  registry.insert<grid::GridDialect, affine::AffineDialect, arith::ArithDialect, cf::ControlFlowDialect,
+  registry.insert<simt::SimtDialect, affine::AffineDialect, arith::ArithDialect, cf::ControlFlowDialect,
                   func::FuncDialect, index::IndexDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
                   scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
   arith::registerConvertArithToLLVMInterface(registry);
@@ -58,21 +58,23 @@ void registerLoweringDialects(DialectRegistry &registry) {
 
 namespace {
 
-/// A kernel on its way to a thread.
+/// A kernel, as bytecode, that a thread of the pool compiles.
 struct Job {
-  /// In its bytecode.
+  /// Name of the kernel's function in `bytecode`.
   std::string name;
   std::string bytecode;
-  /// What it is called in the artifact, behind the variant's prefix.
+  /// Symbol of the kernel in the artifact, without the variant's prefix.
   std::string ownName;
-  /// The variant that it is compiled for; others may use it too.
+  /// The variant (instruction set) that the kernel is compiled for. Other variants of the program
+  /// may use the code, too.
   const Variant *variant = nullptr;
   std::string symbol() const { return variant->prefix + ownName; }
-  /// For a grid.
+  /// The block size and resources of a GPU kernel.
   Device::Block block;
 };
 
-/// Of kernels some of whose launches may write over an input: the arguments that are the same memory then, inputs and results.
+/// Returns, by kernel name, the numbers of the arguments that may alias each other. Kernels have
+/// such arguments if their launches may overwrite an input in place: these inputs, and all results.
 llvm::StringMap<SmallVector<unsigned>> findSharedArguments(ModuleOp module) {
   llvm::StringMap<SmallVector<unsigned>> shared;
   module.walk([&](plan::LaunchOp launch) {
@@ -81,8 +83,8 @@ llvm::StringMap<SmallVector<unsigned>> findSharedArguments(ModuleOp module) {
       return;
     SmallVector<unsigned> &arguments = shared[launch.getKernel()];
     if (!arguments.empty())
-      return;                     // it is the kernel's property, and the same on all of its launches
-    constexpr unsigned first = 1; // behind the context
+      return;                     // the attribute is the same on all launches of a kernel
+    constexpr unsigned first = 1; // argument 0 is the context
     for (int64_t input : inputs.asArrayRef())
       arguments.push_back(first + unsigned(input));
     for (unsigned i = 0; i < launch->getNumResults(); ++i)
@@ -91,7 +93,7 @@ llvm::StringMap<SmallVector<unsigned>> findSharedArguments(ModuleOp module) {
   return shared;
 }
 
-/// Nothing that tells equal kernels of several programs apart: how they are called, and of which nodes they are.
+/// Removes names and locations, so that equal kernels of different programs have the same bytecode.
 void makeAnonymous(ModuleOp module, FunctionOpInterface kernel) {
   kernel.setName("kernel");
   Location nowhere = UnknownLoc::get(module.getContext());
@@ -104,7 +106,8 @@ void makeAnonymous(ModuleOp module, FunctionOpInterface kernel) {
   });
 }
 
-/// The kernel and every function that it reaches. `shared`: of its arguments, those that are no memory of their own.
+/// Serializes the kernel and all functions that it references. `shared` has the numbers of its
+/// arguments that may alias others.
 Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned> shared, bool namesByContent) {
   OwningOpRef<ModuleOp> alone = ModuleOp::create(kernel.getLoc());
   llvm::SetVector<Operation *> reached;
@@ -115,17 +118,19 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
         if (Operation *other = table.lookup(use.getSymbolRef().getRootReference()))
           reached.insert(other);
     Operation *copy = reached[i]->clone();
-    copy->removeAttr(plan::kLaunchInfoAttr); // of a dialect that is not read there
+    // Remove the attribute of the Plan dialect, which the MLIR context of the compiling thread does
+    // not register.
+    copy->removeAttr(plan::kLaunchInfoAttr);
     alone->push_back(copy);
   }
   auto copy = cast<FunctionOpInterface>(&alone->getBody()->front());
-  plan::GridLaunchAttr info = plan::gridLaunchOf(kernel);
+  plan::GpuLaunchAttr info = plan::gpuLaunchOf(kernel);
   auto share = [&](unsigned argument) {
     copy.setArgAttr(argument, plan::kSharedArgumentAttr, UnitAttr::get(copy->getContext()));
   };
   for (unsigned argument : shared)
     share(argument);
-  // Parts of a joint kernel write what others read.
+  // In a persistent kernel, phases read memory that other phases write, so no pointer is `noalias`.
   for (unsigned i = 0; info && info.getMeets() && i < copy.getNumArguments(); ++i)
     if (isa<MemRefType>(copy.getArgumentTypes()[i]))
       share(i);
@@ -146,7 +151,8 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
   return job;
 }
 
-/// Kernels are seen by nobody outside of the artifact; all else is the module's own.
+/// Renames the kernel to `symbol` and gives it hidden visibility. Makes all other functions
+/// internal.
 void nameFunctions(llvm::Module &module, StringRef kernel, const std::string &symbol) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
@@ -160,22 +166,24 @@ void nameFunctions(llvm::Module &module, StringRef kernel, const std::string &sy
   }
 }
 
-/// A context in which kernels are lowered one after another, and the passes that do so: made anew for each kernel they
-/// would be about a fifth of the time of a small one.
+/// An MLIR context with the lowering passes, which lowers one kernel after another. Creating both
+/// for each kernel would take about a fifth of a small kernel's compile time.
 struct Lowering {
   Lowering(const DialectRegistry &registry, const Device *device)
       : context(registry, MLIRContext::Threading::DISABLED), toLLVM(&context) {
-    toLLVM.enableVerifier(false); // upstream passes on what a verified stage gave: a quarter of the time of a kernel
+    // Disable the verifier, which would take a quarter of a kernel's compile time. The passes are
+    // upstream passes, and their input has been verified.
+    toLLVM.enableVerifier(false);
     buildLowerToLLVM(toLLVM, device);
   }
   MLIRContext context;
   PassManager toLLVM;
 };
 
-/// As many of them as there are threads at work.
+/// A pool of Lowering objects (an MLIR context with its passes), one per active thread.
 class Lowerings {
 public:
-  /// `device`: the variants' own, or null.
+  /// `device` is the device that runs the kernels of all variants, or null if they run on the host.
   Lowerings(const Device *device, const CodeOptions &options)
       : makesInstructions(options.form == CodeForm::LLVM ? nullptr : device) {
     registerLoweringDialects(registry);
@@ -186,7 +194,8 @@ public:
     std::lock_guard<std::mutex> lock(mutex);
     return free.empty() ? std::make_unique<Lowering>(registry, makesInstructions) : free.pop_back_val();
   }
-  /// Takes back one whose kernel has been compiled. After a failure nobody knows what it holds, and it is not given.
+  /// Returns `lowering` to the pool after a kernel was lowered successfully. After a failure, the
+  /// caller drops it instead, because its state is unknown.
   void give(std::unique_ptr<Lowering> lowering) {
     std::lock_guard<std::mutex> lock(mutex);
     free.push_back(std::move(lowering));
@@ -247,8 +256,8 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
     if (job.block.meets) {
       shareMemoryOfParts(*code, job.symbol());
       for (llvm::Function &part : *code) {
-        if (!part.isTargetIntrinsic()) // of those LLVM knows it
-          part.setConvergent();        // threads wait for each other in there
+        if (!part.isTargetIntrinsic()) // LLVM knows its own intrinsics
+          part.setConvergent();        // the function may contain a barrier
         if (!part.isDeclaration() && &part != &kernel)
           part.addFnAttr(kPartAttr);
       }
@@ -263,12 +272,14 @@ Expected<std::string> compile(const Job &job, const CodeOptions &options, Loweri
   return generateCode(*code, job.variant->machine, wanted);
 }
 
-/// Whether code for `less` runs as well where code for `more` does, at the same width.
-bool serves(const MachineSpec &less, const MachineSpec &more) {
+/// Returns true if code for the target `less` runs equally well on the target `more`: `less`
+/// requires no other CPU features and has the same vector width.
+bool serves(const TargetSpec &less, const TargetSpec &more) {
   return (less.cpuFeatures & ~more.cpuFeatures) == 0 && less.vectorBytes == more.vectorBytes;
 }
 
-/// The kernels of all variants, each once, the least demanding variant's first; `symbols` says which serves which.
+/// Returns the distinct kernels of all variants. Those of the variant that requires the fewest CPU
+/// features are first. Sets `symbols` to the symbols of each variant's kernels.
 std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::StringMap<std::string>> &symbols,
                             bool namesByContent) {
   std::vector<Job> jobs;

@@ -50,26 +50,28 @@ Expected<std::string> ScratchFolder::write(StringRef name, StringRef content) co
   return file;
 }
 
-/// lld keeps its state in globals: one link at a time in a process. Its threads too: a child of this process would wait for
-/// them in vain.
+/// Runs lld with these arguments. lld keeps its state in globals, so a process links one output at
+/// a time. lld uses one thread: in a forked child, lld would wait forever for threads that exist
+/// only in the parent.
 static Error runLinker(std::vector<std::string> arguments) {
   static std::mutex oneAtATime;
   std::lock_guard<std::mutex> lock(oneAtATime);
   std::vector<const char *> list = {"ld.lld", "--threads=1"};
   for (const std::string &argument : arguments)
     list.push_back(argument.c_str());
-  std::string said;
-  raw_string_ostream os(said);
+  std::string output;
+  raw_string_ostream os(output);
   lld::Result result = lld::lldMain(list, os, os, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode == 0)
     return Error::success();
-  StringRef first = StringRef(said).split('\n').first;
+  StringRef first = StringRef(output).split('\n').first;
   first.consume_front("ld.lld: error: ");
   return createStringError("linking failed: " + first);
 }
 
-/// An empty library of this name: linking against it says "needs libm.so.6" without a C library on this machine, and
-/// without asking for the version of one.
+/// Writes an empty shared library named `name`, such as libm.so.6. Linking against it records the
+/// dependency in the artifact, without symbol versions, and needs no C library for the target on
+/// this machine.
 static Expected<std::string> makeStub(StringRef name, StringRef triple, const ScratchFolder &scratch) {
   std::string object = scratch.path("stub.o"), library = scratch.path(name);
   if (Error error = Weights().writeObject(object, "hewn_stub", triple))
@@ -80,7 +82,7 @@ static Expected<std::string> makeStub(StringRef name, StringRef triple, const Sc
 }
 
 namespace {
-/// A file, and the archive or object in it, which points into the file.
+/// The content of a file, and the archive or object parsed from it, which references that memory.
 template <typename Binary> struct Opened {
   std::unique_ptr<MemoryBuffer> buffer;
   std::unique_ptr<Binary> binary;
@@ -94,7 +96,7 @@ template <typename Binary> struct Opened {
       return createStringError(path + ": " + toString(made.takeError()));
     auto *binary = dyn_cast<Binary>(made->get());
     if (!binary)
-      return createStringError(path + " is not what the linker takes");
+      return createStringError(path + " is not a file type that the linker accepts");
     (void)made->release();
     return Opened{std::move(*buffer), std::unique_ptr<Binary>(binary)};
   }
@@ -103,7 +105,7 @@ using OpenArchive = Opened<object::Archive>;
 using OpenObject = Opened<object::ELFObjectFileBase>;
 } // namespace
 
-/// Each symbol's name, and its flags of object::SymbolRef.
+/// Calls `visit` with the name and the object::SymbolRef flags of each symbol in `symbols`.
 template <typename Symbols>
 static Error visitSymbols(Symbols &&symbols, function_ref<void(StringRef, uint32_t)> visit) {
   for (const object::SymbolRef &symbol : symbols) {
@@ -118,7 +120,7 @@ static Error visitSymbols(Symbols &&symbols, function_ref<void(StringRef, uint32
   return Error::success();
 }
 
-/// The parts of the runtime that an object calls.
+/// Adds the names of the runtime functions that the object at `path` calls to `parts`.
 static Error collectParts(const std::string &path, StringSet<> &parts) {
   Expected<OpenObject> object = OpenObject::open(path);
   if (!object)
@@ -158,12 +160,12 @@ Error chooseParts(LinkJob &job) {
   }
   if (parts.empty())
     return Error::success();
-  return createStringError("the model needs '" + parts.begin()->getKey() +
-                           "', which this build of hewn lacks: the library that it stands on was not there");
+  return createStringError("the model needs the runtime function '" + parts.begin()->getKey() +
+                           "', which this build of hewn lacks: the library that it requires was not available");
 }
 
 namespace {
-/// C's library of this machine: it stands for those of others.
+/// The C library of this machine, used to look up which functions the target's C library has.
 class CLibrary {
 public:
   CLibrary() {
@@ -189,8 +191,9 @@ static bool isShared(StringRef path) {
   return !identify_magic(path, magic) && magic == file_magic::elf_shared_object;
 }
 
-/// Whether a loader will find all that the library wants: code that the user gives may call anything.
-static Error checkWanted(const std::string &library, const LinkJob &job) {
+/// Verifies that the loader can resolve all undefined symbols of the library. Code that the user
+/// supplies may reference any symbol.
+static Error checkUndefined(const std::string &library, const LinkJob &job) {
   StringSet<> there;
   for (const std::string &path : job.userCode) {
     if (!isShared(path))
@@ -210,21 +213,23 @@ static Error checkWanted(const std::string &library, const LinkJob &job) {
   CLibrary known;
   SmallVector<std::string> missing;
   if (Error error = visitSymbols(open->binary->getDynamicSymbolIterators(), [&](StringRef name, uint32_t flags) {
-        bool isWanted = (flags & object::SymbolRef::SF_Undefined) && !(flags & object::SymbolRef::SF_Weak);
-        if (isWanted && !name.empty() && !there.contains(name) && !known.has(name.str()))
+        bool isUndefined = (flags & object::SymbolRef::SF_Undefined) && !(flags & object::SymbolRef::SF_Weak);
+        if (isUndefined && !name.empty() && !there.contains(name) && !known.has(name.str()))
           missing.push_back("'" + name.str() + "'");
       }))
     return error;
   if (missing.empty())
     return Error::success();
   llvm::sort(missing);
-  constexpr size_t told = 8;
-  std::string more = missing.size() > told ? " and " + std::to_string(missing.size() - told) + " more" : "";
-  return createStringError("the library lacks " + join(ArrayRef(missing).take_front(told), ", ") + more +
-                           ": neither its code nor C's library has that; what custom ops call is named under \"link\"");
+  constexpr size_t maxListed = 8;
+  std::string more = missing.size() > maxListed ? " and " + std::to_string(missing.size() - maxListed) + " more" : "";
+  return createStringError("undefined symbols in the library: " + join(ArrayRef(missing).take_front(maxListed), ", ") +
+                           more + "; list the libraries that custom ops call under \"link\"");
 }
 
-/// lld writes files by their names, and a link that fails leaves nothing to be published: into the scratch folder, then on.
+/// Runs the link with a file of the scratch folder as its output, verifies this file with `check`
+/// and appends it to `output`. lld needs a file name to write to, and a failed link must not
+/// publish anything.
 static Error linkInto(OutputFile &output, std::vector<std::string> arguments, const ScratchFolder &scratch,
                       function_ref<Error(const std::string &)> check = {}) {
   std::string linked = scratch.path("linked");
@@ -238,7 +243,8 @@ static Error linkInto(OutputFile &output, std::vector<std::string> arguments, co
 }
 
 Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
-  // Everything of the runtime that a loader or the typed functions need is reached from the descriptor.
+  // The list of exported symbols need not name other runtime functions to keep them in the shared
+  // library: the model's descriptor references all those that a loader or the typed functions need.
   std::string exports = "{ global: " + job.model + "; " + job.model + "_run; " + job.model +
                         "_arena_bytes; " HEWN_MODEL_SYMBOL "; hewn_context_*; hewn_run*; hewn_output_release; "
                         "hewn_arena_bytes; hewn_model_variant; local: *; };\n";
@@ -247,7 +253,8 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
     return script.takeError();
   std::vector<std::string> arguments = {
       "-shared", "--version-script=" + *script, "--gc-sections", "--strip-debug", "--hash-style=gnu", "--build-id=none",
-      // Not data: a program that is linked to the library may hold the descriptor.
+      // Inside of the shared library, bind references to functions only, not to data: a program
+      // that links to the library may have a copy relocation of the descriptor.
       "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
       "-soname=" + sys::path::filename(output.path()).str()};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
@@ -265,7 +272,7 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
     arguments.push_back(*stub);
   }
   return linkInto(output, std::move(arguments), scratch,
-                  [&](const std::string &linked) { return checkWanted(linked, job); });
+                  [&](const std::string &linked) { return checkUndefined(linked, job); });
 }
 
 Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
@@ -278,7 +285,8 @@ Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
 
 Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch) {
   std::string one = scratch.path(job.model + ".o");
-  // Without the weights: linking would copy them once more.
+  // Link all objects of the archive into one, except the weights' object, whose data linking would
+  // copy. It becomes a member of its own.
   std::vector<std::string> arguments = {"-r", "--build-id=none", "-o", one};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
   if (Error error = runLinker(std::move(arguments)))
@@ -287,7 +295,7 @@ Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &
   Expected<NewArchiveMember> model = NewArchiveMember::getFile(one, /*Deterministic=*/true);
   if (!model)
     return model.takeError();
-  // Not with the folder: that has another name each time.
+  // Name the archive member without the path of the scratch folder, which differs between runs.
   model->MemberName = sys::path::filename(one);
   members.push_back(std::move(*model));
   if (!job.weights.empty()) {
@@ -314,7 +322,7 @@ Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &
     member->MemberName = sys::path::filename(path);
     members.push_back(std::move(*member));
   }
-  std::vector<OpenArchive> open; // members point into it
+  std::vector<OpenArchive> open; // owns the memory of the members
   for (const std::string &path : archives) {
     Expected<OpenArchive> archive = OpenArchive::open(path);
     if (!archive)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects to artifacts: a shared library, an archive, one object. No compiler and no linker is needed on the machine:
-// lld is a part of us.
+// Links objects into an artifact: a shared library, an archive or a single object. Needs no
+// compiler or linker on the machine: lld is linked into hewn.
 #ifndef HEWN_LIB_CODEGEN_EMIT_LINK_H
 #define HEWN_LIB_CODEGEN_EMIT_LINK_H
 
@@ -16,7 +16,7 @@ class OutputFile;
 
 namespace hewn::codegen {
 
-/// A folder of this process's own, removed with its content.
+/// A temporary folder of this process, removed with its content on destruction.
 class ScratchFolder {
 public:
   static llvm::Expected<ScratchFolder> create();
@@ -24,7 +24,7 @@ public:
   ScratchFolder &operator=(ScratchFolder &&) = delete;
   ~ScratchFolder();
   std::string path(llvm::StringRef name) const;
-  /// Writes a file and returns its path.
+  /// Writes a file into the folder and returns its path.
   llvm::Expected<std::string> write(llvm::StringRef name, llvm::StringRef content) const;
 
 private:
@@ -33,32 +33,37 @@ private:
 };
 
 struct LinkJob {
-  /// What all of it is for.
+  /// Target triple of all objects.
   std::string triple;
   std::vector<std::string> objects;
-  /// The object of embedded weights; empty: none. In an archive it is a member of its own.
+  /// Path of the object with embedded weights, or empty. In an archive, this object is a separate
+  /// member.
   std::string weights;
-  /// libhewn_runtime.a.
+  /// Path of libhewn_runtime.a.
   std::string runtime;
-  /// Archives of parts that stand on libraries of others; those that the objects need are taken.
+  /// Archives of runtime functions that depend on third-party libraries. chooseParts removes those
+  /// that the objects do not need.
   std::vector<std::string> parts = {};
-  /// The code of custom ops: objects, archives and shared libraries of the user's. One object has none of it.
+  /// Code of custom ops: objects, archives and shared libraries that the user supplies. linkObject
+  /// does not include this code.
   std::vector<std::string> userCode = {};
-  /// Functions that are at an address of this process.
+  /// Symbols that the linker defines as fixed addresses in this process, by name.
   std::vector<std::pair<std::string, uint64_t>> addresses = {};
-  /// The model's name: what is exported.
+  /// The model's name, from which the exported symbols are derived.
   std::string model;
 };
 
-/// Leaves in `job.parts` those archives alone that the objects call parts of. Fails where a part is in none of them, and not in the
-/// runtime: hewn was built without the library that it stands on.
+/// Removes the archives from `job.parts` whose runtime functions no object calls. Returns an error
+/// if a called function is in no archive, because hewn was built without the library that it
+/// depends on.
 llvm::Error chooseParts(LinkJob &job);
-/// A shared library that exports the model's names alone and needs libc and libm, and the shared libraries among `job.userCode`. Fails where
-/// it wants a symbol that none of them has.
+/// Writes a shared library that exports only the model's symbols and depends on libc, libm and the
+/// shared libraries in `job.userCode`. Returns an error for a symbol that none of these defines.
 llvm::Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
-/// One relocatable object of all; the runtime is linked in by whoever uses it.
+/// Writes a single relocatable object. It does not contain the runtime, which the user links to it.
 llvm::Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
-/// An archive of one object of all code, the weights', the runtime's and those of `job.userCode` but for shared libraries.
+/// Writes an archive of one object with all code, the weights' object, and the objects of the
+/// runtime and of `job.userCode` (without shared libraries).
 llvm::Error writeArchive(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 
 } // namespace hewn::codegen

@@ -21,8 +21,9 @@ using namespace mlir;
 
 namespace hewn::codegen {
 
-/// The descriptor of a 1-D memref at `pointer`: aligned and allocated pointer, offset, sizes, strides. Kernels know
-/// their sizes from their symbols, so the size here is never read.
+/// Builds the descriptor of a 1-D memref at `pointer`: allocated and aligned pointer, offset,
+/// sizes, strides. The size is a placeholder: kernels compute sizes from their symbols and never
+/// read it.
 static Value describe(OpBuilder &b, Location loc, Value pointer, MemRefType type) {
   MLIRContext *context = b.getContext();
   Type i64 = b.getI64Type(), one = LLVM::LLVMArrayType::get(i64, 1);
@@ -39,7 +40,7 @@ static Value describe(OpBuilder &b, Location loc, Value pointer, MemRefType type
 
 static bool isPassedAsPointer(MemRefType type) { return type.getRank() == 1 && type.getLayout().isIdentity(); }
 
-/// Of a descriptor, as calls pass it.
+/// Returns the aligned pointer of a memref. Calls pass this pointer instead of the descriptor.
 static Value pointerOf(OpBuilder &b, Location loc, Value memref) {
   Type pointer = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
   Type size = LLVM::LLVMArrayType::get(i64, 1);
@@ -60,17 +61,21 @@ void useBarePointers(func::FuncOp function) {
   OpBuilder b = OpBuilder::atBlockBegin(&function.front());
   Type pointer = LLVM::LLVMPointerType::get(function.getContext());
   SmallVector<Type> types;
-  SmallVector<DictionaryAttr> attributes; // set at once: the context keeps each list of them that there ever was
+  // Set the attributes of all arguments at once. The MLIR context keeps every attribute list, and
+  // one call per argument would create a list for each.
+  SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
   for (BlockArgument argument : function.getArguments()) {
     auto memref = dyn_cast<MemRefType>(argument.getType());
     if (memref && isPassedAsPointer(memref)) {
       argument.setType(pointer);
       auto described = describe(b, function.getLoc(), argument, memref).getDefiningOp<UnrealizedConversionCastOp>();
-      // All uses but the ones that make the descriptor itself.
+      // Replace all uses of the pointer argument except the InsertValueOps that build its memref
+      // descriptor.
       argument.replaceUsesWithIf(described.getResult(0),
                                  [](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
-      // Blocks write some of it for each other, too, or it may be another argument's.
+      // Arguments marked `plan.shared` are not `noalias`: they may alias another argument, or other
+      // GPU blocks write to their memory.
       DictionaryAttr &own = attributes[argument.getArgNumber()];
       NamedAttrList named(own);
       if (!named.erase(plan::kSharedArgumentAttr))
@@ -83,8 +88,9 @@ void useBarePointers(func::FuncOp function) {
   function.setFunctionType(b.getFunctionType(types, function.getResultTypes()));
 }
 
-/// Of one that may lose NaN LLVM is not told `nnan`: a NaN would be poison to it then, and so what is made of it, which is to be NaN. `first`: the
-/// comparison by which the left operand is taken, whose selection is such an extremum.
+/// Replaces a float minimum or maximum. The flag `nnan` of `op` is not passed on to LLVM, which
+/// would make a NaN, and all values computed from it, poison instead of NaN. `first` is the
+/// comparison under which the left operand is the result.
 template <class To, class From> static void replaceMinMax(From op, arith::CmpFPredicate first, bool selects) {
   OpBuilder b(op);
   bool mayLose = bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::nnan);
@@ -110,7 +116,7 @@ void buildLowerToLLVM(OpPassManager &pm, const Device *device) {
   if (device)
     device->addLowering(pm);
   else
-    pm.addPass(createLowerGridPass());
+    pm.addPass(createLowerSimtPass());
   pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
@@ -169,7 +175,7 @@ LogicalResult holdAsIntegers(ModuleOp module, function_ref<bool(Type)> lacks) {
     return lacks(numbers.getElementType()) ? std::optional<Attribute>(numbers.bitcast(bits)) : std::nullopt;
   });
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
-  return verify(module); // integers are no operands of a float's arithmetic
+  return verify(module); // float arithmetic on integers fails to verify
 }
 
 } // namespace hewn::codegen

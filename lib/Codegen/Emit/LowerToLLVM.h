@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of loops to the LLVM dialect.
+// Lowers functions of loops to the LLVM dialect.
 #ifndef HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
 #define HEWN_LIB_CODEGEN_EMIT_LOWERTOLLVM_H
 
@@ -12,23 +12,27 @@
 
 namespace hewn::codegen {
 
-/// Replaces 1-D memref arguments, of the function and of those that it calls, by bare pointers. They may be assumed not to overlap,
-/// except those that are `plan.shared`.
+/// Replaces the 1-D memref arguments of the function, and of the calls in it, by bare pointers. The
+/// function's arguments become `noalias`, except for those marked `plan.shared`.
 void useBarePointers(mlir::func::FuncOp function);
-/// Minima and maxima of floats as LLVM has them, which machines know; MLIR's own lowering compares and selects twice. `selects`: those that may lose NaN
-/// (`nnan`) are a comparison and a selection, which is one instruction where NaN in them takes three; a device has one for either.
+/// Lowers float minima and maxima to LLVM's intrinsics, for which targets have instructions. MLIR's
+/// own lowering takes two comparisons and selects. If `selects` is true, minima and maxima that may
+/// ignore NaN (`nnan`) are lowered to a comparison and a select: CPUs have one instruction for this
+/// pair, but need three to propagate NaN. GPUs have one instruction for either.
 void lowerMinMax(mlir::func::FuncOp function, bool selects);
 
-/// The passes from scf, vector, memref, arith and math to the LLVM dialect, and from a grid's ops to instructions of `device`, or, where it
-/// is null, to calls.
+/// Adds the passes that lower scf, vector, memref, arith and math to the LLVM dialect. Ops of the
+/// simt dialect are lowered to instructions of `device`, or to calls if `device` is null.
 void buildLowerToLLVM(mlir::OpPassManager &pm, const Device *device);
 
-/// Makes loads and stores of some lanes of f16 and bf16, in the LLVM dialect, those of integers: where LLVM takes such vectors
-/// apart it would convert each element to f32 and back, by a library that artifacts don't have on older machines.
+/// Rewrites masked loads, stores, gathers and scatters of f16 and bf16 vectors in the LLVM dialect
+/// to vectors of i16. LLVM would split the f16 and bf16 accesses into elements and convert each to
+/// f32 and back by compiler-rt calls, which artifacts cannot resolve.
 void moveHalfTypesAsIntegers(mlir::ModuleOp module);
-/// Makes all values of the types that `lacks` names, of 16 bits, integers of the same bits, in the LLVM dialect: for machines that
-/// have no instruction for them. LLVM converts such values where they merely move (at the head of a block, say), by the same library.
-/// Whatever still computes with them is an error.
+/// Replaces, in the LLVM dialect, all values of a 16-bit float type for which `lacks` returns true
+/// by integers with the same bits. For targets without instructions for the type, LLVM would
+/// convert such values by compiler-rt calls even where they are only passed on, for example as
+/// block arguments. Emits an error if an op computes with such a value.
 mlir::LogicalResult holdAsIntegers(mlir::ModuleOp module, llvm::function_ref<bool(mlir::Type)> lacks);
 
 } // namespace hewn::codegen

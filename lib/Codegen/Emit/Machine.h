@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine that code is generated for, as LLVM and the runtime name it. A target's folder fills it.
+// Description of the target that code is generated for: its properties for LLVM and for the
+// runtime. The folder of each target (lib/Target) creates it.
 #ifndef HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 #define HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 
@@ -22,58 +23,66 @@ class OpPassManager;
 
 namespace hewn::codegen {
 
-struct MachineSpec;
+struct TargetSpec;
 
-/// On functions that are parts of a device's kernel: all pointers that they are given are of the device's memory.
+/// Attribute of the functions that are phases of a persistent GPU kernel. It states that all
+/// pointer arguments of the function point to global memory.
 inline constexpr char kPartAttr[] = "hewn-part";
 
-/// A machine beside the one that runs the program: kernels are text that the program hands to its driver.
+/// A device that is separate from the CPU that runs the program. Its kernels are text that the
+/// program passes to the device's driver.
 class Device {
 public:
-  /// A kernel's block: its threads, the registers that each wants, about, 0: few; and bytes of its shared memory, which is one variable of
-  /// so many that it is given when launched, 0: none. `meets`: whether all blocks wait for each other.
+  /// The thread block of a kernel. `threads` is the number of threads; `registers` the approximate
+  /// number of registers per thread, or 0 if few; `sharedBytes` the size of the dynamic shared
+  /// memory, which is a single variable, or 0 if there is none. `meets` is true if the kernel has
+  /// grid-wide barriers.
   struct Block {
     int64_t threads = 0, registers = 0, sharedBytes = 0;
     bool meets = false;
   };
   virtual ~Device() = default;
-  /// The dialects of ops that the machine has beside those of the dialect `grid` (Grid/MachineOps.h).
+  /// Registers the dialects of the device's own ops, in addition to simt (GPU/MachineOps.h).
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
-  /// Adds the passes that make instructions of the ops of the dialect `grid` and of the machine's own. Code that stays LLVM IR for a test has
-  /// calls instead (Grid/GridFunctions.h).
+  /// Adds the passes that lower ops of the simt dialect and the device's own ops to instructions.
+  /// Code emitted as LLVM IR for tests has calls instead (GPU/SimtFunctions.h).
   virtual void addLowering(mlir::OpPassManager &pm) const = 0;
-  /// Links in what a translated module calls and the device has no instruction for.
+  /// Links device functions into `module`, a kernel translated to LLVM IR: those that it calls
+  /// because the device has no instruction for them.
   virtual llvm::Error link(llvm::Module &module, llvm::Function &kernel) const = 0;
-  /// Turns such a module, whose `kernel` runs on blocks of that kind, into one that the machine's code generator takes.
+  /// Prepares `module` for the device's code generator. Its function `kernel` runs on thread blocks
+  /// as `block` describes.
   virtual void finish(llvm::Module &module, llvm::Function &kernel, const Block &block) const = 0;
-  /// The texts of kernels as one.
+  /// Joins the texts of several kernels into one text.
   virtual std::string join(const std::vector<llvm::StringRef> &kernels) const = 0;
-  /// What such a text is, for messages: "PTX 7.0".
+  /// Returns the language in which a kernel's text is written, such as "PTX 7.0", for messages.
   virtual std::string language(llvm::StringRef text) const = 0;
-  /// The symbol of the runtime's functions for such devices (services.h).
+  /// Returns the symbol of the runtime's function table for devices of this kind (services.h).
   virtual std::string table() const = 0;
 };
 
-struct MachineSpec {
-  /// As the user wrote it: "host", "x86-64-v3".
+struct TargetSpec {
+  /// Name of the target as the user wrote it, such as "host" or "x86-64-v3".
   std::string name;
   std::string triple;
-  /// Where the runtime for it lies beside the one for the machine that compiles, and the Debian package without which hewn is built
-  /// without it: C's library for such machines.
+  /// `runtimeFolder` is the folder of the target's runtime, relative to that of the host's runtime.
+  /// `runtimeNeeds` is the Debian package (a C library for the target) that a build of hewn needs
+  /// to include that runtime.
   llvm::StringRef runtimeFolder, runtimeNeeds;
   std::string cpu;
-  /// LLVM's list: "+fma,-sse4a".
+  /// CPU features in LLVM's syntax, such as "+fma,-sse4a".
   std::string features;
-  /// The widest vector that is worth using.
+  /// Size in bytes of the widest vectors that are profitable on the target.
   int64_t vectorBytes = 16;
-  /// Whether a * b + c with one rounding is an instruction.
+  /// True if the target has FMA instructions.
   bool fusedProducts = true;
-  /// Whether conversions between float16 and float32 are instructions, and those between bfloat16 and float32. Where they are not,
-  /// code has no values of the type but their bits.
+  /// True if the target has instructions that convert between float16 and float32
+  /// (hasHalfConversions), and between bfloat16 and float32 (hasBfloatConversions). If not,
+  /// generated code holds values of the 16-bit type as integers.
   bool hasHalfConversions = true, hasBfloatConversions = true;
-  /// What the code needs of the processor: bits of services.h.
+  /// CPU features that the code requires, as the bits that services.h defines.
   uint64_t cpuFeatures = 0;
-  /// Null: kernels are objects, and the program calls them.
+  /// The device that runs the kernels. Null if kernels are object code that the program calls.
   const Device *device = nullptr;
 };
 

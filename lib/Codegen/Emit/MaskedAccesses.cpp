@@ -11,7 +11,8 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// Lanes `from` to `to` of a vector, computed from such lanes of what it is computed from: where they are constant, LLVM sees it.
+/// Returns the lanes [from, to) of a vector. Recomputes them from the same lanes of the operands
+/// that define the vector, so that LLVM can fold lanes that are constant.
 static Value *lanesOf(IRBuilder<> &b, Value *vector, unsigned from, unsigned to, unsigned depth = 0) {
   constexpr unsigned mostDepth = 8;
   if (auto *shuffle = dyn_cast<ShuffleVectorInst>(vector))
@@ -28,11 +29,12 @@ static Value *lanesOf(IRBuilder<> &b, Value *vector, unsigned from, unsigned to,
   return b.CreateShuffleVector(vector, to_vector<16>(seq<int>(from, to)));
 }
 
-/// A masked load or store of `lanes` elements as accesses of `most` elements each.
+/// Splits a masked load or store into accesses of at most `most` elements.
 static void splitMaskedAccess(IntrinsicInst *call, unsigned most, unsigned elementBytes) {
   bool load = call->getIntrinsicID() == Intrinsic::masked_load;
   Value *pointer = call->getArgOperand(load ? 0 : 1), *mask = call->getArgOperand(load ? 1 : 2);
-  Value *data = call->getArgOperand(load ? 2 : 0); // what lanes that are not loaded are, or what is stored
+  // the pass-through value of a load, or the stored value
+  Value *data = call->getArgOperand(load ? 2 : 0);
   Align align = call->getParamAlign(load ? 0 : 1).valueOrOne();
   unsigned lanes = cast<FixedVectorType>(data->getType())->getNumElements();
   IRBuilder<> b(call);
@@ -40,7 +42,8 @@ static void splitMaskedAccess(IntrinsicInst *call, unsigned most, unsigned eleme
   for (unsigned from = 0; from < lanes; from += most) {
     unsigned to = std::min(from + most, lanes);
     uint64_t offset = uint64_t(from) * elementBytes;
-    // Not known to be inside of the buffer: none of these lanes need exist.
+    // Compute the address of this part of the vector without `inbounds`: if all lanes of the part
+    // are masked out, it may be outside of the buffer.
     Value *at = b.CreatePtrAdd(pointer, b.getInt64(offset)), *some = lanesOf(b, mask, from, to);
     Value *part = b.CreateShuffleVector(data, to_vector<16>(seq<int>(from, to)));
     if (load)
@@ -73,14 +76,15 @@ void splitMaskedAccesses(Module &module, unsigned vectorBytes) {
 }
 
 namespace {
-/// Neighbouring lanes.
+/// A range of adjacent lanes.
 struct Run {
   unsigned first = 0, count = 0;
 };
 } // namespace
 
-/// The lanes that a constant mask wants, where they are neighbours; nullopt where there are none, others, or lanes that are not known.
-static std::optional<Run> wantedRun(Value *mask) {
+/// Returns the enabled lanes of a constant mask if they are adjacent. Returns nullopt if none is
+/// enabled, if they are not adjacent, or if the mask is not constant.
+static std::optional<Run> enabledRun(Value *mask) {
   auto *constant = dyn_cast<Constant>(mask);
   auto *type = dyn_cast<FixedVectorType>(mask->getType());
   if (!constant || !type)
@@ -106,7 +110,7 @@ void storeFewLanes(Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
       if (auto *call = dyn_cast<IntrinsicInst>(&instruction); call && call->getIntrinsicID() == Intrinsic::masked_store)
-        if (std::optional<Run> run = wantedRun(call->getArgOperand(2)))
+        if (std::optional<Run> run = enabledRun(call->getArgOperand(2)))
           if (unsigned(popcount(run->count)) <= mostParts)
             found.push_back({call, *run});
   for (auto [call, run] : found) {

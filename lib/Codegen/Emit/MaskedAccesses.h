@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Masked loads and stores in forms that LLVM's code generators make right code of.
+// Rewrites masked loads and stores to forms for which LLVM's code generators emit correct code.
 #ifndef HEWN_LIB_CODEGEN_EMIT_MASKEDACCESSES_H
 #define HEWN_LIB_CODEGEN_EMIT_MASKEDACCESSES_H
 
@@ -10,18 +10,22 @@ class Module;
 
 namespace hewn::codegen {
 
-/// Divides masked accesses into those of what a register of `vectorBytes` holds. LLVM 22 would divide wider ones itself, but where the mask is a vector it does so wrongly:
-/// where a part's lanes are all masked out, and this shows only after the mask was divided, it leaves 1 in them where it had 0 (a lane's
-/// highest bit is all that its instruction looks at), and then takes the 1 for a lane that is wanted and loads all of the part. Of
-/// parts that are divided here such masks are constants of 0, which no load is left for.
+/// Splits masked accesses whose vectors are larger than a register of `vectorBytes`. LLVM 22 would
+/// split them itself, but incorrectly for masks that are vectors: if all lanes of a part turn out
+/// to be masked out after LLVM has split the mask, it leaves 1 in these lanes instead of 0. The
+/// instruction checks only a lane's highest bit, but LLVM takes the 1 for an enabled lane and loads
+/// all of the part. For parts that are split here, such a mask is a constant zero, and the load is
+/// removed.
 void splitMaskedAccesses(llvm::Module &module, unsigned vectorBytes);
 
-/// Makes masked stores whose mask is a constant of neighbouring lanes stores of one, two, four, ... elements, where one or two of these are
-/// enough: an instruction that takes a mask from a vector is a program of many steps on some processors, and one with a mask register
-/// crosses the cache line that its other lanes reach. A single lane must not stay: some code generators of LLVM 22 make a store of one
-/// element of it themselves, and wrongly where the stored vector is a truncated one and the machine has a store that truncates: the
-/// element is stored as wide as it was before, over its neighbours and past the end of a buffer
-/// (https://github.com/llvm/llvm-project/issues/179489). For the end of the optimizer, which finds out that masks are constant.
+/// Rewrites masked stores with a constant mask of adjacent lanes to one or two stores of a power of
+/// two of elements, if these suffice. A store masked by a vector is microcoded on some CPUs; a
+/// store with a mask register may cross the cache line that its disabled lanes extend into. A
+/// masked store of a single lane must not remain: some code generators of LLVM 22 emit it as a
+/// store of one element, and store too many bytes if the stored vector is the result of a
+/// truncation and the target has a truncating store. It then overwrites the adjacent elements and
+/// past the end of the buffer (https://github.com/llvm/llvm-project/issues/179489). Run after the
+/// optimizer, which proves masks constant.
 void storeFewLanes(llvm::Module &module);
 
 } // namespace hewn::codegen

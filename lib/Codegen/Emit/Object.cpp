@@ -36,7 +36,7 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-static Expected<std::unique_ptr<TargetMachine>> createMachine(const MachineSpec &spec, bool optimize,
+static Expected<std::unique_ptr<TargetMachine>> createMachine(const TargetSpec &spec, bool optimize,
                                                               bool fuseProducts = true) {
   std::string error;
   Triple triple(spec.triple);
@@ -55,7 +55,7 @@ static Expected<std::unique_ptr<TargetMachine>> createMachine(const MachineSpec 
   return machine;
 }
 
-Error setMachine(Module &module, const MachineSpec &spec) {
+Error setMachine(Module &module, const TargetSpec &spec) {
   auto machine = createMachine(spec, true);
   if (!machine)
     return machine.takeError();
@@ -64,14 +64,15 @@ Error setMachine(Module &module, const MachineSpec &spec) {
   return Error::success();
 }
 
-/// Our emitters write what LLVM's loop and vector passes would make, so a short list does: half the time of O2, the
-/// same code.
+/// Optimizes the module with a short list of passes. Kernels are emitted as unrolled vector loops,
+/// to which LLVM's loop and vectorization passes have nothing to add. The list takes half the time
+/// of O2 and yields the same code.
 static void optimizeModule(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager graphs;
   ModuleAnalysisManager modules;
-  // Without it passes look at functions that ask to be left alone (`keepUnscheduled`).
+  // Make LLVM's passes skip functions with the attribute optnone, which `keepUnscheduled` sets.
   PassInstrumentationCallbacks callbacks;
   OptNoneInstrumentation leaveAlone(/*DebugLogging=*/false);
   leaveAlone.registerCallbacks(callbacks);
@@ -96,8 +97,9 @@ static void optimizeModule(Module &module, TargetMachine &machine) {
   all.run(module, modules);
 }
 
-/// Products that must be rounded once, on a machine that has no such instruction: LLVM would call the C library for each
-/// lane. In float64 the product is exact, and the sum is rounded where float32 hardly ever sees it.
+/// Expands float32 FMAs to a float64 multiplication and addition, for a target without FMA
+/// instructions. LLVM would call the C library for each lane. The float64 product is exact, and the
+/// rounding of the float64 sum hardly ever changes the float32 result.
 static void expandFusedProducts(Module &module) {
   SmallVector<IntrinsicInst *> found;
   for (Function &function : module)
@@ -117,8 +119,8 @@ static void expandFusedProducts(Module &module) {
   }
 }
 
-/// What LLVM reads from functions instead of from the machine.
-static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
+/// Sets target properties that LLVM reads from function attributes instead of the TargetMachine.
+static void setFunctionAttributes(Module &module, const TargetSpec &spec) {
   for (Function &function : module) {
     function.addFnAttr("target-cpu", spec.cpu);
     function.addFnAttr("target-features", spec.features);
@@ -127,7 +129,7 @@ static void setFunctionAttributes(Module &module, const MachineSpec &spec) {
   }
 }
 
-Expected<std::string> generateCode(Module &module, const MachineSpec &spec, const CodeOptions &options) {
+Expected<std::string> generateCode(Module &module, const TargetSpec &spec, const CodeOptions &options) {
   auto machine = createMachine(spec, options.optimize, options.fuseProducts);
   if (!machine)
     return machine.takeError();
@@ -153,7 +155,7 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
   legacy::PassManager emit;
   CodeGenFileType type = options.form == CodeForm::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(emit, os, nullptr, type))
-    return createStringError("the code generator for " + spec.triple + " has no such output");
+    return createStringError("the code generator for " + spec.triple + " cannot emit this form of output");
   emit.run(module);
   if (options.form == CodeForm::Object)
     if (Error error = checkCalls(module, StringRef(code.data(), code.size())))
@@ -161,23 +163,24 @@ Expected<std::string> generateCode(Module &module, const MachineSpec &spec, cons
   return std::string(code.begin(), code.end());
 }
 
-/// What LLVM said last before it gave up, on the thread where it did.
+/// Message of the last fatal error of LLVM on this thread.
 static thread_local std::string fatalMessage;
-/// After a crash locks may be held and memory is lost: nothing more is compiled in this process.
+/// True after a crash in LLVM. Locks may then still be held and memory is leaked, so this process
+/// must not compile again.
 static std::atomic<bool> broken = false;
 
 Error recoverLLVM(function_ref<Error()> work) {
   if (broken)
     return createStringError(
-        "internal error: the compiler crashed before in this process, and left memory and locks in no known "
-        "state; another process compiles");
+        "internal error: the compiler crashed earlier in this process and left memory and locks in an unknown "
+        "state; compile in a new process");
   fatalMessage.clear();
   Error result = Error::success();
   CrashRecoveryContext recovery;
   if (recovery.RunSafely([&] {
         try {
           result = work();
-        } catch (const std::exception &e) { // no memory, and whatever else a library throws
+        } catch (const std::exception &e) { // out of memory, or an exception from a library
           result = joinErrors(std::move(result), createStringError(Twine("internal error: ") + e.what()));
         }
       }))
@@ -188,8 +191,9 @@ Error recoverLLVM(function_ref<Error()> work) {
 }
 
 namespace {
-/// While one lives, fatal errors of LLVM end the work of their thread and not the process. They are the process's: the first one
-/// installs the handlers, the last one takes them away.
+/// While an instance exists, fatal errors of LLVM abort the work of their thread instead of the
+/// process. The handlers are global: the first instance installs them and the last one removes
+/// them.
 class FatalErrors {
 public:
   FatalErrors() {

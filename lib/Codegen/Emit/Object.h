@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From functions of loops to object code.
+// Compiles functions of loops to object code.
 //
-// Kernels are compiled one by one on a pool of threads, each thread in an MLIRContext, and each kernel in an LLVMContext,
-// of its own: contexts are not to be shared between threads that run passes. They are handed over as bytecode, which is also what the cache
-// hashes.
+// A pool of threads compiles the kernels. MLIR and LLVM contexts must not be shared by threads that
+// run passes: each thread has an MLIRContext, each kernel an LLVMContext. Kernels are passed to the
+// threads as bytecode, which is also the key of the cache.
 #ifndef HEWN_LIB_CODEGEN_EMIT_OBJECT_H
 #define HEWN_LIB_CODEGEN_EMIT_OBJECT_H
 
@@ -24,64 +24,67 @@ namespace hewn::codegen {
 
 class CodeStore;
 
-/// What code is wanted as.
+/// Output format of code generation.
 enum class CodeForm { Object, Assembly, LLVM };
 
 struct CodeOptions {
   CodeForm form = CodeForm::Object;
   bool optimize = true;
-  /// Whether a*b + c may be one instruction: what every peer does, and more exact than two, but not what the ops say.
+  /// True if a*b + c is contracted to an FMA, as other compilers do. An FMA is more precise, but
+  /// its result differs from that of separate ops.
   bool fuseProducts = true;
-  /// 0: as many as the machine has.
+  /// Number of threads that compile kernels; 0 means the number of hardware threads.
   unsigned threads = 0;
-  /// A folder of compiled kernels by content; empty: none.
+  /// Folder of the code cache. If empty, code is not cached on disk.
   std::string cacheDir;
-  /// The same in memory, for compiles of one process, which it outlives; null: none.
+  /// In-memory code cache that several compiles of a process share, or null. It must outlive them.
   CodeStore *store = nullptr;
-  /// Symbols of kernels are made of what is in them and not of the names that their module has for them, which are numbered: other programs
-  /// have the same code for equal ones.
+  /// True if kernel symbols are derived from a hash of the kernel's content, instead of from the
+  /// numbered names in the module. Equal kernels of different programs then have the same code.
   bool namesByContent = false;
 };
 
-/// Code that is linked as one file.
+/// Name and content of one object file.
 struct CompiledUnit {
   std::string name;
   std::string code;
 };
 
-/// A planned module and the machine that its code is for.
+/// A variant of the program: a planned module, and the target that code is generated for.
 struct Variant {
   mlir::ModuleOp module;
-  MachineSpec machine;
-  /// In front of the names of its functions.
+  TargetSpec machine;
+  /// Prefix of the symbols of the variant's functions.
   std::string prefix;
 };
 
 struct CompiledKernels {
   std::vector<CompiledUnit> units;
-  /// For each variant the symbols of its kernels, by the kernels' names.
+  /// For each variant, a map from kernel names in its module to kernel symbols.
   std::vector<llvm::StringMap<std::string>> symbols;
 };
 
-/// Everything that lowering to LLVM and translating looks up in a registry.
+/// Registers all dialects and interfaces that the lowering and translation to LLVM IR need.
 void registerLoweringDialects(mlir::DialectRegistry &registry);
 
-/// Compiles every public function of each variant's module but the program, in the module's order. Where a variant's
-/// kernel is the same as one of a variant that asks for less of the processor, that one's code serves both. No variant
-/// may come behind one that asks for less.
+/// Compiles the kernels: every public function of each variant's module except the program, in
+/// module order. If a variant's kernel equals a kernel of a variant that requires fewer CPU
+/// features, both variants use the code compiled for the latter. Variants must be sorted by
+/// decreasing requirements.
 llvm::Expected<CompiledKernels> compileKernels(llvm::ArrayRef<Variant> variants, const CodeOptions &options);
 
-/// Optimizes a module and returns its code. It must have the machine's data layout.
-llvm::Expected<std::string> generateCode(llvm::Module &module, const MachineSpec &machine, const CodeOptions &options);
-/// Gives an empty module the machine's triple and data layout.
-llvm::Error setMachine(llvm::Module &module, const MachineSpec &machine);
+/// Optimizes a module and returns its code. The module must have the target's data layout.
+llvm::Expected<std::string> generateCode(llvm::Module &module, const TargetSpec &machine, const CodeOptions &options);
+/// Sets the target's triple and data layout on a module.
+llvm::Error setMachine(llvm::Module &module, const TargetSpec &machine);
 
-/// Runs `work` so that a fatal error inside LLVM, a failed assertion or a lack of memory comes back as an error of ours;
-/// threads that `work` starts wrap what they do in `recoverLLVM`. Calls may nest, and several threads may call.
+/// Run `work` and return an error if LLVM reports a fatal error, an assertion fails or memory is
+/// exhausted. guardLLVM also installs the process-wide error handlers; threads that `work` starts
+/// use recoverLLVM, which relies on them. Calls may be nested and may run on several threads.
 llvm::Error recoverLLVM(llvm::function_ref<llvm::Error()> work);
 llvm::Error guardLLVM(llvm::function_ref<llvm::Error()> work);
-/// `work` for each of [0, count), on `threads` threads (0: as many as the machine has), each in `recoverLLVM`. To be
-/// called inside of `guardLLVM`.
+/// Calls `work` for each index in [0, count) on `threads` threads (0: the number of hardware
+/// threads), each within recoverLLVM. The caller must be within guardLLVM.
 llvm::Error forEachInParallel(unsigned threads, size_t count, llvm::function_ref<llvm::Error(size_t)> work);
 
 } // namespace hewn::codegen

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/SharedMemory.h"
-#include "lib/Codegen/Grid/Grid.h"
+#include "lib/Codegen/GPU/GpuBuilder.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -12,7 +12,7 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// The functions that use it.
+/// Returns the functions that use the variable.
 static SmallSetVector<Function *, 4> usersOf(GlobalVariable &variable) {
   SmallSetVector<Function *, 4> found;
   SmallVector<User *> users(variable.users());
@@ -36,7 +36,7 @@ void shareMemoryOfParts(Module &module, StringRef kernel) {
   };
   SmallVector<Place> places;
   MapVector<Function *, uint64_t> used;
-  SmallVector<GlobalVariable *> kept; // several parts' own
+  SmallVector<GlobalVariable *> kept; // variables that several phases use
   uint64_t most = 0;
   Align alignment(16);
   for (GlobalVariable &variable : make_early_inc_range(module.globals())) {
@@ -57,7 +57,8 @@ void shareMemoryOfParts(Module &module, StringRef kernel) {
     most = std::max(most, used[user]);
     alignment = std::max(alignment, own);
   }
-  for (GlobalVariable *variable : kept) { // stays, whatever part runs
+  // Place variables of several phases after the overlapped memory, so that they persist.
+  for (GlobalVariable *variable : kept) {
     Align own = variable->getAlign().valueOrOne();
     uint64_t offset = alignTo(most, own);
     places.push_back({variable, offset});

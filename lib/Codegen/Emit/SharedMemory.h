@@ -10,8 +10,10 @@ class Module;
 
 namespace hewn::codegen {
 
-/// Puts the shared memory of each function of a joint kernel at the same place: the parts run one after another, and a block's
-/// threads wait for each other in between. What several functions use, they keep: it is behind all of that. `kernel`: its symbol, which no other kernel's memory is named by.
+/// Overlaps the shared-memory variables of a persistent kernel's phases, which run one after
+/// another with block-wide barriers in between. Variables that several phases use are placed after
+/// the overlapped memory, so that they persist. `kernel` is the kernel's symbol, from which the
+/// name of the combined variable is derived.
 void shareMemoryOfParts(llvm::Module &module, llvm::StringRef kernel);
 
 } // namespace hewn::codegen

@@ -10,7 +10,8 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// What is wrong with an ELF file, behind `what` it is; "" where nothing is.
+/// Returns the reason why an ELF file cannot be linked for the triple, or "" if it can. The text
+/// starts with `what`.
 static std::string whyNotFor(const Triple &triple, MemoryBufferRef file, const std::string &what) {
   Expected<std::unique_ptr<object::ObjectFile>> object = object::ObjectFile::createELFObjectFile(file);
   if (!object)
@@ -36,7 +37,7 @@ static std::string whyNotArchive(const Triple &triple, MemoryBufferRef file) {
                                                     member ? Error::success() : member.takeError()));
       break;
     }
-    // Other members than objects are no concern of linkers.
+    // Skip members that are not objects, as linkers do.
     if (identify_magic(member->getBuffer()) == file_magic::elf_relocatable)
       why = whyNotFor(triple, *member, "its member '" + name->str() + "'");
     if (!why.empty())
@@ -57,7 +58,7 @@ std::string whyNotLinkable(MemoryBufferRef file, StringRef triple) {
   case file_magic::elf_shared_object:
     return whyNotFor(Triple(triple), file, "it");
   default:
-    return "it is no object, archive or shared library";
+    return "it is not an object, archive or shared library";
   }
 }
 

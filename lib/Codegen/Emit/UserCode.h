@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code that users give, looked at before anything is compiled for it.
+// Checks the object files and libraries that users supply, before compilation starts.
 #ifndef HEWN_LIB_CODEGEN_EMIT_USERCODE_H
 #define HEWN_LIB_CODEGEN_EMIT_USERCODE_H
 
@@ -10,8 +10,8 @@
 
 namespace hewn::codegen {
 
-/// Why a file is nothing that can be linked for the triple's architecture: an object, an archive of objects or a shared library. ""
-/// where it is.
+/// Returns the reason why a file cannot be linked for the triple's architecture, or "" if it can.
+/// The file must be an object, an archive of objects or a shared library.
 std::string whyNotLinkable(llvm::MemoryBufferRef file, llvm::StringRef triple);
 
 } // namespace hewn::codegen

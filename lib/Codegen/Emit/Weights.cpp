@@ -34,14 +34,16 @@ uint64_t Weights::bytesOf(size_t number) const {
 }
 
 uint64_t Weights::add(ArrayRef<char> bytes, const WeightTable *table) {
-  // Programs of several machines name the same bytes: reading them again would cost more than all else.
+  // The programs of several variants add the same constants. Look constants up by the address of
+  // their bytes first, because hashing the bytes again would dominate the compile time.
   auto [known, isNew] = byAddress.try_emplace({bytes.data(), bytes.size()}, total);
   if (!isNew)
     return noteRead(known->second, bytes.size());
   uint64_t hash = xxh3_64bits(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   if (table)
     table->letGo(bytes);
-  std::vector<size_t> &same = byHash[hash >> 1]; // the map has keys of its own at the end of the range
+  // Shift the hash, because the map reserves the two largest keys for its own use.
+  std::vector<size_t> &same = byHash[hash >> 1];
   for (size_t i : same)
     if (blobs[i].bytes == bytes)
       return noteRead(known->second = blobs[i].offset, bytes.size());
@@ -76,12 +78,13 @@ void Weights::write(raw_ostream &os) const {
 
 namespace {
 
-/// Hands bytes on in blocks, and keeps the checksum that the header has of them.
+/// A stream that forwards bytes to another stream and computes their checksum for the file's
+/// header.
 class ChecksumStream : public raw_ostream {
 public:
   explicit ChecksumStream(raw_ostream &to) : to(to) { block.reserve(HEWN_CHECKSUM_BLOCK); }
   ~ChecksumStream() override { flush(); }
-  /// After `flush`.
+  /// Returns the checksum of the bytes written. Valid after `flush`.
   uint64_t sum() const { return block.empty() ? folded : HEWN_CHECKSUM_FOLD(folded, xxHash64(StringRef(block))); }
 
 private:
@@ -151,7 +154,7 @@ Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) c
   table[1].st_size = total;
 
   ELF::Elf64_Shdr sections[Count] = {};
-  uint64_t offset = kAlignment; // the data first, so that it is aligned in the file too
+  uint64_t offset = kAlignment; // the data begins at an aligned file offset
   auto place = [&](Section which, StringRef name, unsigned type, uint64_t size, uint64_t align) {
     offset = alignTo(offset, align);
     sections[which].sh_name = nameOf(name);

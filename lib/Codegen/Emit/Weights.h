@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The constants of an artifact: where each lies among the weights, and how they are written, as a file that is mapped
-// when the model runs or as a part of the object.
+// Collects the constants of an artifact, assigns their offsets, and writes them as a memory-mapped
+// file or as an object.
 #ifndef HEWN_LIB_CODEGEN_EMIT_WEIGHTS_H
 #define HEWN_LIB_CODEGEN_EMIT_WEIGHTS_H
 
@@ -19,27 +19,31 @@ class WeightTable;
 
 namespace hewn::codegen {
 
-/// Constants in the order in which they were added; equal bytes lie there once. Nothing is copied: whoever adds bytes
-/// keeps them until they are written.
+/// The constants of an artifact in the order in which they were added. Equal constants are stored
+/// once. Bytes are not copied: the caller keeps them alive until they are written.
 class Weights {
 public:
-  /// Returns the offset, a multiple of 64. `table` has the bytes, and is told whenever they were read; null: somebody else has.
+  /// Adds a constant and returns its offset, a multiple of 64. If `table` is given, it owns the
+  /// bytes, and is notified after each read so that it can release their pages.
   uint64_t add(llvm::ArrayRef<char> bytes, const WeightTable *table = nullptr);
-  /// The same for bytes that are kept here.
+  /// Adds a constant and takes ownership of its bytes. Returns the constant's offset, a multiple of
+  /// 64.
   uint64_t add(std::string bytes);
 
   uint64_t size() const { return total; }
-  /// What is added from now on is read by this one of several who share the file; and how much each reads.
+  /// Several programs (readers) may share the weights file. setReader selects the program that
+  /// reads the constants added next. bytesOf returns the number of bytes that a program reads.
   void setReader(size_t number) { reader = number; }
   uint64_t bytesOf(size_t number) const;
-  /// 40 hex digits of all of the content.
+  /// Returns 40 hex digits that identify the constants' content.
   std::string digest() const;
-  /// The bytes alone, as `size` says.
+  /// Writes the constants, which are `size()` bytes, without the header of a weights file.
   void write(llvm::raw_ostream &os) const;
-  /// The weights file: header and bytes.
+  /// Writes the weights file: the header and the constants.
   void writeFile(llvm::raw_pwrite_stream &os) const;
-  /// A relocatable object of one read-only section that defines `symbol`, hidden. Written as a stream: compiling the
-  /// bytes as code would take several times their size. It is linked with objects for `triple`.
+  /// Writes a relocatable object for `triple` with one read-only section, which defines the hidden
+  /// symbol `symbol`. The bytes are streamed into the object, because compiling them as an LLVM
+  /// constant would take several times their size in memory.
   llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol, llvm::StringRef triple) const;
 
 private:
@@ -57,7 +61,7 @@ private:
 
   uint64_t total = 0;
   size_t reader = 0;
-  /// By reader, the bytes at each offset.
+  /// For each reader, a map from the offsets of its constants to their sizes in bytes.
   std::vector<llvm::DenseMap<uint64_t, uint64_t>> read;
 };
 

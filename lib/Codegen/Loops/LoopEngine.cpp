@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "dialects/Graph/Analysis/Layout.h"
+#include "lib/Codegen/BlockedSum.h"
+#include "lib/Codegen/Loops/ContiguousCopies.h"
 #include "lib/Codegen/Loops/PackGroups.h"
 #include "lib/Codegen/Loops/RegisterTranspose.h"
 #include "lib/Codegen/Loops/RowProgram.h"
-#include "lib/Codegen/Loops/Runs.h"
 #include "lib/Codegen/Loops/Subviews.h"
 #include "lib/Codegen/Tasks.h"
 
@@ -13,7 +14,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "hewn-decide-kernels"
+#define DEBUG_TYPE "hewn-assign-schedules"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -22,12 +23,12 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-void vectorLoop(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
+void vectorLoop(ElementEmitter &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
   DimExpr whole = extent.floorDiv(e.lanes) * DimExpr(e.lanes);
   vectorLoop(e, e.constant(0), e.expression(whole), e.expression(extent), body);
 }
 
-void vectorLoop(KernelElements &e, Index from, Index whole, Index to, llvm::function_ref<void(Index)> body) {
+void vectorLoop(ElementEmitter &e, Index from, Index whole, Index to, llvm::function_ref<void(Index)> body) {
   OpBuilder &b = e.b;
   std::optional<int64_t> first = getConstantIntValue(from.base), middle = getConstantIntValue(whole.base),
                          last = getConstantIntValue(to.base);
@@ -42,7 +43,8 @@ void vectorLoop(KernelElements &e, Index from, Index whole, Index to, llvm::func
   e.forget();
   if (whole.base == to.base || (middle && middle == last))
     return;
-  // The rest, at most one vector: a loop of no or one trip where the extent is known only when run.
+  // The tail of a vector loop is at most one masked vector. For a dynamic extent, the tail is
+  // emitted as a loop with at most one iteration.
   auto rest = [&](Value base) {
     Value count = e.sub(to, {base}).base;
     e.setMask(vector::CreateMaskOp::create(b, e.loc, VectorType::get({e.lanes}, b.getI1Type()), count));
@@ -60,7 +62,7 @@ void vectorLoop(KernelElements &e, Index from, Index whole, Index to, llvm::func
   e.forget();
 }
 
-void vectorsLoop(KernelElements &e, const DimExpr &extent, int64_t most,
+void vectorsLoop(ElementEmitter &e, const DimExpr &extent, int64_t most,
                  llvm::function_ref<void(ArrayRef<Index>)> body) {
   auto single = [&](Index one) { body(one); };
   int64_t vectors = extent.constant().value_or(most * e.lanes) / e.lanes;
@@ -79,13 +81,13 @@ void vectorsLoop(KernelElements &e, const DimExpr &extent, int64_t most,
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Aligned: elementwise chains
+// Elements: elementwise ops over equal or broadcast dims
 //===------------------------------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// A buffer seen from the iteration space: the distance between neighbours along each of its dims, 0 where it is
-/// broadcast.
+/// How a nest accesses a buffer: the stride along each dim of the nest, which is 0 for broadcast
+/// dims.
 struct Access {
   Value value;
   const Buffer *buffer;
@@ -97,12 +99,13 @@ struct AlignedNest {
   SmallVector<Access> reads, writes;
 };
 
-/// The nest, where every op is elementwise and every buffer is a full or broadcast image of the results' space.
-std::optional<AlignedNest> alignedNest(KernelFunction &k) {
+/// Returns the kernel as a nest if all ops are elementwise, and if every buffer has the results'
+/// dims or is broadcast to them. Returns nullopt otherwise.
+std::optional<AlignedNest> alignedNest(KernelContext &k) {
   Block &body = k.kernel.getBody().front();
   for (Operation &op : body.without_terminator())
     if (!isa<graph::ElementwiseOpInterface, graph::ConstantOp>(op)) {
-      LDBG() << k.kernel.getName() << " is no aligned nest: " << op.getName() << " is not elementwise";
+      LDBG() << k.kernel.getName() << " has no elementwise nest: " << op.getName() << " is not elementwise";
       return std::nullopt;
     }
   Dims space = graph::getDims(k.results[0]);
@@ -119,19 +122,19 @@ std::optional<AlignedNest> alignedNest(KernelFunction &k) {
       else if (buffer.dims[own] == space[d])
         access.strides.push_back(space[d].is(1) ? DimExpr(0) : buffer.strides[own]);
       else
-        return false; // may be broadcast when run
+        return false; // sizes known at run time determine whether the buffer is broadcast
     }
     into.push_back(std::move(access));
     return true;
   };
   for (Value input : body.getArguments())
     if (!addAccess(input, k.inputs.find(input)->second, nest.reads)) {
-      LDBG() << k.kernel.getName() << " is no aligned nest: an input is no full or broadcast image of its results";
+      LDBG() << k.kernel.getName() << " has no elementwise nest: an input does not broadcast to the results' dims";
       return std::nullopt;
     }
   for (auto [result, buffer] : llvm::zip(k.results, k.outputs))
     if (graph::getDims(result) != space || !addAccess(result, buffer, nest.writes)) {
-      LDBG() << k.kernel.getName() << " is no aligned nest: its results are not of one space";
+      LDBG() << k.kernel.getName() << " has no elementwise nest: its results have different dims";
       return std::nullopt;
     }
   for (int64_t d : order)
@@ -139,7 +142,7 @@ std::optional<AlignedNest> alignedNest(KernelFunction &k) {
   return nest;
 }
 
-/// Merges neighbouring dims that lie one after the other in every buffer.
+/// Collapses adjacent dims of the nest that are contiguous in every buffer.
 void collapse(AlignedNest &nest) {
   auto all = [&](auto predicate) {
     return llvm::all_of(nest.reads, predicate) && llvm::all_of(nest.writes, predicate);
@@ -162,7 +165,8 @@ void collapse(AlignedNest &nest) {
   }
 }
 
-/// The nest transposed, where that saves gathers: in vectors along the dim in which what is gathered lies innermost.
+/// Returns an in-register transpose of the nest if this saves gathers. Vectors are then loaded
+/// along the dim that is innermost in the operands that would be gathered.
 std::optional<RegisterTranspose> alignedTranspose(const AlignedNest &nest, int64_t lanes) {
   unsigned line = nest.extents.size() - 1;
   auto gathers = [&](unsigned d) {
@@ -178,17 +182,18 @@ std::optional<RegisterTranspose> alignedTranspose(const AlignedNest &nest, int64
   return std::nullopt;
 }
 
-/// Elements in a task of a long run: some microseconds.
+/// Number of elements of a long row that a task computes, which takes some microseconds.
 constexpr int64_t kChunk = 8192;
 
-void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
+void emitAligned(KernelContext &k, OpBuilder &b, AlignedNest nest) {
   collapse(nest);
   if (nest.extents.empty())
     nest.extents.push_back(DimExpr(1)), llvm::for_each(nest.reads, [](Access &a) { a.strides.push_back(DimExpr(0)); }),
         llvm::for_each(nest.writes, [](Access &a) { a.strides.push_back(DimExpr(0)); });
   bool scalar = nest.extents.back().is(1);
-  KernelElements e(b, k.loc(), scalar ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
-  auto flat = [](const Access &access, Dims extents) { // the buffer over the collapsed dims
+  ElementEmitter e(b, k.loc(), scalar ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
+  // a view of the buffer with the collapsed dims
+  auto flat = [](const Access &access, Dims extents) {
     Buffer buffer{access.buffer->memref, access.buffer->elementType, std::move(extents), access.strides};
     return buffer;
   };
@@ -197,7 +202,8 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
       e.bind(access.value, e.load(flat(access, nest.extents), at));
     e.forget();
     return llvm::map_to_vector(nest.writes, [&](const Access &access) {
-      SmallVector<Index> anywhere(graph::getRank(access.value), e.constant(0)); // leaves are bound: no index matters
+      // `read` does not use its index, because all inputs of the nest are bound
+      SmallVector<Index> anywhere(graph::getRank(access.value), e.constant(0));
       return e.read(access.value, anywhere);
     });
   };
@@ -219,7 +225,7 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
       transposedLoop(e, *transpose, nest.extents, at, outer[transpose->lane], valuesAt, store);
     });
   }
-  // Long runs fall into chunks that are tasks: whole vectors, the rest with the last one.
+  // Long rows are split into tasks of full vectors. The last task also computes the masked tail.
   const DimExpr extent = nest.extents.back();
   bool cut = !scalar && extent.constant().value_or(2 * kChunk) >= 2 * kChunk;
   counts.push_back(cut ? extent.ceilDiv(kChunk) : DimExpr(1));
@@ -244,11 +250,12 @@ void emitAligned(KernelFunction &k, OpBuilder &b, AlignedNest nest) {
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Map: any element where it is needed
+// Map: each element of the result evaluated on its own
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// The dim that is spread over lanes: the innermost in memory that is longer than 1, or a longer one outside of it
-/// where it fills less than half a vector (a transposed image of three channels).
+/// Returns the dim to vectorize: the innermost dim in memory that is longer than 1. If that dim
+/// fills at most half a vector (as in a transposed image with three channels), returns an outer dim
+/// that fills a vector. Returns -1 if all dims are 1.
 int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) {
   int64_t innermost = -1, longest = -1;
   for (int64_t d : llvm::reverse(order)) {
@@ -264,9 +271,10 @@ int64_t laneDim(ArrayRef<DimExpr> dims, ArrayRef<int64_t> order, int64_t lanes) 
   return innermost;
 }
 
-/// The dim in which most operands that have the results' rank lie innermost, or -1. What is the same along the results' lines is not
-/// asked: it is a scalar there.
-int64_t operandsLaneDim(KernelFunction &k, size_t rank, int64_t line) {
+/// Returns the dim that is innermost in most operands that have the results' rank, or -1. Operands
+/// that are constant along `line`, the results' innermost dim, do not count, because they are
+/// loaded as scalars.
+int64_t innermostOperandDim(KernelContext &k, size_t rank, int64_t line) {
   SmallVector<int64_t> votes(rank);
   for (Value input : k.kernel.getBody().getArguments()) {
     SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(input.getType()));
@@ -277,15 +285,17 @@ int64_t operandsLaneDim(KernelFunction &k, size_t rank, int64_t line) {
   return most == votes.end() || *most == 0 ? -1 : most - votes.begin();
 }
 
-/// The nest transposed, where the results' lines are shorter than vectors, so that these are along `lane`, or where operands lie along
-/// another dim; not for code that is long.
-std::optional<RegisterTranspose> mapTranspose(KernelFunction &k, ArrayRef<unsigned> results, const Subview *subview,
+/// Plans an in-register transpose for two cases: the results' contiguous rows are shorter than a
+/// vector, so that the vectorized dim `lane` is another dim; or most operands have another
+/// innermost dim than the results. Returns nullopt in other cases, or if the unrolled code would be
+/// too long.
+std::optional<RegisterTranspose> mapTranspose(KernelContext &k, ArrayRef<unsigned> results, const Subview *subview,
                                               const Dims &dims, int64_t lane, int64_t lanes) {
   constexpr int64_t mostOps = 64;
   const Buffer &output = k.outputs[results[0]];
   auto alike = [&](unsigned r) { return k.outputs[r].strides == output.strides; };
   if (lane < 0 || !llvm::all_of(results, alike)) {
-    LDBG() << k.kernel.getName() << " is not transposed: it has no lanes, or its results lie otherwise";
+    LDBG() << k.kernel.getName() << " is not transposed: no dim is vectorized, or its results have different layouts";
     return std::nullopt;
   }
   Dims strides = output.strides;
@@ -293,40 +303,40 @@ std::optional<RegisterTranspose> mapTranspose(KernelFunction &k, ArrayRef<unsign
     for (auto [stride, step] : llvm::zip(strides, subview->assembly.steps))
       stride = stride * DimExpr(step);
   int64_t line = graph::significantOrder(cast<RankedTensorType>(k.results[results[0]].getType())).back();
-  int64_t along = lane != line ? lane : operandsLaneDim(k, dims.size(), line);
+  int64_t along = lane != line ? lane : innermostOperandDim(k, dims.size(), line);
   std::optional<RegisterTranspose> transpose =
       along < 0 ? std::nullopt : planTranspose(along, line, dims, strides, lanes);
   int64_t ops = llvm::range_size(k.kernel.getBody().front());
   if (!transpose || transpose->count * ops <= mostOps)
     return transpose;
-  LDBG() << k.kernel.getName() << " is not transposed: " << transpose->count << " times its " << ops
-         << " ops are too long";
+  LDBG() << k.kernel.getName() << " is not transposed: " << transpose->count << " copies of its " << ops
+         << " ops exceed the limit";
   return std::nullopt;
 }
 
-/// How much arithmetic of their own lanes' places take where the loops are in `nest`'s order, as those of resampled lines and of borders
-/// do: `values` is written down, looked at and taken back.
-unsigned arithmeticOfPlaces(KernelElements &e, unsigned rank, int64_t lane,
-                            llvm::function_ref<void(ArrayRef<Index>)> values) {
-  Trial trial(e.b, e.loc);
-  SmallVector<Index> at(rank, trial.anyIndex());
+/// Returns how many vector ops compute the indices for one vector of results, as in resampling and
+/// padding. Emits `values` as scratch code to count the ops.
+unsigned countIndexOps(ElementEmitter &e, unsigned rank, int64_t lane,
+                       llvm::function_ref<void(ArrayRef<Index>)> values) {
+  ScratchEmission scratch(e.b, e.loc);
+  SmallVector<Index> at(rank, scratch.anyIndex());
   at[lane].stride = 1;
   values(at);
   e.forget();
   unsigned found = 0;
-  for (Operation &op : trial.ops())
+  for (Operation &op : scratch.ops())
     if (auto type = dyn_cast<VectorType>(op.getNumResults() ? op.getResult(0).getType() : Type()))
       found += type.getElementType().isIndex() && op.getNumOperands() > 1;
   return found;
 }
 
-/// How many ops on vectors depend on the index along each dim.
-SmallVector<unsigned> opsAlong(KernelElements &e, unsigned rank, int64_t lane,
-                               llvm::function_ref<void(ArrayRef<Index>)> values) {
-  Trial trial(e.b, e.loc);
+/// Returns, for each dim of a map, the number of vector ops that depend on the index of that dim.
+SmallVector<unsigned> countOpsPerDim(ElementEmitter &e, unsigned rank, int64_t lane,
+                                     llvm::function_ref<void(ArrayRef<Index>)> values) {
+  ScratchEmission scratch(e.b, e.loc);
   SmallVector<Index> at;
   for (unsigned d = 0; d < rank; ++d)
-    at.push_back(trial.anyIndex());
+    at.push_back(scratch.anyIndex());
   at[lane].stride = 1;
   values(at);
   e.forget();
@@ -334,7 +344,7 @@ SmallVector<unsigned> opsAlong(KernelElements &e, unsigned rank, int64_t lane,
   for (const Index &index : at) {
     llvm::DenseSet<Value> along = {index.base};
     unsigned &count = found.emplace_back();
-    for (Operation &op : trial.ops()) {
+    for (Operation &op : scratch.ops()) {
       if (llvm::none_of(op.getOperands(), [&](Value operand) { return along.contains(operand); }))
         continue;
       along.insert(op.result_begin(), op.result_end());
@@ -344,8 +354,9 @@ SmallVector<unsigned> opsAlong(KernelElements &e, unsigned rank, int64_t lane,
   return found;
 }
 
-/// The loop along lanes, its first and last step apart: code that knows where it is need not ask about borders.
-void stripsOf(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
+/// Emits the loop over the vectorized dim with its first and last iteration peeled. Bounds checks
+/// then fold to constants in the peeled iterations and in the loop.
+void stripLoop(ElementEmitter &e, const DimExpr &extent, llvm::function_ref<void(Index)> body) {
   std::optional<int64_t> length = extent.constant();
   if (!length || *length < 3 * e.lanes)
     return vectorLoop(e, extent, body);
@@ -363,15 +374,17 @@ void stripsOf(KernelElements &e, const DimExpr &extent, llvm::function_ref<void(
 
 DimExpr mapWork(ArrayRef<DimExpr> dims, int64_t lanes) { return vectorWork(graph::numElements(dims), lanes, 32); }
 
-/// Which indices of a dim a task has.
+/// The range of indices of dim `dim` that a task computes.
 struct Share {
   int64_t dim;
   Index begin, end;
 };
 
-/// The nest over `extents`, of which dim number i is `dims[i]`, for a share of what is there: where the shared dim is not walked step by step, or not the
-/// first one, all of it is of the task that has the beginning.
-void nestOfShare(KernelElements &e, ArrayRef<DimExpr> extents, ArrayRef<int64_t> dims, const DimExpr &whole,
+/// Emits a nest with the trip counts `extents`, which correspond to the dims `dims`, restricted to
+/// the share of a task. If the shared dim is the outermost loop and has one iteration per index,
+/// that loop covers the share. Otherwise, the task whose share begins at 0 executes all of the
+/// nest.
+void nestOfShare(ElementEmitter &e, ArrayRef<DimExpr> extents, ArrayRef<int64_t> dims, const DimExpr &whole,
                  const Share &share, llvm::function_ref<void(ArrayRef<Index>)> body) {
   auto nest = [&](ArrayRef<Index> outer) {
     e.loopNest(extents.drop_front(outer.size()), {}, 1, [&](ArrayRef<Index> inner, ValueRange) {
@@ -392,8 +405,10 @@ void nestOfShare(KernelElements &e, ArrayRef<DimExpr> extents, ArrayRef<int64_t>
   e.branch(e.compare(arith::CmpIPredicate::eq, share.begin, e.constant(0)), [&] { nest({}); }, [] {});
 }
 
-/// A nest over results of the same dims, or over one subview of them, whose first index is `start`; `share`: of a task.
-void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Subview *subview,
+/// Emits a nest over results that have the same dims, or over one subview of a result that begins
+/// at index `start`. If `alone` is true, the nest is the entire kernel and forms its tasks. If the
+/// caller has formed tasks, `share` is the range of the current task.
+void emitMap(KernelContext &k, OpBuilder &b, ArrayRef<unsigned> results, bool alone, const Subview *subview,
              Index start = {}, const Share *share = nullptr) {
   Value first = k.results[results[0]];
   Dims dims = graph::getDims(first);
@@ -404,9 +419,9 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
   std::optional<RegisterTranspose> transpose = mapTranspose(k, results, subview, dims, lane, lanes);
   if (transpose)
     lane = transpose->lane;
-  KernelElements e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
+  ElementEmitter e(b, k.loc(), lane < 0 ? 0 : lanes, k.symbols, k.inputs);
   if (subview) {
-    graph::MoveOpInterface op = subview->op;
+    graph::IndexingOpInterface op = subview->op;
     e.setSubview(op, {subview->operand, start});
   }
   Dims outer;
@@ -423,17 +438,20 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
     return llvm::map_to_vector(results, [&](unsigned r) { return e.read(k.results[r], placeOf(at)); });
   };
   auto store = [&](unsigned i, ArrayRef<Index> at, Value value) { e.write(k.outputs[results[i]], placeOf(at), value); };
-  // Where lanes' places take arithmetic it is done for some lines at once: strips of vectors, down the lines.
-  // Little of it is done for each line: memory is written faster from end to end.
+  // If the indices of a vector's lanes need many vector ops, hoist these ops out of a loop over
+  // rows: the nest then consists of strips that are one vector wide, and iterates down the rows of
+  // a strip. If they need few ops, a strip has a single row, since writing memory sequentially is
+  // faster.
   constexpr unsigned little = 4, much = 8;
   const unsigned places = transpose || lane < 0 || outerDims.empty()
                               ? 0
-                              : arithmeticOfPlaces(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
+                              : countIndexOps(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
   bool strips = places >= little;
   int64_t linesOfStrip = places >= much ? 8 : 1;
   if (!transpose && lane >= 0 && outerDims.size() > 1) {
-    // Down another dim, along which more stays as it is: samples of all channels are taken at one place.
-    SmallVector<unsigned> ops = opsAlong(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
+    // Iterate down the dim on whose index the fewest vector ops depend, so that the other ops are
+    // hoisted. For example, resampling then computes its indices once for all channels.
+    SmallVector<unsigned> ops = countOpsPerDim(e, dims.size(), lane, [&](ArrayRef<Index> at) { valuesAt(at); });
     size_t best = outerDims.size() - 1;
     for (size_t i = 0; i < outerDims.size(); ++i)
       if (!outer[i].is(1) && ops[outerDims[i]] + much < ops[outerDims[best]])
@@ -464,7 +482,7 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
         from = e.mul(at[down], e.constant(linesOfStrip));
         to = linesOfStrip == 1 ? to : e.min(e.add(from, e.constant(linesOfStrip)), lines);
       }
-      return stripsOf(e, dims[lane], [&](Index inner) {
+      return stripLoop(e, dims[lane], [&](Index inner) {
         at[lane] = inner;
         if (linesOfStrip == 1) {
           at[down] = from;
@@ -496,11 +514,23 @@ void emitMap(KernelFunction &k, OpBuilder &b, ArrayRef<unsigned> results, bool a
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Running sums
+// Prefix scans
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// Running sums alone in their kernel: a sweep along their dim for each vector of neighbours, or each line where they run along lines.
-void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op) {
+/// Emits a step of a prefix scan in blocks: `before` is the state after the previous blocks, and
+/// `state` that of the elements of this block, which is replaced. Returns the output element.
+Value scanStep(ElementEmitter &e, graph::PrefixScanOpInterface op, std::optional<ValueRange> before,
+               SmallVectorImpl<Value> &state, Value element) {
+  if (!before)
+    return op.step(e.b, e.loc, state, element);
+  SmallVector<Value> whole = op.join(e.b, e.loc, *before, state);
+  (void)op.step(e.b, e.loc, state, element);
+  return op.step(e.b, e.loc, whole, element);
+}
+
+/// Emits a kernel that is a single prefix scan: one loop along the scanned dim for each vector of
+/// the innermost dim. If the innermost dim is scanned, the loops are scalar, one for each row.
+void emitCumulate(KernelContext &k, OpBuilder &b, graph::PrefixScanOpInterface op) {
   Value result = op->getResult(0), operand = op->getOperand(0);
   Dims dims = graph::getDims(result);
   int64_t dim = op.getCumulatedDim(), lane = -1;
@@ -513,27 +543,39 @@ void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op
   lane = lane == dim ? -1 : lane;
   llvm::erase_if(outerDims, [&](int64_t d) { return d == dim || d == lane; });
   Dims outer = llvm::map_to_vector<8>(outerDims, [&](int64_t d) { return dims[d]; });
-  KernelElements e(b, k.loc(), lane < 0 ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
+  ElementEmitter e(b, k.loc(), lane < 0 ? 0 : vectorLanes(k.kernel), k.symbols, k.inputs);
   SmallVector<Index> at(dims.size(), e.constant(0));
-  // Some vectors of neighbours together, so that lines of the cache are used whole.
+  // Scan several adjacent vectors in one loop, so that all bytes of a cache line are used.
   auto sweep = [&](ArrayRef<Index> neighbours) {
     Index length = e.expression(dims[dim]);
     SmallVector<Value> one = op.initial(b, k.loc(), e.lanes), all;
     for (size_t v = 0; v < neighbours.size(); ++v)
       llvm::append_range(all, one);
-    e.loopNest({dims[dim]}, all, 1, [&](ArrayRef<Index> inner, ValueRange carried) {
+    auto steps = [&](Index position, ValueRange before, ValueRange carried) {
       SmallVector<Value> next;
-      at[dim] = op.runsBackward() ? e.sub(e.sub(length, e.constant(1)), inner[0]) : inner[0];
+      at[dim] = op.runsBackward() ? e.sub(e.sub(length, e.constant(1)), position) : position;
       for (auto [v, index] : llvm::enumerate(neighbours)) {
         if (lane >= 0)
           at[lane] = index;
-        SmallVector<Value> state(carried.slice(v * one.size(), one.size()));
-        Value element = e.read(operand, at), out = op.step(b, k.loc(), state, e.lanes ? e.broadcast(element) : element);
-        e.write(k.outputs[0], at, out);
+        auto own = [&](ValueRange states) { return states.slice(v * one.size(), one.size()); };
+        SmallVector<Value> state(own(carried));
+        Value element = e.read(operand, at);
+        element = e.lanes ? e.broadcast(element) : element;
+        std::optional<ValueRange> earlier;
+        if (!before.empty())
+          earlier = own(before);
+        e.write(k.outputs[0], at, scanStep(e, op, earlier, state, element));
         llvm::append_range(next, state);
       }
       return next;
-    });
+    };
+    auto join = [&](ValueRange earlier, ValueRange later) {
+      SmallVector<Value> joined;
+      for (size_t i = 0; i < later.size(); i += one.size())
+        llvm::append_range(joined, op.join(b, k.loc(), earlier.slice(i, one.size()), later.slice(i, one.size())));
+      return joined;
+    };
+    BlockedSum(e, all, join).scan(dims[dim], all, steps);
   };
   DimExpr work = vectorWork(graph::numElements(dims), std::max<int64_t>(e.lanes, 1), 8);
   overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
@@ -547,7 +589,7 @@ void emitCumulate(KernelFunction &k, OpBuilder &b, graph::CumulateOpInterface op
 
 } // namespace
 
-SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
+SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelContext &k) {
   SmallVector<SmallVector<unsigned>> groups;
   for (auto [i, result] : llvm::enumerate(k.results)) {
     auto *group = llvm::find_if(
@@ -560,24 +602,25 @@ SmallVector<SmallVector<unsigned>> resultsOfEqualDims(const KernelFunction &k) {
   return groups;
 }
 
-graph::CumulateOpInterface onlyCumulates(KernelFunction &k) {
-  return k.results.size() == 1 ? k.results[0].getDefiningOp<graph::CumulateOpInterface>() : nullptr;
+graph::PrefixScanOpInterface onlyCumulates(KernelContext &k) {
+  return k.results.size() == 1 ? k.results[0].getDefiningOp<graph::PrefixScanOpInterface>() : nullptr;
 }
 
-plan::LoopsAttr chooseLoops(KernelFunction &k) {
+plan::LoopsAttr chooseLoops(KernelContext &k) {
   auto of = [&](plan::LoopForm form) { return plan::LoopsAttr::get(k.kernel.getContext(), form); };
   if (alignedNest(k))
     return of(plan::LoopForm::Elements);
-  Found<RowProgram> rows = planRows(k);
+  OrReason<RowProgram> rows = planRows(k);
   if (rows)
     return of(plan::LoopForm::Rows);
   missedReductions(k, rows.why());
   return of(onlyCumulates(k) ? plan::LoopForm::Cumulate : plan::LoopForm::Map);
 }
 
-/// Whether each subview is one element along the result's innermost dim, and they are fewer than a vector has lanes: written one subview after the
-/// other they would be strided stores, together they are transposed in registers.
-static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview> subviews) {
+/// Returns true if each subview is one index of the result's innermost dim and there are fewer
+/// subviews than lanes. Separate nests for the subviews would have strided stores; a single nest
+/// over the result can transpose in registers instead.
+static bool areShortRows(KernelContext &k, unsigned result, ArrayRef<Subview> subviews) {
   Value whole = k.results[result];
   Dims dims = graph::getDims(whole);
   int64_t lanes = vectorLanes(k.kernel), count = subviews.size();
@@ -590,7 +633,8 @@ static bool makeShortLines(KernelFunction &k, unsigned result, ArrayRef<Subview>
          mapTranspose(k, {result}, nullptr, dims, laneDim(dims, memoryOrder(whole), lanes), lanes);
 }
 
-/// The first dim in memory's order that has neighbours, where all subviews have all of it; -1: there is none.
+/// Returns the dim that tasks can split: the outermost dim in memory order that is longer than 1,
+/// if every subview has the full extent of that dim. Returns -1 otherwise.
 static int64_t sharedDim(Value result, ArrayRef<Subview> subviews) {
   Dims dims = graph::getDims(result);
   for (int64_t d : memoryOrder(result))
@@ -599,8 +643,8 @@ static int64_t sharedDim(Value result, ArrayRef<Subview> subviews) {
   return -1;
 }
 
-/// The result by a nest for each subview, of which tasks have lines.
-static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, ArrayRef<Subview> subviews) {
+/// Emits a nest for each subview of the result. Tasks split a dim that all subviews have in full.
+static void emitSubviews(KernelContext &k, OpBuilder &b, unsigned result, ArrayRef<Subview> subviews) {
   Value whole = k.results[result];
   bool inFunctions = haveFunctions(k, subviews);
   auto all = [&](const Share *share) {
@@ -609,7 +653,7 @@ static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, Array
       if (share)
         bounds = {share->begin, share->end};
       callEachSubview(k, b, subviews, bounds,
-                      [&](KernelFunction &in, const Subview &subview, Index start, ArrayRef<Index> bounds) {
+                      [&](KernelContext &in, const Subview &subview, Index start, ArrayRef<Index> bounds) {
                         std::optional<Share> own;
                         if (share)
                           own = Share{share->dim, bounds[0], bounds[1]};
@@ -624,11 +668,12 @@ static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, Array
   bool isKnown = llvm::all_of(subviews, [](const Subview &subview) {
     return subview.assembly.isInterleaved() || subview.dims[subview.assembly.dim].constant();
   });
-  // Functions of sizes known only when run have no tasks.
+  // If a result's subviews (operands of a concat) have dynamic sizes and each is computed by a
+  // separate function, the kernel is not split into tasks: one call computes all subviews.
   int64_t dim = k.results.size() == 1 && (isKnown || !inFunctions) ? sharedDim(whole, subviews) : -1;
   if (dim < 0)
     return all(nullptr);
-  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  ElementEmitter e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Dims dims = graph::getDims(whole);
   overRanges(k, e, dims[dim], mapWork(dims, vectorLanes(k.kernel)), [&](Index begin, Index end) {
     Share share{dim, begin, end};
@@ -636,13 +681,13 @@ static void emitSubviews(KernelFunction &k, OpBuilder &b, unsigned result, Array
   });
 }
 
-/// Each result, or each subview of it, by a nest of its own.
-static void emitMaps(KernelFunction &k, OpBuilder &b) {
+/// Emits one nest for each group of results with equal dims, or for each subview of a result.
+static void emitMaps(KernelContext &k, OpBuilder &b) {
   for (const auto &together : resultsOfEqualDims(k)) {
     SmallVector<Subview> subviews;
-    if (together.size() == 1) // in functions of their own there may be any number of them
+    if (together.size() == 1) // any number of subviews, as each may be a separate function
       subviews = k.nested ? subviewsOf(k.results[together[0]]) : subviewsOf(k.results[together[0]], SIZE_MAX);
-    if (makeShortLines(k, together[0], subviews))
+    if (areShortRows(k, together[0], subviews))
       subviews.clear();
     if (!subviews.empty())
       emitSubviews(k, b, together[0], subviews);
@@ -662,7 +707,7 @@ static void emitMaps(KernelFunction &k, OpBuilder &b) {
   }
 }
 
-LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedule) {
+LogicalResult emitLoops(KernelContext &k, OpBuilder &b, plan::LoopsAttr schedule) {
   bool fits = true;
   StringRef why;
   if (schedule.getForm() == plan::LoopForm::Elements) {
@@ -671,13 +716,13 @@ LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedul
     if (nest)
       emitAligned(k, b, std::move(*nest));
   } else if (schedule.getForm() == plan::LoopForm::Rows) {
-    Found<RowProgram> rows = planRows(k);
+    OrReason<RowProgram> rows = planRows(k);
     fits = bool(rows);
     why = rows.why();
     if (rows)
       emitRows(k, b, *rows);
   } else if (schedule.getForm() == plan::LoopForm::Cumulate) {
-    graph::CumulateOpInterface sums = onlyCumulates(k);
+    graph::PrefixScanOpInterface sums = onlyCumulates(k);
     fits = bool(sums);
     if (sums)
       emitCumulate(k, b, sums);
@@ -685,7 +730,7 @@ LogicalResult emitLoops(KernelFunction &k, OpBuilder &b, plan::LoopsAttr schedul
     emitMaps(k, b);
   }
   if (!fits)
-    return refuse(k, schedule) << ", and is no kernel of this form" << (why.empty() ? "" : ": ") << why;
+    return refuse(k, schedule) << ", but the kernel does not have this form" << (why.empty() ? "" : ": ") << why;
   return success();
 }
 

@@ -19,8 +19,9 @@ namespace hewn::codegen {
 
 static constexpr int64_t kWordBits = 32;
 
-/// Whether all operands of the result's rank that vary along one of the two dims lie innermost along `innermost`.
-static bool lieAlong(KernelFunction &k, unsigned column, unsigned grouped, unsigned innermost) {
+/// Returns true if dim `innermost` is innermost in all operands that have the result's rank and
+/// vary along `column` or `grouped`.
+static bool areInnermostAlong(KernelContext &k, unsigned column, unsigned grouped, unsigned innermost) {
   return llvm::all_of(k.kernel.getBody().getArguments(), [&](Value input) {
     SmallVector<int64_t> order = graph::significantOrder(cast<RankedTensorType>(input.getType()));
     bool varies = graph::getRank(input) == graph::getRank(k.results[0]) &&
@@ -29,7 +30,7 @@ static bool lieAlong(KernelFunction &k, unsigned column, unsigned grouped, unsig
   });
 }
 
-std::optional<GroupPacking> planGroups(KernelFunction &k, int64_t lanes) {
+std::optional<GroupPacking> planGroups(KernelContext &k, int64_t lanes) {
   constexpr int64_t mostOps = 128;
   const Buffer &output = k.outputs[0];
   std::optional<GroupPacking> packing;
@@ -42,13 +43,13 @@ std::optional<GroupPacking> planGroups(KernelFunction &k, int64_t lanes) {
     auto column = unsigned(output.blockDim), grouped = unsigned(output.groupDim);
     int64_t rows = alongGroups ? lanes : group;
     if (output.block % lanes == 0 && bits * group == kWordBits && lanes / group >= 2 && depth.mod(rows).is(0) &&
-        rows * ops <= mostOps && lieAlong(k, column, grouped, alongGroups ? grouped : column))
+        rows * ops <= mostOps && areInnermostAlong(k, column, grouped, alongGroups ? grouped : column))
       packing = GroupPacking{column, grouped, group, alongGroups};
   }
   if (!packing)
     LDBG() << k.kernel.getName()
-           << " is not packed by words: its panels are no whole vectors, the groups' dim not whole "
-           << "words or vectors, its operands lie along another dim, or it has too many ops";
+           << " is not packed in registers: its panels are not full vectors, the grouped dim is not a "
+           << "multiple of words or vectors, another dim is innermost in its operands, or it has too many ops";
   return packing;
 }
 
@@ -56,7 +57,7 @@ namespace {
 
 class GroupPacker {
 public:
-  GroupPacker(KernelFunction &k, OpBuilder &b, const GroupPacking &packing, int64_t lanes)
+  GroupPacker(KernelContext &k, OpBuilder &b, const GroupPacking &packing, int64_t lanes)
       : k(k), packing(packing), dims(graph::getDims(k.results[0])), at(dims.size()),
         e(b, k.loc(), lanes, k.symbols, k.inputs) {}
 
@@ -75,13 +76,13 @@ public:
     overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
       for (auto [d, index] : llvm::zip_first(outerDims, indices))
         at[d] = index;
-      packing.alongGroups ? linesOf(indices.back()) : pairsOf(indices.back());
+      packing.alongGroups ? packAlongGroups(indices.back()) : packAlongColumns(indices.back());
     });
   }
 
 private:
-  /// Word number `word` along the groups' dim, all columns.
-  void pairsOf(Index word) {
+  /// Packs word number `word` along the grouped dim, for all columns.
+  void packAlongColumns(Index word) {
     Index first = e.mul(word, e.constant(packing.group));
     vectorLoop(e, dims[packing.column], [&](Index columns) {
       SmallVector<Value> rows;
@@ -91,15 +92,16 @@ private:
     });
   }
 
-  /// As many columns as a vector has lanes, from number `tile` of such on: vectors along the groups' dim, whose words are transposed.
-  void linesOf(Index tile) {
+  /// Packs vector number `tile` of the columns: loads a vector along the grouped dim for each
+  /// column, and transposes the words of these vectors.
+  void packAlongGroups(Index tile) {
     Index begin = e.mul(tile, e.constant(e.lanes)), last = e.sub(e.expression(dims[packing.column]), e.constant(1));
     bool isWhole = dims[packing.column].mod(e.lanes).is(0);
     int64_t words = e.lanes / packing.group;
     e.forEach(e.constant(0), e.expression(dims[packing.grouped]), e.lanes, [&](Index depth) {
       SmallVector<Value> lines;
-      for (int64_t i = 0; i < e.lanes;
-           ++i) { // behind the last one what is there is read again: panels have room for it
+      // Past the last column, read the last column again: the stores include the panel's padding.
+      for (int64_t i = 0; i < e.lanes; ++i) {
         Index column = e.add(begin, e.constant(i));
         Value line = element(isWhole ? column : e.min(column, last), {depth.base, 1});
         lines.push_back(vector::BitCastOp::create(e.b, e.loc, VectorType::get({words}, e.b.getI32Type()), line));
@@ -111,7 +113,8 @@ private:
     });
   }
 
-  /// The result's elements at a place, one index of which is a vector's, as integers of their width.
+  /// Returns the result's elements at an index, as integers of the same width. One of `column` and
+  /// `depth` is a vector index.
   Value element(Index column, Index depth) {
     at[packing.column] = column;
     at[packing.grouped] = depth;
@@ -121,7 +124,8 @@ private:
     return vector::BitCastOp::create(e.b, e.loc, VectorType::get({e.lanes}, bits), stored);
   }
 
-  /// Vectors that lie behind each other from that element on. Whole ones: a panel has all of its columns.
+  /// Stores the vectors contiguously, starting at the element with these indices. The stores need
+  /// no mask, since panels are padded to full vectors of columns.
   void store(Index column, Index depth, ArrayRef<Value> vectors) {
     const Buffer &output = k.outputs[0];
     at[packing.column] = column;
@@ -133,16 +137,16 @@ private:
                               e.add(from, e.constant(int64_t(i) * e.lanes)).base);
   }
 
-  KernelFunction &k;
+  KernelContext &k;
   const GroupPacking &packing;
   Dims dims;
   SmallVector<Index> at;
-  KernelElements e;
+  ElementEmitter e;
 };
 
 } // namespace
 
-void emitGroups(KernelFunction &k, OpBuilder &b, const GroupPacking &packing, int64_t lanes) {
+void emitGroups(KernelContext &k, OpBuilder &b, const GroupPacking &packing, int64_t lanes) {
   GroupPacker(k, b, packing, lanes).run();
 }
 

@@ -19,14 +19,13 @@ std::optional<RegisterTranspose> planTranspose(unsigned lane, unsigned line, Arr
                                                ArrayRef<DimExpr> strides, int64_t lanes) {
   int64_t width = extents[lane].constant().value_or(lanes), length = extents[line].constant().value_or(lanes);
   if (lane == line || lanes < 2 || length < 2 || 2 * width < lanes) {
-    LDBG() << "vectors of " << lanes << " are not transposed where they have " << width << " elements, and lines "
-           << length;
+    LDBG() << "no in-register transpose for " << lanes << " lanes: the extents are " << width << " and " << length;
     return std::nullopt;
   }
   if (extents[line].constant() && length < lanes && strides[lane] == extents[line])
     return RegisterTranspose{lane, line, length, true};
   if (2 * length < lanes) {
-    LDBG() << "lines of " << length << " are too short to be transposed for " << lanes << " lanes";
+    LDBG() << "no in-register transpose for " << lanes << " lanes: contiguous rows of " << length << " are too short";
     return std::nullopt;
   }
   return RegisterTranspose{lane, line, lanes, false};
@@ -40,7 +39,8 @@ SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Value> rows
   int64_t count = rows.size(), lanes = cast<VectorType>(rows[0].getType()).getNumElements();
   SmallVector<Value> columns(count);
   if (llvm::isPowerOf2_64(count)) {
-    // Perfect shuffles: each makes the highest bit of an element's number the lowest one.
+    // Transpose by perfect shuffles, each of which interleaves two halves of the rows: each step
+    // rotates the bits of each element's index by one.
     for (int64_t step = 1; step < count; step *= 2) {
       for (int64_t i = 0; i < count; ++i) {
         auto places = llvm::map_to_vector(
@@ -52,7 +52,9 @@ SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Value> rows
     return rows;
   }
   for (int64_t i = 0; i < count; ++i) {
-    for (int64_t row = 0; row < count; ++row) { // puts the row's elements among those of the rows before it
+    // Transpose one row after another: insert the elements of each row between those of the
+    // previous rows.
+    for (int64_t row = 0; row < count; ++row) {
       auto places = llvm::map_to_vector(llvm::seq(lanes), [&](int64_t lane) {
         int64_t element = i * lanes + lane;
         return element % count == row ? (row > 0 ? lanes : 0) + element / count : lane;
@@ -66,17 +68,18 @@ SmallVector<Value> columnsOf(OpBuilder &b, Location loc, SmallVector<Value> rows
 using Values = llvm::function_ref<SmallVector<Value>(ArrayRef<Index>)>;
 using Store = llvm::function_ref<void(unsigned, ArrayRef<Index>, Value)>;
 
-/// A vector at `lane` of each of `lines` lines from `first` on; `full`: as many as become lines together.
-static void transposedTile(KernelElements &e, const RegisterTranspose &transpose, const DimExpr &width,
+/// Transposes one tile: loads a vector at index `lane` for each of `lines` indices of the results'
+/// innermost dim, starting at `first`. `full` is true if `lines` is the full count of a tile.
+static void transposedTile(ElementEmitter &e, const RegisterTranspose &transpose, const DimExpr &width,
                            SmallVector<Index> at, Index lane, Index first, Index lines, bool full, Values values,
                            Store store) {
   auto maskOf = [&](Index count) {
     return vector::CreateMaskOp::create(e.b, e.loc, VectorType::get({e.lanes}, e.b.getI1Type()), count.base);
   };
   at[transpose.lane] = lane;
-  SmallVector<SmallVector<Value>> rows; // of each result
+  SmallVector<SmallVector<Value>> rows; // loaded vectors of each result
   for (int64_t i = 0; i < transpose.count; ++i) {
-    Index place = e.constant(i); // behind the line's end, what is there is read again
+    Index place = e.constant(i); // past the end, the last index is loaded again
     at[transpose.line] = e.add(first, full ? place : e.min(place, e.sub(lines, e.constant(1))));
     SmallVector<Value> elements = values(at);
     rows.resize(elements.size());
@@ -84,11 +87,12 @@ static void transposedTile(KernelElements &e, const RegisterTranspose &transpose
       row.push_back(e.broadcast(element));
   }
   bool masked = e.isMasked();
-  Index there = masked ? e.sub(e.expression(width), {lane.base}) : e.constant(e.lanes); // of neighbours along `lane`
+  // number of valid indices along dim `lane`
+  Index there = masked ? e.sub(e.expression(width), {lane.base}) : e.constant(e.lanes);
   for (auto [result, row] : llvm::enumerate(rows)) {
     for (auto [i, column] : llvm::enumerate(columnsOf(e.b, e.loc, row))) {
       Index number = e.constant(i);
-      if (transpose.whole) { // neighbours' lines as one
+      if (transpose.whole) { // rows of adjacent lanes are contiguous: store them as one
         Index begin = e.constant(i * e.lanes);
         at[transpose.lane] = {lane.base};
         at[transpose.line] = {begin.base, 1};
@@ -108,7 +112,7 @@ static void transposedTile(KernelElements &e, const RegisterTranspose &transpose
   e.setMask({});
 }
 
-void transposedLoop(KernelElements &e, const RegisterTranspose &transpose, ArrayRef<DimExpr> extents,
+void transposedLoop(ElementEmitter &e, const RegisterTranspose &transpose, ArrayRef<DimExpr> extents,
                     SmallVector<Index> at, Index tile, Values values, Store store) {
   const DimExpr &width = extents[transpose.lane], &length = extents[transpose.line];
   Index count = e.constant(transpose.count), first = e.mul(tile, count);
@@ -118,7 +122,8 @@ void transposedLoop(KernelElements &e, const RegisterTranspose &transpose, Array
   };
   if (length.mod(transpose.count).is(0))
     return loop(count, true);
-  // Only the last ones may be fewer: stores under a mask take several times as long.
+  // Only the last tile of the transpose may be partial. It has separate code, because masked stores
+  // take several times as long as full ones.
   Index rest = e.sub(e.expression(length), first);
   e.branch(e.compare(arith::CmpIPredicate::sge, rest, count), [&] { loop(count, true); }, [&] { loop(rest, false); });
 }

@@ -9,7 +9,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "hewn-decide-kernels"
+#define DEBUG_TYPE "hewn-assign-schedules"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -23,7 +23,8 @@ namespace hewn::codegen {
 // Plan
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// The pass in which each value of the kernel is known: one after the latest reduction that it needs.
+/// Returns, for each value of the kernel, the first pass that can use it: the pass after that of
+/// the latest reduction that the value depends on.
 static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
   llvm::DenseMap<Value, unsigned> pass;
   for (Value argument : kernel.getBody().getArguments())
@@ -38,8 +39,9 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
   return pass;
 }
 
-/// Whether the buffer's elements along `inner` and, outside of it, `outer` are those of one dim: neighbours everywhere, or the same. Its
-/// dims are the last ones of the space.
+/// Returns true if the dims `outer` and `inner` of the space can be collapsed in the buffer: they
+/// are contiguous, or the buffer is broadcast along both. The buffer's dims correspond to the last
+/// dims of the space.
 static bool joins(const Buffer &buffer, const Dims &space, int64_t outer, int64_t inner) {
   int64_t ahead = int64_t(space.size()) - int64_t(buffer.dims.size());
   auto isThere = [&](int64_t d) { return d >= ahead && !buffer.dims[d - ahead].is(1); };
@@ -48,10 +50,10 @@ static bool joins(const Buffer &buffer, const Dims &space, int64_t outer, int64_
          strideOf(outer) == strideOf(inner) * space[inner];
 }
 
-static bool isMove(Operation &op) { return isa<graph::MoveOpInterface>(op); }
+static bool isIndexing(Operation &op) { return isa<graph::IndexingOpInterface>(op); }
 
-/// RowProgram::joined.
-static SmallVector<int64_t> joinedDims(KernelFunction &k, const RowProgram &rows) {
+/// Returns the reduced dims that can be iterated as one long dim, for RowProgram::joined.
+static SmallVector<int64_t> joinedDims(KernelContext &k, const RowProgram &rows) {
   auto readsAtOwnIndex = [](Operation &op) {
     auto reduce = dyn_cast<ReduceOpInterface>(op);
     auto constant = dyn_cast<graph::ConstantOp>(op);
@@ -79,9 +81,11 @@ static SmallVector<int64_t> joinedDims(KernelFunction &k, const RowProgram &rows
   return joined.size() > 1 ? joined : SmallVector<int64_t>();
 }
 
-/// Whether short rows, of `width` elements, are walked faster than they are written down for each element: a row is one run of at least a
-/// vector's elements, or what lies beside it is of other rows, and not few. Not windows of something else.
-static bool walksShortRows(KernelFunction &k, const RowProgram &rows, int64_t width) {
+/// Returns true if passes over short rows of `width` elements are faster than code that is unrolled
+/// for each element: a row is one contiguous run of at least a vector; or the rows' dims are not
+/// innermost, and there are enough adjacent rows to fill vectors. Returns false if rows are windows
+/// of another value.
+static bool isFasterByRows(KernelContext &k, const RowProgram &rows, int64_t width) {
   constexpr int64_t fewTrips = 8;
   SmallVector<int64_t> order = rows.order;
   llvm::erase_if(order, [&](int64_t d) { return rows.space[d].is(1); });
@@ -91,18 +95,18 @@ static bool walksShortRows(KernelFunction &k, const RowProgram &rows, int64_t wi
   bool oneRun = reducesLast && width >= lanes && (dims == 1 || rows.joined.size() == dims);
   bool manyBeside = !order.empty() && !reducesLast && width >= fewTrips &&
                     rows.space[order.back()].constant().value_or(0) >= 2 * lanes;
-  return (oneRun || manyBeside) && !plan::gridOf(k.kernel) &&
-         llvm::none_of(k.kernel.getBody().front().without_terminator(), isMove);
+  return (oneRun || manyBeside) && !plan::gpuOf(k.kernel) &&
+         llvm::none_of(k.kernel.getBody().front().without_terminator(), isIndexing);
 }
 
-Found<RowProgram> planRows(KernelFunction &k) {
+OrReason<RowProgram> planRows(KernelContext &k) {
   RowProgram rows;
   llvm::DenseMap<Value, unsigned> pass = passOf(k.kernel);
   for (Operation &op : k.kernel.getBody().front().without_terminator()) {
     auto reduce = dyn_cast<ReduceOpInterface>(op);
     if (!reduce) {
-      if (isa<graph::ContractOpInterface, graph::CumulateOpInterface>(op))
-        return Verdict::no("its kernel has a contraction or running sums too");
+      if (isa<graph::ContractOpInterface, graph::PrefixScanOpInterface>(op))
+        return Eligibility::no("the kernel also has a contraction or a prefix scan");
       continue;
     }
     Dims space = graph::getDims(op.getOperand(0));
@@ -115,8 +119,8 @@ Found<RowProgram> planRows(KernelFunction &k) {
     rows.passes[pass[op.getResult(0)] - 1].push_back(reduce);
   }
   if (rows.passes.empty())
-    return Verdict::no("nothing in its kernel is reduced");
-  auto elsewhere = [] { return Verdict::no("a result of its kernel reads it at other elements than its row's"); };
+    return Eligibility::no("the kernel has no reduction");
+  auto elsewhere = [] { return Eligibility::no("a result of the kernel reads the reduction of another row"); };
   std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
   if (!map)
     return elsewhere();
@@ -134,30 +138,32 @@ Found<RowProgram> planRows(KernelFunction &k) {
     rows.places.push_back(std::move(*place));
   }
   rows.joined = joinedDims(k, rows);
-  // A small window per element, as pooling has, is straight code in a nest over the result.
+  // If each result element reduces a small window, as in pooling, no passes over rows are planned:
+  // the window is unrolled in a nest over the result instead.
   DimExpr width(1);
   for (int64_t d : rows.reduced)
     width = width * rows.space[d];
   if (!writesRows && rows.passes.size() == 1 && width.constant() && *width.constant() <= 64 &&
-      keptElements.constant().value_or(1024) >= 64 && !walksShortRows(k, rows, *width.constant()))
-    return Verdict::no("a short window of each element is straight code in a nest over the result");
+      keptElements.constant().value_or(1024) >= 64 && !isFasterByRows(k, rows, *width.constant()))
+    return Eligibility::no("a short window per element is unrolled in a nest over the result");
   return rows;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Emit
+// Emission
 //===------------------------------------------------------------------------------------------------------------------===//
 
 namespace {
 
 class RowEmitter {
 public:
-  RowEmitter(KernelFunction &k, OpBuilder &b, const RowProgram &rows)
+  RowEmitter(KernelContext &k, OpBuilder &b, const RowProgram &rows)
       : k(k), b(b), rows(rows), e(b, k.loc(), vectorLanes(k.kernel), k.symbols, k.inputs), at(rows.space.size()) {}
 
   void run() {
-    // Lanes run along the innermost dim in memory. If that is reduced, a row's partial results meet in the end
-    // (horizontal); if not, each lane is a row of its own (vertical).
+    // Vectorize the innermost dim in memory. If this dim is reduced, the lanes' partial results are
+    // combined at the end of a row (horizontal reduction). Otherwise, each lane has a row of its
+    // own (vertical reduction).
     for (int64_t d : rows.order)
       if (!rows.space[d].is(1))
         lane = d;
@@ -182,7 +188,8 @@ public:
       }
     }
     spilled = spillable();
-    // A pass loads, combines and perhaps calls a function.
+    // Estimate the work of a pass: per element, it has a load, a merge and perhaps a call of a math
+    // function.
     DimExpr work = vectorWork(graph::numElements(rows.space), e.lanes, 8 * int64_t(rows.passes.size() + 1));
     overTasks(k, e, outer, work, [&](ArrayRef<Index> indices) {
       for (auto [d, index] : llvm::zip(outerDims, indices))
@@ -190,38 +197,40 @@ public:
       if (horizontal)
         row();
       else
-        neighbouringRows();
+        verticalRows();
     });
   }
 
 private:
-  KernelFunction &k;
+  KernelContext &k;
   OpBuilder &b;
   const RowProgram &rows;
-  KernelElements e;
+  ElementEmitter e;
   SmallVector<Index> at;
   int64_t lane = -1;
-  /// Steps along the lanes' dim: all joined ones', where they are.
+  /// Extent of the loop along the vectorized dim, including the dims that are collapsed with it.
   DimExpr laneExtent = DimExpr(1);
   bool horizontal = false;
-  SmallVector<int64_t> innerDims; // reduced dims other than the lanes'
-  /// A value kept in a row of `room` from pass `pass` on.
+  SmallVector<int64_t> innerDims; // reduced dims other than the vectorized one
+  /// A value that pass `pass` stores to a row of the buffer `room`, from which later passes load
+  /// it.
   struct Spill {
     Value value;
     unsigned pass;
     Buffer room;
   };
   std::optional<Spill> spilled;
-  /// Where each lane is a row: the indices along the lanes' dim of the vectors that are walked together, and of each of them the reductions'
-  /// results so far.
+  /// For vertical reduction: the indices of the vectors of rows that are processed together, and
+  /// for each vector the results of the reductions of finished passes.
   SmallVector<Index> vectorsOfRows;
   SmallVector<SmallVector<std::pair<Value, Value>>> finished;
 
   Location loc() { return k.loc(); }
 
-  /// Where each lane is a row: several vectors of rows at a time, so that whole cache lines are read of what lies apart, and merges of
-  /// unlike rows hide each other's latency; not for code that is long.
-  void neighbouringRows() {
+  /// Emits vertical reductions, for several vectors of rows at a time: this reads all of the cache
+  /// lines of strided rows, and independent merges hide each other's latency. Long code is emitted
+  /// for one vector at a time.
+  void verticalRows() {
     constexpr int64_t mostOps = 64;
     plan::TargetAttr target = plan::targetOf(k.kernel);
     int64_t ops = llvm::range_size(k.kernel.getBody().front());
@@ -232,7 +241,7 @@ private:
     });
   }
 
-  /// `body` at each vector of rows, where what is finished of it is known.
+  /// Calls `body` for each vector of rows, with the results of its finished reductions bound.
   void overVectors(llvm::function_ref<void(size_t)> body) {
     if (horizontal)
       return body(0);
@@ -245,7 +254,7 @@ private:
     }
   }
 
-  /// All passes for the row (or vectors of rows) at `at`.
+  /// Emits all passes for the row (or vectors of rows) at `at`.
   void row() {
     finished.assign(std::max<size_t>(vectorsOfRows.size(), 1), {});
     if (spilled)
@@ -263,8 +272,9 @@ private:
     unbindFinished(e, rows);
   }
 
-  /// The extents of the loops over a row. The outermost has no steps where the row has no elements: beside a dim of 0 another may be
-  /// any number, which nobody could count to.
+  /// Returns the trip counts of the loops over a row, without the vectorized dim. If an inner dim
+  /// may be 0, the trip count of the outermost loop is 0 as well in that case, because it might
+  /// otherwise be an arbitrarily large number.
   Dims innerExtents() {
     Dims extents = llvm::map_to_vector<4>(innerDims, [&](int64_t d) { return rows.space[d]; });
     if (extents.empty())
@@ -277,7 +287,8 @@ private:
     return extents;
   }
 
-  /// `body` at every index of the row; lanes (and the tail's mask) along the lane dim where it is reduced.
+  /// Emits loops that run `body` at every index of the row. For horizontal reduction, `body` runs
+  /// at vector indices along the vectorized dim, with a mask for the tail.
   void overRow(llvm::function_ref<void()> body) {
     e.loopNest(innerExtents(), {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
       for (auto [d, index] : llvm::zip(innerDims, indices))
@@ -293,7 +304,8 @@ private:
     });
   }
 
-  /// `states` merged with the elements at `at`; lanes outside of `mask` keep their state.
+  /// Returns `states` merged with the elements at `at`. Lanes outside of `mask` keep their state.
+  /// If `spill` is given, also stores its value to memory for later passes.
   SmallVector<Value> step(ArrayRef<ReduceOpInterface> reductions, ValueRange states, Value mask, const Spill *spill) {
     SmallVector<Value> next = appendElement(e, rows, reductions, states, at);
     if (mask)
@@ -304,14 +316,15 @@ private:
     return next;
   }
 
-  /// One loop along the lane dim in steps of `unroll` vectors, each with states of its own; returns the states and
-  /// where it ended.
+  /// Emits a loop over [from, to) along the vectorized dim and returns the states. An iteration
+  /// processes `unroll` vectors, each of which has its own states.
   SmallVector<Value> laneLoop(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states, DimExpr from,
                               DimExpr to, int64_t unroll, const Spill *spill) {
     if (from == to)
       return states;
     size_t each = states.size() / unroll;
-    // A few vectors one after the other, in whose states trees are seen.
+    // Unroll the loop over a few vectors, so that later passes of the compiler can balance the
+    // merges as trees.
     constexpr int64_t few = 4;
     if (std::optional<int64_t> first = from.constant(), end = to.constant();
         first && end && unroll == 1 && *end - *first <= few * e.lanes) {
@@ -323,25 +336,35 @@ private:
       e.forget();
       return states;
     }
-    auto loop = scf::ForOp::create(b, loc(), e.expression(from).base, e.expression(to).base,
-                                   e.constant(unroll * e.lanes).base, states);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> next;
-    for (int64_t u = 0; u < unroll; ++u) {
-      at[lane] = e.add({loop.getInductionVar(), 1}, e.constant(u * e.lanes));
+    auto block = [&](Index first, Index end, ValueRange carried) {
+      auto loop = scf::ForOp::create(b, loc(), first.base, end.base, e.constant(unroll * e.lanes).base, carried);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> next;
+      for (int64_t u = 0; u < unroll; ++u) {
+        at[lane] = e.add({loop.getInductionVar(), 1}, e.constant(u * e.lanes));
+        e.forget();
+        llvm::append_range(next, step(reductions, loop.getRegionIterArgs().slice(u * each, each), {}, spill));
+      }
+      scf::YieldOp::create(b, loc(), next);
       e.forget();
-      llvm::append_range(next, step(reductions, loop.getRegionIterArgs().slice(u * each, each), {}, spill));
-    }
-    scf::YieldOp::create(b, loc(), next);
-    e.forget();
-    return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
+      return SmallVector<Value>(loop.getResults());
+    };
+    Index first = e.expression(from), end = e.expression(to);
+    // Fewer than four vectors remain after the unrolled loop.
+    if (!from.is(0))
+      return block(first, end, states);
+    std::optional<int64_t> extent = to.constant();
+    int64_t stride = unroll * e.lanes;
+    return blockedSum(e, reductions, unroll)
+        .range(first, end, stride, extent ? std::optional(*extent / stride) : std::nullopt, 1, states, block);
   }
 
-  /// The states of the whole row along the lane dim.
+  /// Emits the reduction of a full row along the vectorized dim and returns the states.
   SmallVector<Value> sweep(ArrayRef<ReduceOpInterface> reductions, ValueRange initial, const Spill *spill) {
     const DimExpr extent = laneExtent;
-    // Four chains hide the latency of the merge; short rows are not worth them.
+    // Use four independent states for long rows, which hide the latency of a merge, and one for
+    // short rows.
     int64_t unroll = extent.constant().value_or(1 << 20) >= 8 * e.lanes ? 4 : 1;
     DimExpr wide = extent.floorDiv(unroll * e.lanes) * DimExpr(unroll * e.lanes);
     DimExpr whole = extent.floorDiv(e.lanes) * DimExpr(e.lanes);
@@ -384,7 +407,8 @@ private:
     return llvm::to_vector(llvm::map_range(loop.getResults(), [](OpResult r) { return Value(r); }));
   }
 
-  /// Lanes of the states halved until one is left.
+  /// Merges the states of all lanes by repeatedly merging the two halves of a vector. Returns
+  /// scalars.
   SmallVector<Value> acrossLanes(ArrayRef<ReduceOpInterface> reductions, SmallVector<Value> states) {
     for (int64_t width = e.lanes; width > 1; width /= 2) {
       SmallVector<Value> low, high;
@@ -406,18 +430,23 @@ private:
     SmallVector<Value> one = rowIdentities(e, reductions), all;
     for (size_t v = 0; v < finished.size(); ++v)
       llvm::append_range(all, one);
+    // A row along the vectorized dim adds one block of vectors to a state, at most.
+    int64_t additions = 1;
+    if (horizontal)
+      additions = std::min(laneExtent.ceilDiv(e.lanes).constant().value_or(kSumBlock), kSumBlock);
     SmallVector<Value> states =
-        e.loopNest(innerExtents(), all, 1, [&](ArrayRef<Index> indices, ValueRange carried) -> SmallVector<Value> {
-          for (auto [d, index] : llvm::zip(innerDims, indices))
-            at[d] = index;
-          if (horizontal)
-            return sweep(reductions, carried, spill);
-          SmallVector<Value> next;
-          overVectors([&](size_t v) {
-            llvm::append_range(next, step(reductions, carried.slice(v * one.size(), one.size()), {}, spill));
-          });
-          return next;
-        });
+        blockedSum(e, reductions, finished.size())
+            .nest(innerExtents(), additions, 1, all, [&](ArrayRef<Index> indices, ValueRange carried) {
+              for (auto [d, index] : llvm::zip(innerDims, indices))
+                at[d] = index;
+              if (horizontal)
+                return sweep(reductions, SmallVector<Value>(carried), spill);
+              SmallVector<Value> next;
+              overVectors([&](size_t v) {
+                llvm::append_range(next, step(reductions, carried.slice(v * one.size(), one.size()), {}, spill));
+              });
+              return next;
+            });
     at[lane] = savedLane;
     if (horizontal)
       return bindFinished(e, rows, reductions, acrossLanes(reductions, states));
@@ -428,7 +457,7 @@ private:
     });
   }
 
-  /// Whether `to` is computed from `from`, other than through `through`.
+  /// Returns true if `to` depends on `from` in another way than through the value `through`.
   static bool reaches(Value from, Value to, Value through = {}) {
     SmallVector<Value> work = {to};
     llvm::DenseSet<Value> seen;
@@ -444,13 +473,14 @@ private:
     return false;
   }
 
-  /// The only result with a row's extent; several may need each other's rows.
+  /// Returns the index of the result that has an element for each element of a row. Returns nullopt
+  /// if there are several: each of them may depend on rows that another one overwrites.
   std::optional<unsigned> rowResult() {
     std::optional<unsigned> found;
     for (auto [r, place] : llvm::enumerate(rows.places))
       if (place.wholeSpace) {
         if (found) {
-          LDBG() << k.kernel.getName() << " keeps no rows: several results have their extent";
+          LDBG() << k.kernel.getName() << " stores no row: several results have the extent of a row";
           return std::nullopt;
         }
         found = r;
@@ -458,8 +488,8 @@ private:
     return found;
   }
 
-  /// Memory that can hold `value` from pass `number` on: a result's row that is written last, or that of an operand which nobody
-  /// reads anymore.
+  /// Returns a buffer whose row can hold `value` from pass `number` on: that of a result, which is
+  /// written last, or that of an operand without later uses.
   std::optional<Buffer> roomFor(Value value, unsigned number) {
     Type type = graph::getElementType(value);
     if (graph::computeType(type) != storageType(type))
@@ -482,13 +512,15 @@ private:
     return std::nullopt;
   }
 
-  /// Whether all results have their places where `value` is held as well.
-  bool hasPlaces(Value value) {
+  /// Returns true if all results still have an index in the space (KernelContext.h, spaceMap) when
+  /// `value` is loaded from memory.
+  bool hasBuffers(Value value) {
     std::optional<graph::SpaceMap> map = spaceMap(k.kernel, value);
     return map && llvm::all_of(k.results, [&](Value result) { return map->placeOf(result).has_value(); });
   }
 
-  /// A value with a row's extent that is expensive, computed for some pass and needed after it, where there is room for it.
+  /// Returns an expensive value (an exponential) that one pass computes and a later pass needs, if
+  /// there is memory for its row.
   std::optional<Spill> spillable() {
     std::optional<unsigned> row = rowResult();
     if (!row)
@@ -503,8 +535,8 @@ private:
       if (v == result || graph::getDims(v) != rows.space || number >= rows.passes.size())
         continue;
       bool here = llvm::any_of(rows.passes[number], [&](ReduceOpInterface r) { return reaches(v, r->getOperand(0)); });
-      // It is there for the row at hand alone.
-      std::optional<Buffer> room = here && reaches(v, result) && hasPlaces(v) ? roomFor(v, number) : std::nullopt;
+      // The spilled value can only be loaded within its row: the memory is reused for the next row.
+      std::optional<Buffer> room = here && reaches(v, result) && hasBuffers(v) ? roomFor(v, number) : std::nullopt;
       if (room)
         return Spill{v, number, *room};
     }
@@ -514,6 +546,6 @@ private:
 
 } // namespace
 
-void emitRows(KernelFunction &k, OpBuilder &b, const RowProgram &rows) { RowEmitter(k, b, rows).run(); }
+void emitRows(KernelContext &k, OpBuilder &b, const RowProgram &rows) { RowEmitter(k, b, rows).run(); }
 
 } // namespace hewn::codegen

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row programs: kernels whose reductions all run over the same dims.
+// Row-wise reduction kernels: all reductions are over the same dims, which form a row.
 //
-// A row is what is reduced. For each row the code makes passes over it: a pass computes the reductions whose operands
-// need only what earlier passes found, the last one writes what has a row's extent. Softmax is three passes: max; exp
-// and sum; scale. A value that is expensive (an exponential) and needed by a later pass is kept in the row of the result,
-// which is written last anyway, so no scratch memory is needed.
+// The code makes several passes over each row. A pass computes the reductions whose operands depend
+// only on results of earlier passes. The last pass stores the results that have an element for each
+// element of the row. Softmax takes three passes: maximum; exponential and sum; scale. An expensive
+// value (an exponential) that a later pass needs is stored in the row of the result. Since the
+// result itself is written last, this needs no scratch memory.
 #ifndef HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
 #define HEWN_LIB_CODEGEN_LOOPS_ROWPROGRAM_H
 
-#include "lib/Codegen/KernelFunction.h"
+#include "lib/Codegen/KernelContext.h"
 #include "lib/Support/Remarks.h"
 
 namespace hewn::codegen {
 
 struct RowProgram {
   graph::Dims space;                  // the dims of the reduced operands
-  llvm::SmallVector<int64_t> reduced; // which of them are reduced
+  llvm::SmallVector<int64_t> reduced; // the dims that are reduced
   llvm::SmallVector<int64_t> order;   // memory order of the space
-  /// Innermost dims, all of them reduced, that lie one after the other in all that is read and written, so that they are walked as one
-  /// long dim: from the outermost on, two or more, or none.
+  /// The innermost reduced dims, outermost first, if they are contiguous in all operands and
+  /// results and are therefore iterated as one long dim. Empty if fewer than two dims can be
+  /// collapsed.
   llvm::SmallVector<int64_t> joined;
-  /// Reductions by pass.
+  /// The reductions that each pass computes.
   llvm::SmallVector<llvm::SmallVector<graph::ReduceOpInterface>> passes;
-  /// Of each result of the kernel.
+  /// For each result of the kernel, the mapping of its indices to the space.
   llvm::SmallVector<graph::SpaceMap::Place> places;
 };
 
-/// The passes of a kernel; a reason where its reductions do not share a space, what is made of them has no place there, or they are
-/// better done element by element (small windows).
-Found<RowProgram> planRows(KernelFunction &k);
-void emitRows(KernelFunction &k, mlir::OpBuilder &b, const RowProgram &rows);
+/// Returns the passes of a kernel. Returns a reason if its reductions have different spaces, if a
+/// result reads a reduction of another row, or if small windows are faster element by element.
+OrReason<RowProgram> planRows(KernelContext &k);
+void emitRows(KernelContext &k, mlir::OpBuilder &b, const RowProgram &rows);
 
 } // namespace hewn::codegen
 

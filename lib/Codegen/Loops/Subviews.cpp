@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Loops/Subviews.h"
 
-#include "dialects/Graph/Analysis/Cuts.h"
+#include "dialects/Graph/Analysis/Sharding.h"
 
 #include "mlir/IR/OperationSupport.h"
 
@@ -14,10 +14,11 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// What puts operands together, to which elementwise ops and paddings lead from the result; `paddings`: those. Null: there is none.
-static graph::MoveOpInterface assembledBy(Value result, SmallVector<graph::PaddingOpInterface> &paddings) {
+/// Returns the concat or interleave that the result is computed from, through elementwise ops and
+/// padding, or null if there is none. Adds the padding ops to `paddings`.
+static graph::IndexingOpInterface assembledBy(Value result, SmallVector<graph::PaddingOpInterface> &paddings) {
   Operation *op = result.getDefiningOp();
-  bool once = true; // each on the way is read, for the next one alone
+  bool once = true; // true if each value on the path has a single use
   while (op) {
     Operation *next = nullptr;
     if (auto padding = dyn_cast<graph::PaddingOpInterface>(op)) {
@@ -35,20 +36,21 @@ static graph::MoveOpInterface assembledBy(Value result, SmallVector<graph::Paddi
   }
   if (!paddings.empty() && !once)
     return nullptr;
-  return dyn_cast_or_null<graph::MoveOpInterface>(op);
+  return dyn_cast_or_null<graph::IndexingOpInterface>(op);
 }
 
-/// Whether elements along the dim stay where they are.
-static bool keepsPlaces(graph::PaddingOpInterface padding, int64_t dim) {
-  const graph::Cut cut{dim};
-  std::optional<graph::CutForm> form = graph::cutForm(padding, cut, graph::getDims(padding->getResult(0))[dim]);
+/// Returns true if the padding does not change the indices along dim `dim`.
+static bool keepsIndices(graph::PaddingOpInterface padding, int64_t dim) {
+  const graph::DimSharding cut{dim};
+  std::optional<graph::ShardingRule> form =
+      graph::shardingRule(padding, cut, graph::getDims(padding->getResult(0))[dim]);
   return form && form->operands[0] == cut;
 }
 
 SmallVector<Subview> subviewsOf(Value result, size_t most) {
   Dims dims = graph::getDims(result);
   SmallVector<graph::PaddingOpInterface> paddings;
-  graph::MoveOpInterface move = assembledBy(result, paddings);
+  graph::IndexingOpInterface move = assembledBy(result, paddings);
   Operation *op = move;
   std::optional<graph::Assembly> assembly = move ? graph::assemblyOf(move) : std::nullopt;
   SmallVector<Subview> subviews;
@@ -57,7 +59,7 @@ SmallVector<Subview> subviewsOf(Value result, size_t most) {
   bool fits = paddings.empty()
                   ? graph::readAtOwnIndex(*op->getBlock(), dims).contains(op->getResult(0))
                   : !assembly->isInterleaved() &&
-                        llvm::all_of(paddings, [&](auto padding) { return keepsPlaces(padding, assembly->dim); });
+                        llvm::all_of(paddings, [&](auto padding) { return keepsIndices(padding, assembly->dim); });
   if (!fits)
     return subviews;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
@@ -87,10 +89,11 @@ SmallVector<Index> Subview::placeOf(graph::ElementBuilder &e, ArrayRef<Index> at
   return place;
 }
 
-void forEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews,
+void forEachSubview(KernelContext &k, OpBuilder &b, ArrayRef<Subview> subviews,
                     llvm::function_ref<void(const Subview &, Index)> body) {
-  // Written out, each start would be a sum of all extents before it.
-  KernelElements e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
+  // Compute each subview's start from the previous one: a separate sum of extents for each would be
+  // quadratic in code size.
+  ElementEmitter e(b, k.loc(), /*lanes=*/0, k.symbols, k.inputs);
   Index start = e.constant(0);
   for (const Subview &subview : subviews) {
     body(subview, start);
@@ -99,7 +102,7 @@ void forEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews,
   }
 }
 
-bool haveFunctions(const KernelFunction &k, ArrayRef<Subview> subviews) {
+bool haveFunctions(const KernelContext &k, ArrayRef<Subview> subviews) {
   constexpr size_t fewOpen = 8, few = 64;
   bool isOpen = llvm::any_of(subviews, [](const Subview &subview) {
     return !subview.assembly.isInterleaved() && !subview.dims[subview.assembly.dim].constant();
@@ -109,9 +112,10 @@ bool haveFunctions(const KernelFunction &k, ArrayRef<Subview> subviews) {
 
 namespace {
 
-/// An empty function with the kernel's arguments and `more` indices after them, as a kernel of its own: bodies are made in it, and taken out.
-KernelFunction beginDraft(KernelFunction &k, OpBuilder &b, size_t more) {
-  KernelFunction draft = k;
+/// Creates an empty function with the kernel's arguments, followed by `more` index arguments. The
+/// body of each subview's function is first emitted into this draft.
+KernelContext beginDraft(KernelContext &k, OpBuilder &b, size_t more) {
+  KernelContext draft = k;
   SmallVector<Type> types(k.function.getArgumentTypes());
   types.append(more, b.getIndexType());
   b.setInsertionPoint(k.function);
@@ -130,8 +134,9 @@ KernelFunction beginDraft(KernelFunction &k, OpBuilder &b, size_t more) {
   return draft;
 }
 
-/// The draft's body in a function with those of its arguments that are used; `used`: their numbers. The draft is empty then.
-func::FuncOp takeBody(KernelFunction &draft, OpBuilder &b, SmallVectorImpl<unsigned> &used) {
+/// Transfers the draft function's body to a new function that has only those arguments that the
+/// body uses. Adds their numbers to `used`. Leaves the draft empty.
+func::FuncOp takeBody(KernelContext &draft, OpBuilder &b, SmallVectorImpl<unsigned> &used) {
   Block &from = draft.function.front();
   SmallVector<Type> types;
   for (BlockArgument argument : from.getArguments())
@@ -142,7 +147,8 @@ func::FuncOp takeBody(KernelFunction &draft, OpBuilder &b, SmallVectorImpl<unsig
   b.setInsertionPoint(draft.function);
   auto function = func::FuncOp::create(b, draft.loc(), draft.function.getName(), b.getFunctionType(types, {}));
   function.setPrivate();
-  // Back in one function they would be what they are kept from.
+  // Keep LLVM from inlining the functions of subviews. Inlining would form one large function,
+  // which takes long to compile.
   function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
   Block *to = function.addEntryBlock();
   b.setInsertionPointToEnd(to);
@@ -153,7 +159,7 @@ func::FuncOp takeBody(KernelFunction &draft, OpBuilder &b, SmallVectorImpl<unsig
   return function;
 }
 
-/// The same for functions that are alike.
+/// Returns a hash of a function's ops, which is equal for equivalent functions.
 llvm::hash_code hashOf(func::FuncOp function) {
   llvm::hash_code hash(0);
   function.getBody().walk([&](Operation *op) {
@@ -166,23 +172,24 @@ llvm::hash_code hashOf(func::FuncOp function) {
 
 } // namespace
 
-void callEachSubview(KernelFunction &k, OpBuilder &b, ArrayRef<Subview> subviews, ArrayRef<Index> more,
-                     llvm::function_ref<void(KernelFunction &, const Subview &, Index, ArrayRef<Index>)> body) {
+void callEachSubview(KernelContext &k, OpBuilder &b, ArrayRef<Subview> subviews, ArrayRef<Index> more,
+                     llvm::function_ref<void(KernelContext &, const Subview &, Index, ArrayRef<Index>)> body) {
   OpBuilder::InsertionGuard guard(b);
   OpBuilder::InsertPoint caller = b.saveInsertionPoint();
-  KernelFunction draft = beginDraft(k, b, 1 + more.size());
+  KernelContext draft = beginDraft(k, b, 1 + more.size());
   b.restoreInsertionPoint(caller);
   Block &entry = draft.function.front();
   size_t first = k.function.getNumArguments();
   SmallVector<Index> ownMore;
   SmallVector<Value> all(k.function.getArguments());
-  all.emplace_back(); // where the subview begins
+  all.emplace_back(); // placeholder for the start of each subview
   for (auto [i, index] : llvm::enumerate(more)) {
     ownMore.push_back({entry.getArgument(first + 1 + i)});
     all.push_back(index.base);
   }
   unsigned number = 0;
-  std::unordered_map<size_t, SmallVector<func::FuncOp>> functions; // a DenseMap has two hashes for itself
+  // The map from hashes to functions is not a DenseMap, which reserves two hash values.
+  std::unordered_map<size_t, SmallVector<func::FuncOp>> functions;
   forEachSubview(k, b, subviews, [&](const Subview &subview, Index start) {
     OpBuilder::InsertPoint here = b.saveInsertionPoint();
     b.setInsertionPoint(entry.getTerminator());

@@ -1,47 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results that are concatenated, or interleaved, of operands, each of which makes a subview.
+// Results that are concatenated or interleaved from operands. A separate nest is emitted for each
+// operand, which writes a subview of the result.
 //
-//     %r = graph.concat %a, %b                   →     a nest over %a at 0, a nest over %b behind it
-//     %r = graph.interleave %a, %b {steps = 2}   →     a nest over %a that writes each second place, one over %b for the others
+//     %r = graph.concat %a, %b                   →  nest over %a, nest over %b after it
+//     %r = graph.interleave %a, %b {steps = 2}   →  nest over %a (even indices), %b (odd indices)
 #ifndef HEWN_LIB_CODEGEN_LOOPS_SUBVIEWS_H
 #define HEWN_LIB_CODEGEN_LOOPS_SUBVIEWS_H
 
-#include "dialects/Graph/Move/Interleave.h"
-#include "lib/Codegen/KernelFunction.h"
+#include "dialects/Graph/Indexing/Interleave.h"
+#include "lib/Codegen/KernelContext.h"
 
 namespace hewn::codegen {
 
-/// A part of a result's space.
+/// A subview of a result: the part that is one operand of a concat or interleave.
 struct Subview {
-  graph::MoveOpInterface op;
+  graph::IndexingOpInterface op;
   unsigned operand;
   graph::Assembly assembly;
-  /// The part's dims.
+  /// Dims of the subview, not of the result.
   graph::Dims dims;
-  /// Where element `at` of the part, which begins at `start` along the dim of subviews one after another, is in the space.
+  /// Returns the result index of the subview's element `at`. For a concat, `start` is the operand's
+  /// first index along the concatenated dim.
   llvm::SmallVector<graph::Index> placeOf(graph::ElementBuilder &e, llvm::ArrayRef<graph::Index> at,
                                           graph::Index start) const;
 };
 
-/// The result in subviews, where the kernel puts operands together and does nothing after that but elementwise ops, none of which
-/// reads another subview, and padding along other dims than that of operands one after another. Of more than `most` operands there are none: each is a
-/// nest of its own in one function. An element then asks every operand whether it is there.
+/// Returns the subviews of a result that is computed from a concat or interleave by elementwise ops
+/// that read no other subview, and by padding along other dims than the concatenated one. Returns
+/// an empty list if the concat or interleave has more than `most` operands, since each subview is a
+/// nest in the same function. Each element of the result then checks at run time which operand it
+/// belongs to.
 llvm::SmallVector<Subview> subviewsOf(mlir::Value result, size_t most = 1024);
 
-/// `body` for each of them, with the index at which it begins if they stand one after another.
-void forEachSubview(KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews,
+/// Calls `body` for each subview, with its first index along the concatenated dim. Interleaved
+/// subviews do not use that index.
+void forEachSubview(KernelContext &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews,
                     llvm::function_ref<void(const Subview &, graph::Index)> body);
 
-/// Whether each subview is better off in a function of its own: they are many, or some and of sizes known only when run. LLVM's time for
-/// one function of so many nests grows with the square of their number. Not inside of another kernel's loops.
-bool haveFunctions(const KernelFunction &k, llvm::ArrayRef<Subview> subviews);
+/// Returns true if each subview should be emitted as a separate function: if there are many, or
+/// several with dynamic sizes. LLVM's compile time for a function is quadratic in the number of
+/// such nests. Returns false inside of another kernel's loops.
+bool haveFunctions(const KernelContext &k, llvm::ArrayRef<Subview> subviews);
 
-/// The same in functions: `body` fills the one that it is given, whose arguments stand for the kernel's, and for `more`, which all subviews read.
-/// Of those that turn out alike one is left, which is called for all.
+/// Emits a function for each subview and calls it. `body` emits the code of a function: it gets a
+/// context whose arguments are those of the kernel, and the function's arguments for the indices
+/// `more`, which all subviews use. Identical functions are merged.
 void callEachSubview(
-    KernelFunction &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews, llvm::ArrayRef<graph::Index> more,
-    llvm::function_ref<void(KernelFunction &, const Subview &, graph::Index, llvm::ArrayRef<graph::Index>)> body);
+    KernelContext &k, mlir::OpBuilder &b, llvm::ArrayRef<Subview> subviews, llvm::ArrayRef<graph::Index> more,
+    llvm::function_ref<void(KernelContext &, const Subview &, graph::Index, llvm::ArrayRef<graph::Index>)> body);
 
 } // namespace hewn::codegen
 

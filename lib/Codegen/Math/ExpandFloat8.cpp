@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rewrites conversions between float8 (or float4) and f32, which no machine of ours has an instruction for, as integer arithmetic;
-// and, where the machine is one of the older ones, those of f16 and bf16, for which LLVM would call a library that artifacts
-// don't have.
-//
-//     arith.extf %x : f8E4M3FN to f32      the exponent is rebased by one multiplication, exact for subnormals too
-//     arith.truncf %x : f32 to f8E5M2      rounds to the nearest, halves to even; what is too large becomes what the format
-//                                          has for it: infinity, or NaN where it has none
-//     arith.truncf %x : f64 to bf16        through f32, whose last bit says whether anything was lost: so the second
-//                                          rounding sees on which side of a half the number was
-//     arith.extf %x : bf16 to f32          the upper half of an f32's bits
-//
-// With `half` or `bfloat`, arithmetic on values of that type, should there be any, is done in f32 (graph::computeType).
-//
-// Scalars and vectors alike.
+// Expands conversions of float8, float4 and, without hardware support, 16-bit floats (see
+// Passes.td).
 #include "lib/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,8 +16,9 @@ namespace hewn::codegen {
 
 namespace {
 
-/// A format of at most 16 bits: sign, exponent, `mantissa` bits. `largest` is the largest finite magnitude's code, `overflow` the code of what
-/// lies beyond, `nan` that of NaN. A format without a negative zero has NaN in its place.
+/// A float format of at most 16 bits: sign, exponent, and `mantissa` bits. `largest` (the largest
+/// finite magnitude), `overflow` (the result of rounding larger values) and `nan` are bit patterns.
+/// Formats without a negative zero use its bit pattern for NaN.
 struct Format {
   int mantissa, bias;
   int64_t largest, overflow, nan;
@@ -46,9 +35,9 @@ std::optional<Format> formatOf(Type type) {
     return Format{3, 8, 0x7f, 0x80, 0x80, false};
   if (isa<Float8E5M2FNUZType>(type))
     return Format{2, 16, 0x7f, 0x80, 0x80, false};
-  if (isa<Float4E2M1FNType>(type)) // without infinity and NaN, for which it has -0
+  if (isa<Float4E2M1FNType>(type)) // has no infinity; NaN becomes -0
     return Format{1, 1, 0x7, 0x7, 0x8, true, 4};
-  if (isa<Float8E8M0FNUType>(type)) // exponents alone
+  if (isa<Float8E8M0FNUType>(type)) // exponent only
     return Format{0, 127, 0xfe, 0xff, 0xff, false};
   if (isa<Float16Type>(type))
     return Format{10, 15, 0x7bff, 0x7c00, 0x7e00, true, 16};
@@ -61,13 +50,14 @@ class Writer {
 public:
   Writer(ImplicitLocOpBuilder &b, Type shape, const Format &format) : b(b), shape(shape), f(format) {}
 
-  /// The f32 of a float8.
+  /// Extends a value of the format `f` to f32.
   Value widen(Value x) {
     Value code = arith::ExtUIOp::create(b, like(b.getI32Type()), arith::BitcastOp::create(b, like(codeType()), x));
     if (f.width == 16 && f.bias == 127) // bfloat16
       return asFloat(shiftLeft(code, 16));
     if (f.mantissa == 0) {
-      Value bits = choose(equal(code, 0), integer(1 << 22), shiftLeft(code, 23)); // the smallest is subnormal
+      // The smallest value of the format (2^-127 in float8 E8M0) is subnormal in f32.
+      Value bits = choose(equal(code, 0), integer(1 << 22), shiftLeft(code, 23));
       return asFloat(choose(equal(code, f.nan), integer(kNaN), bits));
     }
     int64_t signBit = int64_t(1) << (f.width - 1);
@@ -87,7 +77,7 @@ public:
     return asFloat(bits);
   }
 
-  /// The float8 (of type `target`) of an f32.
+  /// Rounds an f32 to the format `f`, whose MLIR type is `target`.
   Value narrow(Value x, Type target) {
     Value bits = asInteger(x), magnitude = bitAnd(bits, 0x7fffffff);
     if (f.mantissa == 0)
@@ -98,13 +88,13 @@ public:
     code = choose(greater(magnitude, kInfinity), integer(f.nan), code);
     if (f.negativeZero)
       code = arith::OrIOp::create(b, code, sign);
-    else // zero and NaN have no sign
+    else // zero and NaN must not get a sign bit
       code = choose(arith::OrIOp::create(b, equal(code, 0), equal(code, f.nan)), code,
                     arith::OrIOp::create(b, code, sign));
     return asCode(code, target);
   }
 
-  /// What rounds to the same narrow number as `x` does.
+  /// Converts `x` to an f32 that rounds to the same value of the format as `x` does.
   Value toFloat32(Value x) {
     unsigned width = getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
     if (width == 32)
@@ -122,7 +112,8 @@ public:
 private:
   static constexpr int64_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
 
-  /// Of the two f32s around an f64 the one with an odd last bit, but for what is an f32 already.
+  /// Rounds an f64 to f32 with round-to-odd: returns `x` if it is exact in f32, else the one of the
+  /// two adjacent f32 values whose last bit is odd.
   Value toOdd(Value x) {
     Type wide = x.getType();
     Value near = arith::TruncFOp::create(b, like(b.getF32Type()), x), bits = asInteger(near);
@@ -139,15 +130,17 @@ private:
     return arith::BitcastOp::create(b, like(target), arith::TruncIOp::create(b, like(codeType()), code));
   }
 
-  /// Below the smallest normal number: adding a power of two whose last place is the format's rounds, and leaves the code
-  /// in the lowest bits.
+  /// Rounds magnitudes below the format's smallest normal number. Adds a power of two whose unit in
+  /// the last place is that of the format's subnormals. The addition rounds, and leaves the bit
+  /// pattern in the lowest bits of the sum.
   Value subnormal(Value magnitude) {
     Value magic = number(std::ldexp(1.0, 1 - f.bias - f.mantissa + 23));
     Value sum = arith::AddFOp::create(b, asFloat(magnitude), magic);
     return arith::SubIOp::create(b, asInteger(sum), asInteger(magic));
   }
 
-  /// Half of the last place, less one for even codes, carries where the rest is more than that.
+  /// Rounds normal magnitudes to nearest even: adds half a unit in the format's last place to the
+  /// bit pattern (less 1 if the last remaining bit is even), and truncates.
   Value normal(Value magnitude) {
     int dropped = 23 - f.mantissa;
     Value odd = bitAnd(arith::ShRUIOp::create(b, magnitude, integer(dropped)), 1);
@@ -186,7 +179,7 @@ private:
 struct ExpandFloat8Pass : impl::ExpandFloat8PassBase<ExpandFloat8Pass> {
   using ExpandFloat8PassBase::ExpandFloat8PassBase;
 
-  /// Whether conversions of the type, and what else computes with it, are rewritten.
+  /// Returns true if the pass rewrites conversions of the type and arithmetic on it.
   bool takes(Type type) const {
     if (isa<BFloat16Type>(type))
       return bfloat;
@@ -212,7 +205,7 @@ struct ExpandFloat8Pass : impl::ExpandFloat8PassBase<ExpandFloat8Pass> {
     std::optional<Format> format = formatOf(narrow);
     ImplicitLocOpBuilder b(op->getLoc(), op);
     Value result;
-    // Other widths, which folding brings about, go through f32.
+    // Conversions to and from types other than f32, which folding creates, go through f32.
     if (takes(narrow)) {
       Writer writer(b, to, *format);
       result = widens ? writer.fromFloat32(writer.widen(x), target) : writer.narrow(writer.toFloat32(x), target);

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rewrites math ops that no machine has an instruction for.
-//
-//     math.exp %x : vector<16xf32>    →   arith on vector<16xf32> (VectorMath.h)
-//     math.exp %x : f64               →   func.call @exp(%x) : (f64) -> f64, lane by lane in vectors
-//     math.sqrt, fma, floor ...       stay: they are instructions
-//     arith.divsi, remf in vectors    → arith on vectors, which have instructions for float division alone
-//     trees of arith.maximumf         → maxima without NaN, which are one instruction, and whether there is a NaN (Extrema.h)
-//
-// sin, cos and tan of huge angles, which no model has, are called of libm behind a branch.
-//
-// With libm=true every one of these ops is a call: -O0 is the oracle, and must not share our formulas.
+// Expands math ops without a hardware instruction to arithmetic or calls of libm (see Passes.td).
 #include "lib/Codegen/Math/Extrema.h"
 #include "lib/Codegen/Math/VectorMath.h"
 #include "lib/Codegen/Passes.h"
@@ -39,7 +29,8 @@ namespace {
 using Unary = std::function<Num(Num)>;
 using Binary = Num (*)(Num, Num);
 
-/// What an op becomes, and one that reads it alone if it does so as well.
+/// How an op is expanded: by an approximation (`unary` or `binary`), or by calls of the function
+/// `libm`. `reader` is a user of the op's result that is expanded together with the op, or null.
 struct Rule {
   Unary unary;
   Binary binary = nullptr;
@@ -48,7 +39,7 @@ struct Rule {
   Operation *reader = nullptr;
 };
 
-/// The number that is in all lanes, where that is known.
+/// Returns the constant that `value` has in all lanes, or nullopt if it is not such a constant.
 std::optional<double> constantOf(Value value) {
   FloatAttr number;
   DenseFPElementsAttr lanes;
@@ -60,7 +51,7 @@ std::optional<double> constantOf(Value value) {
   return found;
 }
 
-/// Where the value is unless it is NaN, as far as the ops tell that keep it there.
+/// Returns the range of `value`, unless it is NaN. The range follows from ops that clamp the value.
 vecmath::Range rangeOf(Value value) {
   vecmath::Range range;
   if (auto negated = value.getDefiningOp<arith::NegFOp>()) {
@@ -80,13 +71,14 @@ vecmath::Range rangeOf(Value value) {
   return range;
 }
 
-/// Whether the value is from 0 to 1, or NaN.
+/// Returns true if the value is known to be in [0, 1] or NaN.
 bool isFraction(Value value) {
   auto power = value.getDefiningOp<math::ExpOp>();
   return power && rangeOf(power.getOperand()).high <= 0;
 }
 
-/// A product by a small power of two costs an exponential nothing.
+/// Returns the expansion rule for an exponential. If the result is multiplied by a small power of
+/// two, the multiplication is folded into the exponential, where it is free.
 Rule ruleForExp(math::ExpOp exp) {
   vecmath::Range range = rangeOf(exp.getOperand());
   auto product = exp->hasOneUse() ? dyn_cast<arith::MulFOp>(*exp->user_begin()) : arith::MulFOp();
@@ -142,7 +134,8 @@ public:
   }
 
   void run() {
-    // What an op becomes may depend on what makes its operands, which are ops yet.
+    // Collect all rules before any op is expanded: a rule may depend on the ops that define the
+    // operands.
     SmallVector<std::pair<Operation *, Rule>> found;
     module.walk([&](Operation *op) {
       if (Rule rule = ruleFor(op); isa<math::RsqrtOp>(op) || !rule.libm.empty())
@@ -171,7 +164,8 @@ public:
   }
 
 private:
-  /// The value of `op` on one-dimensional vectors of f32 or f64, or scalars.
+  /// Emits the expansion of `op`. The expansion works on one-dimensional vectors of f32 or f64, or
+  /// on scalars; operands of other types are converted.
   Value expand(ImplicitLocOpBuilder &b, Operation *op, const Rule &rule) {
     Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
     SmallVector<Value> in(op->getOperands());
@@ -190,14 +184,15 @@ private:
     return narrow ? Value(arith::TruncFOp::create(b, type, result)) : result;
   }
 
-  /// Divisions in vectors that become one for each lane: of integers by others than constants, and remainders of floats.
+  /// Returns true for vector divisions that LLVM would execute lane by lane: divisions of integers
+  /// by non-constant values, and float remainders.
   static bool isDividedByLanes(Operation *op) {
     auto vector = op->getNumResults() == 1 ? dyn_cast<VectorType>(op->getResult(0).getType()) : VectorType();
     if (!vector)
       return false;
     if (isa<arith::RemFOp>(op))
       return vector.getElementType().isF32();
-    auto integer = dyn_cast<IntegerType>(vector.getElementType()); // not places of elements
+    auto integer = dyn_cast<IntegerType>(vector.getElementType()); // `index` is not an IntegerType
     return integer && isa<arith::DivSIOp, arith::DivUIOp>(op) &&
            (integer.getWidth() <= 32 || isa<arith::DivSIOp>(op)) && !matchPattern(op->getOperand(1), m_Constant());
   }
@@ -211,8 +206,10 @@ private:
     op->erase();
   }
 
-  /// Float64 has twice the digits of integers of 32 bits: their quotient is not rounded over the next whole number. Nor is that of x and y
-  /// below 2^53: where it is no whole number, it is 1 / y or more from the next one, n, and 1 / (n y) is more than 2^-53.
+  /// Divides integers by a float64 division, whose truncated result is exact. float64 has more than
+  /// twice the bits of 32-bit integers, so a quotient is never rounded up to the next integer. This
+  /// also holds for 64-bit x and y below 2^53 in magnitude: a quotient that is not an integer is at
+  /// least 1 / y less than the next integer n, and the relative distance 1 / (n y) exceeds 2^-53.
   static Value byDoubles(ImplicitLocOpBuilder &b, Operation *op) {
     Type type = op->getResult(0).getType(), wide = vecmath::withElement(type, b.getF64Type());
     bool isSigned = isa<arith::DivSIOp>(op);
@@ -224,7 +221,8 @@ private:
                     : Value(arith::FPToUIOp::create(b, type, quotient));
   }
 
-  /// Integers of 64 bits, which few models have beyond 53: where a vector has one, its lanes are divided one by one.
+  /// Divides 64-bit integers, whose magnitudes rarely exceed 53 bits. If one does in any lane, the
+  /// code divides the vector lane by lane.
   void divideLong(ImplicitLocOpBuilder &b, arith::DivSIOp op) {
     auto type = cast<VectorType>(op.getType());
     auto all = [&](int64_t value) {
@@ -246,8 +244,8 @@ private:
     op->moveBefore(yield);
   }
 
-  /// x - trunc(x / y) * y, which a fused product gives exactly where the quotient is small; the rest is left as it is, behind a
-  /// branch.
+  /// Computes the remainder x - trunc(x / y) * y with one FMA, which is exact for small quotients.
+  /// If a lane has a large quotient, the code executes the original op instead.
   void divideFloats(ImplicitLocOpBuilder &b, arith::RemFOp op) {
     using P = arith::CmpFPredicate;
     constexpr double largest = 1 << 22;
@@ -270,7 +268,7 @@ private:
     b.setInsertionPointToStart(branch.thenBlock());
     Value whole = arith::NegFOp::create(b, math::TruncOp::create(b, quotient));
     Value rest = math::FmaOp::create(b, whole, y, x);
-    // The quotient may have been rounded up to a whole number: then the rest is beyond zero.
+    // If the quotient was rounded up to an integer, the remainder has the wrong sign; add y to it.
     auto compare = [&](P predicate, Value v) { return arith::CmpFOp::create(b, predicate, v, zero).getResult(); };
     Value beyond = arith::OrIOp::create(b, arith::AndIOp::create(b, compare(P::OLT, rest), compare(P::OGT, x)),
                                         arith::AndIOp::create(b, compare(P::OGT, rest), compare(P::OLT, x)));
@@ -316,7 +314,7 @@ private:
     func::FuncOp callee = declare(libm, element, in.size());
     if (!isa<VectorType>(type))
       return func::CallOp::create(b, callee, in).getResult(0);
-    // A loop: sixteen calls in a row would be most of a kernel's code.
+    // Emit a loop over the lanes, since 16 unrolled calls would dominate the kernel's code size.
     Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
     Value lanes = arith::ConstantIndexOp::create(b, cast<VectorType>(type).getNumElements());
     Value start = arith::ConstantOp::create(b, b.getZeroAttr(type));

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trees of extrema. One in which NaN counts takes three instructions on most vector units, one in which it may be lost takes one, and whether one
-// of two numbers is NaN another one.
+// Expands trees of NaN-propagating maxima or minima ("extrema"). On most vector units, a
+// NaN-propagating maximum takes three instructions, a maximum that ignores NaN takes one, and
+// testing two numbers for NaN takes one.
 //
-//     %4 = arith.maximumf %0, %1        ordered %0, %1 and ordered %2, %3
-//     %5 = arith.maximumf %2, %3    →   maxima of neighbours, then of these
-//     %6 = arith.maximumf %4, %5        one selection: the maximum, or NaN
+//     %4 = arith.maximumf %0, %1        ordered(%0, %1), ordered(%2, %3)
+//     %5 = arith.maximumf %2, %3    →   maxima without NaN propagation, pairwise
+//     %6 = arith.maximumf %4, %5        one select: the maximum, or NaN
 //
-// Where lanes are halved until one is left (a row's extremum), it is asked once whether any lane is NaN. Left alone: trees of less than four
-// and extrema that may lose NaN as they are (`nnan`: whoever reads them makes NaN of the elements again).
+// If the lanes of a vector are halved until one is left (the extremum of a row), the NaN test is
+// done once for all lanes. Not rewritten: trees with less than four leaves, and extrema that may
+// ignore NaN (`nnan`), because their users compute NaN from the elements themselves.
 #include "lib/Codegen/Math/Extrema.h"
 #include "lib/Codegen/Math/Formula.h"
 
@@ -27,7 +29,8 @@ namespace {
 
 using P = arith::CmpFPredicate;
 
-/// Whether the op is a maximum or minimum of vectors in which NaN counts, and the sign of a zero does not.
+/// Returns true if the op is a maximum or minimum of vectors that must propagate NaN and may ignore
+/// the sign of zeros.
 bool isExtremum(Operation *op) {
   if (!isa_and_present<arith::MaximumFOp, arith::MinimumFOp>(op) || !isa<VectorType>(op->getResult(0).getType()))
     return false;
@@ -35,7 +38,8 @@ bool isExtremum(Operation *op) {
   return bitEnumContainsAll(flags, arith::FastMathFlags::nsz) && !bitEnumContainsAny(flags, arith::FastMathFlags::nnan);
 }
 
-/// The op that gives the value, where that is the lower (0) or the upper (1) half of a vector's lanes; null: it is not.
+/// Returns the shuffle that defines `value`, if it extracts the lower half (`which` is 0) or the
+/// upper half (1) of a vector's lanes. Returns null otherwise.
 vector::ShuffleOp asHalf(Value value, int64_t which) {
   auto shuffle = value.getDefiningOp<vector::ShuffleOp>();
   if (!shuffle)
@@ -49,7 +53,7 @@ vector::ShuffleOp asHalf(Value value, int64_t which) {
   return isHalf ? shuffle : vector::ShuffleOp();
 }
 
-/// The vector whose halves an extremum is of; null: it is of something else.
+/// If the op is the extremum of the two halves of a vector, returns that vector, else null.
 Value halvedBy(Operation *op) {
   if (!isExtremum(op))
     return {};
@@ -61,10 +65,11 @@ class Tree {
 public:
   Tree(ImplicitLocOpBuilder &b, Operation *root) : b(b), f(b, b.getLoc()), root(root) {}
 
-  /// The lanes of `vector` are halved so often; its first halves read it `readers` times.
+  /// Returns the extremum over the lanes of `vector`, halved `times` times. `readers` is the number
+  /// of uses of `vector` in the first pair of halves.
   Value halved(Value vector, size_t times, unsigned readers) {
     collect(vector, {}, readers);
-    if (leaves.empty()) // of constants alone
+    if (leaves.empty()) // all leaves are constants
       leaves.push_back({vector, {}});
     Value ordered = allOrdered(), lossy = extremum();
     for (size_t i = 0; i < times; ++i) {
@@ -78,7 +83,7 @@ public:
     return arith::SelectOp::create(b, ordered, lossy, none(lossy.getType()));
   }
 
-  /// The tree's own value; null where it has few leaves.
+  /// Returns the value of the tree, or null if it has less than four leaves.
   Value whole() {
     constexpr size_t few = 4;
     for (Value operand : root->getOperands())
@@ -90,7 +95,8 @@ public:
   }
 
 private:
-  /// A value that the extremum is of, in the lanes of `mask` (null: in all).
+  /// An operand of the extremum. It counts only in the lanes of `mask`, or in all lanes if `mask`
+  /// is null.
   struct Leaf {
     Value value, mask;
   };
@@ -104,15 +110,16 @@ private:
     return isExtremum(op) && op->getName() == root->getName() && op->getBlock() == root->getBlock();
   }
 
-  /// Whether the value is the least of a maximum, or the other way round, with which nothing changes.
+  /// Returns true if the value cannot change the extremum: -inf for maxima, +inf for minima.
   bool isIdentity(Value value) const {
     APFloat number(0.0);
     return matchPattern(value, m_ConstantFloat(&number)) && number.isInfinity() &&
            number.isNegative() == isa<arith::MaximumFOp>(root);
   }
 
-  /// What `value` is the extremum of, in the lanes of `mask`. `readers`: how often those read it that are collected already; where others read
-  /// it too, it is there anyway.
+  /// Collects the leaves of the tree with the root `value`, which count in the lanes of `mask`.
+  /// `readers` is the number of uses of `value` in the tree. If `value` has other uses, it becomes
+  /// a leaf, because its op remains in any case.
   void collect(Value value, Value mask, unsigned readers) {
     Operation *op = value.getDefiningOp();
     bool isAlone = value.hasNUses(readers) && !mask;
@@ -121,7 +128,8 @@ private:
       collect(op->getOperand(1), {}, 1);
       return;
     }
-    // Lanes outside of a mask keep what they were.
+    // Look through a select after an inner extremum: in lanes outside of its mask, the value does
+    // not change.
     auto select = dyn_cast_if_present<arith::SelectOp>(op);
     Operation *merged = select && isAlone ? select.getTrueValue().getDefiningOp() : nullptr;
     if (isInner(merged) && merged->hasOneUse() && merged->getOperand(0) == select.getFalseValue() &&
@@ -141,7 +149,7 @@ private:
     return arith::SelectOp::create(b, arith::CmpFOp::create(b, first, x, y), x, y);
   }
 
-  /// Of all leaves, with NaN lost or not.
+  /// Returns the extremum of all leaves, computed without NaN propagation.
   Value extremum() {
     SmallVector<Value> all;
     for (const Leaf &leaf : leaves)
@@ -150,7 +158,7 @@ private:
     if (all.empty())
       all.push_back(f.constant(leaves[0].value.getType(),
                                isa<arith::MaximumFOp>(root) ? -vecmath::kInfinity : vecmath::kInfinity));
-    // Neighbours first, then their pairs: a chain would wait for each of them.
+    // Form a balanced tree, because a linear chain would have a longer latency.
     for (; all.size() > 1; all.resize(llvm::divideCeil(all.size(), 2)))
       for (size_t i = 0; i < all.size(); i += 2)
         all[i / 2] = i + 1 < all.size() ? either(all[i], all[i + 1]) : all[i];
@@ -160,7 +168,7 @@ private:
     return all[0];
   }
 
-  /// Which lanes have no NaN: of two leaves by a comparison each, since one under a mask of those before takes no instruction more.
+  /// Returns a mask of the lanes in which no leaf is NaN. One comparison tests two leaves.
   Value allOrdered() {
     SmallVector<Value> all;
     for (const Leaf &leaf : leaves)
@@ -177,15 +185,16 @@ private:
   }
 };
 
-/// Whether an extremum's only readers are the halves that another one is of.
+/// Returns true if the op's result is only used as the two halves of another extremum.
 bool isHalvedAgain(Operation *op) {
   return !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *half) {
     return isa<vector::ShuffleOp>(half) && half->hasOneUse() && halvedBy(*half->user_begin()) == op->getResult(0);
   });
 }
 
-/// Erases ops that nobody reads, and then what they alone have read.
-void eraseUnread(llvm::SetVector<Operation *> ops) {
+/// Erases those ops that have no uses, and then the ops that defined their operands if these have
+/// no other uses.
+void eraseDeadOps(llvm::SetVector<Operation *> ops) {
   while (!ops.empty()) {
     Operation *op = ops.pop_back_val();
     if (!isOpTriviallyDead(op))
@@ -222,7 +231,7 @@ void expandHalvings(ModuleOp module) {
     root->replaceAllUsesWith(ValueRange{Tree(b, root).halved(vector, halvings.size(), readers)});
     replaced.insert(root);
   }
-  eraseUnread(std::move(replaced));
+  eraseDeadOps(std::move(replaced));
 }
 
 } // namespace
@@ -245,7 +254,7 @@ void expandExtrema(ModuleOp module) {
       replaced.insert(root);
     }
   }
-  eraseUnread(std::move(replaced));
+  eraseDeadOps(std::move(replaced));
 }
 
 } // namespace hewn::codegen

@@ -6,8 +6,9 @@
 
 namespace hewn::codegen {
 
-/// Rewrites trees of maxima and of minima of vectors in which NaN counts, and the lanes of the last one that are halved until one is left, as extrema in
-/// which NaN may be lost, and whether there is a NaN.
+/// Rewrites trees of NaN-propagating maxima and minima of vectors, including those that reduce the
+/// last vector's lanes by halving it. The new code has extrema without NaN propagation and a
+/// separate NaN test.
 void expandExtrema(mlir::ModuleOp module);
 
 } // namespace hewn::codegen

@@ -11,7 +11,6 @@ using namespace mlir;
 
 namespace hewn::codegen::vecmath {
 
-/// The shape (scalar or vector) of `like` with another element type.
 Type withElement(Type like, Type element) {
   auto vector = dyn_cast<VectorType>(like);
   return vector ? Type(vector.clone(element)) : element;
@@ -126,7 +125,9 @@ Num polynomial(Num x, std::initializer_list<double> c) {
   return sum;
 }
 
-/// `whole` of each vector of the machine's width that `a` (and `b`) has; of a part of one beside lanes of which nothing is known.
+/// Calls `whole` with each part of `a` (and of `b`) that is as long as the target's vectors, and
+/// concatenates the results. If `a` is shorter than such a vector, it is padded with undefined
+/// lanes.
 static Value byVectors(Formula &f, Value a, Value b, llvm::function_ref<Value(Value, Value)> whole) {
   int64_t lanes = cast<VectorType>(a.getType()).getNumElements(), width = f.machine.lanes;
   auto lanesOf = [&](Value v, int64_t from, int64_t count, int64_t known) -> Value {
@@ -152,7 +153,8 @@ Num ldexp(Num a, Num exponent) {
   Formula &f = *a.f;
   return {a.f, byVectors(f, a.v, exponent.v, [&](Value part, Value exponents) -> Value {
             Value all = arith::ConstantOp::create(f.b, f.b.getI16IntegerAttr(-1));
-            Value asEver = arith::ConstantOp::create(f.b, f.b.getI32IntegerAttr(4)); // the rounding mode that is set
+            // 4 selects the current rounding mode.
+            Value asEver = arith::ConstantOp::create(f.b, f.b.getI32IntegerAttr(4));
             return LLVM::CallIntrinsicOp::create(f.b, part.getType(), f.machine.scale,
                                                  ValueRange{part, exponents, part, all, asEver})
                 .getResult(0);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// erf and tanh: odd functions that come to 1, by one of two forms.
+// erf and tanh: odd functions that converge to 1. Each has two implementations.
 //
-// Where the machine looks numbers up in a vector, |x| is a multiple of a step and a distance d, and the function a polynomial in d whose coefficients are
-// looked up (`table` of fit.py). Near 0 the sum begins with d itself: a coefficient near 1 would be rounded to fewer digits
-// than the result has.
+// If the target has a table lookup within a vector, |x| is split into a multiple of a step and a
+// distance d. The function is a polynomial in d, whose coefficients are looked up in tables that
+// `table` in fit.py prints. Near 0, the linear term is d itself plus a small multiple of d, because
+// rounding a coefficient near 1 would lose precision.
 //
-// Elsewhere: x + x q(x^2) near 0, and 1 less an exponential beyond.
+// Otherwise, the function is x + x q(x^2) near 0, with a polynomial q, and 1 minus an exponential
+// elsewhere.
 #include "lib/Codegen/Math/VectorMath.h"
 
 #include <iterator>
@@ -17,8 +19,9 @@ namespace hewn::codegen::vecmath {
 
 namespace {
 
-/// For each power of the distance its coefficient near every multiple of the step, which is as long as the places need to come to where the function is
-/// 1 as a float, and of a few such steps the one whose first multiples have values near floats.
+/// The table of erf or tanh: `powers[i]` has the coefficients of d^i, one for each multiple of
+/// `step`. The tables reach to the point where the function rounds to 1. The step was chosen such
+/// that the function's values at its first multiples are close to floats.
 struct Table {
   double step;
   SmallVector<ArrayRef<double>> powers;
@@ -90,14 +93,16 @@ constexpr double kTanh16[][16] = {
 } // namespace
 
 static Num byTable(Num x, const Table &table) {
-  constexpr double round = 0x1.8p23; // to a whole number, which is left in the low bits
+  constexpr double round = 0x1.8p23; // rounds to an integer, which is in the low bits
   Num a = atMost(abs(x), (double(table.places()) - 0.50001) * table.step);
   Num sum = fma(a, 1 / table.step, round), d = fma(sum - round, -table.step, a), place = toBits(sum);
   Num p = lookUp(place, table.powers.back());
   for (size_t power = table.powers.size() - 1; power-- > 1;)
     p = fma(p, d, lookUp(place, table.powers[power]));
   Num start = lookUp(place, table.powers.front());
-  start = select(d > start, d, start); // 0 and d, or a number that is above any d
+  // At the table's first entry, which is 0, start from the linear term d instead. Other entries are
+  // larger than any d.
+  start = select(d > start, d, start);
   return copysign(fma(p, d, start), x);
 }
 

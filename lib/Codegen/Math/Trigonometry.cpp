@@ -2,26 +2,29 @@
 //
 // Trigonometric functions and their inverses.
 //
-// x = n pi/2 + r with |r| <= pi/4. The reduction goes by float64, where two steps are right to beyond 2^49 (no float32
-// there is closer to a multiple of pi/2 than their error times 2^-24); the polynomials in r are float32 again.
+// x = n pi/2 + r with |r| <= pi/4. The argument reduction is in float64 and subtracts pi/2 as two
+// parts. It is accurate for magnitudes up to 2^49 and somewhat beyond: for each float32 in that
+// range, its error is below 2^-24 of the distance to the closest multiple of pi/2. The polynomials
+// in r are in float32.
 #include "lib/Codegen/Math/VectorMath.h"
 
 namespace hewn::codegen::vecmath {
 
-/// pi and pi/2 as float32 and what that leaves.
+/// pi/2 as the sum of two float32 numbers.
 static constexpr double kHalfPiHigh = 1.57079637050628662109, kHalfPiLow = -4.37113900018624283e-8;
 
 namespace {
 struct Angle {
   Num r;
-  Num quadrant; // i32, its two lowest bits
+  Num quadrant; // i32; only the two lowest bits count
   Num sine, cosine;
 };
 } // namespace
 
 static Angle reduceAngle(Num x) {
   Num wide = toDouble(x);
-  Num sum = fma(wide, 0.636619772367581343, 0x1.8p52); // rounds to a whole number in the low bits
+  // Adding 1.5 * 2^52 rounds to an integer, which is then in the low bits of the sum.
+  Num sum = fma(wide, 0.636619772367581343, 0x1.8p52);
   Num n = sum - 0x1.8p52;
   Num r = toFloat(fma(n, -6.12323399573676604e-17, fma(n, -1.57079632679489656, wide)));
   Num s = r * r;
@@ -30,7 +33,7 @@ static Angle reduceAngle(Num x) {
   return {r, toInt32(toBits(sum)), sine, cosine};
 }
 
-/// The sine of the angle advanced by `ahead` quadrants.
+/// Returns the sine of the angle plus `ahead` times pi/2.
 static Num sineAt(const Angle &angle, int64_t ahead) {
   Num q = ahead ? angle.quadrant + angle.quadrant(ahead) : angle.quadrant;
   Num isCosine = equal(q & q(int64_t(1)), q(int64_t(1)));
@@ -41,7 +44,7 @@ static Num sineAt(const Angle &angle, int64_t ahead) {
 
 Num sin(Num x) {
   Num result = sineAt(reduceAngle(x), 0);
-  return select(equal(x, 0.0), x, result); // -0
+  return select(equal(x, 0.0), x, result); // x itself for -0
 }
 
 Num cos(Num x) { return sineAt(reduceAngle(x), 1); }
@@ -54,7 +57,7 @@ Num tan(Num x) {
 }
 
 namespace {
-/// arcsin of z: itself, or through the half angle where |x| > 1/2.
+/// An intermediate result of arcsin and arccos. For |x| > 1/2, the half-angle formula is used.
 struct Arc {
   Num p;    // arcsin(|x|), or arcsin(sqrt((1 - |x|) / 2))
   Num high; // |x| > 1/2
@@ -83,7 +86,8 @@ Num acos(Num x) {
   return select(part.high, ends, middle);
 }
 
-/// arctan(y / x) for y, x >= 0, by one of three quotients that are at most tan(pi/8).
+/// Returns arctan(y / x) for y, x >= 0. Chooses one of three quotients, so that the quotient is at
+/// most tan(pi/8) in magnitude.
 static Num arcTangent(Num y, Num x) {
   Num steep = y > x * 2.41421356237309515, middle = y > x * 0.414213562373095034;
   Num over = select(steep, -x, select(middle, y - x, y));
@@ -100,13 +104,14 @@ Num atan(Num x) { return copysign(arcTangent(abs(x), x(1.0)), x); }
 Num atan2(Num y, Num x) {
   Num up = abs(y), side = abs(x);
   Num larger = select(up > side, up, side);
-  // Neither the sum of the two nor a multiple of one may leave the normal numbers.
+  // Scale both numbers, so that their sum and their multiples neither overflow nor become
+  // subnormal.
   Num factor = select(larger > 0x1p125, y(0x1p-4), select(larger < 0x1p-60, y(0x1p64), y(1.0)));
   Num bothInfinite = equal(up, kInfinity) & equal(side, kInfinity);
   Num upScaled = select(bothInfinite, y(1.0), up * factor);
   Num sideScaled = select(bothInfinite | equal(larger, 0.0), y(1.0), side * factor);
   Num first = arcTangent(upScaled, sideScaled);
-  Num behind = toBits(x) < toBits(x)(int64_t(0)); // -0 too
+  Num behind = toBits(x) < toBits(x)(int64_t(0)); // includes -0
   Num result = select(behind, 2 * kHalfPiHigh - (first - 2 * kHalfPiLow), first);
   return copysign(result, y);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our own approximations of elementary functions, on float32 scalars and vectors alike.
+// Approximations of elementary functions on float32 scalars and vectors.
 //
-// Errors are at most the ulps given, measured over a dense sample of all inputs by test/Codegen/VectorMathTest.cpp.
-// NaN, infinities, signed zeros and denormals come out as C's functions have them, but for exp and exp2: results up to 2^-125.5 are 0
+// test/Codegen/VectorMathTest.cpp measures the errors over a dense sample of all inputs and bounds
+// them in ulps. NaN, infinities, signed zeros and subnormals are handled as in C, with one
+// exception: exp and exp2 return 0 for results below 2^-126, which are subnormal
 // (docs/decisions/numbers/denormals.md).
 #ifndef HEWN_LIB_CODEGEN_MATH_VECTORMATH_H
 #define HEWN_LIB_CODEGEN_MATH_VECTORMATH_H
@@ -12,12 +13,12 @@
 
 namespace hewn::codegen::vecmath {
 
-/// From where to where a number is, unless it is NaN.
+/// The range that a number is known to be in, unless it is NaN.
 struct Range {
   double low = -kInfinity, high = kInfinity;
 };
 
-/// factor * exp(x), the factor a power of two from 1 to 16, of x within the range.
+/// Returns factor * exp(x) for x within `range`. `factor` must be a power of two from 1 to 16.
 Num exp(Num x, Range range = {}, double factor = 1);
 Num exp2(Num x);
 Num expm1(Num x);
@@ -30,15 +31,15 @@ Num log(Num x);
 Num log2(Num x);
 Num log10(Num x);
 Num log1p(Num x);
-/// log1p(x) of x from 0 to 1, or NaN.
+/// Returns log1p(x) for x in [0, 1], or NaN.
 Num log1pOfFraction(Num x);
-/// Inside in float64: x^2 and x^0.5 come out as products and roots do.
+/// Returns x^y, computed in float64, so that x^2 and x^0.5 equal x * x and sqrt(x).
 Num pow(Num x, Num y);
 Num asinh(Num x);
 Num acosh(Num x);
 Num atanh(Num x);
 
-/// Up to this magnitude `sin`, `cos` and `tan` reduce their argument right.
+/// Largest magnitude for which the argument reduction of `sin`, `cos` and `tan` is accurate.
 inline constexpr double kLargestAngle = 0x1p49;
 Num sin(Num x);
 Num cos(Num x);

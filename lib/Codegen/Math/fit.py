@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the polynomials of this folder and prints their float32 coefficients, lowest order first (needs numpy).
+"""Fits the polynomials of this folder and prints their float32 coefficients, lowest order first.
 
-A fit is a minimax polynomial by Lawson's weights on Chebyshev nodes. Coefficients are rounded to float32 one by one,
-from the lowest order up, the others fitted again each time, so that they make up for the rounding.
+Each fit is a minimax polynomial: Lawson's algorithm (iteratively reweighted least squares) on
+Chebyshev nodes. Coefficients are rounded to float32 one by one, from the lowest order. After each
+rounding, the remaining coefficients are fitted again, so that they compensate for it. Needs numpy.
 """
 
 import math
@@ -14,14 +15,14 @@ LONG = np.longdouble
 
 
 def solve(basis, target, weight):
-    """The weighted minimax coefficients for the columns of `basis`."""
+    """Returns the weighted minimax coefficients for the columns of `basis`."""
     lawson = np.ones(len(target))
     best = (np.inf, None)
     for _ in range(60):
         columns = basis * (weight * np.sqrt(lawson))[:, None]
         scale = np.abs(columns).max(axis=0)
         coefficients = np.zeros(basis.shape[1], LONG)
-        for _ in range(2):  # the second round refines in long double
+        for _ in range(2):  # the second iteration refines the solution in long double
             rest = (target - basis @ coefficients) * weight * np.sqrt(lawson)
             step = np.linalg.lstsq((columns / scale).astype(float), rest.astype(float), rcond=None)[0]
             coefficients = coefficients + step / scale
@@ -50,12 +51,12 @@ def series(coefficient, terms=24):
 
 
 def root(function):
-    """The weight s * sqrt(s) / f(sqrt(s)): relative error of f(x) = x + x s q(s), s = x^2."""
+    """Returns the weight s * sqrt(s) / f(sqrt(s)), for the relative error of f(x) = x + x s q(s), s = x^2."""
     return lambda s: s * np.sqrt(s) / function(np.sqrt(s))
 
 
 def odd(function, start):
-    """q(s) of such an f; `start` its value near 0."""
+    """Returns q(s) for f(x) = x + x s q(s), s = x^2. `start` computes it near 0."""
     return lambda s: np.where(s < 1e-4, start(s), (function(np.sqrt(s)) / np.sqrt(s) - 1) / s)
 
 
@@ -70,15 +71,19 @@ def log1p_rest(t):
 
 
 def table(function, places, step, terms):
-    """An odd function that comes to 1 near the multiples of a step: rows for each power of the distance (Saturating.cpp)."""
-    half, last, towards_one = LONG(step / 2), places - 1, 2.4e-8  # the last one ends at what is 1 as a float
+    """Prints the tables of an odd function that converges to 1 (Saturating.cpp), a row per coefficient.
+
+    A column has the coefficients of a polynomial in the distance d to one multiple of `step`.
+    """
+    half, last, towards_one = LONG(step / 2), places - 1, 2.4e-8  # the last segment ends at 1, rounded to float32
     rows = []
     for place in range(places):
         angle = (np.arange(2000) + 0.5) * np.pi / 2000
         d = (half * np.cos(angle)).astype(LONG)
         d = np.abs(d) + LONG(1e-6) if place == 0 else d
         exact = np.array([LONG(function(float(v))) for v in place * step + d])
-        target = exact - d if place == 0 else exact  # where the sum begins with the distance itself
+        # at 0, the kernel adds d itself to the polynomial
+        target = exact - d if place == 0 else exact
         target = target + LONG(towards_one) * ((d + half) / (2 * half)) ** 4 if place == last else target
         done = [0.0] if place == 0 else []
         while len(done) < terms:
@@ -103,14 +108,11 @@ def main():
     )
     fit("log", log_rest, lambda f: np.abs(f**3 / np.log1p(f)), 0.5**0.5 - 1, 2**0.5 - 1, 8)
     fit("log1p", log1p_rest, lambda t: t * t / np.log1p(t), 1e-9, 1, 9)
-    fit(
-        "exp2",
-        series(lambda i: LONG(math.log(2)) ** (i + 1) / math.factorial(i + 1)),
-        lambda r: np.abs(r) / np.exp2(r),
-        -0.5,
-        0.5,
-        6,
-    )
+    exp_rest, exp_weight = series(lambda i: 1 / math.factorial(i + 2), 20), lambda r: r * r / np.exp(r)
+    fit("exp", exp_rest, exp_weight, -math.log(2) / 2, math.log(2) / 2, 5)
+    fit("exp", exp_rest, exp_weight, -math.log(2) / 2, math.log(2), 6)
+    exp2_rest = series(lambda i: LONG(math.log(2)) ** (i + 1) / math.factorial(i + 1))
+    fit("exp2", exp2_rest, lambda r: np.abs(r) / np.exp2(r), -0.5, 1, 7)
     fit("asin", odd(np.arcsin, lambda s: LONG(1) / 6 + s * 3 / 40 + s * s * 15 / 336), root(np.arcsin), 1e-12, 0.25, 5)
     fit("atan", series(lambda i: (-1) ** (i + 1) / (2 * i + 3)), root(np.arctan), 1e-12, eighth, 5)
     table(math.erf, 16, 1 / 4, 6)

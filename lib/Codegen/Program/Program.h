@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program as code: what runs the kernels, and what callers see.
+// Emits the program, which is the code that runs a model's kernels, and the descriptor that callers
+// see.
 #ifndef HEWN_LIB_CODEGEN_PROGRAM_H
 #define HEWN_LIB_CODEGEN_PROGRAM_H
 
@@ -12,57 +13,62 @@
 
 namespace hewn::codegen {
 
-/// The symbols of the kernels that a program launches, by their names in its module.
+/// Maps the names of kernels in the program's module to their symbols in the artifact.
 using KernelSymbols = llvm::StringMap<std::string>;
 
-/// The kernels of a program whose machine is a device, in the order of their numbers in launches.
+/// The kernels of a program that runs on a device. Launches refer to kernels by their index in the
+/// list.
 struct DeviceKernels {
   struct Kernel {
-    std::string name; // in the device's code
+    std::string name; // symbol in the device code
     int64_t threads = 0, sharedBytes = 0;
-    bool meets = false; // its blocks wait for each other
+    bool meets = false; // has grid-wide barriers, so that all blocks must run at once
     int64_t counters = 0;
   };
   std::vector<Kernel> kernels;
-  llvm::StringMap<unsigned> numbers; // by that name
+  llvm::StringMap<unsigned> numbers; // index in `kernels` by symbol
 };
 
-/// Emits `main(ctx, frame)` into `module`: the launches of `program` with memory where its places say. Constants are added
-/// to `weights`. With a `device`, launches go there, and its kernels are noted. Fails with errors on the ops.
+/// Emits the function `main(ctx, frame)` into `module`: the launches of `program`, with buffers as
+/// the plan assigns them. Adds the program's constants to `weights`. If `device` is given, the
+/// kernels are launched on the device and added to its list. If an op is not supported, emits an
+/// error on it and fails.
 mlir::FailureOr<llvm::Function *> emitProgram(mlir::func::FuncOp program, const ProgramInterface &interface,
                                               const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
                                               llvm::Module &module, DeviceKernels *device = nullptr);
 
-/// How the artifact gets its weights.
+/// Where the artifact gets its weights from: a file, or a symbol that is linked in.
 struct WeightsReference {
   uint64_t bytes = 0;
   std::string digest;
-  /// The file's name; empty: the symbol `<name>_weights` is linked in.
+  /// Name of the weights file. If empty, the weights are the symbol `<name>_weights`, which is
+  /// linked in.
   std::string file;
 };
 
-/// The device's code, which the artifact carries as text.
+/// Device code, which the artifact contains as text.
 struct DeviceReference {
   std::string text, language;
-  /// The symbol of the runtime's table for such devices.
+  /// Symbol of the runtime's function table for the device.
   std::string table;
   const DeviceKernels *kernels = nullptr;
 };
 
-/// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed functions `<name>_run`
-/// and `<name>_arena_bytes`. The variants' functions are linked to it by their symbols. Without a `device` all is done on
-/// the host.
+/// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed
+/// functions `<name>_run` and `<name>_arena_bytes`. The descriptor refers to the functions of the
+/// variants by their symbols. If `device` is null, the program runs on the host.
 llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
                            const DeviceReference *device = nullptr);
 
-/// Emits what artifacts say of themselves as an ELF note of JSON.
+/// Emits the JSON description of the artifact, as an ELF note.
 void emitDescription(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module);
-/// The name of an element type by ONNX's number: "float32", "float8e4m3fn".
+/// Returns the name of an ONNX element type (TensorProto.DataType), such as "float32" or
+/// "float8e4m3fn".
 llvm::StringRef elementTypeName(int32_t onnx);
 
-/// Stands in front of the targets' names in a header.
+/// Text that precedes the names of the targets in a model's header.
 inline constexpr llvm::StringLiteral kHeaderTargets = "Code for: ";
-/// The text of `<name>.h`.
+/// Returns the text of the C header `<name>.h`.
 std::string headerText(const ProgramInterface &interface);
 
 } // namespace hewn::codegen

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Branches and loops of a program.
+// Emits branches and loops of a program.
 //
-// The values of a region are known inside of it only: symbols are put back when it ends, and what goes on behind it
-// (the result of a branch, sizes that a loop finds out) goes through variables.
+// Values of a region can be used inside of it only, and the symbols' values are restored at its
+// end. Values that are used after the region (results of a branch, sizes that a loop computes) are
+// stored in stack variables.
 #include "hewn/runtime.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
@@ -13,30 +14,32 @@ using hewn::graph::DimExpr;
 
 namespace hewn::codegen {
 
-/// A value that a loop hands from step to step, and where it is.
+/// A loop-carried value and where it is stored.
 struct ProgramEmitter::Carried : graph::CarriedValue {
-  /// Of constant size: its one buffer.
+  /// Buffer of the loop-carried value, if its size is constant over the loop.
   llvm::Value *memory = nullptr;
-  /// Of changing size: where it is now, the allocation to give back (null at first), and its dims now.
+  /// If the size of the loop-carried value changes: variables with its current address, with the
+  /// allocation to release (null at first), and with its current dims.
   Slot current = nullptr, owned = nullptr;
   SmallVector<Slot> dims;
 };
 
-/// An output that grows by a slice a step.
+/// A loop output to which each step appends a slice.
 struct ProgramEmitter::Appended {
   OpResult result;
-  /// Of known size: its memory.
+  /// Buffer of the loop output, if its size is known before the loop.
   llvm::Value *memory = nullptr;
-  /// Otherwise: where it is now, how many bytes it has room for, and the dims of a slice.
+  /// If the size of the loop output is not known before the loop: variables with the output's
+  /// current address, with its capacity in bytes, and with the dims of a slice.
   Slot current = nullptr, capacity = nullptr;
   SmallVector<Slot> dims;
 };
 
 llvm::BasicBlock *ProgramEmitter::block(StringRef name) { return llvm::BasicBlock::Create(context, name, run, exit); }
 
-//===--------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------------------------===//
 // Branches
-//===--------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------------------------===//
 
 LogicalResult ProgramEmitter::emitBranches(graph::ControlOpInterface op) {
   SmallVector<Slot> memory;
@@ -73,19 +76,20 @@ LogicalResult ProgramEmitter::emitBranches(graph::ControlOpInterface op) {
   return success();
 }
 
-//===--------------------------------------------------------------------------------------------------------------------===//
-// Carried values
-//===--------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------------------------===//
+// Loop-carried values
+//===----------------------------------------------------------------------------------------===//
 
 ProgramEmitter::Carried ProgramEmitter::beginCarried(const graph::CarriedValue &value) {
   Carried carried;
   static_cast<graph::CarriedValue &>(carried) = value;
-  if (placeOf(value.result).getKind() != plan::PlaceKind::Dynamic) {
+  if (placeOf(value.result).getKind() != plan::BufferKind::Dynamic) {
     carried.memory = place(value.result);
     copy(carried.memory, pointer(value.initial), bytesOf(value.initial));
     return carried;
   }
-  // The first step reads the initial value where it is.
+  // In the first step, the loop reads the initial value of the loop-carried value from the initial
+  // value's buffer.
   carried.current = variable(ptr);
   carried.owned = variable(ptr);
   b.CreateStore(pointer(value.initial), carried.current);
@@ -106,20 +110,23 @@ void ProgramEmitter::enterCarried(Carried &carried) {
 
 void ProgramEmitter::handOver(Operation *op, MutableArrayRef<Carried> carried) {
   auto staging = op->getAttrOfType<ArrayAttr>(plan::kStagingAttr);
-  auto stagedAt = [&](size_t i) { return staging ? dyn_cast<plan::PlaceAttr>(staging[i]) : plan::PlaceAttr(); };
-  // New memory for what changes its size, and detours for what swaps, before anything old is overwritten.
+  auto stagedAt = [&](size_t i) { return staging ? dyn_cast<plan::BufferAttr>(staging[i]) : plan::BufferAttr(); };
+  // At the end of a loop step, before any old value is overwritten: copy loop-carried values of
+  // changing size to new buffers, and copy values that are exchanged with others to staging
+  // buffers.
   SmallVector<llvm::Value *> sources;
   for (auto [i, value] : llvm::enumerate(carried)) {
     llvm::Value *source = pointer(value.next);
     if (!value.memory) {
-      // Its variable is this loop's own: not among what a step gives back.
+      // The loop owns the allocation of this loop-carried value, so do not register it for release
+      // at the end of the step.
       std::vector<SmallVector<Slot>> steps;
       std::swap(steps, stepMemory);
       llvm::Value *fresh = allocate(graph::getDims(value.next), cast<RankedTensorType>(value.next.getType()), device);
       std::swap(steps, stepMemory);
       copy(fresh, source, bytesOf(value.next));
       source = fresh;
-    } else if (plan::PlaceAttr where = stagedAt(i)) {
+    } else if (plan::BufferAttr where = stagedAt(i)) {
       llvm::Value *detour = offset(device ? deviceArena : arena, this->value(*where.getOffset()));
       copy(detour, source, bytesOf(value.next));
       source = detour;
@@ -147,18 +154,18 @@ void ProgramEmitter::finishCarried(Carried &carried) {
   pointers[carried.result] = b.CreateLoad(ptr, carried.current);
   bind(graph::getDims(carried.result),
        llvm::map_to_vector(carried.dims, [&](Slot s) -> llvm::Value * { return b.CreateLoad(i64, s); }));
-  if (!stepMemory.empty()) // the loop around gives it back
+  if (!stepMemory.empty()) // the enclosing loop releases the value at the end of its step
     stepMemory.back().push_back(carried.owned);
 }
 
-//===--------------------------------------------------------------------------------------------------------------------===//
-// Outputs that grow
-//===--------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------------------------===//
+// Outputs with dynamic length
+//===----------------------------------------------------------------------------------------===//
 
 ProgramEmitter::Appended ProgramEmitter::beginAppended(OpResult result) {
   Appended appended;
   appended.result = result;
-  if (placeOf(result).getKind() != plan::PlaceKind::Dynamic) {
+  if (placeOf(result).getKind() != plan::BufferKind::Dynamic) {
     appended.memory = place(result);
     return appended;
   }
@@ -180,7 +187,8 @@ void ProgramEmitter::append(Appended &appended, Value slice, llvm::Value *step) 
     copy(offset(appended.memory, used), pointer(slice), bytes);
     return;
   }
-  // Slices of one size: those of unlike sizes make no tensor.
+  // Check that the slice has the same dims as the slices before it; otherwise they cannot form a
+  // tensor.
   llvm::Value *differs = b.getFalse();
   for (auto [size, slot] : llvm::zip(values(graph::getDims(slice)), appended.dims))
     differs = b.CreateOr(differs, b.CreateICmpNE(size, b.CreateLoad(i64, slot)));
@@ -229,9 +237,9 @@ void ProgramEmitter::finishAppended(Appended &appended, llvm::Value *count) {
     stepMemory.back().push_back(appended.current);
 }
 
-//===--------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------------------------===//
 // Loops
-//===--------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------------------------===//
 
 ProgramEmitter::LoopBlocks ProgramEmitter::beginLoop(llvm::function_ref<llvm::Value *(llvm::Value *)> goesOn) {
   LoopBlocks loop{block("head"), block("after"), variable(i64), nullptr};
@@ -252,7 +260,8 @@ void ProgramEmitter::endLoop(LoopBlocks &loop) {
   b.SetInsertPoint(loop.after);
 }
 
-/// The body of a loop once, then `handOver`; memory that the step allocated is given back.
+/// Emits the code of a loop step: the body, the code that `handOver` emits, and the release of the
+/// memory that the step has allocated.
 LogicalResult ProgramEmitter::emitStep(Block &body, llvm::function_ref<void()> handOver) {
   llvm::BasicBlock *start = b.GetInsertBlock();
   stepMemory.emplace_back();
@@ -263,7 +272,8 @@ LogicalResult ProgramEmitter::emitStep(Block &body, llvm::function_ref<void()> h
   stepMemory.pop_back();
   llvm::IRBuilder<> atStart(start, start->getFirstInsertionPt());
   for (Slot slot : allocated) {
-    // Not every step takes every branch.
+    // Initialize each variable of an allocation with null, since the allocation may be in a branch
+    // that the step does not take.
     atStart.CreateStore(llvm::ConstantPointerNull::get(ptr), slot);
     release(b.CreateLoad(ptr, slot), device && !hostMemory.contains(slot));
   }
@@ -339,7 +349,8 @@ LogicalResult ProgramEmitter::emitLoop(graph::ControlOpInterface op) {
   return done;
 }
 
-/// Where the slices of a counted loop's step are, which is number `index` of `length`.
+/// Computes the addresses of the slices that step `index` of a counted loop with `length` steps
+/// reads and writes.
 void ProgramEmitter::enterSlices(graph::ControlOpInterface op, llvm::Value *index, llvm::Value *length) {
   llvm::Value *fromEnd = b.CreateSub(b.CreateSub(length, b.getInt64(1)), index);
   for (const graph::SlicedValue &sliced : op.getSlicedValues()) {
@@ -347,7 +358,8 @@ void ProgramEmitter::enterSlices(graph::ControlOpInterface op, llvm::Value *inde
     llvm::Value *at = b.CreateMul(sliced.backward ? fromEnd : index, bytesOf(sliced.slice));
     pointers[sliced.slice] = offset(pointer(sliced.sequence), at);
   }
-  // A slice's size is the sequence's over its length; the value that is yielded may not exist yet.
+  // Take the size of an output's slice from the stacked value, because the yielded value may not
+  // have been computed yet.
   SmallVector<llvm::Value *> current(op->getNumResults());
   for (const graph::StackedValue &stacked : op.getStackedValues()) {
     graph::Dims dims = graph::getDims(stacked.result);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an artifact says of itself to whoever only looks at it: JSON in an ELF note, which needs no code to run to be read (docs/reference/json.md).
+// Emits the description of an artifact as JSON in an ELF note, so that tools can read it without
+// loading the artifact (docs/reference/json.md).
 #include "hewn/runtime.h"
 #include "hewn/version.h"
 #include "lib/Codegen/Program/Program.h"
@@ -72,7 +73,8 @@ private:
                         {"digest", weights.digest}};
   }
 
-  /// A number, or a symbol or formula as text, or null where only a run tells.
+  /// Returns a dim as JSON: a number, a symbol or formula as text, or null if the dim depends on
+  /// data.
   json::Value dim(const TensorInterface &tensor, size_t d) const {
     if (d < tensor.unlike.size() && !tensor.unlike[d].empty())
       return tensor.dynamic ? json::Value(nullptr) : jsonText(tensor.unlike[d]);
@@ -111,7 +113,8 @@ private:
 
 } // namespace
 
-/// Notes survive strip, and what a linker does with sections that nothing refers to.
+/// The description is an ELF note, because notes survive `strip` and the linker's garbage
+/// collection of unreferenced sections.
 void emitDescription(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module) {
   using namespace llvm;
   LLVMContext &context = module.getContext();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The descriptor of a model and the functions around it. The structs here have the fields of runtime.h's in their
-// order; that they lie where C puts them is checked against that header.
+// Emits the descriptor of a model and the functions around it. The emitted structs have the same
+// fields as those of runtime.h, in the same order. `checkLayout` compares their offsets with that
+// header.
 #include "hewn/services.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Codegen/Program/ProgramExpressions.h"
@@ -24,7 +25,8 @@ public:
   Error emit(const WeightsReference &weights, const DeviceReference *device);
 
 private:
-  /// With a dot in front, since a model may have any C name: it would have to go by another.
+  /// Creates a private global. Its name begins with a dot, so that it differs from the model's
+  /// name, which may be any C identifier.
   GlobalVariable *global(Constant *value, const Twine &name, bool isConstant = true) {
     return new GlobalVariable(module, value->getType(), isConstant, GlobalValue::PrivateLinkage, value, "." + name);
   }
@@ -32,13 +34,14 @@ private:
   Constant *null() { return ConstantPointerNull::get(cast<PointerType>(ptr)); }
   Constant *number(uint64_t value, unsigned bits) { return ConstantInt::get(b.getIntNTy(bits), value); }
   Constant *record(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
-  /// An array of equal records; null where there is none.
+  /// Returns a pointer to an array of records that have the same type, or null if there are no
+  /// records.
   Constant *array(ArrayRef<Constant *> entries, const Twine &name) {
     if (entries.empty())
       return null();
     return global(ConstantArray::get(ArrayType::get(entries[0]->getType(), entries.size()), entries), name);
   }
-  /// A DLDataType; zero for no type.
+  /// Returns the DLDataType of an element type, with zero in all fields if `type` is null.
   Constant *dlType(mlir::Type type) {
     std::optional<ElementCodes> codes = type ? elementCodes(type) : std::nullopt;
     return record(
@@ -121,7 +124,8 @@ ExpressionBuilder DescriptorEmitter::symbolsIn(Value *array) {
   });
 }
 
-/// Asks what the tree asks of the symbols; `emit` ends the block of each case.
+/// Emits the decision tree that selects a case by the symbols' values. `emit` emits the code of a
+/// case and must terminate its basic block.
 void DescriptorEmitter::eachCase(Value *symbolArray, function_ref<void(size_t)> emit) {
   if (interface.tree.questions.empty())
     return emit(0);
@@ -134,7 +138,7 @@ void DescriptorEmitter::eachCase(Value *symbolArray, function_ref<void(size_t)> 
     Value *overflow = nullptr, *difference = symbols.checked(question.condition.difference, overflow);
     Value *holds = question.condition.kind == graph::Condition::Kind::Zero ? b.CreateICmpEQ(difference, b.getInt64(0))
                                                                            : b.CreateICmpSLE(difference, b.getInt64(0));
-    if (overflow) // far from 0
+    if (overflow) // a difference that overflows is far from 0, so the condition does not hold
       holds = b.CreateAnd(holds, b.CreateNot(overflow));
     BasicBlock *yes = BasicBlock::Create(context, "yes", f), *no = BasicBlock::Create(context, "no", f);
     b.CreateCondBr(holds, yes, no);
@@ -164,7 +168,8 @@ Constant *DescriptorEmitter::variants() {
   return array(entries, "variants");
 }
 
-/// What runs the model: the one program, or a function that chooses among those of the cases.
+/// Returns the function that runs the model. If the model has several cases, this function selects
+/// the case and calls its program.
 Constant *DescriptorEmitter::run(const VariantInterface &variant) {
   auto *type = FunctionType::get(b.getInt32Ty(), {ptr, ptr}, false);
   auto programOf = [&](const ProgramCode &program) {
@@ -179,7 +184,7 @@ Constant *DescriptorEmitter::run(const VariantInterface &variant) {
       b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), f->getArg(1), offsetof(hewn_frame, symbols)));
   eachCase(symbols, [&](size_t k) {
     const ProgramCode &program = variant.programs[k];
-    if (program.run.empty()) // which the runtime has refused before
+    if (program.run.empty()) // the runtime rejects this case before the call
       b.CreateRet(b.getInt32(HEWN_INTERNAL));
     else
       b.CreateRet(b.CreateCall(programOf(program), {f->getArg(0), f->getArg(1)}));
@@ -209,13 +214,14 @@ Value *DescriptorEmitter::arenaBytes(const ArenaSize &arena, Value *symbolArray)
   return overflow ? b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), bytes) : bytes;
 }
 
-/// Straight code of thousands of loads and stores takes LLVM's schedulers the square of its length, and gains nothing by them.
+/// Disables LLVM's optimization of a function with thousands of consecutive loads and stores.
+/// LLVM's schedulers take time quadratic in the number of these accesses, without a benefit.
 static void keepUnscheduled(Function *f, size_t values) {
   constexpr size_t many = 128;
   if (values <= many)
     return;
   f->addFnAttr(Attribute::OptimizeNone);
-  f->addFnAttr(Attribute::NoInline); // which the other one wants
+  f->addFnAttr(Attribute::NoInline); // LLVM requires it for optnone
 }
 
 Function *DescriptorEmitter::outputDims() {
@@ -231,7 +237,7 @@ Function *DescriptorEmitter::outputDims() {
         int64_t code = dimCode(output, d);
         Value *overflow = nullptr;
         Value *size = code == HEWN_DIM_DYNAMIC ? b.getInt64(uint64_t(code)) : symbols.checked(dim, overflow);
-        if (overflow) // no tensor has it
+        if (overflow) // report an invalid size, -1
           size = b.CreateSelect(overflow, b.getInt64(uint64_t(-1)), size);
         b.CreateStore(size, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), dims, d));
       }
@@ -241,7 +247,8 @@ Function *DescriptorEmitter::outputDims() {
   return f;
 }
 
-/// int32_t(symbols): which case they choose.
+/// Emits int32_t NAME.case_of(symbols), which returns the index of the case for the symbols'
+/// values.
 Function *DescriptorEmitter::caseOf() {
   Function *f = function(interface.name + ".case_of", b.getInt32Ty(), {ptr}, GlobalValue::InternalLinkage);
   eachCase(f->getArg(0), [&](size_t k) { b.CreateRet(b.getInt32(uint32_t(k))); });
@@ -263,7 +270,8 @@ Value *DescriptorEmitter::arrayOf(ArrayRef<Value *> entries, Type *type) {
   return memory;
 }
 
-/// hewn_status NAME_run(context, inputs..., outputs..., symbols...): see headerText.
+/// Emits hewn_status NAME_run(context, inputs..., outputs..., symbols...), which headerText
+/// declares.
 void DescriptorEmitter::typedRun(Constant *model) {
   Type *status = StructType::get(b.getInt32Ty(), ptr);
   SmallVector<Type *> types(1 + interface.inputs.size(), ptr);
@@ -296,7 +304,8 @@ void DescriptorEmitter::typedRun(Constant *model) {
   b.CreateRet(result);
 }
 
-/// int64_t NAME_arena_bytes(symbols...): what the variant for this machine needs; -1 where there is none.
+/// Emits int64_t NAME_arena_bytes(symbols...). It returns the arena size in bytes of the variant
+/// for this CPU, or -1 if the artifact has no variant for it.
 void DescriptorEmitter::typedArenaBytes(Constant *model) {
   SmallVector<Type *> types(interface.symbols.size(), b.getInt64Ty());
   Function *f = function(interface.name + "_arena_bytes", b.getInt64Ty(), types, GlobalValue::ExternalLinkage);
@@ -331,10 +340,11 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
     fits = fits && layout->getElementOffset(i).getFixedValue() == offset;
-  return fits ? Error::success() : createStringError("internal error: the descriptor does not lie as C has it");
+  return fits ? Error::success()
+              : createStringError("internal error: the descriptor's layout differs from struct hewn_model");
 }
 
-// The small structs are the same on every 64-bit machine.
+// The structs of runtime.h other than hewn_model have the same layout on every 64-bit target.
 static_assert(sizeof(hewn_tensor_info) == 48 && offsetof(hewn_tensor_info, rank) == 12 &&
               offsetof(hewn_tensor_info, dims) == 16 && offsetof(hewn_tensor_info, kind) == 32 &&
               offsetof(hewn_tensor_info, element) == 36 && offsetof(hewn_tensor_info, element_rank) == 40 &&

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program of a machine whose kernels run on a device with memory of its own. The arena is there twice, with the same
-// offsets: a value lies in the one or the other, as lib/Transforms/Plan/Copies/Memories.h says.
+// Emits the code of programs that run kernels on a device with its own memory. The arena exists in
+// host and in device memory, with the same offsets. lib/Transforms/Plan/Copies/Memories.h
+// determines in which of the two a value is stored.
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Control/ControlFlow.h"
@@ -21,7 +22,7 @@ void ProgramEmitter::beginDevice() {
   Slot arenaSlot = variable(ptr), weightsSlot = variable(ptr);
   llvm::Value *code =
       b.CreateCall(service("hewn_device_begin", i32, {ptr, ptr, ptr}), {runContext, arenaSlot, weightsSlot});
-  // What has not begun must not be ended.
+  // If hewn_device_begin fails, return without calling hewn_device_end.
   llvm::BasicBlock *failed = block("failed"), *begun = block("begun");
   b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(HEWN_OK)), failed, begun);
   b.SetInsertPoint(failed);
@@ -47,7 +48,8 @@ void ProgramEmitter::beginDevice() {
   meetRanks();
   if (!isReplayable())
     return;
-  // Nothing may be allocated while a run is recorded.
+  // Allocate the outputs before the recording of a run begins, because a recorded run must not
+  // allocate memory.
   for (OpOperand &operand : program.getBody().front().getTerminator()->getOpOperands()) {
     llvm::Value *bytes = bytesOf(operand.get());
     failIfNull(b.CreateCall(service("hewn_device_output", ptr, {ptr, i32, i64}),
@@ -55,11 +57,13 @@ void ProgramEmitter::beginDevice() {
   }
   llvm::Value *play = b.CreateCall(service("hewn_device_replay", i32, {ptr}), {runContext});
   failIf(b.CreateICmpSLT(play, b.getInt32(0)), b.getInt32(HEWN_UNSUPPORTED));
-  failIf(b.CreateICmpSGT(play, b.getInt32(0)), b.getInt32(HEWN_OK)); // done
+  // If the runtime has replayed a recorded run, this run is complete.
+  failIf(b.CreateICmpSGT(play, b.getInt32(0)), b.getInt32(HEWN_OK));
 }
 
 void ProgramEmitter::meetRanks() {
-  // Once for each group of ranks; all of them stand for those that hand each other something two by two.
+  // Emit one call for each group of ranks that exchanges data. Sends and receives between two ranks
+  // use the group of all ranks.
   llvm::SetVector<std::pair<int64_t, int64_t>> groups;
   program.getBody().walk([&](Operation *op) {
     std::optional<graph::Transfer> transfer = graph::transferOf(op);
@@ -75,21 +79,22 @@ void ProgramEmitter::meetRanks() {
 }
 
 bool ProgramEmitter::isReplayable() {
-  // What it returns comes from launches and other ranks; sizes and steps of counted loops follow from the inputs' dims.
+  // A run can be replayed if launches and transfers compute all results, and if the sizes and trip
+  // counts of loops depend on the inputs' dims only.
   bool same = llvm::none_of(interface.outputs, [](const TensorInterface &output) { return output.dynamic; });
   program.getBody().walk([&](Operation *op) {
     same &= isa<plan::LaunchOp, graph::ConstantOp, graph::YieldOp, func::ReturnOp>(op) || graph::countedLoopOf(op) ||
             graph::isViewKind(op) || graph::transferOf(op);
-    if (auto places = op->getAttrOfType<ArrayAttr>(plan::kPlacesAttr))
-      same &= llvm::none_of(places.getAsRange<plan::PlaceAttr>(),
-                            [](plan::PlaceAttr place) { return place.getKind() == plan::PlaceKind::Dynamic; });
+    if (auto places = op->getAttrOfType<ArrayAttr>(plan::kBuffersAttr))
+      same &= llvm::none_of(places.getAsRange<plan::BufferAttr>(),
+                            [](plan::BufferAttr place) { return place.getKind() == plan::BufferKind::Dynamic; });
   });
   for (Value returned : program.getBody().front().getTerminator()->getOperands())
     same &= isOnDevice(returned);
   return same;
 }
 
-llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, ArrayAttr symbols,
+llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::TmaTileAttr box, ArrayAttr symbols,
                                          ArrayRef<llvm::Value *> arguments) {
   if (box.getArgument() >= int64_t(arguments.size()))
     return nullptr;
@@ -119,10 +124,10 @@ llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::BoxAttr box, A
 }
 
 LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
-  plan::GridLaunchAttr info =
-      plan::gridLaunchOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
+  plan::GpuLaunchAttr info =
+      plan::gpuLaunchOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
   if (!info || !info.getBlocks())
-    return op.emitOpError("launches a kernel that does not say on how many blocks of how many threads");
+    return op.emitOpError("launches a kernel without a number of blocks and threads");
   FailureOr<DimExpr> blocks = ofLaunch(op, *info.getBlocks(), info.getSymbols());
   if (failed(blocks))
     return failure();
@@ -131,7 +136,7 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
   if (isNew)
     device->kernels.push_back({symbol, info.getThreads(), info.getSharedBytes(), info.getMeets(), info.getCounters()});
 
-  // The context, which comes first, means nothing to a device.
+  // The first argument, the context, is not used on a device.
   SmallVector<llvm::Value *> values = {llvm::ConstantPointerNull::get(ptr)};
   llvm::append_range(values, arguments.drop_front());
   if (info.getMeets())
@@ -149,9 +154,10 @@ LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::V
     b.CreateStore(at, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
   }
   for (size_t i = values.size(); i < count; ++i) {
-    llvm::Value *made = describeBox(op, cast<plan::BoxAttr>(boxes[i - values.size()]), info.getSymbols(), arguments);
+    llvm::Value *made =
+        describeBox(op, cast<plan::TmaTileAttr>(boxes[i - values.size()]), info.getSymbols(), arguments);
     if (!made)
-      return op.emitOpError("launches a kernel whose boxes are not well written");
+      return op.emitOpError("launches a kernel with malformed TMA tiles");
     b.CreateStore(made, b.CreateConstInBoundsGEP1_64(ptr, addresses, i));
   }
   failIfNotOk(b.CreateCall(service("hewn_device_launch", i32, {ptr, i32, i64, ptr}),

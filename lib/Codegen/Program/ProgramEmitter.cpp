@@ -83,7 +83,7 @@ void ProgramEmitter::begin() {
 void ProgramEmitter::emitRequirements() {
   auto entries = program->getAttrOfType<ArrayAttr>(graph::kRequiresAttr);
   for (Attribute attr : entries ? entries.getValue() : ArrayRef<Attribute>()) {
-    auto entry = cast<graph::RequirementAttr>(attr); // as the dialect verifies
+    auto entry = cast<graph::RequirementAttr>(attr); // the dialect verifies this type
     emitRequirement({entry.getRelation(), entry.getLeft(), entry.getRight()}, entry.getNode().getValue(),
                     /*begun=*/false);
   }
@@ -111,7 +111,7 @@ void ProgramEmitter::emitRequirement(const graph::Requirement &requirement, Stri
   if (begun) {
     exitCode->addIncoming(code, bad);
     b.CreateBr(exit);
-  } else { // nothing that would have to be ended
+  } else { // no kernel has run, so return directly
     b.CreateRet(code);
   }
   b.SetInsertPoint(next);
@@ -147,7 +147,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
       pointers[constant.getResult()] = *memory;
     return memory;
   }
-  if (auto part = dyn_cast<graph::PartOpInterface>(op))
+  if (auto part = dyn_cast<graph::RuntimeCallOpInterface>(op))
     return emitPart(part);
   if (auto read = dyn_cast<graph::ReadSymbolOp>(op))
     return emitReadSymbol(read);
@@ -162,7 +162,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
     return success();
   }
   if (isa<plan::AssembleOp>(op))
-    return success(); // its memory is there since the first subview
+    return success(); // the buffer of a concat or interleave is allocated with its first subview
   if (graph::isViewKind(op)) {
     pointers[op->getResult(0)] = hostPointer(op->getOperand(0));
     if (auto both = devicePointers.find(op->getOperand(0)); both != devicePointers.end())
@@ -172,8 +172,8 @@ LogicalResult ProgramEmitter::emitOp(Operation *op) {
   if (isa<func::ReturnOp>(op))
     return emitReturn(op);
   if (isa<graph::YieldOp>(op))
-    return success(); // whoever owns the region reads it
-  return op->emitOpError("can't be a part of a program");
+    return success(); // the op that owns the region handles the operands
+  return op->emitOpError("is not supported in a program");
 }
 
 llvm::FunctionCallee ProgramEmitter::service(StringRef name, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
@@ -197,12 +197,14 @@ void ProgramEmitter::failIf(llvm::Value *condition, llvm::Value *code) {
 }
 
 void ProgramEmitter::failIfNull(llvm::Value *pointer) {
-  // The runtime has recorded why; the code here only has to say that something failed.
+  // The runtime has recorded the reason of the failure, so any error code will do.
   failIf(b.CreateIsNull(pointer), ConstantInt::get(i32, HEWN_OUT_OF_MEMORY));
 }
 
-/// Whether none of the launch's results has an element; null: some always has, or its loops end at once anyhow. Beside a dim of 0
-/// others may be larger than anything that could be counted through.
+/// Returns a condition that is true if all results of the launch are empty. The launch is then
+/// skipped: with one dim of 0, the other dims may be too large to iterate over. Returns null if
+/// this check is not needed, because a result is never empty, or has so few dynamic dims that its
+/// loops end at once.
 llvm::Value *ProgramEmitter::makesNothing(plan::LaunchOp op) {
   llvm::Value *all = nullptr;
   for (OpResult result : op->getResults()) {
@@ -264,7 +266,7 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
 FailureOr<DimExpr> ProgramEmitter::ofLaunch(plan::LaunchOp op, const DimExpr &expr, ArrayAttr symbols) {
   if (std::optional<DimExpr> own = plan::atLaunch(expr, symbols, op))
     return *own;
-  return op.emitOpError("launches a kernel whose tasks or symbols are not well written");
+  return op.emitOpError("launches a kernel with malformed tasks or symbols");
 }
 
 llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
@@ -273,11 +275,14 @@ llvm::FunctionCallee ProgramEmitter::kernelFunction(plan::LaunchOp op, ArrayRef<
   return service(known == kernels.end() ? op.getKernel() : StringRef(known->second), b.getVoidTy(), types);
 }
 
-/// Into how many parts a thread's tasks are taken that go backwards: the last one is what the next step finds.
+/// Number of chunks into which a task range is divided if it is executed in reverse. The data of
+/// the last chunk is still in cache when the next step begins.
 static constexpr int64_t kTurnedParts = 16;
 
-/// In an odd step what a thread does of `begin` to `end` is as much of the same half, from its other end; all of it if all are the thread's. So of two threads
-/// each reads its own half there and back, whatever parts it takes of it in which order.
+/// Emits the tasks of a thread in alternating order. In odd steps, the thread executes, in reverse
+/// order, the mirror image of [begin, end) within the same half of the tasks, or within all tasks
+/// if the range covers all of them. Thus each of two threads reads its own half forwards and
+/// backwards in alternate steps, however the half is divided.
 void ProgramEmitter::callByTurns(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments, const Turn &turn,
                                  llvm::Value *begin, llvm::Value *end) {
   llvm::Function *function = b.GetInsertBlock()->getParent();
@@ -303,7 +308,8 @@ void ProgramEmitter::callByTurns(plan::LaunchOp op, ArrayRef<llvm::Value *> argu
   b.CreateCondBr(b.CreateICmpSLT(begin, end), part, done);
   b.SetInsertPoint(part);
   llvm::PHINode *from = b.CreatePHI(i64, 2);
-  // No part is in both halves.
+  // Tasks that run in alternating order form chunks. End a chunk at the middle of the tasks,
+  // because each half is mirrored on its own.
   llvm::Value *isFirst = b.CreateICmpSLT(from, half);
   llvm::Value *limit = b.CreateSelect(isFirst, least(half, end), end), *until = least(b.CreateAdd(from, share), limit);
   llvm::Value *mirror = b.CreateSelect(isFirst, half, b.CreateAdd(turn.tasks, half));
@@ -315,7 +321,7 @@ void ProgramEmitter::callByTurns(plan::LaunchOp op, ArrayRef<llvm::Value *> argu
 }
 
 void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arguments, const DimExpr &tasks) {
-  bool turns = op->hasAttr(plan::kTurnsAttr) && currentStep;
+  bool turns = op->hasAttr(plan::kAlternatesAttr) && currentStep;
   if (turns)
     arguments.append({currentStep, value(tasks)});
   SmallVector<llvm::Type *> fields = llvm::map_to_vector(arguments, [](llvm::Value *v) { return v->getType(); });
@@ -324,7 +330,8 @@ void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arg
   for (auto [i, argument] : llvm::enumerate(arguments))
     b.CreateStore(argument, b.CreateStructGEP(record, packed, i));
 
-  // What a thread calls: unpacks the arguments, and does some of the tasks. One a kernel.
+  // Emit the function that threads call, once per kernel: it unpacks the arguments and executes
+  // some of the tasks.
   std::string name = (turns ? "turns." : "tasks.") + op.getKernel().str();
   llvm::Function *task = module.getFunction(name);
   if (!task) {
@@ -364,7 +371,8 @@ void ProgramEmitter::fillPartTensor(llvm::Value *record, llvm::Value *data, Rank
   store(offsetof(hewn_part_tensor, dims), dimsArray);
 }
 
-/// For each operand or result of the op's definition, the number of the value, or -1 where an optional one is absent.
+/// For each operand (or result) in the op's definition, returns the index of its value, or -1 for
+/// an optional operand that is absent.
 static SmallVector<int> segments(Operation *op, StringRef attribute, unsigned count) {
   SmallVector<int> list;
   auto sizes = op->getAttrOfType<DenseI32ArrayAttr>(attribute);
@@ -380,15 +388,16 @@ static SmallVector<int> segments(Operation *op, StringRef attribute, unsigned co
   return list;
 }
 
-/// A part's parameters, constants of the program. Addresses of functions from outside come first.
-llvm::Value *ProgramEmitter::partParams(graph::PartOpInterface part) {
+/// Returns the parameters of a runtime call as a constant array: first the addresses of external
+/// functions, then the integer parameters.
+llvm::Value *ProgramEmitter::partParams(graph::RuntimeCallOpInterface part) {
   SmallVector<llvm::Constant *> words;
   if (auto foreign = dyn_cast<graph::ForeignOpInterface>(part.getOperation()))
     for (StringRef name : foreign.getFunctions()) {
       auto callee = module.getOrInsertFunction(name, llvm::FunctionType::get(i32, {ptr}, false));
       words.push_back(llvm::ConstantExpr::getPtrToInt(cast<llvm::Constant>(callee.getCallee()), i64));
     }
-  for (int64_t param : part.getPartParams())
+  for (int64_t param : part.getCallParams())
     words.push_back(b.getInt64(uint64_t(param)));
   if (words.empty())
     return llvm::ConstantPointerNull::get(ptr);
@@ -399,7 +408,7 @@ llvm::Value *ProgramEmitter::partParams(graph::PartOpInterface part) {
   return global;
 }
 
-LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
+LogicalResult ProgramEmitter::emitPart(graph::RuntimeCallOpInterface part) {
   Operation *op = part;
   SmallVector<int> ins = segments(op, "operandSegmentSizes", op->getNumOperands());
   SmallVector<int> outs = segments(op, "resultSegmentSizes", op->getNumResults());
@@ -433,7 +442,7 @@ LogicalResult ProgramEmitter::emitPart(graph::PartOpInterface part) {
   StringRef node = nodeName(op->getLoc());
   llvm::Value *name = node.empty() ? llvm::ConstantPointerNull::get(ptr) : string(node);
   llvm::FunctionCallee callee =
-      service(("hewn_part_" + part.getPartName()).str(), i32, {ptr, ptr, i32, ptr, i32, ptr, ptr});
+      service(("hewn_part_" + part.getRuntimeFunction()).str(), i32, {ptr, ptr, i32, ptr, i32, ptr, ptr});
   SmallVector<llvm::Value *> arguments = {
       runContext, name, b.getInt32(ins.size()), inputTable, b.getInt32(outs.size()), outputTable, partParams(part)};
   if (onDevice) {
@@ -464,7 +473,7 @@ LogicalResult ProgramEmitter::emitDimValue(graph::DimValueOp op) {
   llvm::Value *memory = pointers[op.getResult()] = place(cast<OpResult>(op.getResult()));
   std::optional<graph::Dims> list = graph::parseDims(op.getValues());
   if (!list)
-    return op.emitOpError("has values that are no expressions");
+    return op.emitOpError("has values that are not expressions");
   for (auto [i, expr] : llvm::enumerate(*list)) {
     if (!isBound(expr))
       return op.emitOpError("needs a symbol that has no value here: ") << expr.str();
@@ -473,15 +482,15 @@ LogicalResult ProgramEmitter::emitDimValue(graph::DimValueOp op) {
   return success();
 }
 
-/// Whether the value lies in that output's memory, also where branches hand on what was made before them: a new one would take the
-/// place of the memory where it is.
+/// Returns true if `value` is already in the memory of output `output`; a branch may have forwarded
+/// a value that was computed before it. Allocating that output again would replace its memory.
 bool ProgramEmitter::isMadeInOutput(Value value, unsigned output) {
   plan::Roots all = plan::roots(value);
   auto root = all.size() == 1 ? dyn_cast<OpResult>(all[0]) : OpResult();
   if (!root || !plan::ownsBuffer(root))
     return false;
-  plan::PlaceAttr where = placeOf(root);
-  return where.getKind() == plan::PlaceKind::Output && where.getOffset().value_or(DimExpr(0)).is(int64_t(output));
+  plan::BufferAttr where = placeOf(root);
+  return where.getKind() == plan::BufferKind::Output && where.getOffset().value_or(DimExpr(0)).is(int64_t(output));
 }
 
 LogicalResult ProgramEmitter::emitReturn(Operation *op) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the body of a program. Values become pointers, symbols i64 values; what crosses the border of a region goes
-// through variables on the stack, which LLVM turns into registers. ProgramEmitter.cpp has straight code,
-// ProgramMemory.cpp where values lie, ProgramControl.cpp branches and loops.
+// Emits the body of a program. Values become pointers, symbols become i64 values. Values that cross
+// a region's boundary are stored in stack variables, which LLVM promotes to registers.
+// ProgramEmitter.cpp emits straight-line code, ProgramMemory.cpp buffers, ProgramControl.cpp
+// branches and loops, ProgramDevice.cpp launches on a device.
 #ifndef HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
 #define HEWN_LIB_CODEGEN_PROGRAMEMITTER_H
 
@@ -23,39 +24,44 @@ public:
 private:
   using Slot = llvm::AllocaInst *;
 
-  // ProgramEmitter.cpp
+  // Functions that ProgramEmitter.cpp defines:
   void begin();
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitLaunch(plan::LaunchOp op);
   llvm::FunctionCallee kernelFunction(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
-  /// An expression of the launched kernel's function, which names `symbols`, over the program's symbols.
+  /// Converts an expression over `symbols`, the symbols of the kernel that `op` launches, to an
+  /// expression over the program's symbols.
   mlir::FailureOr<graph::DimExpr> ofLaunch(plan::LaunchOp op, const graph::DimExpr &expr, mlir::ArrayAttr symbols);
-  /// Runs a kernel's tasks on the context's threads.
+  /// Emits the parallel execution of a kernel's tasks on the threads of the run's context.
   void callTasks(plan::LaunchOp op, llvm::SmallVector<llvm::Value *> arguments, const graph::DimExpr &tasks);
-  /// The step of a loop, and how many tasks a kernel has there.
+  /// For a kernel that alternates its task order: the current step of the loop, and the number of
+  /// the kernel's tasks.
   struct Turn {
     llvm::Value *step, *tasks;
   };
-  /// In a function that a thread calls: does the tasks that stand for `begin` to `end` in this step, some at a time where it is odd.
+  /// Emits, in the function that a thread calls, the execution of the tasks [begin, end) in
+  /// alternating order: in odd steps, chunks of tasks are executed from the last to the first.
   void callByTurns(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments, const Turn &turn, llvm::Value *begin,
                    llvm::Value *end);
-  mlir::LogicalResult emitPart(graph::PartOpInterface op);
-  llvm::Value *partParams(graph::PartOpInterface part);
+  mlir::LogicalResult emitPart(graph::RuntimeCallOpInterface op);
+  llvm::Value *partParams(graph::RuntimeCallOpInterface part);
   void fillPartTensor(llvm::Value *record, llvm::Value *data, mlir::RankedTensorType type,
                       llvm::ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray);
   mlir::LogicalResult emitReadSymbol(graph::ReadSymbolOp op);
   mlir::LogicalResult emitDimValue(graph::DimValueOp op);
   bool isMadeInOutput(mlir::Value value, unsigned output);
   mlir::LogicalResult emitReturn(mlir::Operation *op);
-  // ProgramDevice.cpp
+  // Functions that ProgramDevice.cpp defines:
   void beginDevice();
-  /// Whether the program does the same whenever its symbols are the same.
+  /// Returns true if all runs with the same values of the symbols execute the same device
+  /// operations. The runtime may then record a run and replay it.
   bool isReplayable();
-  /// Says which ranks hand each other something.
+  /// Registers with the runtime the groups of ranks that exchange data.
   void meetRanks();
-  /// A kernel's argument for `box`, described anew at each launch; null where the attribute is not well written.
-  llvm::Value *describeBox(plan::LaunchOp op, plan::BoxAttr box, mlir::ArrayAttr symbols,
+  /// Emits the initialization of a kernel's TMA descriptor argument, at each launch, and returns
+  /// the descriptor. Returns null if the attribute `box` is malformed.
+  llvm::Value *describeBox(plan::LaunchOp op, plan::TmaTileAttr box, mlir::ArrayAttr symbols,
                            llvm::ArrayRef<llvm::Value *> arguments);
   mlir::LogicalResult launchOnDevice(plan::LaunchOp op, llvm::ArrayRef<llvm::Value *> arguments);
   void copyAcross(plan::CopyOp op);
@@ -65,53 +71,59 @@ private:
 
   llvm::FunctionCallee service(llvm::StringRef name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> arguments);
   llvm::Value *string(llvm::StringRef text);
-  /// Leaves the program with this code.
+  /// Emits a branch that ends the run with `code` if the condition is true.
   void failIf(llvm::Value *condition, llvm::Value *code);
   void failIfNull(llvm::Value *pointer);
 
-  // ProgramMemory.cpp
+  // Functions that ProgramMemory.cpp defines:
   mlir::FailureOr<llvm::Value *> constantPointer(graph::ConstantOp op);
-  /// The memory in which `op`'s result is made.
+  /// Returns the buffer to which `result` is computed. Emits its allocation if its size depends on
+  /// data.
   llvm::Value *place(mlir::OpResult result);
-  plan::PlaceAttr placeOf(mlir::OpResult result);
+  plan::BufferAttr placeOf(mlir::OpResult result);
   llvm::Value *allocate(llvm::ArrayRef<graph::DimExpr> dims, mlir::RankedTensorType type, bool onDevice);
   llvm::Value *allocateBytes(llvm::Value *bytes, bool onDevice);
   void release(llvm::Value *memory, bool onDevice);
-  /// Whether the value's memory is the device's.
+  /// Returns true if the program's value is stored in device memory.
   bool isOnDevice(mlir::Value value);
-  /// The memory of an output, as the caller gave it or (where its size is known only here) allocated now. Loaded where it is used: pointers that
-  /// are all loaded first lie on the stack, and LLVM takes the square of their number for it.
+  /// Returns the memory of an output: the caller's, or a new allocation if its size depends on
+  /// data. Emits a load of the pointer at each use: if all pointers were loaded at the beginning,
+  /// LLVM would spill them and take time quadratic in their number.
   llvm::Value *outputPointer(unsigned index);
   llvm::Value *allocateOutput(unsigned index, llvm::ArrayRef<graph::DimExpr> dims);
   llvm::Value *bytesOf(mlir::Value value);
   llvm::Value *value(const graph::DimExpr &expr) { return expressions.value(expr); }
   llvm::SmallVector<llvm::Value *> values(llvm::ArrayRef<graph::DimExpr> dims);
   llvm::Value *offset(llvm::Value *pointer, llvm::Value *bytes);
-  /// In the memory that kernels use.
+  /// Emits a copy within the memory that kernels use: device memory if there is a device.
   void copy(llvm::Value *to, llvm::Value *from, llvm::Value *bytes);
-  /// In the host's memory, by a function of the module: LLVM would write a copy of known size as loads and stores, and takes for thousands of
-  /// these in one block, each of which might be of the other's memory, the square of their number.
+  /// Emits a copy within host memory, as a call of a function in the module. LLVM would expand
+  /// copies of constant size to loads and stores, and its alias analysis is quadratic in the number
+  /// of these within a basic block.
   void copyByCall(llvm::Value *to, llvm::Value *from, llvm::Value *bytes);
-  /// A variable of the function, made in its first block.
+  /// Creates a stack variable in the entry block of the function.
   Slot variable(llvm::Type *type, llvm::Value *count = nullptr);
-  /// Where kernels and loops find the value, and where the host does.
+  /// Return the address of a value: `pointer` for kernels and loops, `hostPointer` for code on the
+  /// host.
   llvm::Value *pointer(mlir::Value value);
   llvm::Value *hostPointer(mlir::Value value);
 
   // Symbols
-  /// Defines each symbol among `dims` that has no value yet as the actual size.
+  /// For each dim of a value that is a symbol without a value yet, sets the symbol to the actual
+  /// size.
   void bind(llvm::ArrayRef<graph::DimExpr> dims, llvm::ArrayRef<llvm::Value *> actual);
   bool isBound(const graph::DimExpr &expr);
   llvm::Value *symbolValue(llvm::StringRef name);
-  /// Ends the run where a requirement does not hold; `begun`: when kernels may have run.
+  /// Emits a check that ends the run with an error if the requirement does not hold. `begun` is
+  /// true if kernels may have run before the check.
   void emitRequirement(const graph::Requirement &requirement, llvm::StringRef node, bool begun);
   llvm::Value *makesNothing(plan::LaunchOp op);
-  /// An op that says requirements and does nothing else.
+  /// Emits run-time checks for an op whose only purpose is to state requirements.
   llvm::LogicalResult emitStatement(mlir::Operation *op);
-  /// Ends the run where `graph.requires` does not hold.
+  /// Emits the checks for the program's attribute `graph.requires`.
   void emitRequirements();
 
-  // ProgramControl.cpp
+  // Functions that ProgramControl.cpp defines:
   struct Carried;
   struct Appended;
   mlir::LogicalResult emitBranches(graph::ControlOpInterface op);
@@ -125,7 +137,8 @@ private:
   Appended beginAppended(mlir::OpResult result);
   void append(Appended &appended, mlir::Value slice, llvm::Value *step);
   void finishAppended(Appended &appended, llvm::Value *count);
-  /// A loop's blocks; between `beginLoop` and `endLoop` stands the step.
+  /// Basic blocks and variables of a loop. The caller emits the code of a step between the calls of
+  /// `beginLoop` and `endLoop`.
   struct LoopBlocks {
     llvm::BasicBlock *head, *after;
     Slot step;
@@ -136,7 +149,7 @@ private:
   llvm::BasicBlock *block(llvm::StringRef name);
 
   mlir::func::FuncOp program;
-  /// Behind the names that a trace hears: the case.
+  /// Suffix of kernel names in traces, which names the case of the model.
   std::string traceSuffix;
   const ProgramInterface interface;
   const KernelSymbols &kernels;
@@ -157,18 +170,21 @@ private:
   llvm::StringMap<llvm::Value *> symbols;
   std::string unknownSymbol;
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
-  /// Null: the host's memory is all there is. Otherwise `devicePointers` has what is in both memories.
+  /// The device's list of kernels, or null if the program runs on the host. With a device,
+  /// `devicePointers` has the device addresses of values that are in host and device memory.
   DeviceKernels *device;
   llvm::Value *deviceArena = nullptr, *deviceWeights = nullptr;
   llvm::DenseMap<mlir::Value, llvm::Value *> devicePointers;
   llvm::StringMap<llvm::Constant *> strings;
-  /// For each counted loop around, the memory of this step's output slices by result number.
+  /// For each enclosing counted loop: the addresses of the slices of its outputs in the current
+  /// step, by result number.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<llvm::Value *>> slices;
-  /// For each loop around, the variables with memory that its step must give back.
+  /// For each enclosing loop: the variables with allocations that must be released at the end of a
+  /// step.
   std::vector<llvm::SmallVector<Slot>> stepMemory;
-  /// The number of the step of the innermost loop that is being written; null outside of loops.
+  /// Index of the current step of the innermost loop, or null outside of loops.
   llvm::Value *currentStep = nullptr;
-  /// Those among them that hold the host's memory though kernels run on a device.
+  /// Variables in `stepMemory` whose allocation is in host memory although kernels run on a device.
   llvm::DenseSet<Slot> hostMemory;
 };
 

@@ -34,7 +34,8 @@ Value *ExpressionBuilder::atom(const DimExpr::Atom &a) {
   Value *l = sum(a.lhs), *r = sum(a.rhs);
   if (a.op == DimExpr::Op::Min || a.op == DimExpr::Op::Max)
     return b.CreateBinaryIntrinsic(a.op == DimExpr::Op::Min ? Intrinsic::smin : Intrinsic::smax, l, r);
-  // A divisor that is 0 when run has no right answer, but must not trap; nor must the least number by -1.
+  // Emit a division that cannot trap: a dynamic divisor may be 0, and the smallest integer may be
+  // divided by -1. The result of such a division is not defined.
   Value *zero = b.getInt64(0), *negates = b.CreateICmpEQ(r, b.getInt64(uint64_t(-1)));
   l = b.CreateSelect(negates, b.CreateNeg(l), l);
   r = b.CreateSelect(b.CreateOr(negates, b.CreateICmpEQ(r, zero)), b.getInt64(1), r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expressions over symbols as LLVM instructions on i64.
+// Emits expressions over symbols as LLVM instructions on i64.
 #ifndef HEWN_LIB_CODEGEN_PROGRAMEXPRESSIONS_H
 #define HEWN_LIB_CODEGEN_PROGRAMEXPRESSIONS_H
 
@@ -15,7 +15,8 @@ public:
   ExpressionBuilder(llvm::IRBuilder<> &b, SymbolValue symbol) : b(b), symbol(std::move(symbol)) {}
 
   llvm::Value *value(const graph::DimExpr &expr);
-  /// The same, and `overflow` (an i1; null: constant false) becomes true where a step does not fit.
+  /// Emits the expression with overflow checks. Sets `overflow` to an i1 value that is true if an
+  /// operation overflows, or leaves it null if none can.
   llvm::Value *checked(const graph::DimExpr &expr, llvm::Value *&overflow);
 
 private:

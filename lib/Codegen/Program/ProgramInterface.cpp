@@ -44,7 +44,8 @@ std::string cName(StringRef text) {
 }
 
 std::string modelName(StringRef text) {
-  // The model is a global symbol: a program that is linked with it would call it in place of the function.
+  // The model is a global symbol. If it had the name of a libc function, it would replace that
+  // function in programs that link the model.
   static const llvm::StringSet<> library = {
       "abort",  "abs",    "acos",    "acosh",  "asin",    "asinh",  "atan",   "atan2",  "atanh",   "bcmp", "calloc",
       "cbrt",   "ceil",   "clock",   "close",  "copy",    "cos",    "cosh",   "div",    "environ", "erf",  "erfc",
@@ -113,7 +114,8 @@ static std::string nameOr(Attribute name, StringRef otherwise, size_t number) {
   return (otherwise + Twine(number)).str();
 }
 
-/// What the integers of a tensor stand for, as `hewn-lower-handles` has written it; null for numbers.
+/// Parses the type of the handles that the integers of a tensor represent, as `hewn-lower-handles`
+/// recorded it in the attribute `written`. Returns null for numeric tensors.
 static Type heldBy(func::FuncOp program, Attribute written) {
   auto text = dyn_cast_or_null<StringAttr>(written);
   Type type = text ? parseType(text, program.getContext()) : Type();
@@ -137,8 +139,8 @@ static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface
                                Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !elementCodes(type.getElementType()))
-    return program.emitError() << "'" << name << "' is of type " << value.getType()
-                               << ", which a compiled model can't take or give";
+    return program.emitError() << "'" << name << "' has type " << value.getType()
+                               << ", which is not supported for inputs and outputs of compiled models";
   if (auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
       layout && !llvm::is_sorted(layout.getOrder()))
     return program.emitError() << "'" << name << "' is not row-major";
@@ -146,7 +148,8 @@ static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface
   return success();
 }
 
-/// The dims that callers know of an input: a case may know more.
+/// Returns the dims of an input that callers see. They may be more general than `own`, the dims in
+/// a case of the model.
 static graph::Dims declaredDims(func::FuncOp program, unsigned argument, const graph::Dims &own) {
   return graph::parseDims(program.getArgAttr(argument, graph::kDeclaredDimsAttr)).value_or(own);
 }
@@ -189,7 +192,8 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
   return interface;
 }
 
-/// One output by what it is in each case. Of those with the largest rank, the expression that says the dims of all.
+/// Merges the descriptions that an output has in the different cases. The result has the largest
+/// rank. For each dim, chooses an expression that is valid in all cases with that rank.
 static TensorInterface meet(ArrayRef<TensorInterface> cases, ArrayRef<graph::Facts> facts) {
   size_t rank = 0;
   for (const TensorInterface &one : cases)
@@ -255,7 +259,8 @@ FailureOr<ProgramInterface> readInterface(const graph::CaseTree &tree, ArrayRef<
   all.cases = std::move(shown);
   for (auto [output, list] : llvm::zip(all.outputs, outputs))
     output = meet(list, facts);
-  // The runtime knows of an output whether its memory comes before a run or in it, not in which case.
+  // Whether memory is allocated during a run must not depend on the case, because the runtime has
+  // one flag per output.
   for (CaseInterface &one : all.cases)
     for (auto [output, merged] : llvm::zip(one.outputs, all.outputs))
       output.dynamic = merged.dynamic;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program shows to its callers: inputs, outputs, symbols, sizes. Read off `func.func @main`; the descriptor, the
-// typed functions and the header are all made from it.
+// The interface of a program: inputs, outputs, symbols and sizes, read from `func.func @main`. The
+// descriptor, the typed functions and the header are generated from it.
 #ifndef HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 #define HEWN_LIB_CODEGEN_PROGRAMINTERFACE_H
 
@@ -18,11 +18,13 @@ struct TensorInterface {
   std::string name;
   mlir::Type elementType;
   graph::Dims dims;
-  /// Whether a dim is known only after a run: in some case, where there are several.
+  /// True if a dim depends on data in some case of the model.
   bool dynamic = false;
-  /// For each dim in which the cases differ the text of both, else empty; shorter where all the rest agree.
+  /// For each dim that differs between the cases of the model, the expressions of all cases as
+  /// text; an empty text for other dims. The list may be shorter than the rank.
   std::vector<std::string> unlike = {};
-  /// Of what is no tensor: runtime.h's hewn_kind, the type of its tensors and their rank, negative for any.
+  /// For sequences and optionals: the kind of the value (hewn_kind in runtime.h), and the element
+  /// type and rank of its tensors. A negative rank means any rank.
   int32_t kind = 0;
   mlir::Type held = nullptr;
   int32_t heldRank = 0;
@@ -33,87 +35,92 @@ struct SymbolInterface {
   int64_t min = 0, max = INT64_MAX;
 };
 
-/// A closed form: levels by name, to which offsets refer as well, each over the symbols and the ones before it.
+/// The arena size as an expression. Each level is an expression over the symbols and the previous
+/// levels; `bytes` and offsets refer to levels by name.
 struct ArenaSize {
   graph::DimExpr bytes = {};
   std::vector<std::pair<std::string, graph::DimExpr>> levels = {};
   bool operator==(const ArenaSize &other) const = default;
 };
 
-/// A program as the descriptor calls it.
+/// The code of a program, as the descriptor refers to it.
 struct ProgramCode {
   ArenaSize arena = {};
-  /// The symbol of the function that runs it; empty: there is none.
+  /// Symbol of the function that runs the program, or empty if the case has no program.
   std::string run = {};
   bool operator==(const ProgramCode &other) const = default;
 };
 
-/// What differs from one set of instructions to another.
+/// Properties of a variant, which is the code of the model for one instruction set.
 struct VariantInterface {
-  /// The machine's name, and bits of services.h.
+  /// Name of the target, and the CPU features that it requires as bits of services.h.
   std::string target;
   uint64_t cpuFeatures = 0;
-  /// One a case.
+  /// The programs of the variant, one per case of the model.
   std::vector<ProgramCode> programs = {};
 };
 
-/// What differs from one case of the model to another.
+/// Properties of a case of the model, which has a program of its own.
 struct CaseInterface {
-  /// "n = 1"; empty where there is one case.
+  /// Condition of the case as text, such as "n = 1". Empty if the model has one case.
   std::string condition;
   std::vector<TensorInterface> outputs;
-  /// Why there is no program; empty: there is one.
+  /// Reason why the case has no program; an empty text if it has one.
   std::string refusal = {};
 };
 
 struct ProgramInterface {
-  /// A C name: the prefix of all that is exported.
+  /// Name of the model as a C identifier, which is the prefix of all exported symbols.
   std::string name;
-  /// What the compiler says of the artifact, as text.
+  /// Digest and target of the artifact, as text.
   std::string digest, target;
-  /// Outputs have the dims that all cases agree in; of unlike ranks the largest.
+  /// Inputs and outputs of the model. An output has the dims on which all cases agree; if its rank
+  /// differs between cases, those of the largest rank.
   std::vector<TensorInterface> inputs, outputs;
-  /// Where there are ranks, the last one is the number of the rank.
+  /// Symbols of the model. If the model is partitioned, the last symbol is the number of the rank
+  /// that runs.
   std::vector<SymbolInterface> symbols;
-  /// Of a model that is split over so many; 0: it is not.
+  /// Number of ranks of a partitioned model; 0 if the model is not partitioned.
   int32_t numRanks = 0;
-  /// And how: "tensor=2,pipeline=1".
+  /// For each rank, the number of bytes of the weights that it reads.
   std::string partition;
-  /// How many bytes of the weights each reads.
+  /// Number of bytes of the weights that each rank reads.
   std::vector<uint64_t> weightsByRank;
-  /// Which case the symbols' values choose, and what it is.
+  /// Decision tree that selects a case by the symbols' values, and the list of cases.
   graph::CaseTree tree;
   std::vector<CaseInterface> cases;
-  /// In the order in which a loader tries them.
+  /// Variants in the order in which a loader tries them.
   std::vector<VariantInterface> variants;
 
   bool hasSymbol(llvm::StringRef symbol) const;
-  /// As the program of one case sees it.
+  /// Returns this interface with the outputs of case `number` only.
   ProgramInterface ofCase(size_t number) const;
 };
 
-/// All but the digest, the target and the variants, of a model with one case. Fails with an error on `program` where an input or
-/// output has no place in C.
+/// Returns the interface of a model with a single case. Digest, target and variants are not set. If
+/// an input or output has a type that the C API does not support, emits an error on `program` and
+/// fails.
 mlir::FailureOr<ProgramInterface> readInterface(mlir::func::FuncOp program, llvm::StringRef name);
 
-/// A case of a model: a null program is one that can't be run.
+/// A case of a model. `program` is null if the case cannot run, and `refusal` is the reason.
 struct CaseProgram {
   llvm::ArrayRef<graph::Fact> facts;
   mlir::func::FuncOp program;
   std::string refusal;
 };
-/// The same of a model with several, of which one has a program at least.
+/// Returns the interface of a model with several cases, at least one of which has a program.
 mlir::FailureOr<ProgramInterface> readInterface(const graph::CaseTree &tree, llvm::ArrayRef<CaseProgram> cases,
                                                 llvm::StringRef name);
 
-/// What the plan says on the program of its arena.
+/// Returns the arena size that the memory plan recorded as attributes of the program.
 ArenaSize readArenaSize(mlir::func::FuncOp program);
 
-/// A C name as near to `text` as one can be: "ResNet-50" is ResNet_50, "class" is class_.
+/// Returns a C name similar to `text`: "ResNet-50" becomes ResNet_50, "class" becomes class_.
 std::string cName(llvm::StringRef text);
-/// The same for the symbol of a model, which must not be one of the C library's: "exp" is exp_model.
+/// Returns a C name for the symbol of a model, similar to `text`. Names of libc functions get a
+/// suffix: "exp" becomes exp_model.
 std::string modelName(llvm::StringRef text);
-/// DLPack's code and bits, ONNX's TensorProto.DataType, and the C type of an element.
+/// Numbers of an element type: DLPack code and bits, ONNX TensorProto.DataType; and its C type.
 struct ElementCodes {
   uint8_t dlCode, dlBits;
   int32_t onnx;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the values of a program lie: constants, the arena, outputs, memory allocated when run.
+// Emits the addresses of a program's values: constants, the arena, outputs, dynamic allocations.
 #include "hewn/services.h"
 #include "lib/Codegen/Program/ProgramEmitter.h"
 #include "lib/Transforms/Plan/Copies/Memories.h"
@@ -11,10 +11,12 @@ using hewn::graph::DimExpr;
 
 namespace hewn::codegen {
 
-/// Up to this many bytes a constant stands beside the code.
+/// Limit in bytes up to which a constant is stored in the program's module. Larger constants are
+/// stored with the weights.
 static constexpr size_t kSmallConstant = 256;
 
-/// The elements as they lie in memory: bools and 4-bit integers are bytes.
+/// Returns the bytes of the elements as they are stored in memory: a bool or a 4-bit integer takes
+/// one byte.
 static std::string bytesOfElements(DenseElementsAttr elements) {
   std::string bytes;
   Type type = elements.getElementType();
@@ -39,16 +41,17 @@ FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {
   if (auto weight = dyn_cast<graph::WeightAttr>(op.getValue())) {
     bytes = table.bytes(weight);
     if (int64_t(bytes.size()) != weight.getBytes())
-      return op.emitOpError("names weights that nobody has: ") << weight.getKey();
+      return op.emitOpError("refers to missing weights: ") << weight.getKey();
   } else if (auto elements = dyn_cast<DenseElementsAttr>(op.getValue())) {
     own = bytesOfElements(elements);
     bytes = ArrayRef<char>(own.data(), own.size());
   } else {
-    return op.emitOpError("holds a value of an unknown kind");
+    return op.emitOpError("has a value of an unsupported attribute type");
   }
   if (!size || int64_t(bytes.size()) != *size)
-    return op.emitOpError("has ") << bytes.size() << " bytes where its type has " << size.value_or(-1);
-  if (bytes.size() > kSmallConstant || device) { // what stands beside the code is not on the device
+    return op.emitOpError("has ") << bytes.size() << " bytes of data, but the number of bytes of its type is "
+                                  << size.value_or(-1);
+  if (bytes.size() > kSmallConstant || device) { // a device cannot read the module's constants
     uint64_t at = own.empty() ? weights.add(bytes, &table) : weights.add(std::move(own));
     if (device)
       devicePointers[op.getResult()] = offset(deviceWeights, b.getInt64(at));
@@ -62,29 +65,29 @@ FailureOr<llvm::Value *> ProgramEmitter::constantPointer(graph::ConstantOp op) {
   return static_cast<llvm::Value *>(global);
 }
 
-plan::PlaceAttr ProgramEmitter::placeOf(OpResult result) {
-  return cast<plan::PlaceAttr>(
-      result.getOwner()->getAttrOfType<ArrayAttr>(plan::kPlacesAttr)[result.getResultNumber()]);
+plan::BufferAttr ProgramEmitter::placeOf(OpResult result) {
+  return cast<plan::BufferAttr>(
+      result.getOwner()->getAttrOfType<ArrayAttr>(plan::kBuffersAttr)[result.getResultNumber()]);
 }
 
 llvm::Value *ProgramEmitter::place(OpResult result) {
-  plan::PlaceAttr where = placeOf(result);
+  plan::BufferAttr where = placeOf(result);
   bool onDevice = isOnDevice(result);
-  if (where.getKind() == plan::PlaceKind::Dynamic)
+  if (where.getKind() == plan::BufferKind::Dynamic)
     return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
   DimExpr at = where.getOffset().value_or(DimExpr(0));
-  if (where.getKind() == plan::PlaceKind::Subview) {
+  if (where.getKind() == plan::BufferKind::Subview) {
     Value whole = plan::assemblyOf(result).getOutput();
     llvm::Value *memory = pointers.lookup(whole);
-    if (!memory) // the first subview
+    if (!memory) // allocate the result with its first subview
       pointers[whole] = memory = place(cast<OpResult>(whole));
     return offset(memory, value(at));
   }
-  if (where.getKind() == plan::PlaceKind::Output) {
+  if (where.getKind() == plan::BufferKind::Output) {
     unsigned i = unsigned(at.constant().value_or(0));
-    if (device && !onDevice) // the output itself may be on the device
+    if (device && !onDevice) // the caller's output may be in device memory
       return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
-    if (onDevice) { // and goes to the caller's memory in the end
+    if (onDevice) { // copied to the caller's memory at the end of the run
       if (interface.outputs[i].dynamic)
         return allocate(plan::bufferDims(result), cast<RankedTensorType>(result.getType()), onDevice);
       llvm::Value *memory = b.CreateCall(service("hewn_device_output", ptr, {ptr, i32, i64}),
@@ -94,7 +97,7 @@ llvm::Value *ProgramEmitter::place(OpResult result) {
     }
     return outputPointer(i);
   }
-  if (where.getKind() == plan::PlaceKind::Slice)
+  if (where.getKind() == plan::BufferKind::Slice)
     return slices[result.getOwner()->getParentOp()][unsigned(at.constant().value_or(0))];
   return offset(onDevice ? deviceArena : arena, value(at));
 }
@@ -108,7 +111,7 @@ llvm::Value *ProgramEmitter::outputPointer(unsigned i) {
 bool ProgramEmitter::isOnDevice(Value v) { return device && plan::memoryOf(v) == plan::Memory::Device; }
 
 llvm::Value *ProgramEmitter::allocate(ArrayRef<DimExpr> dims, RankedTensorType type, bool onDevice) {
-  // These sizes come from data: they may be negative, and their product may not fit.
+  // Sizes of dynamic buffers depend on data: a dim may be negative, and their product may overflow.
   llvm::Value *bad = nullptr;
   llvm::Value *bytes = expressions.checked(plan::bufferBytes(type, dims), bad);
   if (!bad)
@@ -202,7 +205,8 @@ llvm::Value *ProgramEmitter::hostPointer(Value v) {
   auto argument = dyn_cast<BlockArgument>(v);
   if (!argument || argument.getOwner() != &program.getBody().front())
     return llvm::PoisonValue::get(ptr);
-  // An input: loaded where it is used, as outputs are.
+  // Load an input's pointer at each use. If all pointers were loaded at the beginning, LLVM would
+  // spill them (see outputPointer).
   return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(ptr, inputPointers, argument.getArgNumber()));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` counts of the arena: its size beside what is live, and what lies where when.
+// Collects what `hewn explain` reports about the arena: its size, the live bytes, and the placement
+// of buffers over time.
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Explain/Explain.h"
 #include "lib/Transforms/Plan/Arena/Offsets.h"
@@ -14,7 +15,7 @@ namespace hewn {
 
 namespace {
 
-/// The size of each symbol in the picture of an arena that has some.
+/// Value that is assumed for each symbol when an arena with symbolic sizes is drawn.
 constexpr int64_t kPicturedSize = 128;
 
 std::string rowName(Operation *op) {
@@ -33,12 +34,14 @@ ExplainedArena::Size sizeAt(const plan::PlannedArena &arena, const plan::Sample 
   return size;
 }
 
-/// Names what was made of ONNX's names.
+/// Finds the names of ONNX nodes and outputs for values of the program.
 struct Names {
   const llvm::StringMap<std::vector<std::string>> &valuesOfNode;
   const std::vector<ExplainedKernel> &kernels;
 
-  /// A kernel may be launched for many nodes: the place of a name in its own ops is the place in those of the launch.
+  /// Returns the name of the ONNX node that the value belongs to. A kernel may be launched for many
+  /// nodes, but the locations in its body name the nodes of only one launch: the result is the node
+  /// at the same position among the nodes of the given launch.
   std::string nodeOf(OpResult value) const {
     std::vector<std::string> nodes;
     addNodes(value.getLoc(), nodes);
@@ -65,7 +68,7 @@ struct Names {
   }
 };
 
-/// A row for each op that has a buffer in the arena.
+/// Adds a row to the drawing of the arena for each op that has a buffer in the arena.
 void addPicture(const plan::PlannedArena &arena, const plan::Sample &sample, const Names &names, ExplainedArena &into) {
   plan::PlannedArena::Sized sized = arena.at(sample);
   into.pictured = sizeAt(arena, sample);

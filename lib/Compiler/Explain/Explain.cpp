@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` counts of kernels and weights.
+// Collects what `hewn explain` reports about kernels and weights.
 #include "lib/Compiler/Explain/Explain.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
@@ -71,11 +71,11 @@ std::string multipliedType(plan::KernelOp kernel) {
   return type;
 }
 
-/// What a search over schedules may try instead.
+/// Adds to `one` the alternative schedules that tuning can try for the kernel.
 static void tellCandidates(plan::KernelOp kernel, ExplainedKernel &one) {
-  if (!kernel.getScheduleAttr()) // of -O0
+  if (!kernel.getScheduleAttr()) // -O0 has no schedules
     return;
-  codegen::KernelFunction k = codegen::describeKernel(kernel);
+  codegen::KernelContext k = codegen::describeKernel(kernel);
   (void)codegen::takeScratch(k);
   SmallVector<Attribute> candidates = codegen::tuningCandidates(k);
   if (candidates.size() < 2)
@@ -87,7 +87,7 @@ static void tellCandidates(plan::KernelOp kernel, ExplainedKernel &one) {
 
 void explainKernels(ModuleOp module, ExplainedVariant &variant) {
   variant.hasKernels = true;
-  // In the order of their first launches.
+  // The launches of each kernel. Kernels are in the order of their first launch.
   llvm::MapVector<StringRef, SmallVector<plan::LaunchOp>> launches;
   module.walk<WalkOrder::PreOrder>([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
   SymbolTable table(module);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` says: one record of it, which is shown as text and as JSON.
+// The data of `hewn explain`, which is printed as text and as JSON.
 #ifndef HEWN_LIB_COMPILER_EXPLAIN_EXPLAIN_H
 #define HEWN_LIB_COMPILER_EXPLAIN_EXPLAIN_H
 
@@ -11,103 +11,120 @@
 
 namespace hewn {
 
-/// How often a run does the launch, by the steps of the counted loops around it; nullopt where that is known only when run.
+/// Returns how often the launch is executed in a run: the trip counts of the enclosing loops,
+/// multiplied. Returns nullopt if one of them is dynamic.
 std::optional<int64_t> launchesARun(plan::LaunchOp launch);
 
-/// The work of one launch.
+/// The minimal work of one launch of a kernel: arithmetic operations and memory traffic.
 struct Work {
-  /// Multiplications and additions of contractions, as their definition has them.
+  /// Number of multiplications plus additions of the kernel's contractions. The definition of the
+  /// contraction is counted, not a faster algorithm such as Winograd.
   graph::DimExpr flop{0};
-  /// Bytes of operands and results, each once; of an operand that is only moved from, as by a gather, no more than is moved.
+  /// Number of bytes of the kernel's operands and results, each tensor counted once. If only
+  /// indexing ops read an operand, such as the table of a gather, its bytes count only up to the
+  /// number that these ops copy.
   graph::DimExpr bytes{0};
-  /// Whether no dim is known only when run.
+  /// Returns true if the operation count and the byte count are both static.
   bool isConstant() const { return flop.constant() && bytes.constant(); }
 };
-/// In the program's symbols; nullopt where a launch of the kernel has other work than the first one.
+/// Returns the work of one launch of the kernel, in terms of the program's symbols. Returns nullopt
+/// if its launches have different work.
 std::optional<Work> workOf(plan::KernelOp kernel, llvm::ArrayRef<plan::LaunchOp> launches);
 
-/// The element type that the kernel's contractions multiply, those with the most work; empty where it has none.
+/// Returns the operand type of the kernel's contraction with the most work, or an empty string if
+/// the kernel has no contraction.
 std::string multipliedType(plan::KernelOp kernel);
 
 struct ExplainedKernel {
   std::string name;
-  /// What brought its ops together, and how it is computed, as MLIR has it; empty where that is not told.
+  /// `why`: reason why the kernel's ops were fused. `schedule`: the kernel's schedule, as MLIR
+  /// prints it. Empty if unknown.
   std::string why, schedule;
-  /// How a tuning knows it, and the schedules that a search may try, the model's first; none where there is one way to do it.
+  /// `tuningKey`: key of the kernel in a tuning file. `candidates`: schedules that tuning can try,
+  /// the cost model's choice first. Both are empty if there is only one schedule.
   std::string tuningKey = "";
   std::vector<std::string> candidates = {};
-  /// In the program's text, and in a run.
+  /// `launches`: number of the kernel's launches in the program text. `launchesARun`: number of
+  /// executed launches in a run, or nullopt if it is dynamic.
   int64_t launches = 0;
   std::optional<int64_t> launchesARun = std::nullopt;
   std::optional<Work> work = std::nullopt;
-  /// The element type that its contractions multiply, those with the most work; empty where it has none.
+  /// Operand type of the contraction with the most work, or empty if the kernel has no contraction.
   std::string multiplies = "";
-  /// Of the bytes of a launch those that are constants; nullopt as for `work`.
+  /// Number of bytes of constants among the operands that one launch of the kernel reads. It is
+  /// nullopt if the kernel's `work` is.
   std::optional<int64_t> constantBytes = std::nullopt;
-  /// The ONNX nodes that it computes: of each launch in the program's text, which may be of one kernel for many nodes; and of all.
+  /// `launchNodes`: ONNX nodes that each launch in the program text computes. `nodes`: their union.
   std::vector<std::vector<std::string>> launchNodes = {};
   std::vector<std::string> nodes = {};
-  /// Names in the locations of its own ops, and of each output those of the op that makes it.
+  /// ONNX names in the locations of the ops in the kernel's body, and in the locations of the ops
+  /// that compute each output of the kernel.
   std::vector<std::string> bodyNames = {};
   std::vector<std::vector<std::string>> outputNames = {};
-  /// Types, as MLIR has them.
+  /// Types of the kernel's inputs, constants and outputs, as MLIR prints them.
   std::vector<std::string> inputs = {}, constants = {}, outputs = {};
 };
 
 struct ExplainedArena {
   struct Size {
-    /// Of each symbol; none where all dims are static.
+    /// The assumed value of each symbol. Empty if all dims are static.
     std::vector<std::pair<std::string, int64_t>> symbols;
     int64_t bytes = 0;
-    /// The most that is alive at once.
+    /// The largest number of bytes of the arena's buffers that are live at the same time.
     int64_t live = 0;
   };
   struct Block {
-    /// Positions of ops in the program's text, both in the lifetime.
+    /// Lifetime of the buffer: positions in the program text of the first and the last op that use
+    /// it.
     unsigned begin, end;
     int64_t offset, bytes;
-    /// The launch, part or loop that makes it; the ONNX node that it is made for, and the names of that node's outputs: the value is one of
-    /// them, or one on the way there.
+    /// `kernel`: launch, runtime call or loop that produces the value in the buffer. `node`: ONNX
+    /// node that the value is computed for. `values`: names of the node's outputs. The value in the
+    /// buffer is one of these outputs or an intermediate value of the node.
     std::string kernel = "", node = "";
     std::vector<std::string> values = {};
-    /// As MLIR has it.
+    /// Type of the value in the buffer, as MLIR prints it.
     std::string type = "";
   };
-  /// One launch, part or loop, and what lies in the arena while it runs.
+  /// A row of the drawing: a launch, runtime call or loop, and the number of bytes that are live
+  /// while it runs.
   struct Row {
     std::string name;
     unsigned position;
     int64_t live = 0;
   };
-  /// The closed form, where there are symbols: the levels that it speaks of as $0, $1, ...
+  /// `formula`: arena size as a formula of symbols. `levels`: subexpressions that the formula
+  /// refers to as $0, $1, ...
   std::string formula = "";
   std::vector<std::string> levels = {};
-  /// None where nothing lies in the arena.
+  /// Arena sizes for sample values of the symbols. Empty if the arena has no buffers.
   std::vector<Size> sizes = {};
-  /// What lies where when, for one of the sizes.
+  /// The size for which the placement of buffers over time is drawn, followed by the buffers and
+  /// the rows of the drawing.
   Size pictured = {};
   std::vector<Block> blocks = {};
   std::vector<Row> rows = {};
 };
 
-/// By the model of a device.
+/// Times that a device's cost model estimates.
 struct ExplainedTime {
-  struct Joint {
+  struct PersistentKernel {
     std::string first;
     int64_t launches, threads, registers, blocksAtOnce, keptBytes;
     double launchedMicroseconds, joinedMicroseconds;
   };
-  std::vector<Joint> joints = {};
+  std::vector<PersistentKernel> joints = {};
   double microseconds = 0, apartMicroseconds = 0;
-  /// What sizes that are not known are taken for.
+  /// Value that the time estimate assumes for dynamic sizes, or nullopt if all sizes are static.
   std::optional<int64_t> assumedSize = std::nullopt;
 };
 
-/// A program: one for each machine and case.
+/// Data about a variant: the program for one target and case.
 struct ExplainedVariant {
-  /// "x86-64-v3, where n = 1"; empty where there is one.
+  /// Title of the variant, such as "x86-64-v3, where n = 1". Empty if there is only one variant.
   std::string title;
-  /// A text of a later stage has functions in their place, and nothing is told of them.
+  /// False if the compile starts from the text of a later stage, which contains functions instead
+  /// of kernels.
   bool hasKernels = false;
   std::vector<ExplainedKernel> kernels = {};
   int64_t launches = 0, relayouts = 0;
@@ -117,8 +134,8 @@ struct ExplainedVariant {
   };
   std::vector<Copy> copies = {};
   int64_t weightBytes = 0, weightConstants = 0;
-  /// Of the program of one rank: how many times it meets others in a run, and the bytes that it moves then (graph::movedBytes), in the program's
-  /// symbols.
+  /// For the program of one rank: `meetings` is the number of its transfers in a run, `moved` the
+  /// number of bytes that they transfer (graph::movedBytes), in terms of the program's symbols.
   std::optional<int64_t> meetings = std::nullopt;
   graph::DimExpr moved{0};
   std::optional<ExplainedTime> time = std::nullopt;
@@ -126,34 +143,38 @@ struct ExplainedVariant {
 
 struct Explanation {
   std::string target;
-  /// The machines that code is made for, as a tuning names them.
+  /// Identifiers of the targets, as in tuning files.
   std::vector<std::string> machines = {};
-  /// Conditions on dims and, where there is no program, why; one case is none.
+  /// The condition of each case of the model, and the reason if the case cannot be compiled. Empty
+  /// if there is only one case.
   std::vector<std::pair<std::string, std::string>> cases = {};
   std::vector<ExplainedVariant> variants = {};
-  /// What passes did not do: by reason for readers, and all of it.
+  /// `remarks`: text of the missed-optimization remarks, grouped by reason. `allRemarks`: all
+  /// remarks as JSON.
   std::string remarks = "";
   llvm::json::Array allRemarks = {};
   std::vector<std::pair<std::string, double>> stageSeconds = {};
-  /// The names of each node's outputs.
+  /// Maps the name of each ONNX node to the names of its outputs.
   llvm::StringMap<std::vector<std::string>> valuesOfNode = {};
 
   std::string text() const;
-  /// docs/reference/json.md.
+  /// Returns the explanation as JSON (docs/reference/json.md).
   llvm::json::Object json() const;
 };
 
-/// The ONNX nodes that a location names, each once.
+/// Appends the names of the ONNX nodes in an MLIR location to `nodes`, except for names that the
+/// list already contains.
 void addNodes(mlir::Location location, std::vector<std::string> &nodes);
-/// Of a module of the kernels stage.
+/// Collects the data about kernels from a module of the kernels stage.
 void explainKernels(mlir::ModuleOp module, ExplainedVariant &variant);
-/// Of one of the plan stage.
+/// Collect the data about the arena and about weights from a module of the plan stage.
 void explainArena(mlir::ModuleOp module, const llvm::StringMap<std::vector<std::string>> &valuesOfNode,
                   ExplainedVariant &variant);
 void explainWeights(mlir::ModuleOp module, ExplainedVariant &variant);
-/// Of a module of the plan stage that is rank `rank`'s.
+/// Collects the transfers from the plan-stage module of rank `rank`.
 void explainTransfers(mlir::ModuleOp module, int64_t rank, ExplainedVariant &variant);
-/// Nothing for machines that have no such model.
+/// Collects estimated times from the module. Does nothing for targets whose cost model estimates
+/// none.
 void explainTime(mlir::ModuleOp module, ExplainedVariant &variant);
 
 } // namespace hewn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` says, for programs: docs/reference/json.md.
+// Writes the explanation as JSON (docs/reference/json.md).
 #include "lib/Compiler/Explain/Explain.h"
 #include "lib/Support/JsonWriter.h"
 
@@ -12,7 +12,7 @@ static json::Value orNull(std::optional<int64_t> number) {
   return number ? json::Value(*number) : json::Value(nullptr);
 }
 
-/// A list, each element by `each`.
+/// Converts a list to a JSON array: calls `each` to convert an element.
 template <typename T, typename Each> static json::Array listOf(const std::vector<T> &all, Each each) {
   json::Array list;
   for (const T &one : all)
@@ -83,7 +83,7 @@ static json::Object toJson(const ExplainedArena &arena) {
 }
 
 static json::Object toJson(const ExplainedTime &time) {
-  auto joint = [](const ExplainedTime::Joint &one) {
+  auto persistent = [](const ExplainedTime::PersistentKernel &one) {
     return json::Object{{"first_kernel", jsonText(one.first)},
                         {"launches", one.launches},
                         {"threads", one.threads},
@@ -96,7 +96,7 @@ static json::Object toJson(const ExplainedTime &time) {
   return json::Object{{"microseconds", jsonNumber(time.microseconds)},
                       {"apart_microseconds", jsonNumber(time.apartMicroseconds)},
                       {"assumed_size", orNull(time.assumedSize)},
-                      {"joint_kernels", listOf(time.joints, joint)}};
+                      {"joint_kernels", listOf(time.joints, persistent)}};
 }
 
 static json::Object toJson(const ExplainedVariant &variant) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` says, for readers.
+// Writes the explanation as text.
 #include "lib/Compiler/Explain/Explain.h"
 #include "lib/Support/Printable.h"
 
@@ -17,12 +17,12 @@ namespace {
 
 constexpr size_t kMaxRows = 40, kColumns = 64, kLongestFormula = 400;
 
-/// "1 constant", "2 constants".
+/// Returns a text such as "1 constant" or "2 constants".
 std::string counted(int64_t count, StringRef what) {
   return std::to_string(count) + " " + what.str() + (count == 1 ? "" : "s");
 }
 
-/// The first ones, and how many more there are.
+/// Returns the first few of the names as a text, with the number of names that are omitted.
 std::string nodesText(const std::vector<std::string> &nodes) {
   constexpr size_t told = 6;
   std::vector<std::string> names;
@@ -42,35 +42,35 @@ void print(raw_ostream &os, const ExplainedKernel &kernel) {
   if (!kernel.schedule.empty())
     os << "    schedule: " << kernel.schedule << "\n";
   if (kernel.work) {
-    os << "    a launch: " << kernel.work->flop.str() << " flop in contractions, " << kernel.work->bytes.str()
+    os << "    per launch: " << kernel.work->flop.str() << " flop in contractions, " << kernel.work->bytes.str()
        << " bytes";
     if (kernel.launchesARun)
-      os << "; " << *kernel.launchesARun << (*kernel.launchesARun == 1 ? " launch" : " launches") << " a run";
+      os << "; " << *kernel.launchesARun << (*kernel.launchesARun == 1 ? " launch" : " launches") << " per run";
     os << "\n";
   }
   auto tell = [&](StringRef what, llvm::ArrayRef<std::string> types) {
     if (!types.empty())
       os << "    " << what << " " << llvm::join(types, ", ") << "\n";
   };
-  tell("takes", kernel.inputs);
-  tell("with constants", kernel.constants);
-  tell("makes", kernel.outputs);
+  tell("inputs:", kernel.inputs);
+  tell("constants:", kernel.constants);
+  tell("outputs:", kernel.outputs);
 }
 
 void printKernels(raw_ostream &os, const ExplainedVariant &variant) {
   os << "kernels: " << variant.kernels.size() << ", launched " << counted(variant.launches, "time")
-     << " in the program's text\n";
+     << " in the program\n";
   for (const ExplainedKernel &kernel : variant.kernels)
     print(os, kernel);
-  os << "changes of layout inside kernels: " << variant.relayouts << "\n";
+  os << "layout conversions inside kernels: " << variant.relayouts << "\n";
 }
 
 void printSize(raw_ostream &os, const ExplainedArena::Size &size) {
-  os << size.bytes << " bytes, at most " << size.live << " alive at once, ratio "
+  os << size.bytes << " bytes, at most " << size.live << " live at once, ratio "
      << llvm::format("%.3f", double(size.bytes) / double(std::max<int64_t>(size.live, 1))) << "\n";
 }
 
-/// The closed form, where it can be read.
+/// Prints the formula of the arena size, unless the formula is too long to read.
 void printFormula(raw_ostream &os, const ExplainedArena &arena) {
   std::string text = arena.formula + " bytes";
   for (auto [i, level] : llvm::enumerate(arena.levels))
@@ -78,10 +78,11 @@ void printFormula(raw_ostream &os, const ExplainedArena &arena) {
   if (text.size() <= kLongestFormula)
     os << text << "\n";
   else
-    os << "a closed form of " << arena.levels.size() << " levels, which --emit=plan shows\n";
+    os << "a formula with " << arena.levels.size() << " levels (see --emit=plan)\n";
 }
 
-/// Of many rows, one for several neighbours.
+/// Draws the buffers of the arena over time. If the drawing has too many rows, each printed row
+/// represents several adjacent ones.
 void draw(raw_ostream &os, const ExplainedArena &arena) {
   size_t each = (arena.rows.size() + kMaxRows - 1) / kMaxRows, width = 0;
   std::vector<const ExplainedArena::Row *> rows;
@@ -91,10 +92,10 @@ void draw(raw_ostream &os, const ExplainedArena &arena) {
     width = std::max(width, rows.back()->name.size());
   }
   double cell = double(arena.pictured.bytes) / double(kColumns);
-  os << "  from left to right: offsets, " << llvm::format("%.0f", cell)
-     << " bytes a character; a letter: a buffer, '.': free; down: time";
+  os << "  columns: offsets, " << llvm::format("%.0f", cell)
+     << " bytes per character; letters: buffers, '.': free; rows: time";
   if (each > 1)
-    os << ", of neighbouring kernels the fullest";
+    os << ", one row for several kernels";
   os << "\n";
   for (const ExplainedArena::Row *row : rows) {
     std::string line(kColumns, '.');
@@ -125,33 +126,34 @@ void print(raw_ostream &os, const ExplainedArena &arena) {
   }
   printFormula(os, arena);
   for (const ExplainedArena::Size &size : arena.sizes) {
-    os << "  where each of " << llvm::join(llvm::make_first_range(size.symbols), ", ") << " is "
+    os << "  with each of " << llvm::join(llvm::make_first_range(size.symbols), ", ") << " = "
        << size.symbols.front().second << ": ";
     printSize(os, size);
   }
-  os << "  where each is " << arena.pictured.symbols.front().second << ":\n";
+  os << "  with each = " << arena.pictured.symbols.front().second << ":\n";
   draw(os, arena);
 }
 
 void printTime(raw_ostream &os, const ExplainedTime &time) {
   auto microseconds = [](double count) { return llvm::formatv("{0:f1} us", count).str(); };
-  for (auto [i, joint] : llvm::enumerate(time.joints)) {
-    os << "joint kernel " << i << ": from " << joint.first << " on, " << joint.launches
-       << " launches and copies; by the model " << microseconds(joint.launchedMicroseconds) << " one by one, "
-       << microseconds(joint.joinedMicroseconds) << " as one; blocks of " << joint.threads << " threads of some "
-       << joint.registers << " registers, " << joint.blocksAtOnce << " at once on a processor";
-    if (joint.keptBytes > 0)
-      os << "; each block keeps up to " << joint.keptBytes << " bytes of constants on chip over the steps of its loops";
+  for (auto [i, persistent] : llvm::enumerate(time.joints)) {
+    os << "persistent kernel " << i << ": from " << persistent.first << " on, " << persistent.launches
+       << " launches and copies; estimated " << microseconds(persistent.launchedMicroseconds) << " as launches, "
+       << microseconds(persistent.joinedMicroseconds) << " as one kernel; blocks of " << persistent.threads
+       << " threads with about " << persistent.registers << " registers, " << persistent.blocksAtOnce
+       << " per streaming multiprocessor";
+    if (persistent.keptBytes > 0)
+      os << "; each block keeps up to " << persistent.keptBytes << " bytes of constants on chip across loop iterations";
     os << "\n";
   }
-  os << "predicted: a run takes " << microseconds(time.microseconds) << "; " << microseconds(time.apartMicroseconds)
-     << " with a launch for each kernel";
+  os << "estimate: a run takes " << microseconds(time.microseconds) << "; " << microseconds(time.apartMicroseconds)
+     << " with one launch per kernel";
   if (time.assumedSize)
-    os << "; sizes that are not known are taken for " << *time.assumedSize;
+    os << "; dynamic sizes are assumed to be " << *time.assumedSize;
   os << "\n";
 }
 
-/// A line of its own where there are several.
+/// Returns the variant's title as a line, if there are several variants.
 std::string heading(const ExplainedVariant &variant) {
   if (variant.title.empty())
     return "";
@@ -165,9 +167,9 @@ std::string Explanation::text() const {
   llvm::raw_string_ostream os(text);
   os << "target: " << target << "\n";
   if (!cases.empty())
-    os << "cases: " << cases.size() << ", chosen by the inputs' dims when run\n";
+    os << "cases: " << cases.size() << ", selected by the inputs' dims at run time\n";
   for (const auto &[condition, refusal] : cases)
-    os << "  where " << condition << (refusal.empty() ? "" : ": none, " + refusal) << "\n";
+    os << "  where " << condition << (refusal.empty() ? "" : ": not compiled, " + refusal) << "\n";
   for (const ExplainedVariant &variant : variants)
     if (variant.hasKernels) {
       os << heading(variant);
@@ -181,13 +183,13 @@ std::string Explanation::text() const {
       os << "copy to the " << copy.to << ": " << copy.type << "\n";
     os << "weights: " << variant.weightBytes << " bytes in " << counted(variant.weightConstants, "constant") << "\n";
     if (variant.meetings)
-      os << "other ranks: met " << counted(*variant.meetings, "time") << " a run, " << variant.moved.str()
-         << " bytes moved\n";
+      os << "communication: " << counted(*variant.meetings, "transfer") << " per run, " << variant.moved.str()
+         << " bytes\n";
     if (variant.time)
       printTime(os, *variant.time);
   }
   if (!remarks.empty())
-    os << "not done, and why:\n" << remarks;
+    os << "missed optimizations:\n" << remarks;
   os << "stages:";
   for (const auto &[stage, seconds] : stageSeconds)
     os << llvm::formatv(" {0} {1:f2} s", stage, seconds);

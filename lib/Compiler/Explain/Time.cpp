@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` says of the time that a device takes, by the model that decides which launches become one kernel.
+// Estimates the run time by the device's cost model, which also decides which launches form
+// persistent kernels.
 #include "lib/Compiler/Explain/Explain.h"
-#include "lib/Transforms/Plan/Join/JointCost.h"
+#include "lib/Transforms/Plan/Join/PersistentCost.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -13,18 +14,18 @@ namespace hewn {
 void explainTime(ModuleOp module, ExplainedVariant &variant) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   auto program = module.lookupSymbol<func::FuncOp>(plan::kProgramName);
-  if (!target || !target.getGrid() || !target.getGrid().getCosts().getLaunchCycles() || !program)
+  if (!target || !target.getGpu() || !target.getGpu().getCosts().getLaunchCycles() || !program)
     return;
-  plan::GridAttr grid = target.getGrid();
+  plan::GpuAttr grid = target.getGpu();
   plan::Prediction prediction = plan::predict(program, grid);
   auto microseconds = [&](double cycles) { return cycles / double(grid.getCosts().getMegahertz()); };
   ExplainedTime &time = variant.time.emplace();
-  for (const plan::Prediction::Joint &joint : prediction.joints) {
+  for (const plan::Prediction::PersistentKernel &persistent : prediction.joints) {
     StringRef name;
-    joint.first->walk([&](plan::LaunchOp launch) { name = name.empty() ? launch.getKernel() : name; });
-    time.joints.push_back({name.str(), int64_t(joint.launches), joint.needs.threads, joint.needs.registers,
-                           plan::blocksAtOnce(joint.needs, grid), joint.kept, microseconds(joint.launched),
-                           microseconds(joint.joined)});
+    persistent.first->walk([&](plan::LaunchOp launch) { name = name.empty() ? launch.getKernel() : name; });
+    time.joints.push_back({name.str(), int64_t(persistent.launches), persistent.needs.threads,
+                           persistent.needs.registers, plan::blocksAtOnce(persistent.needs, grid), persistent.kept,
+                           microseconds(persistent.launched), microseconds(persistent.joined)});
   }
   time.microseconds = microseconds(prediction.cycles);
   time.apartMicroseconds = microseconds(prediction.apart);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain` says of the work of kernels: the least that any code for them has to do.
+// Computes the minimal work of kernels: operations and memory traffic.
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Explain/Explain.h"
@@ -24,11 +24,12 @@ std::optional<int64_t> launchesARun(plan::LaunchOp launch) {
   return count;
 }
 
-/// What is read of a kernel's operand, at most: where it is only moved from, no more than is moved.
+/// Returns an upper bound of the number of bytes that a kernel reads of its argument. If only
+/// indexing ops read the argument, the bound is the number of bytes that they copy.
 static graph::DimExpr bytesRead(Value argument) {
   graph::DimExpr whole = plan::bufferBytes(argument), moved(0);
   for (Operation *user : argument.getUsers()) {
-    if (!isa<graph::MoveOpInterface>(user) || user->getNumResults() != 1)
+    if (!isa<graph::IndexingOpInterface>(user) || user->getNumResults() != 1)
       return whole;
     moved = moved + plan::bufferBytes(user->getResult(0));
   }

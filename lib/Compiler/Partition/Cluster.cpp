@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parsed by LLVM's YAML parser, node by node and not by its traits, which stop at the first error.
+// Reads cluster files with LLVM's YAML parser, node by node, in order to report all errors. LLVM's
+// YAML traits would stop at the first one.
 #include "lib/Compiler/Partition/Cluster.h"
 #include "lib/Support/Files/InputFile.h"
 
@@ -41,9 +42,10 @@ double Cluster::rateOf(StringRef type, bool rounds) const {
 namespace {
 
 constexpr double kMostDevices = 1 << 20;
-/// Of a file: LLVM's parser goes as deep as what it reads, and tells each of its errors.
+/// Maximum size of a cluster file. It limits the recursion of LLVM's parser, which is as deep as
+/// the nesting of the file, and the number of reported errors.
 constexpr size_t kMostClusterBytes = 1 << 16;
-/// What can be multiplied, as MLIR has it.
+/// Element types for which a cluster file may contain a rate, by their MLIR names.
 constexpr StringLiteral kTypes[] = {"f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "i8", "i16", "i32", "i64"};
 
 class Reader {
@@ -61,9 +63,9 @@ public:
     if (root && !stream.failed())
       readCluster(*root, cluster);
     if (!root && isGood)
-      error(0, "there is nothing in it");
+      error(0, "it is empty");
     if (isGood && ++document != stream.end())
-      error(0, "there is more in it than one document");
+      error(0, "it has more than one document");
     return isGood;
   }
 
@@ -77,7 +79,7 @@ private:
 
   static void tellSyntax(const llvm::SMDiagnostic &problem, void *self) {
     static_cast<Reader *>(self)->error(unsigned(std::max(problem.getLineNo(), 0)),
-                                       "is no YAML: " + problem.getMessage());
+                                       "is not valid YAML: " + problem.getMessage());
   }
 
   void error(unsigned line, const Twine &what) {
@@ -89,26 +91,27 @@ private:
 
   static std::string join(StringRef path, StringRef key) { return path.empty() ? key.str() : (path + "." + key).str(); }
 
-  /// A mapping of these keys; `path` is where it stands, for messages.
+  /// Reads a mapping of the cluster file with the keys in `fields`. `path` is the position of the
+  /// mapping in the file, for messages.
   void readMapping(yaml::Node &node, StringRef path, llvm::ArrayRef<Field> fields) {
     unsigned line = lineOf(node);
     auto *mapping = llvm::dyn_cast<yaml::MappingNode>(&node);
     if (!mapping)
-      return error(line, (path.empty() ? Twine("it") : "'" + path + "'") + " is no mapping of keys to values");
+      return error(line, (path.empty() ? Twine("it") : "'" + path + "'") + " is not a mapping of keys to values");
     llvm::StringSet<> seen;
     for (yaml::KeyValueNode &entry : *mapping) {
       llvm::SmallString<32> kept;
       auto *scalar = llvm::dyn_cast_or_null<yaml::ScalarNode>(entry.getKey());
       if (!scalar || !entry.getValue())
-        return error(line, "a key is no word");
+        return error(line, "a key is not a scalar");
       const std::string key = scalar->getValue(kept).str(), place = join(path, key);
       line = lineOf(*scalar);
       const Field *field = llvm::find_if(fields, [&](const Field &one) { return one.key == key; });
       if (field == fields.end()) {
-        error(line, "there is no key '" + place + "'; there are: " + keysText(fields));
+        error(line, "unknown key '" + place + "'; there are: " + keysText(fields));
         entry.getValue()->skip();
       } else if (!seen.insert(key).second) {
-        error(line, "'" + place + "' is there twice");
+        error(line, "'" + place + "' is given twice");
         entry.getValue()->skip();
       } else {
         current = key;
@@ -117,7 +120,7 @@ private:
     }
     for (const Field &field : fields)
       if (field.isNeeded && !seen.contains(field.key))
-        error(line, "'" + join(path, field.key) + "' is not there");
+        error(line, "'" + join(path, field.key) + "' is missing");
   }
 
   static std::string keysText(llvm::ArrayRef<Field> fields) {
@@ -133,7 +136,8 @@ private:
     return scalar ? scalar->getValue(kept).str() : "";
   }
 
-  /// A number above `least`, up to `most`.
+  /// Returns a function that reads a number of the cluster file. The number must be above `least`
+  /// and at most `most`.
   Read number(std::string place, StringRef what, double least, double most, std::function<void(double)> set) {
     return [=, this](yaml::Node &node) {
       const std::string text = scalarOf(node), full = place + (place.empty() || place.back() == '.' ? current : "");
@@ -170,7 +174,8 @@ private:
     auto readRates = [&](yaml::Node &inner) {
       llvm::SmallVector<Field> fields;
       for (StringRef type : kTypes)
-        fields.push_back({type, type == "f32", // at which what has no rate of its own multiplies
+        // the rate of float32 is required, because it is used for types without a rate of their own
+        fields.push_back({type, type == "f32",
                           number("device.rates.", "operations a second, above 0", 0, 1e18,
                                  [&](double value) { rates.rates.push_back({current, value}); })});
       readMapping(inner, "device.rates", fields);
@@ -190,7 +195,8 @@ private:
             cluster.launch = value;
           })}});
     if (rates.rates.empty() != rates.bandwidths.empty())
-      error(line, "'device.rates' and 'device.bandwidth' are both there, or neither, and this machine's are measured");
+      error(line,
+            "'device.rates' and 'device.bandwidth' must both be given, or neither (then this machine is measured)");
   }
 
   void readCluster(yaml::Node &root, Cluster &cluster) {
@@ -212,15 +218,15 @@ private:
     if (cluster.devices() > int64_t(kMostDevices))
       error(0, "it has " + Twine(cluster.devices()) + " devices; there are at most 1048576");
     if (cluster.devicesPerNode > 1 && cluster.within.bandwidth == 0)
-      error(0, "'within' is not there: the link of devices of one node");
+      error(0, "'within' is missing: the link between devices of one node");
     if (cluster.nodes > 1 && cluster.between.bandwidth == 0)
-      error(0, "'between' is not there: the link of devices of two nodes");
+      error(0, "'between' is missing: the link between devices of different nodes");
   }
 
   const std::string name;
   Diagnostics &diagnostics;
   llvm::SourceMgr manager;
-  /// The key that is read.
+  /// The key of the cluster file whose value is being read, for messages.
   std::string current;
   bool isGood = true;
 };
@@ -243,8 +249,8 @@ std::optional<Cluster> readCluster(StringRef given, StringRef target, Diagnostic
     text = file->getBuffer();
   }
   if (text.size() > kMostClusterBytes) {
-    diagnostics.error("--cluster: " + cluster.name + " is no cluster: it has " + llvm::Twine(text.size()) +
-                      " bytes, and a cluster at most " + llvm::Twine(kMostClusterBytes));
+    diagnostics.error("--cluster: " + cluster.name + " is not a cluster description: it has " +
+                      llvm::Twine(text.size()) + " bytes, and at most " + llvm::Twine(kMostClusterBytes));
     return std::nullopt;
   }
   if (!Reader(cluster.name, diagnostics).read(text, cluster))
@@ -252,9 +258,9 @@ std::optional<Cluster> readCluster(StringRef given, StringRef target, Diagnostic
   if (cluster.device.rates.empty()) {
     llvm::Expected<MachineRates> measured = measureMachine(target, 1);
     if (!measured) {
-      diagnostics.error(
-          "--cluster: " + cluster.name +
-          " has no 'device.rates', and this machine's can't be measured: " + llvm::toString(measured.takeError()));
+      diagnostics.error("--cluster: " + cluster.name +
+                        " has no 'device.rates', and those of this machine cannot be measured: " +
+                        llvm::toString(measured.takeError()));
       return std::nullopt;
     }
     cluster.device = std::move(*measured);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machines that a model is to be split over, as a file says it: docs/reference/cluster.md.
+// Describes the cluster of devices over which a model is partitioned (docs/reference/cluster.md).
 #ifndef HEWN_LIB_COMPILER_PARTITION_CLUSTER_H
 #define HEWN_LIB_COMPILER_PARTITION_CLUSTER_H
 
@@ -12,33 +12,39 @@
 namespace hewn {
 
 struct Cluster {
-  /// The file, as it was given.
+  /// Name of the cluster file, as the user gave it.
   std::string name;
   int64_t nodes = 1, devicesPerNode = 1;
   Link within, between;
-  /// What a device multiplies and reads a second at most; and whether that was measured here.
+  /// `device`: peak FMA rate and memory bandwidth of one device. `isMeasured`: true if the rate and
+  /// the bandwidth were measured on this machine instead of given in the file.
   MachineRates device;
   bool isMeasured = false;
-  /// What of these rates kernels reach, and seconds beside them that each takes.
+  /// `efficiency`: fraction of the peak rates that kernels reach. `launch`: launch overhead of a
+  /// kernel in seconds.
   double efficiency = 0.8, launch = 0;
-  /// Bytes a device has; none: as many as are wanted.
+  /// Memory size of a device in bytes, or nullopt if it is unlimited.
   std::optional<double> memory;
-  /// Whether the most runs a second of all replicas are wanted, and not the shortest run.
+  /// True if the runs per second of all replicas together are maximized. False if the time of one
+  /// run is minimized.
   bool wantsThroughput = false;
 
   int64_t devices() const { return nodes * devicesPerNode; }
-  /// `ranks` ranks of one after another, from the first device of the cluster on.
+  /// Returns the group of `ranks` consecutive ranks, starting at the first device.
   RankGroup group(int64_t ranks) const;
-  /// Products of this type a second: at the type's own rate where there is one, else float32's; `rounds`: float32 may be multiplied as bfloat16.
+  /// Returns the device's peak FMA rate for `type`, or that of float32 if the cluster has none for
+  /// `type`. If `rounds`, float32 operands may be rounded to bfloat16: they then have the rate of
+  /// bfloat16 if that is higher.
   double rateOf(llvm::StringRef type, bool rounds) const;
-  /// The link from one rank to another.
+  /// Returns the link between two ranks.
   const Link &link(int64_t from, int64_t to) const {
     return from / devicesPerNode == to / devicesPerNode ? within : between;
   }
 };
 
-/// Reads a file, or its text where that begins with a brace. nullopt after errors: all that is wrong, each with its line. Rates that are not in
-/// it are measured here, for code for `target`.
+/// Reads a cluster file. `given` is the text of the file if it starts with a brace, otherwise its
+/// path. Reports all errors with their lines, and returns nullopt if there are any. If the file
+/// contains no rates, measures those of this machine with code for `target`.
 std::optional<Cluster> readCluster(llvm::StringRef given, llvm::StringRef target, Diagnostics &diagnostics);
 
 } // namespace hewn

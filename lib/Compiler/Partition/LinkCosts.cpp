@@ -16,7 +16,7 @@ static LinkCost fastest(std::initializer_list<LinkCost> ways) {
   return best;
 }
 
-/// Whether nodes are levels: several, of several ranks each.
+/// Returns true if the ranks of a collective are on several nodes, each with several of the ranks.
 static bool hasLevels(const RankGroup &group) {
   return group.perNode > 1 && group.perNode < group.ranks && group.ranks % group.perNode == 0;
 }
@@ -45,7 +45,8 @@ LinkCost sumCost(const RankGroup &group, double bytes) {
   if (!hasLevels(group))
     return best;
   double inNode = double(group.perNode), level = flatScatter(group.within, group.perNode, bytes).seconds;
-  // To chunks; and back to the whole.
+  // Cost of the two-level all-reduce: all-reduce between nodes, then reduce-scatter and all-gather
+  // within each node.
   LinkCost levels = flatSum(group.between, group.ranks / group.perNode, bytes / inNode);
   return fastest({best, {2 * level + levels.seconds, "two levels"}});
 }

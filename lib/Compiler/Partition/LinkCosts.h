@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to hand bytes from rank to rank, by the alpha-beta model (Hockney, "The communication challenge for MPP", 1994): a message of n
-// bytes takes latency + n / bandwidth.
+// Costs of transfers between ranks by the alpha-beta model (Hockney, "The communication challenge
+// for MPP", 1994): a message of n bytes takes latency + n / bandwidth.
 //
-// Collectives by Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations in MPICH" (2005), p ranks, n bytes each:
+// Collectives by Thakur, Rabenseifner, Gropp: "Optimization of Collective Communication Operations
+// in MPICH" (2005), for p ranks with n bytes each:
 //
-//     sum     ring                    2 (p-1) a  +  2 (p-1)/p n b        few ranks, long sums
-//             recursive doubling      lg p a     +  lg p n b             short sums
-//             halving and doubling    2 lg p a   +  2 (p-1)/p n b        (Rabenseifner's)
-//     scatter ring                    (p-1) a    +  (p-1)/p n b      a sum of which each rank has a part
-//             halving                 lg p a     +  (p-1)/p n b
-//     gather  ring                    (p-1) a    +  (p-1) n b
-//             doubling                lg p a     +  (p-1) n b
+//     all-reduce      ring                    2 (p-1) a  +  2 (p-1)/p n b     few ranks, many bytes
+//                     recursive doubling      lg p a     +  lg p n b          few bytes
+//                     halving and doubling    2 lg p a   +  2 (p-1)/p n b     (Rabenseifner)
+//     reduce-scatter  ring                    (p-1) a    +  (p-1)/p n b
+//                     halving                 lg p a     +  (p-1)/p n b
+//     all-gather      ring                    (p-1) a    +  (p-1) n b
+//                     doubling                lg p a     +  (p-1) n b
 //
-// and, of p ranks that are d to a node, in two levels (Cho et al.: "BlueConnect", 2019): chunks of the sum in each node, then those between nodes, then
-// the whole in each node. What adding itself takes is not in it: it is less than what moving takes on all links but memory's.
+// If several ranks share a node, there is also a two-level variant (Cho et al.: "BlueConnect",
+// 2019): reduce-scatter within each node, all-reduce between nodes, all-gather within each node.
+// The time of the additions is ignored: it is less than that of the transfer on all links except
+// shared memory.
 #ifndef HEWN_LIB_COMPILER_PARTITION_LINKCOSTS_H
 #define HEWN_LIB_COMPILER_PARTITION_LINKCOSTS_H
 
@@ -23,27 +26,32 @@
 
 namespace hewn {
 
-/// Seconds; bytes a second that one device takes in while it gives as many.
+/// A link between two devices: its latency in seconds, and its bandwidth in bytes per second in
+/// each direction (full duplex).
 struct Link {
   double latency = 0, bandwidth = 0;
   double messageSeconds(double bytes) const { return latency + bytes / bandwidth; }
 };
 
-/// Ranks that do something together: `perNode` of them at a time are on one node.
+/// The ranks that take part in a collective. Each node of the cluster contains `perNode` of these
+/// ranks.
 struct RankGroup {
   int64_t ranks, perNode;
   Link within, between;
-  /// What a way that knows no nodes waits for.
+  /// Returns the link that limits a collective algorithm which does not distinguish nodes: the link
+  /// between nodes, unless all ranks share a node.
   const Link &slowest() const { return perNode >= ranks ? within : between; }
 };
 
 struct LinkCost {
   double seconds = 0;
-  /// The fastest way, by its name above; empty where nothing is moved.
+  /// Name of the fastest algorithm for the collective, as in the table above (such as "ring").
+  /// Empty if nothing is transferred.
   llvm::StringRef way;
 };
 
-/// `bytes`: of the sum, whether ranks then have all of it or a part, and of what each rank brings.
+/// Return the costs of all-reduce, reduce-scatter and all-gather. `bytes` is the size of the
+/// reduced tensor; for gatherCost it is the size of the part that each rank contributes.
 LinkCost sumCost(const RankGroup &group, double bytes);
 LinkCost scatterCost(const RankGroup &group, double bytes);
 LinkCost gatherCost(const RankGroup &group, double bytes);

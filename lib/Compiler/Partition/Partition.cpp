@@ -39,42 +39,44 @@ bool readPartition(StringRef text, PartitionShape &shape, Diagnostics &diagnosti
     int64_t *value;
     bool isSeen = false;
   };
-  Number numbers[] = {{"tensor", "ranks", 1, kMostRanks, &shape.tensor},
-                      {"pipeline", "ranks", 1, kMostRanks, &shape.stages},
-                      {"microbatches", "micro-batches", 1, kMostMicroBatches, &shape.microBatches},
-                      {"lines", "percent", 0, 100, &shape.lines}};
+  Number numbers[] = {{"tensor", "a number of ranks", 1, kMostRanks, &shape.tensor},
+                      {"pipeline", "a number of ranks", 1, kMostRanks, &shape.stages},
+                      {"microbatches", "a number of micro-batches", 1, kMostMicroBatches, &shape.microBatches},
+                      {"lines", "a percentage", 0, 100, &shape.lines}};
   SmallVector<StringRef> words;
   text.split(words, ',');
   for (StringRef word : words) {
     if (word == "sums=ordered") {
       if (std::exchange(shape.orderedSums, true))
-        return refuse("'sums' is there twice");
+        return refuse("'sums' is given twice");
       continue;
     }
     auto [name, value] = word.split('=');
     auto *number = llvm::find_if(numbers, [&, name = name](const Number &one) { return one.name == name; });
     if (number == std::end(numbers))
-      return refuse("there are tensor=N and pipeline=N, with a comma between where both are wanted, microbatches=N "
-                    "behind a pipeline, sums=ordered, lines=PERCENT, and auto, not '" +
+      return refuse("expected auto, or a comma-separated list of tensor=N, pipeline=N, microbatches=N, sums=ordered "
+                    "and lines=PERCENT, not '" +
                     word + "'");
     if (std::exchange(number->isSeen, true))
-      return refuse("'" + name + "' is there twice");
+      return refuse("'" + name + "' is given twice");
     if (value.getAsInteger(10, *number->value) || *number->value < number->least || *number->value > number->most)
-      return refuse("'" + word + "' is no number of " + number->of + " from " + Twine(number->least) + " to " +
+      return refuse("'" + word + "' is not " + number->of + " from " + Twine(number->least) + " to " +
                     Twine(number->most));
   }
   if (shape.microBatches > 1 && shape.stages == 1)
-    return refuse("micro-batches go through a pipeline: '" + text + "' has no pipeline=N of 2 or more");
+    return refuse("microbatches=N needs a pipeline: '" + text + "' has no pipeline=N of 2 or more");
   if (shape.orderedSums && shape.tensor == 1)
-    return refuse("sums are those of ranks that share layers: '" + text + "' has no tensor=N of 2 or more");
+    return refuse("sums=ordered needs tensor parallelism: '" + text + "' has no tensor=N of 2 or more");
   if (shape.lines >= 0 && shape.tensor == 1)
-    return refuse("lines are those of ranks that share layers: '" + text + "' has no tensor=N of 2 or more");
+    return refuse("lines=PERCENT needs tensor parallelism: '" + text + "' has no tensor=N of 2 or more");
   if (shape.ranks() > kMostRanks)
-    return refuse("'" + text + "' makes " + Twine(shape.ranks()) + " ranks; there are at most " + Twine(kMostRanks));
+    return refuse("'" + text + "' has " + Twine(shape.ranks()) + " ranks; at most " + Twine(kMostRanks) +
+                  " are supported");
   return true;
 }
 
-/// A name for the symbol that no dim of the model has.
+/// Returns a name for the symbol whose value is the rank. The name differs from those of all dims
+/// of the model.
 static std::string rankSymbol(importer::Cases &cases) {
   std::string name = "rank";
   auto isInput = [&] {
@@ -94,7 +96,8 @@ static std::string rankSymbol(importer::Cases &cases) {
   return name;
 }
 
-/// The module of a rank, whose program says which symbol is the rank's number and how many there are.
+/// Clones the model's module for one rank, and records the symbol for the rank, with the symbol's
+/// range, in the program.
 static OwningOpRef<ModuleOp> moduleOfRank(ModuleOp module, StringRef symbol, int64_t ranks) {
   OwningOpRef<ModuleOp> own = module.clone();
   auto main = own->lookupSymbol<func::FuncOp>(plan::kProgramName);
@@ -128,19 +131,21 @@ bool addRanks(Compilation &c) {
   for (importer::Case &one : c.cases.list)
     if (one.module && hasHandles(*one.module)) {
       c.diagnostics.error(
-          "--partition: the model has strings, sequences or optional values, which ranks can't hand to each other");
+          "--partition: the model has strings, sequences or optional values, which ranks cannot transfer");
       return false;
     }
   for (importer::Case &one : c.cases.list)
     if (one.module && !one.module->lookupSymbol<func::FuncOp>(plan::kProgramName)) {
-      c.diagnostics.error("--partition splits a model, and this module has no function 'main'");
+      c.diagnostics.error("--partition needs a model, but this module has no function 'main'");
       return false;
     }
   std::string name = rankSymbol(c.cases);
   DimExpr symbol = DimExpr::symbol(name);
   importer::Cases all;
   int count = int(c.cases.list.size()), asked = int(c.cases.tree.questions.size());
-  // "Is it rank 0?", "is it rank 1?", ...; the last one need not be asked. Then what the model asks.
+  // The decision tree of the partitioned model tests rank == 0, rank == 1, and so on; no test is
+  // needed for the last rank. Below each outcome, it contains the decision tree of the
+  // unpartitioned model.
   auto treeOf = [&](int64_t rank) { return asked ? int(ranks - 1 + rank * asked) : int(-1 - rank * count); };
   for (int64_t rank = 0; rank + 1 < ranks; ++rank)
     all.tree.questions.push_back(

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each number of ranks that share layers is compiled up to its plan, once, for the first of them: the others' programs differ in their
-// constants, and where they share lines, in what they have of padding and of neighbours: the first one has one, all but the last have two. Stages are runs of that program's steps, taken apart by the rule that the pass has.
+// Estimates the cost of partitions. For each number of tensor-parallel ranks, the model is compiled
+// once up to its plan, for the first rank. The programs of the other ranks are assumed to cost the
+// same: they have other constants and, with spatial sharding, other padding, and two neighbours
+// instead of one unless the rank is the first or the last. Pipeline stages are ranges of steps of
+// this program. The function that divides them is the one that the partition pass uses.
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Compilation.h"
 #include "lib/Compiler/InProcess.h"
@@ -38,7 +41,8 @@ std::string SplitCost::name() const { return PartitionShape{tensor, stages}.text
 
 namespace {
 
-/// Of two that are so close, the one on fewer ranks is better.
+/// If the costs of two partitions differ by less than this ratio, the one with fewer ranks is
+/// preferred.
 constexpr double kAlike = 0.02;
 
 class Planner {
@@ -70,8 +74,8 @@ private:
       return false;
     }
     if (cases.list.size() > 1)
-      c.diagnostics.warning("--cluster: of " + std::to_string(cases.list.size()) + " programs the one where " +
-                            first->condition() + " is planned");
+      c.diagnostics.warning("--cluster: of " + std::to_string(cases.list.size()) + " programs, the one with " +
+                            first->condition() + " is considered");
     module = std::move(first->module);
     isOfHandles = hasHandles(*module);
     return true;
@@ -95,14 +99,16 @@ private:
     return divisors(cluster.devices() / tensor, std::min(steps, kMostRanks / tensor));
   }
 
-  /// The program of the first of `tensor` ranks, up to its plan.
+  /// Compiles the program of the first of `tensor` ranks up to its plan.
   bool compileFor(int64_t tensor, RankProgram &program) {
     OwningOpRef<ModuleOp> own = module->clone();
     PipelineOptions options = pipelineOptions(c, weights);
     options.sharesWeights = true;
     options.tensorRanks = tensor;
     options.lines = c.partition.lines;
-    if (c.partition.isAuto) // who says how many ranks there are compiles for any machines
+    // an explicit number of ranks is compiled in the same way for any cluster, so no costs are
+    // passed
+    if (c.partition.isAuto)
       options.rowCosts = rowCosts(cluster, tensor);
     options.machine = target::identity(c.machines.front());
     setTarget(c, *own, c.machines.front());
@@ -116,15 +122,14 @@ private:
     buildPlanStage(rest, options);
     if (!isGood || failed(rest.run(*own))) {
       if (!c.diagnostics.hasErrors())
-        c.diagnostics.error("internal error where a partition is planned");
+        c.diagnostics.error("internal error while planning a partition");
       return false;
     }
     auto main = own->lookupSymbol<func::FuncOp>(plan::kProgramName);
     std::vector<plan::Sample> samples = plan::samplesOf(main);
     if (!sizesFit(main, samples.front())) {
       c.diagnostics.error(
-          "--cluster: sizes at the least dims that the model allows do not fit into 64 bits; --dim gives "
-          "others");
+          "--cluster: sizes with the least dims that the model allows exceed 64 bits; set others with --dim");
       return false;
     }
     program = readRankProgram(*own, samples.front());
@@ -145,8 +150,10 @@ private:
     return fit;
   }
 
-  /// Roofline (Williams, Waterman, Patterson: CACM 2009), at what kernels reach of the rates. Constants come from where all of the rank's
-  /// lie, since a run reads each once.
+  /// Returns the seconds that the kernels of a step take by a roofline model (Williams, Waterman,
+  /// Patterson: CACM 2009), with the fraction of the peak rates that kernels reach. `constants` is
+  /// the size of all constants of the rank. It selects the bandwidth for reading constants: a run
+  /// reads each constant once, so constants stay in a cache only if all of them fit.
   double computing(const RankStep &step, double constants) const {
     const MachineRates &rates = cluster.device;
     double rate = cluster.rateOf(step.multiplies, /*rounds=*/c.precision != Precision::Highest);
@@ -196,7 +203,8 @@ private:
     if (*step.transfer == graph::Transfer::Send || *step.transfer == graph::Transfer::Receive) {
       stage.meeting += cluster.link(0, 1).messageSeconds(step.sent);
       stage.moved += step.moved;
-      // The first rank takes from one neighbour, and the others but the last from two.
+      // With spatial sharding, the first rank exchanges data with one neighbour; all others except
+      // the last have two.
       stage.movedOfAll += step.movedOfAll * 2 * double(split.tensor - 1);
       return;
     }
@@ -214,7 +222,8 @@ private:
     }
   }
 
-  /// What stages hand on, to each that reads it, and the results to all. Who receives counts it.
+  /// Adds the costs of the messages that transfer values from stage to stage, and the model's
+  /// results to all ranks. The cost of a message is added to the receiving stage.
   void addMessages(const RankProgram &program, ArrayRef<size_t> ends, SplitCost &split) {
     auto stageOf = [&](size_t step) { return int64_t(llvm::lower_bound(ends, step) - ends.begin()); };
     auto hand = [&](double bytes, int64_t from, int64_t to) {
@@ -237,7 +246,7 @@ private:
 
   std::string whyNotSplit(const RankProgram &program, const SplitCost &split) const {
     if (isOfHandles && split.tensor * split.stages > 1)
-      return "has strings, sequences or optional values, which ranks can't hand to each other";
+      return "has strings, sequences or optional values, which ranks cannot transfer";
     if (split.stages > int64_t(program.steps.size()))
       return "has too few ops for " + std::to_string(split.stages) + " stages";
     return split.stages > 1 ? notInStages : "";
@@ -245,14 +254,15 @@ private:
 
   std::string problemOf(const SplitCost &split) const {
     if (split.replicas < 1)
-      return llvm::formatv("wants {0} devices, and there are {1}", split.tensor * split.stages, cluster.devices());
+      return llvm::formatv("needs {0} devices, but there are {1}", split.tensor * split.stages, cluster.devices());
     if (cluster.memory && split.memory() > *cluster.memory)
-      return llvm::formatv("wants {0:f3} GB of a rank, and there are {1:f3}", split.memory() / 1e9,
+      return llvm::formatv("needs {0:f3} GB per rank, but a device has {1:f3}", split.memory() / 1e9,
                            *cluster.memory / 1e9);
     return "";
   }
 
-  /// Less is better.
+  /// Returns the cost of a partition that the search minimizes: the time of a run or, if throughput
+  /// is optimized, the reciprocal of the runs per second of all replicas.
   double priceOf(const SplitCost &split) const {
     return cluster.wantsThroughput ? 1 / split.runsPerSecond() : split.seconds;
   }
@@ -265,9 +275,9 @@ private:
     llvm::sort(splits, [&](const SplitCost &a, const SplitCost &b) { return keyOf(a) < keyOf(b); });
     size_t good = size_t(llvm::count_if(splits, [](const SplitCost &split) { return split.problem.empty(); }));
     if (good == 0) {
-      c.diagnostics.error("--partition: no way to split the model over '" + cluster.name +
+      c.diagnostics.error("--partition: no feasible partition of the model over '" + cluster.name +
                           "': " + splits.front().name() + " " + splits.front().problem +
-                          (splits.size() > 1 ? ", and so do all others" : ""));
+                          (splits.size() > 1 ? "; the others are not feasible either" : ""));
       return false;
     }
     size_t best = 0;
@@ -282,15 +292,18 @@ private:
 
   std::string whyBest(size_t good) const {
     const std::vector<SplitCost> &splits = plan.splits;
-    std::string why = llvm::formatv("of {0} ways {1} can be chosen", splits.size(), good);
-    const char *quality = cluster.wantsThroughput ? "makes the most runs a second" : "has the shortest run";
+    std::string why = llvm::formatv("{1} of {0} partitions are feasible", splits.size(), good);
+    const char *quality = cluster.wantsThroughput ? "has the most runs per second" : "has the shortest run";
     if (good == 1)
       return why + ", this one";
     double next = priceOf(splits[1]) / priceOf(splits[0]);
-    if (!(next >= 1 + kAlike)) // also where neither takes any time
+    // the comparison of costs is negated so that it is also true for the NaN of two partitions that
+    // take no time
+    if (!(next >= 1 + kAlike))
       return why +
-             llvm::formatv(", and this one, within {0:f0} % of the best, takes the fewest ranks", 100 * kAlike).str();
-    return why + llvm::formatv(", and this one {0}; {1} is next, by {2:f2}", quality, splits[1].name(), next).str();
+             llvm::formatv("; this one is within {0:f0} % of the best and has the fewest ranks", 100 * kAlike).str();
+    return why + llvm::formatv("; this one {0}; {1} is next, at {2:f2} times its cost", quality, splits[1].name(), next)
+                     .str();
   }
 
   Compilation &c;
@@ -298,7 +311,7 @@ private:
   const Cluster &cluster;
   WeightTable weights;
   OwningOpRef<ModuleOp> module;
-  /// Why the model can't be taken apart in stages; empty: it can.
+  /// The reason why the model cannot be divided into stages, or empty if it can.
   std::string notInStages;
   bool isOfHandles = false;
 };
@@ -328,8 +341,8 @@ std::optional<PartitionPlan> planPartition(Compilation &c) {
     std::string dims;
     for (const auto &[name, size] : plan.assumed)
       dims += (dims.empty() ? "" : ", ") + name + "=" + std::to_string(size);
-    c.diagnostics.warning("--cluster: open dims were taken for the least that the model allows: " + dims +
-                          "; --dim gives others");
+    c.diagnostics.warning("--cluster: dynamic dims are assumed to have the least size that the model allows: " + dims +
+                          "; set others with --dim");
   }
   return plan;
 }

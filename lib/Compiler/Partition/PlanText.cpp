@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `hewn explain --cluster` says, as text and by docs/reference/json.md.
+// Prints the result of `hewn explain --cluster` as text and as JSON (docs/reference/json.md).
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Support/JsonWriter.h"
 
@@ -13,7 +13,7 @@ namespace hewn {
 
 namespace {
 
-/// Lines of the table of ways.
+/// Maximum number of rows in the printed table of partitions.
 constexpr size_t kMostLines = 24;
 
 std::string bytesText(double bytes) {
@@ -44,7 +44,7 @@ void printCluster(llvm::raw_ostream &os, const Cluster &cluster) {
     os << "; between nodes " << linkText(cluster.between);
   os << "\ndevice:";
   if (cluster.isMeasured)
-    os << " measured here, for code for " << cluster.device.target << ":";
+    os << " measured on this machine with code for " << cluster.device.target << ":";
   for (const MachineRates::Rate &rate : cluster.device.rates)
     os << llvm::formatv(" {0} {1:f1} GFLOPS,", rate.type, rate.perSecond / 1e9);
   os << " memory " << bytesText(cluster.device.bandwidths.back().bytesPerSecond) << "/s; kernels reach "
@@ -67,7 +67,7 @@ void printRow(llvm::raw_ostream &os, llvm::ArrayRef<std::string> cells) {
 }
 
 void printSplits(llvm::raw_ostream &os, llvm::ArrayRef<SplitCost> splits) {
-  printRow(os, {"tensor", "pipeline", "replicas", "a run", "computing", "meeting", "runs/s", "memory", "moved"});
+  printRow(os, {"tensor", "pipeline", "replicas", "run", "computing", "transfers", "runs/s", "memory", "moved"});
   os << "\n";
   for (const SplitCost &split : splits.take_front(kMostLines)) {
     printRow(os, {std::to_string(split.tensor), std::to_string(split.stages), std::to_string(split.replicas),
@@ -81,7 +81,7 @@ void printSplits(llvm::raw_ostream &os, llvm::ArrayRef<SplitCost> splits) {
 }
 
 void printRanks(llvm::raw_ostream &os, const SplitCost &split) {
-  printRow(os, {"ranks", "weights", "arena", "in and out", "computing", "meeting", "moved"});
+  printRow(os, {"ranks", "weights", "arena", "in/out", "computing", "transfers", "moved"});
   os << "\n";
   for (const StageCost &stage : split.byStage) {
     int64_t last = stage.first + stage.ranks - 1;
@@ -132,15 +132,15 @@ std::string PartitionPlan::text() const {
   llvm::raw_string_ostream os(text);
   printCluster(os, cluster);
   for (const auto &[name, size] : assumed)
-    os << "taken for: " << name << "=" << size << "\n";
+    os << "assumed: " << name << "=" << size << "\n";
   os << "best: " << best.name() << ", on " << best.tensor * best.stages << " ranks, " << best.replicas
-     << (best.replicas == 1 ? " time: " : " times: ") << secondsText(best.seconds) << " a run\n";
+     << (best.replicas == 1 ? " replica: " : " replicas: ") << secondsText(best.seconds) << " per run\n";
   os << "why: " << why << "\n";
   if (!best.way.empty())
-    os << "sums: by " << best.way << "\n";
+    os << "all-reduce: " << best.way << "\n";
   os << "by rank:\n";
   printRanks(os, best);
-  os << "ways:\n";
+  os << "partitions:\n";
   printSplits(os, splits);
   return text;
 }

@@ -15,7 +15,8 @@ namespace hewn {
 
 namespace {
 
-/// Steps of the search for a packing: what it finds in them is within a few percent.
+/// Maximum number of steps of the search for a buffer placement with a small arena. A longer search
+/// would make the arena smaller by a few percent at most.
 constexpr int64_t kPackingSteps = 10'000;
 
 class ProgramReader {
@@ -83,7 +84,7 @@ private:
       step.multiplies = type;
   }
 
-  /// Of a value the step that makes it; nullopt: it is an input or a constant.
+  /// Returns the index of the step that produces the value, or nullopt for an input or a constant.
   std::optional<size_t> makerOf(Value value) {
     Operation *op = value.getDefiningOp();
     auto found = op ? stepOf.find(program.getBody().front().findAncestorOpInBlock(*op)) : stepOf.end();
@@ -113,7 +114,8 @@ private:
   void readArena() {
     plan::PlannedArena arena(program);
     plan::PlannedArena::Sized sized = arena.at(sample);
-    // Lives are told by positions of ops, which stand in the order of steps.
+    // Converts lifetimes of buffers from positions of ops to numbers of steps, which have the same
+    // order.
     for (auto [buffer, block] : llvm::zip_equal(arena.buffers(), sized.blocks))
       if (std::optional<size_t> maker = makerOf(buffer.value))
         begins.push_back({block.life.begin, *maker});
@@ -129,7 +131,8 @@ private:
   SymbolTable table;
   func::FuncOp program;
   const plan::Sample &sample;
-  /// What stages that read it make themselves of constants and sizes: none hands it on (takeStage).
+  /// Ops that depend only on constants and sizes. Each pipeline stage computes these ops itself
+  /// (takeStage), so their results are not transferred between stages.
   const llvm::DenseSet<Operation *> byEach;
   RankProgram made;
   llvm::DenseMap<Attribute, size_t> seen;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank's program does, step by step, as its plan has it: kernels and what it hands to other ranks. Any run of steps can be a stage.
+// Summarizes the program of a rank step by step: the work of kernels, and the transfers between
+// ranks. Any range of steps can become a pipeline stage.
 #ifndef HEWN_LIB_COMPILER_PARTITION_RANKPROGRAM_H
 #define HEWN_LIB_COMPILER_PARTITION_RANKPROGRAM_H
 
@@ -14,46 +15,54 @@
 namespace hewn {
 
 struct RankStep {
-  /// Of kernels: multiplications and additions, and bytes of which `constants` are read of constants.
+  /// Work of the step's kernels: multiplications plus additions, bytes of operands and results, the
+  /// part of these bytes that belongs to constants, and number of launches.
   double flop = 0, bytes = 0, constants = 0, launches = 0;
   std::string multiplies;
-  /// Bytes of constants that no step before reads.
+  /// Number of bytes of the constants that this step reads and no earlier step does.
   double newConstants = 0;
-  /// All constants that it reads: which of the program's, and bytes.
+  /// All constants that the step reads, each with its index in the program and its size in bytes.
   std::vector<std::pair<size_t, double>> reads;
-  /// Where it is for ranks to meet: its bytes, and how many the first rank, and all together, move.
+  /// The transfer between ranks, if the step is one. `sent`: bytes of the transferred tensor.
+  /// `moved`, `movedOfAll`: bytes that the first rank, and all ranks together, send or receive for
+  /// it.
   std::optional<graph::Transfer::Kind> transfer;
   double sent = 0, moved = 0, movedOfAll = 0;
 };
 
 struct RankProgram {
   std::vector<RankStep> steps;
-  /// Bytes that lie in the arena from step to step.
+  /// Buffers of the rank's arena. Their lifetimes are ranges of steps.
   std::vector<plan::ArenaBlock> blocks;
-  /// A value: bytes, the step that makes it, and those that read it, in order.
+  /// A value that is passed between steps of the program: its size in bytes, the step that produces
+  /// it, and the steps that read it, in ascending order.
   struct Value {
     double bytes;
     size_t from;
     std::vector<size_t> readers = {};
-    /// The stages that read it, each once, by a function from steps to stages.
+    /// Returns the numbers of the pipeline stages that read the value, each number once. `stageOf`
+    /// returns the stage of a step.
     std::vector<int64_t> readersBy(llvm::function_ref<int64_t(size_t)> stageOf) const;
   };
-  /// Those that other steps read.
+  /// The values that a step produces and another step reads.
   std::vector<Value> values;
-  /// Bytes of the program's inputs, and of each of its results with the step that makes it.
+  /// `inputs`: number of bytes of all inputs of the program. `results`: its results, each with the
+  /// step that produces it.
   double inputs = 0;
   std::vector<Value> results;
 
-  /// What is needed to take stages out of it: see divideStages.
+  /// Return the arguments for partition::divideStages: for each step, the bytes of constants that
+  /// the steps up to it read, and the bytes of values that cross the boundary after it.
   std::vector<double> constantsUpTo() const;
   std::vector<double> crossing() const;
-  /// The constants of such a stage: another one may have some of them as well.
+  /// Returns the number of bytes of constants that steps `first` to `last` read. A constant may be
+  /// read by several stages.
   double weightBytes(size_t first, size_t last) const;
-  /// The arena of a stage that has the steps from `first` to `last`.
+  /// Returns the arena size in bytes of a stage that consists of steps `first` to `last`.
   double arenaBytes(size_t first, size_t last) const;
 };
 
-/// Of a module of the plan stage, at these sizes of its open dims.
+/// Summarizes a plan-stage module. `sample` has the values that are assumed for dynamic dims.
 RankProgram readRankProgram(mlir::ModuleOp module, const plan::Sample &sample);
 
 } // namespace hewn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the model of integers compares with that of floats.
+// Compares the quantized model with the float model.
 #include "lib/Compiler/Quantization/Quantizer.h"
 #include "lib/Compiler/Quantization/Timing.h"
 #include "lib/Support/Printable.h"
@@ -21,8 +21,9 @@ bool Quantizer::compareOn(llvm::ArrayRef<const Samples::Inputs *> all, LoadedLib
   return true;
 }
 
-/// Runs the samples to judge by through both models, and notes how the operands of contractions differ, and the outputs, where no trials are that tell
-/// of them by more samples.
+/// Runs the samples on which models are compared through the float model and the quantized model.
+/// Records the differences of contractions' operands. Records those of outputs as well, unless
+/// trials compare the outputs on more samples.
 bool Quantizer::compare() {
   CompileOptions options = scratch();
   std::vector<ExposedOperand> again = exposed;
@@ -47,7 +48,9 @@ bool Quantizer::compare() {
       (trials.empty() ? report.outputs[i].second : report.fitted[i]).add(right[i], got[i]);
     forEach(exposed.size(), [&](size_t i) { operands[i].add(right[exposed[i].result], got[again[i].result]); });
   });
-  // The largest error is of every sample that there is; and where those held out have no number of an output, the others tell of it.
+  // The largest error of an output is taken over all samples, so the samples to which the model was
+  // fitted are run, too. They also count for outputs that have no finite element in the held-out
+  // samples.
   std::vector<size_t> ofFloats;
   for (size_t i = 0; i < count; ++i)
     if (uint8_t code = model.outputs[i].dtype.code; code == kDLFloat || code == kDLBfloat)
@@ -70,7 +73,8 @@ bool Quantizer::compare() {
   return true;
 }
 
-/// The artifact as it runs here; null where it is text, for another machine, or no library of its own.
+/// Loads the compiled artifact into this process. Returns null if it cannot be run here: it is the
+/// text of a stage, is for another target, or is no shared library.
 std::unique_ptr<LoadedLibrary> Quantizer::artifact() const {
   if (!given.emit.empty() || given.target != "host" || !given.partition.empty() ||
       !llvm::StringRef(given.output).ends_with(".so"))
@@ -79,7 +83,8 @@ std::unique_ptr<LoadedLibrary> Quantizer::artifact() const {
   return LoadedLibrary::open(given.output, "", {}, problem);
 }
 
-/// Both models as they are delivered, without results for operands, on the first sample.
+/// Measures the run times of the float model and the quantized model on the first sample. The
+/// models are compiled without observed operands, as users run them.
 bool Quantizer::measureTimes() {
   std::vector<const Samples::Inputs *> fitted = samples.fitted(part);
   if (fitted.empty())
@@ -88,7 +93,7 @@ bool Quantizer::measureTimes() {
   std::unique_ptr<ScratchModel> before = ScratchModel::compile(options, diagnostics), after;
   std::unique_ptr<LoadedLibrary> delivered = artifact();
   if (before && !delivered) {
-    std::vector<QuantizedSite> told;
+    std::vector<QuantizedCandidate> told;
     QuantizeStep step{wanted, &told};
     options.step = &step;
     after = ScratchModel::compile(options, diagnostics);

@@ -17,7 +17,7 @@ Mapping mappingOf(double from, double to, bool symmetric) {
   Mapping mapping;
   constexpr double middle = 128;
   mapping.scale = symmetric ? std::max(-from, to) / (middle - 1) : (to - from) / kLevels;
-  // As the type of the scale has it: integers are laid over the range by what is multiplied later.
+  // Rounds the quantization scale to float32, because the quantized model stores it as float32.
   mapping.scale = double(float(mapping.scale));
   if (!(mapping.scale >= double(std::numeric_limits<float>::min())))
     return {1, symmetric ? int64_t(middle) : 0};
@@ -35,7 +35,7 @@ void Distribution::widen(float magnitude) {
     widenTwice();
 }
 
-/// Spans twice as much: two bins become one.
+/// Doubles the range that the histogram spans, by merging pairs of bins.
 void Distribution::widenTwice() {
   std::vector<uint64_t> wider(kBins, 0);
   for (int64_t i = 0; i < kBins; ++i)
@@ -59,7 +59,9 @@ void Distribution::add(llvm::ArrayRef<float> elements) {
   double perUnit = 1 / width();
   for (float x : elements) {
     double at = double(x) * perUnit; // in [-kBins / 2, kBins / 2)
-    auto below = int64_t(at); // std::floor, which is a call where the processor of the build has no instruction for it
+    // a cast instead of std::floor, which is a function call if the compiler itself is built
+    // without SSE4.1
+    auto below = int64_t(at);
     below -= double(below) > at;
     ++bins[size_t(std::clamp<int64_t>(below + kBins / 2, 0, kBins - 1))];
   }
@@ -74,7 +76,9 @@ void Distribution::add(const Distribution &other) {
   high = std::max(high, other.high);
   widen(std::max(-low, high));
   Distribution same = other;
-  while (same.reach < reach) // powers of two, the least above what each has seen
+  // the ranges of both histograms are powers of two, each the least one that exceeds the counted
+  // elements
+  while (same.reach < reach)
     same.widenTwice();
   for (size_t i = 0; i < bins.size(); ++i)
     bins[i] += same.bins[i];
@@ -96,7 +100,8 @@ Distribution::Loss Distribution::loss(const Mapping &mapping) const {
   return loss;
 }
 
-/// Where `share` of the elements lie on one side.
+/// Returns a quantile of the histogram: the value below which (or, if `upper`, above which) a
+/// fraction of 1 - `share` of the counted elements is.
 double Distribution::percentile(double share, bool upper) const {
   double outside = double(total) * (1 - share);
   for (int64_t i = 0; i < kBins; ++i) {
@@ -108,8 +113,9 @@ double Distribution::percentile(double share, bool upper) const {
   return 0;
 }
 
-/// The Kullback-Leibler divergence of what integers over [from, to] can tell apart from what was seen, whose outer elements are moved to the
-/// ends.
+/// Returns the Kullback-Leibler divergence between two distributions: the observed one, with
+/// outliers clipped to [from, to], and the one that integers quantized over [from, to] can
+/// represent.
 double Distribution::divergence(double from, double to) const {
   auto first = std::clamp<int64_t>(int64_t(std::floor(from / width())) + kBins / 2, 0, kBins - 1);
   auto last = std::clamp<int64_t>(int64_t(std::ceil(to / width())) + kBins / 2 - 1, first, kBins - 1);
@@ -130,7 +136,8 @@ double Distribution::divergence(double from, double to) const {
     }
     for (auto i = size_t(begin); i < end; ++i)
       if (seen[i] > 0) {
-        // A level stands for the mean of those bins that hold something.
+        // In the distribution that integers can represent, all nonempty bins that are quantized to
+        // one integer have the mean of their counts.
         double model = inside[i] > 0 ? mass / taken : 0.1;
         sum += seen[i] / double(total) * std::log(seen[i] / model);
       }
@@ -138,7 +145,8 @@ double Distribution::divergence(double from, double to) const {
   return sum;
 }
 
-/// The range inside of [from, to] that costs least: both ends are drawn in, each by itself.
+/// Searches for the quantized range with the lowest cost among the subranges of [from, to]: first
+/// shrinks both ends together, then each end separately.
 static std::pair<double, double> search(double from, double to, llvm::function_ref<double(double, double)> cost) {
   constexpr int steps = 32;
   double bestFrom = from, bestTo = to, least = cost(from, to);
@@ -149,7 +157,7 @@ static std::pair<double, double> search(double from, double to, llvm::function_r
       bestTo = t;
     }
   };
-  for (int i = 1; i < steps; ++i) // both together, then what is left of each
+  for (int i = 1; i < steps; ++i) // shrinks both ends together
     tryRange(from * (1 - double(i) / steps), to * (1 - double(i) / steps));
   for (int round = 0; round < 2; ++round) {
     double f = bestFrom, t = bestTo;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runs showed of a tensor's elements, and the range of integers that is laid over it.
+// A histogram of the observed elements of a tensor, and the choice of a quantized range for it.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_DISTRIBUTION_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_DISTRIBUTION_H
 
@@ -11,13 +11,15 @@
 
 namespace hewn::quantize {
 
-/// A histogram that needs no range beforehand: it spans [-reach, reach), where reach is a power of two, and twice that when an element lies
-/// outside, two bins becoming one. So data are seen once, in any order, and the result does not depend on it.
+/// A histogram whose range need not be known in advance. It spans [-reach, reach), where reach is a
+/// power of two. If an element is outside of that range, reach is doubled and pairs of bins are
+/// merged. The elements are read once, and the result does not depend on their order.
 class Distribution {
 public:
-  /// Counts the elements. What is not finite is noted, and not counted.
+  /// Counts the elements of an array. If one of the elements is not finite, the histogram is marked
+  /// as invalid and counts nothing more.
   void add(llvm::ArrayRef<float> elements);
-  /// Counts what another has counted, as if it had seen the elements itself.
+  /// Adds the counts of another histogram.
   void add(const Distribution &other);
 
   bool isFinite() const { return finite; }
@@ -25,13 +27,15 @@ public:
   float smallest() const { return low; }
   float largest() const { return high; }
 
-  /// The scale and zero point of unsigned integers of 8 bits: zero is one of them.
+  /// Scale and zero point of a mapping to 8-bit unsigned integers. The value 0 is mapped without
+  /// error.
   struct Mapping {
     double scale = 1;
     int64_t zero = 0;
   };
   Mapping mapping(const Activations &how) const;
-  /// The elements, as far as bins tell, through integers: Σ x², Σ (x - x')² and how many lie outside of the range.
+  /// Errors of quantizing the elements, computed from the centers of bins: Σ x², Σ (x - x')², where
+  /// x' is the dequantized value of x, and the number of clipped elements.
   struct Loss {
     double signal = 0, noise = 0;
     uint64_t clipped = 0;
@@ -54,7 +58,7 @@ private:
   bool finite = true;
 };
 
-/// The mapping of [from, to], widened to hold zero.
+/// Returns the mapping for the range [from, to], which is extended to contain zero.
 Distribution::Mapping mappingOf(double from, double to, bool symmetric);
 
 } // namespace hewn::quantize

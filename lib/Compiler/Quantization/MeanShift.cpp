@@ -27,7 +27,8 @@ std::vector<double> MeanShift::estimate() const {
     double mean = column.sum / rows;
     if (!std::isfinite(mean))
       return {};
-    // Of a mean over samples of several sizes: Σ (s - m n)² / (Σ n)².
+    // The numerator of the squared standard error Σ (s - m n)² / (Σ n)² of a mean m over samples
+    // with different numbers of rows.
     double left = column.squares - 2 * mean * column.bySize + mean * mean * rowSquares;
     errors += samples > 1 ? std::max(left, 0.0) * samples / (samples - 1) / (rows * rows) : 0;
     squares += mean * mean;

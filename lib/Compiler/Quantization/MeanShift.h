@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rounding shifts the mean of each column of a contraction's results by, as far as samples tell.
+// Estimates by how much quantization shifts the mean of each result column of a contraction.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_MEANSHIFT_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_MEANSHIFT_H
 
@@ -11,16 +11,20 @@ namespace hewn::quantize {
 
 class MeanShift {
 public:
-  /// A sample's sums of shifts over `rows` rows, by column.
+  /// Adds the result columns of one sample. `sums`: for each column, the sum over all rows of the
+  /// quantized result minus the float result. `rows`: number of rows of the result.
   void add(llvm::ArrayRef<float> sums, double rows);
-  /// The mean m of each column, all of them drawn towards zero by what they may be off: of standard errors e over samples 1 - Σ e² / Σ m² is left,
-  /// and nothing where that is below zero (James and Stein, "Estimation with Quadratic Loss", 1961). A single sample is taken at its word. Empty:
-  /// there are no rows, or a sum is not finite.
+  /// Returns the mean shift of each column, shrunk towards zero by the James-Stein factor 1 - Σ e²
+  /// / Σ m², or 0 if that is negative. m are the mean shifts of the columns, e their standard
+  /// errors over samples (James and Stein, "Estimation with Quadratic Loss", 1961). With a single
+  /// sample, the means are not shrunk. Returns an empty list if there are no rows or a sum is not
+  /// finite.
   std::vector<double> estimate() const;
 
 private:
   struct Column {
-    /// Of a sample's sum s over n rows: Σ s, Σ s², Σ s n.
+    /// The sums Σ s, Σ s² and Σ s n over all samples, where s is the sum of shifts of the column
+    /// over the n rows of a sample.
     double sum = 0, squares = 0, bySize = 0;
   };
   std::vector<Column> columns;

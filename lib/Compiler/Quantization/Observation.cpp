@@ -9,7 +9,7 @@
 
 namespace hewn::quantize {
 
-/// Elements of an array behind each other that belong to one channel.
+/// Returns the number of adjacent elements of an array that belong to one channel.
 static int64_t runLength(const Array &array, unsigned channelDim) {
   int64_t length = 1;
   for (size_t d = channelDim + 1; d < array.shape.size(); ++d)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runs over samples showed of one exposed operand.
+// Calibration statistics of one observed operand of a contraction.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_OBSERVATION_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_OBSERVATION_H
 
@@ -15,19 +15,24 @@ struct Observation {
   Distribution seen;
   Evidence evidence;
 
-  /// A run's array of the operand: its distribution, and what each channel along `channelDim` holds.
+  /// Adds the operand's array of one run to the histogram, and to the statistics of each channel
+  /// along `channelDim`.
   void add(const Array &array, std::optional<unsigned> channelDim);
-  /// What another has seen of the same operand in other runs; moments are not taken over.
+  /// Adds the statistics that another observation of the same operand has collected, except for the
+  /// moments.
   void add(const Observation &other);
-  /// The same of the array with each channel divided by its factor; its distribution alone.
+  /// Adds an array of the operand to the histogram alone, with each channel divided by its
+  /// smoothing factor in `factors`.
   void addDivided(const Array &array, unsigned channelDim, llvm::ArrayRef<double> factors);
-  /// Σ x xᵀ over every `step`th row, which lies along `channelDim`.
+  /// Adds x xᵀ to the second moments for every `step`th row x. A row contains the elements along
+  /// `channelDim`.
   void addMoments(const Array &array, unsigned channelDim, int64_t step);
-  /// To be called when all are added: the other half of the sums, which are symmetric.
+  /// Copies the lower triangle of the symmetric matrix of second moments to the upper one. Called
+  /// after all rows are added.
   void completeMoments();
 };
 
-/// The bytes that the moments of an array's rows take.
+/// Returns the size in bytes of the second moments of an array's rows.
 int64_t momentBytes(const Array &array, unsigned channelDim);
 
 } // namespace hewn::quantize

@@ -13,7 +13,9 @@ namespace hewn {
 
 namespace quantize {
 
-/// Memory for the moments of rows at a time, and rows of an operand that they are of, about.
+/// `kMomentBytes`: memory limit for the second moments of operands that are collected in one pass
+/// over the samples. `kMomentRows`: approximate number of rows that are added to the moments of
+/// each operand.
 static constexpr int64_t kMomentBytes = 512 << 20, kMomentRows = 8192;
 
 CompileResult Quantizer::run() {
@@ -22,8 +24,8 @@ CompileResult Quantizer::run() {
   if (given.nextSample && (!compare() || !returnToFloats()))
     return {};
   for (const std::string &name : report.notShown)
-    diagnostics.warning("no sample of the calibration data has a number of output '" + name +
-                        "': what integers do to it is not known, and no bound is held there");
+    diagnostics.warning("no calibration sample has a finite element of output '" + name +
+                        "'; its error is unknown, and no bound is checked for it");
   report.sites.clear();
   CompileOptions last = plain();
   QuantizeStep step{wanted, &report.sites, nullptr, nullptr, [&] { return checkNames(); }};
@@ -49,19 +51,17 @@ bool Quantizer::begin() {
   for (const auto &[name, site] : wanted.sites)
     asGiven.insert(name);
   if (hasBound() && !given.nextSample)
-    diagnostics.error("a bound of the error holds over calibration data, and there are none");
+    diagnostics.error("a bound of the error needs calibration data");
   bool isBare = !given.nextSample && !wanted.isChosen;
   if (isBare && wants(wanted, [](const Scheme &scheme) { return scheme.activations.integers; })) {
-    diagnostics.warning("without calibration data no ranges are known: weights alone become integers, and activations "
-                        "stay float32");
+    diagnostics.warning("there is no calibration data, so only weights are quantized and activations stay float32");
     wanted.scheme.activations.integers = false;
     for (Rule &rule : wanted.rules)
       rule.scheme.activations.integers = false;
   }
   if (isBare) {
     if (!wanted.asksForData.empty())
-      diagnostics.error("the quantization asks for '" + wanted.asksForData +
-                        "', which calibration data tell, and there are none");
+      diagnostics.error("the quantization uses '" + wanted.asksForData + "', which needs calibration data");
     auto leaveOut = [](Scheme &scheme) {
       scheme.biasCorrection = false;
       scheme.smoothing = 0;
@@ -77,7 +77,7 @@ bool Quantizer::begin() {
 bool Quantizer::run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs) {
   hewn_status status = library.run(inputs, outputs);
   if (status.code != HEWN_OK)
-    diagnostics.error(std::string("a run on calibration data: ") + status.message);
+    diagnostics.error(std::string("calibration run: ") + status.message);
   return status.code == HEWN_OK;
 }
 
@@ -111,7 +111,7 @@ bool Quantizer::again(llvm::function_ref<void(std::vector<Array> &outputs)> visi
   return true;
 }
 
-/// Runs all samples through the model of floats.
+/// Runs all samples through the float model and collects calibration statistics.
 bool Quantizer::calibrate() {
   CompileOptions options = scratch();
   QuantizeStep step{wanted, nullptr, &exposed};
@@ -146,7 +146,9 @@ bool Quantizer::chooseMappings() {
   for (auto [i, operand] : llvm::enumerate(exposed)) {
     if (operand.isRows || operand.isChannels)
       continue;
-    // What is not finite in one sample stays floats in each fit, also in that without it: there it would be judged by it.
+    // If an operand is not finite in one sample, its contraction stays float in every fit of the
+    // quantization. That includes the fit in which that sample is held out: otherwise a quantized
+    // contraction would be compared on a sample that it cannot represent.
     const Distribution *distribution = &seen[i].seen;
     for (const std::vector<Observation> &group : shown)
       if (!group[i].seen.isFinite())
@@ -155,8 +157,8 @@ bool Quantizer::chooseMappings() {
       choose(reader, *distribution);
   }
   if (notShown > 0 && trials.empty())
-    diagnostics.warning(llvm::formatv("runs over the calibration data gave {0} contractions operands that are not "
-                                      "finite or have no elements: these stay float32",
+    diagnostics.warning(llvm::formatv("{0} contractions got operands that are not finite or empty in the calibration "
+                                      "runs; they stay float32",
                                       notShown));
   return true;
 }
@@ -165,13 +167,13 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
   Site &site = siteOf(reader.name, reader.kind);
   if (!distribution.isFinite()) {
     site.scheme.keepFloat = true;
-    site.why = "a run gave it operands that are not finite";
+    site.why = "its operand was not finite in a calibration run";
     ++notShown;
     return;
   }
   if (distribution.count() == 0) {
     site.scheme.keepFloat = true;
-    site.why = "no run gave it an operand with elements";
+    site.why = "its operand was empty in all calibration runs";
     ++notShown;
     return;
   }
@@ -179,7 +181,8 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
   double largest = std::max(-double(distribution.smallest()), double(distribution.largest()));
   if (largest > 0 && (mapping.scale < kLeastScale || largest < kLeastScale)) {
     site.scheme.keepFloat = true;
-    site.why = llvm::formatv("runs gave it numbers of at most {0:e1}, which are too small for a scale", largest);
+    site.why = llvm::formatv("its operand was at most {0:e1} in the calibration runs, which is too small for a scale",
+                             largest);
     return;
   }
   site.scale = mapping.scale;
@@ -190,8 +193,9 @@ void Quantizer::choose(const ExposedOperand::Contraction &reader, const Distribu
                                 clipped};
 }
 
-/// What the machine that it is for, the weights, and what runs showed say together: what is slower as integers, factors of channels, integers
-/// that make up for each other's rounding.
+/// Makes the decisions that depend on the target's cost model, the weights and the calibration
+/// statistics: which contractions stay float because integers are slower, the smoothing factors,
+/// and the compensated rounding of weights.
 bool Quantizer::decide() {
   EvidenceOf evidence;
   for (auto [i, operand] : llvm::enumerate(exposed))
@@ -209,26 +213,29 @@ bool Quantizer::decide() {
 
 namespace {
 
-/// What all contractions of integers on both sides save.
+/// Sums up the cycles that contractions with integer activations and weights save.
 class Savings {
 public:
-  void add(const QuantizedSite &site) {
+  void add(const QuantizedCandidate &site) {
     cycles += isKnown(site) ? saved(site) : 0;
     bytes += double(site.floatBytes);
   }
-  /// Why a contraction is better left alone; empty where it is not. What saves next to nothing may still lose much: gates of channels
-  /// are made by one row, whose errors no other row makes up for, and scale all that there is.
-  std::string whyFloat(const QuantizedSite &site) const {
-    constexpr double few = 1.0 / 32; // of the bytes, which are saved too
+  /// Returns the reason why a contraction should stay float, or an empty string. It should stay
+  /// float if integers save almost no time, because quantizing it may still cost much accuracy. An
+  /// example are channel gates (squeeze-and-excitation): they are computed from one row, so no
+  /// other row averages out its error, and they scale the entire tensor.
+  std::string whyFloat(const QuantizedCandidate &site) const {
+    // a contraction with at least this share of the weight bytes is quantized to save memory
+    constexpr double few = 1.0 / 32;
     if (!site.slower.empty())
       return site.slower;
     bool isNothing = isKnown(site) && saved(site) < kNothing * cycles && double(site.floatBytes) < few * bytes;
-    return isNothing ? "it would save less than a thousandth of the cycles that all of them save" : "";
+    return isNothing ? "it would save less than a thousandth of the cycles that all contractions save" : "";
   }
 
 private:
-  static bool isKnown(const QuantizedSite &site) { return site.activations && site.floatCycles > 0; }
-  static double saved(const QuantizedSite &site) {
+  static bool isKnown(const QuantizedCandidate &site) { return site.activations && site.floatCycles > 0; }
+  static double saved(const QuantizedCandidate &site) {
     return double(std::max<int64_t>(site.floatCycles - site.integerCycles, 0));
   }
   double cycles = 0, bytes = 0;
@@ -237,7 +244,7 @@ private:
 } // namespace
 
 bool Quantizer::decideBy(const EvidenceOf &evidence) {
-  std::vector<QuantizedSite> told;
+  std::vector<QuantizedCandidate> told;
   CompileOptions options = plain();
   options.emit = "graph";
   options.output.clear();
@@ -249,9 +256,9 @@ bool Quantizer::decideBy(const EvidenceOf &evidence) {
   if (!compileOnce(options, diagnostics).ok)
     return false;
   Savings all;
-  for (const QuantizedSite &site : told)
+  for (const QuantizedCandidate &site : told)
     all.add(site);
-  for (const QuantizedSite &site : told)
+  for (const QuantizedCandidate &site : told)
     if (!asGiven.count(site.node))
       note(site, all.whyFloat(site));
   return true;
@@ -266,7 +273,7 @@ Site &Quantizer::siteOf(llvm::StringRef node, llvm::StringRef kind) {
   return found->second;
 }
 
-void Quantizer::note(const QuantizedSite &told, std::string whyFloat) {
+void Quantizer::note(const QuantizedCandidate &told, std::string whyFloat) {
   bool staysFloat = told.weightBits && !whyFloat.empty() && !wanted.schemeFor(told.node, told.kind).evenIfSlower;
   if (!staysFloat && told.smooth.empty() && told.codes.empty() && told.codebook.empty())
     return;
@@ -284,7 +291,8 @@ void Quantizer::note(const QuantizedSite &told, std::string whyFloat) {
     site.codebook = told.codebook;
 }
 
-/// Operands whose channels have factors, with the sites of each that have the same.
+/// Returns the operands that have smoothing factors. Contractions that read one operand with equal
+/// factors are in one entry.
 std::vector<Quantizer::Smoothed> Quantizer::smoothedOperands() {
   std::vector<Smoothed> smoothed;
   for (auto [i, operand] : llvm::enumerate(exposed))
@@ -301,7 +309,8 @@ std::vector<Quantizer::Smoothed> Quantizer::smoothedOperands() {
   return smoothed;
 }
 
-/// Their ranges and the moments of others, over the kept samples: as few passes as memory goes for.
+/// Runs the kept samples again to measure the ranges of smoothed operands and the second moments of
+/// operands, in as few passes as the memory limit allows.
 bool Quantizer::rangesAndMoments(MomentPass pass) {
   std::vector<Smoothed> smoothed = smoothedOperands();
   while (!smoothed.empty() || !pass.waiting.empty()) {
@@ -325,7 +334,8 @@ bool Quantizer::rangesAndMoments(MomentPass pass) {
   return true;
 }
 
-/// Whether a contraction that reads the operand has not become one of floats since it was exposed.
+/// Returns true if at least one contraction that reads the operand is not yet excluded from
+/// quantization.
 bool Quantizer::isStillRead(const ExposedOperand &operand) const {
   return llvm::any_of(operand.readers, [&](const ExposedOperand::Contraction &reader) {
     auto site = wanted.sites.find(reader.name);
@@ -333,7 +343,8 @@ bool Quantizer::isStillRead(const ExposedOperand &operand) const {
   });
 }
 
-/// A run's part in the moments of those operands that a pass over the samples sums: on its first run as many as memory goes for.
+/// Adds the observed operands that a run returns to the second moments of the current pass. In the
+/// first run of a pass, selects as many operands as the memory limit allows.
 void Quantizer::addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass) {
   int64_t bytes = 0;
   for (bool isFirst = pass.now.empty();
@@ -353,7 +364,7 @@ void Quantizer::addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass) {
   });
 }
 
-/// What they say, and gives their memory back.
+/// Runs the step `decide` with the second moments that the pass collected, then frees the moments.
 bool Quantizer::decideByMoments(MomentPass &pass) {
   EvidenceOf evidence;
   for (size_t i : pass.now) {
@@ -369,11 +380,12 @@ bool Quantizer::decideByMoments(MomentPass &pass) {
   return true;
 }
 
-/// Runs the kept samples through a model that computes contractions both ways, and notes for each what takes the mean of its shift off again.
+/// Runs the kept samples through a model that computes each contraction in float and quantized.
+/// Records for each contraction the bias that cancels the mean shift of its result columns.
 bool Quantizer::correctBias() {
   if (!wants(wanted, [](const Scheme &scheme) { return scheme.biasCorrection; }))
     return true;
-  std::vector<QuantizedSite> told;
+  std::vector<QuantizedCandidate> told;
   std::vector<ExposedShift> shifts;
   CompileOptions options = scratch();
   QuantizeStep step{wanted, &told, nullptr, &shifts};
@@ -398,7 +410,8 @@ bool Quantizer::correctBias() {
     if (std::vector<double> found = mean.estimate(); !found.empty()) {
       Site &site = siteOf(shift.node, shift.kind);
       for (double one : found)
-        site.bias.push_back(double(float(0 - one))); // no zero with a sign, which the text would not have
+        // subtracts from 0 to avoid -0, which the text of a quantization cannot represent
+        site.bias.push_back(double(float(0 - one)));
     }
   return true;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compile that quantizes, in steps that are compiles: one whose operands can be seen, over which samples run; one whose integers can be
-// compared with that; and the artifact.
+// A quantizing compile consists of several compiles, called steps: one whose program returns
+// observed operands, for calibration; one with integer contractions, which is compared with the
+// float model; and the compile of the artifact.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZE_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZE_H
 
@@ -10,26 +11,30 @@
 
 namespace hewn {
 
-/// What one of those compiles does with the graph.
+/// Options of a step of a quantizing compile, for the graph stage.
 struct QuantizeStep {
   const quantize::Quantization &wanted;
-  /// What became of each contraction; null: all stay as they are.
-  std::vector<QuantizedSite> *done = nullptr;
-  /// Operands that are results too; null: none.
+  /// Receives a report about each quantization candidate. If null, no contraction is quantized.
+  std::vector<QuantizedCandidate> *done = nullptr;
+  /// List of observed operands: filled by the step if it is empty, otherwise it selects them. If
+  /// null, no operands are observed.
   std::vector<ExposedOperand> *exposed = nullptr;
-  /// What rounding shifts by column is a result, and the program goes on with floats; null: it goes on with integers.
+  /// If not null, the program returns for each contraction by how much its quantized result differs
+  /// from the float result, summed by column. It continues with the float result.
   std::vector<ExposedShift> *shifts = nullptr;
-  /// Asked when all of `done` is there; false after an error.
+  /// Called when the list `done` of reports is complete. Returns false after an error.
   std::function<bool()> check = nullptr;
-  /// What runs showed of operands, by which more is chosen and told in `done`; null: nothing.
+  /// Calibration statistics, or null. If they are set, the step derives further values from them,
+  /// such as smoothing factors, and reports these values in `done`.
   const quantize::EvidenceOf *evidence = nullptr;
-  /// Contractions are computed both ways, as an input more says; null: they are not.
+  /// If not null, contractions are computed both in float and quantized, and an additional input of
+  /// the program selects or blends the two results.
   QuantizeTrial *trial = nullptr;
 };
 
-/// A compile of one step, or of a model as it is.
+/// Runs one step, or a compile without quantization.
 CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostics);
-/// The whole of it, where `options.quantize` says how.
+/// Runs a quantizing compile as `options.quantize` describes.
 CompileResult compileQuantized(const CompileOptions &options, Diagnostics &diagnostics);
 
 } // namespace hewn

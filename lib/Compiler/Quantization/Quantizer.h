@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of a compile that quantizes, and what they know of each other.
+// The steps of a quantizing compile and their shared state.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZER_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_QUANTIZER_H
 
@@ -16,7 +16,8 @@
 
 namespace hewn::quantize {
 
-/// Of the cycles that all contractions save, a share that nobody waits for.
+/// Share of the cycles that all contractions save. A contraction that saves less is not worth
+/// quantizing.
 inline constexpr double kNothing = 1e-3;
 
 class Quantizer {
@@ -27,25 +28,28 @@ public:
   CompileResult run();
 
 private:
-  // Quantize.cpp. Each is false after an error.
+  // Quantize.cpp. Each function returns false after an error.
   bool begin();
   bool calibrate();
-  /// Chooses the mapping of each operand by what runs of all samples but part `part` have shown, and then all that `decide` and `correctBias` do.
+  /// Fits the quantization to all samples except part `part`: chooses the quantized range of each
+  /// operand, then runs `decide` and `correctBias`.
   bool fit();
   bool chooseMappings();
   bool decide();
   bool decideBy(const EvidenceOf &evidence);
-  /// Numbers of exposed operands: those whose moments are summed in a pass over the samples, and those that wait for another.
+  /// Indices of observed operands whose second moments are needed: those of the current pass over
+  /// the samples, and those left for later passes.
   struct MomentPass {
     std::vector<size_t> now, waiting;
   };
   bool isStillRead(const ExposedOperand &operand) const;
   void addMoments(llvm::ArrayRef<Array> outputs, MomentPass &pass);
   bool decideByMoments(MomentPass &pass);
-  void note(const QuantizedSite &told, std::string whyFloat);
-  /// What was chosen for the contraction, from the rules on.
+  void note(const QuantizedCandidate &told, std::string whyFloat);
+  /// Returns the entry of the contraction `node` in `wanted`. A new entry is initialized from the
+  /// rules of the quantization.
   Site &siteOf(llvm::StringRef node, llvm::StringRef kind);
-  /// An exposed operand, and contractions that read it with the same factors of channels.
+  /// An observed operand, and the contractions that read it with equal smoothing factors.
   struct Smoothed {
     size_t operand;
     std::vector<const Site *> readers;
@@ -74,12 +78,15 @@ private:
   std::vector<std::string> orderOf(const std::vector<std::string> &names) const;
   bool explain();
   // Trials.cpp
-  /// A model fitted without a part of the samples that computes each contraction both ways; runs of it take an input more.
+  /// A model that was fitted without one part of the samples. It computes each contraction in float
+  /// and quantized; an additional input has a share for each contraction, which blends the two
+  /// results.
   struct Trial {
     unsigned part;
     QuantizeTrial sites;
     std::unique_ptr<ScratchModel> model;
-    /// The outputs of floats for the first samples of the part, which all choices are compared with.
+    /// Outputs of the float model for the first samples of the part. The outputs of every choice of
+    /// quantized contractions are compared with them.
     std::vector<std::vector<Array>> right;
   };
   bool runFloats(Trial &trial, size_t sample, const Samples::Inputs &inputs, std::vector<Array> &own,
@@ -94,15 +101,16 @@ private:
   // Names.cpp
   bool checkNames();
 
-  /// `work` for each of [0, count), which have nothing in common, on as many threads as compile.
+  /// Calls `work` for each index in [0, count), in parallel on the threads of the compile.
   void forEach(size_t count, llvm::function_ref<void(size_t)> work);
-  /// What runs are for, and how many of them there were, for who watches.
+  /// Reports to the caller of the compile, as progress, what the next runs of samples are for.
   void tell(llvm::StringRef what);
   size_t numOutputs() const { return size_t(floats->library().model().num_outputs) - exposed.size(); }
-  /// Runs the samples to fit to through the model of floats. False after an error.
+  /// Runs the samples to which the model is fitted through the float model again. Returns false
+  /// after an error.
   bool again(llvm::function_ref<void(std::vector<Array> &outputs)> visit);
   bool run(LoadedLibrary &library, const std::vector<Array> &inputs, std::vector<Array> &outputs);
-  /// The options of a step.
+  /// Returns the compile options of a step.
   CompileOptions plain() {
     CompileOptions options = given;
     options.quantize.clear();
@@ -110,7 +118,8 @@ private:
     options.codeStore = &code;
     return options;
   }
-  /// Those of one that is run here: the numbers of a machine that is not at hand are those of this one.
+  /// Returns the compile options of a step whose program runs in this process. If the artifact is
+  /// for another machine, the step is compiled for this one, and its results are used instead.
   CompileOptions scratch() {
     CompileOptions options = plain();
     options.target = "host";
@@ -119,32 +128,37 @@ private:
     return options;
   }
   bool hasBound() const { return given.leastDecibels > 0 || given.largestError > 0; }
-  /// The bound of decibels: the user's, or one of ours where that is none.
+  /// Returns the lower bound of the signal-to-noise ratio in decibels: the user's, or the default.
   double leastDecibels() const;
 
   const CompileOptions &given;
   Diagnostics &diagnostics;
   llvm::DefaultThreadPool pool;
-  /// Steps differ in some contractions, and have all other kernels in common.
+  /// Kernel code that the steps of the quantizing compile share. The programs of the steps differ
+  /// in a few contractions; all other kernels are compiled once.
   codegen::CodeStore code;
   Quantization wanted;
-  /// `wanted` before data were seen.
+  /// The quantization as the user gave it, before calibration.
   Quantization asked;
-  /// The sites that the user's text has, which are taken as they stand.
+  /// Names of the contractions in the user's quantization text. Calibration does not change their
+  /// entries.
   std::set<std::string> asGiven;
   Samples samples;
   std::unique_ptr<ScratchModel> floats;
   std::vector<ExposedOperand> exposed;
-  /// What runs showed, by Samples::Group: one an exposed operand.
+  /// Calibration statistics for each part of the samples (Samples::Group) and each observed
+  /// operand.
   std::array<std::vector<Observation>, Samples::kParts + 1> shown;
-  /// The part of the samples that is held out or Samples::kNoPart, and what the others showed.
+  /// `part`: the part of the samples that is held out, or Samples::kNoPart. `seen`: calibration
+  /// statistics of all parts that are not held out.
   unsigned part = 0;
   std::vector<Observation> seen;
-  /// One a part, where a bound is judged by all of them; else none.
+  /// One trial for each part if a bound is checked by cross-validation, otherwise empty.
   std::vector<Trial> trials;
   int64_t rightBytes = 0;
   Report report;
-  /// What rounding one contraction alone adds to each output, noise by signal; by its name.
+  /// For each contraction (by name) and each output, the noise-to-signal ratio that quantizing this
+  /// contraction alone adds.
   std::map<std::string, std::vector<double>> losses;
   int64_t notShown = 0;
   std::string told;

@@ -13,7 +13,8 @@ namespace json = llvm::json;
 namespace hewn::quantize {
 
 static bool areProbabilities(llvm::ArrayRef<float> row) {
-  constexpr double most = 1e-3; // that sums of float32 are off
+  // tolerance for the sum of a row of probabilities, which are rounded to float32
+  constexpr double most = 1e-3;
   double sum = 0;
   for (float x : row) {
     if (!(x >= 0))
@@ -35,7 +36,8 @@ bool Agreement::add(const Array &wanted, const Array &got) {
   double signalBefore = signal, noiseBefore = noise;
   for (size_t i = 0; i < a.size(); ++i) {
     double x = double(a[i]), y = double(b[i]);
-    if (!std::isfinite(x) && (x == y || (std::isnan(x) && std::isnan(y)))) // a mask
+    // equal infinities or NaNs in both models, as in attention masks, are no error
+    if (!std::isfinite(x) && (x == y || (std::isnan(x) && std::isnan(y))))
       continue;
     if (!std::isfinite(x) || !std::isfinite(y)) {
       isBroken = true;
@@ -67,7 +69,8 @@ bool Agreement::add(const Array &wanted, const Array &got) {
 
 double Agreement::decibels() const { return isBroken ? -200 : quantize::decibels(signal, noise); }
 
-/// The part of Student's distribution below which five of six (84.13 %, as below one sigma of the normal one) lie, by degrees of freedom.
+/// Returns the 84.13 % quantile (one sigma of the normal distribution, about 5/6) of Student's t
+/// distribution with `freedom` degrees of freedom.
 static double studentsSigma(int64_t freedom) {
   constexpr double few[] = {1.837, 1.321, 1.197, 1.142, 1.111, 1.091, 1.077, 1.067, 1.059, 1.053};
   constexpr auto known = int64_t(std::size(few));
@@ -142,7 +145,7 @@ std::string Report::json(const Quantization &quantization) const {
   whole["outputs"] = std::move(all);
   json::Array layers;
   int64_t before = 0, after = 0, quantized = 0;
-  for (const QuantizedSite &site : sites) {
+  for (const QuantizedCandidate &site : sites) {
     json::Object layer{{"node", site.node}, {"op", site.kind}};
     if (site.weightBits) {
       ++quantized;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a quantization costs and brings, in numbers.
+// The report of a quantizing compile: errors of outputs and operands, and contractions that fell
+// back to float.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_REPORT_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_REPORT_H
 
@@ -11,29 +12,35 @@
 
 namespace hewn::quantize {
 
-/// How a tensor of the quantized model differs from the one of floats, over all runs.
+/// Statistics of the difference between a tensor of the quantized model and that of the float
+/// model, over all runs.
 class Agreement {
 public:
-  /// Two tensors of one shape; false where they are not.
+  /// Adds the tensors of one run: of the float model and of the quantized model. Returns false if
+  /// they have different shapes.
   bool add(const Array &wanted, const Array &got);
   double decibels() const;
-  /// What others of the same kind have at least, as far as these runs tell: noise is counted as one of its standard errors more, or of few runs as
-  /// many as hold for five of six choices of runs too (of a quotient of two sums: Cochran, "Sampling Techniques", 1977, 6.4; Student, 1908). Of one
-  /// run: what it has.
+  /// Estimates the signal-to-noise ratio in decibels that other data probably exceed. The noise of
+  /// the runs is increased by one standard error. If there are few runs, it is increased so far
+  /// that five of six sets of runs stay below it (ratio of two sums: Cochran, "Sampling
+  /// Techniques", 1977, 6.4; Student, 1908). If there is one run, the result is its ratio.
   double likelyDecibels() const;
   double largestError() const;
-  /// Its figures; what only tensors of scores have (argmax along the last dim) is left out of others.
+  /// Returns the figures for the JSON report. They include the share of rows with equal argmax only
+  /// if the last dim has several elements.
   llvm::json::Object json() const;
-  /// Whether anything was compared: numbers of tensors of floats.
+  /// Returns true if the comparison has a result: finite elements were compared, or the tensors
+  /// were found to be incomparable (`isBroken`).
   bool isThere() const { return elements > 0 || isBroken; }
-  /// Whether all rows along the last dim were probabilities: none below zero, and 1 in sum.
+  /// Returns true if all rows along the last dim are probabilities: nonnegative with sum 1.
   bool isOfProbabilities() const { return rows > 0 && probabilities == rows; }
 
 private:
   double signal = 0, noise = 0, product = 0, signalOfGot = 0, largest = 0;
-  /// Of a run's noise n and signal s: Σ n², Σ n s, Σ s².
+  /// Σ n², Σ n s and Σ s² over runs, where n is the noise and s the signal of a run.
   double noiseSquares = 0, noiseBySignal = 0, signalSquares = 0;
-  /// Another shape, or a number in one and none in the other: no bound holds it.
+  /// True if the tensors of the two models have different shapes, or if an element is finite in
+  /// only one of them. In that case no bound is met.
   bool isBroken = false;
   int64_t elements = 0, rows = 0, sameArgmax = 0, probabilities = 0, runs = 0;
 };
@@ -45,31 +52,39 @@ struct OperandRange {
 
 struct Report {
   int64_t samples = 0, compared = 0;
-  /// The numbers of the samples that outputs are judged by and nothing was fitted to, from 1 on; none: the samples were too few.
+  /// Numbers (from 1) of the held-out samples on which outputs are compared. Empty if there were
+  /// too few samples to hold some out.
   std::vector<int64_t> heldOut;
-  /// How many fits were judged, each by samples that it is without. Where there are several, what is delivered is fitted to all samples.
+  /// Number of fits that cross-validation compared. If it is above 1, the delivered model is fitted
+  /// to all samples.
   int64_t fits = 1;
-  std::vector<QuantizedSite> sites;
+  std::vector<QuantizedCandidate> sites;
   std::vector<std::pair<std::string, Agreement>> outputs;
-  /// The same over the samples that were fitted to, where outputs are of others, and a bound of the largest error asks for it or those others have no
-  /// number of an output.
+  /// Comparisons of outputs on the samples to which the model was fitted. Used only if outputs are
+  /// compared on held-out samples, in two cases: for a bound of the largest error, and for an
+  /// output that has no finite element in the held-out samples.
   std::vector<Agreement> fitted;
-  /// Outputs of floats that no sample has a number of.
+  /// Names of float outputs that have no finite element in any sample.
   std::vector<std::string> notShown;
-  /// By the name of a contraction: its left operand as runs of the float model had it, and in the quantized model beside that one.
+  /// For each contraction, the range of its left operand in the float model, and the comparison of
+  /// that operand between the two models.
   std::map<std::string, OperandRange> ranges;
   std::map<std::string, Agreement> operands;
-  /// Contractions that went back to floats for a bound, in this order.
+  /// Names of contractions that fell back to float to satisfy a bound, in the order in which they
+  /// fell back.
   std::vector<std::string> returned;
 
   Times times;
 
-  /// Of outputs that the samples have no number of, nothing.
+  /// Returns the lowest signal-to-noise ratio of all outputs with finite elements, in decibels.
   double leastDecibels() const;
-  /// The same by Agreement::likelyDecibels, and `less` than that, or `lessOfFitted` where fitted samples alone have numbers of an output; of outputs that
-  /// are probabilities at most what runs had less `lessOfProbabilities`.
+  /// Returns the lowest Agreement::likelyDecibels of all outputs, after a margin is subtracted:
+  /// `less`, or `lessOfFitted` for outputs that are compared on fitted samples. For an output that
+  /// consists of probabilities, the value is at most its measured decibels minus
+  /// `lessOfProbabilities`.
   double leastLikelyDecibels(double less, double lessOfFitted, double lessOfProbabilities) const;
-  /// By what output number `i` is judged: the samples that are compared, or where they have no number of it the fitted ones.
+  /// Returns the comparison of output `i` that counts for bounds: that on the compared samples or,
+  /// if they have no finite element, that on the fitted samples.
   const Agreement &judged(size_t i) const;
   double largestError() const;
   std::string json(const Quantization &quantization) const;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes back to floats for a bound. Which goes first is told by the samples that all else was fitted to, how many by those held out (Trials.cpp), where
-// there are such: an order that two samples tell fits these two as much as a range does.
+// Lets contractions fall back to float until the quantized model satisfies a bound.
 //
-// Where all that can be are integers and the bound is not met, each contraction is asked what its own rounding does to the outputs: one program
-// computes all of them both ways, and an input says which is taken. Noise of several adds up, as long as it is small; so the fewest from the front
-// of the list are expected to be those that leave less than the bound. What is expected is then measured, and more are taken by halves.
-// The list begins with those that lose most for the cycles that they save.
+// First, the error that each contraction causes alone is measured: one program computes all
+// contractions in float and quantized, and an input selects. Contractions are sorted by error per
+// saved cycle, the largest first; a prefix of this list falls back to float. Errors of different
+// contractions add up if they are small, so the length of the prefix can be predicted. The
+// predicted prefix is compiled and compared, and a binary search extends it if the bound does not
+// hold.
+//
+// The list is sorted by errors on fitted samples. The length of the prefix is checked on held-out
+// samples (Trials.cpp), if there are any: with two samples, the order would be as overfitted to
+// them as a range is.
 #include "lib/Compiler/Quantization/Quantizer.h"
 #include "lib/Transforms/Quantize/Numbers/RoundWeights.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,15 +21,18 @@
 
 namespace hewn::quantize {
 
-/// Of integers of 8 bits where the user says no bound, in decibels. It is to hold for other data too, as far as samples tell
-/// (Agreement::likelyDecibels).
+/// Default bound in decibels for 8-bit integers. It is meant to hold for other data as well, as far
+/// as the samples can predict that (Agreement::likelyDecibels).
 static constexpr double kLeastDecibels = 25;
-/// So many more are asked where samples are too few to hold some out: those that ranges, factors and shifts were fitted to lose less than others.
+/// Decibels that are added to the bound if there are too few samples to hold some out: the samples
+/// to which ranges, factors and shifts were fitted have less noise than other data.
 static constexpr double kMoreOfFitted = 3;
-/// So many more are asked of probabilities: rows that are sure of their class have all the signal there, and next to no noise, so that the ratio
-/// says more than rows between two classes have.
+/// Decibels that are added to the bound for outputs that are probabilities. Rows in which one class
+/// is certain have nearly all of the signal and little noise, so the ratio overstates the accuracy
+/// of rows in which two classes are likely.
 static constexpr double kMoreOfProbabilities = 5;
-/// Runs that tell contractions apart, about.
+/// Approximate number of runs that measure the errors of single contractions, and the least and
+/// greatest number of samples that are used for these runs.
 static constexpr int64_t kTrialRuns = 512, kFewestSamples = 4, kMostSamples = 8;
 
 double Quantizer::leastDecibels() const {
@@ -32,7 +40,9 @@ double Quantizer::leastDecibels() const {
   return given.leastDecibels > 0 ? given.leastDecibels : areBytes && given.largestError <= 0 ? kLeastDecibels : 0;
 }
 
-/// What other data are expected to have. Of a bound that a user says of few samples: what these have.
+/// Returns the signal-to-noise ratio in decibels that is compared with the bound: the ratio that is
+/// expected for other data. If the user gave the bound and there are no held-out samples, returns
+/// the ratio measured on the samples.
 double Quantizer::judgedDecibels() const {
   bool isSaid = given.leastDecibels > 0, areHeldOut = !report.heldOut.empty();
   if (isSaid && !areHeldOut)
@@ -45,17 +55,18 @@ bool Quantizer::meetsBounds() const {
          (given.largestError <= 0 || report.largestError() <= given.largestError);
 }
 
-/// What the user asked for by name is integers whatever it loses, unless a bound was asked for too.
+/// Returns true if the contraction may fall back to float. A contraction that the user's
+/// quantization text names may do so only if the user also gave a bound.
 bool Quantizer::mayGoBack(const std::string &name) const {
   auto chosen = wanted.sites.find(name);
   bool isMeant = chosen != wanted.sites.end() && (asGiven.count(name) || chosen->second.scheme.evenIfSlower);
   return hasBound() || !isMeant;
 }
 
-/// What is compared has these as integers, or one of the fits that are judged.
+/// Returns the names of the contractions that are quantized in the compared model or in a trial.
 std::vector<std::string> Quantizer::candidates() const {
   std::set<std::string> names;
-  for (const QuantizedSite &site : report.sites)
+  for (const QuantizedCandidate &site : report.sites)
     if (site.weightBits && mayGoBack(site.node))
       names.insert(site.node);
   for (const Trial &trial : trials)
@@ -65,7 +76,7 @@ std::vector<std::string> Quantizer::candidates() const {
   return {names.begin(), names.end()};
 }
 
-/// Σ (x - x')² of each output of floats.
+/// Adds the squared error Σ (x - x')² of each floating-point output to `noise`.
 static void addNoise(llvm::ArrayRef<Array> right, llvm::ArrayRef<Array> got, std::vector<double> &noise) {
   noise.resize(right.size());
   for (auto [a, b, sum] : llvm::zip(right, got, noise)) {
@@ -90,7 +101,7 @@ bool Quantizer::measureLosses() {
   for (const Samples::Inputs *inputs : llvm::ArrayRef(fitted).take_front(count)) {
     std::vector<float> shares(trial.sites.size, 0);
     auto runWith = [&](std::vector<Array> &outputs) {
-      tell("what each contraction loses");
+      tell("measuring the error of each contraction");
       return runTrial(trial, *inputs, shares, outputs);
     };
     std::vector<Array> right, got;
@@ -115,7 +126,8 @@ bool Quantizer::measureLosses() {
   return true;
 }
 
-/// The fewest from the front after which the noise of the others is expected to meet the bound of decibels.
+/// Predicts how many contractions must fall back to float: the length of the shortest prefix of
+/// `order` such that the noise of all other contractions together satisfies the bound in decibels.
 size_t Quantizer::expectedCount(llvm::ArrayRef<std::string> order) const {
   double margin = report.leastDecibels() - judgedDecibels();
   double most = leastDecibels() > 0 ? std::pow(10, -(leastDecibels() + margin) / 10) : HUGE_VAL;
@@ -133,7 +145,8 @@ size_t Quantizer::expectedCount(llvm::ArrayRef<std::string> order) const {
   return std::max<size_t>(count, 1);
 }
 
-/// The first `count` of them are floats, the others what they were.
+/// Lets the first `count` contractions of `order` fall back to float, quantizes the others as in
+/// `whole`, and compares the outputs.
 bool Quantizer::keepFirst(const Quantization &whole, llvm::ArrayRef<std::string> order, size_t count) {
   wanted = whole;
   report.returned.clear();
@@ -141,7 +154,7 @@ bool Quantizer::keepFirst(const Quantization &whole, llvm::ArrayRef<std::string>
     Site &site = wanted.sites[name];
     site.node = name;
     site.scheme.keepFloat = true;
-    site.why = llvm::formatv("integers, {0:f1} dB of the outputs by themselves, stood in the way of the bound",
+    site.why = llvm::formatv("in integers, which alone leave {0:f1} dB in the outputs, the bound was not met",
                              decibels(1, worstLoss(name)));
     report.returned.push_back(name);
   }
@@ -153,15 +166,15 @@ double Quantizer::worstLoss(const std::string &name) const {
   return found == losses.end() || found->second.empty() ? 0 : *llvm::max_element(found->second);
 }
 
-/// What is lost for each cycle that is saved, of all that can go back, the most of it first.
+/// Sorts the contractions by noise per saved cycle, the largest first.
 std::vector<std::string> Quantizer::orderOf(const std::vector<std::string> &names) const {
   std::map<std::string, double> saved;
   double all = 0;
-  for (const QuantizedSite &site : report.sites) {
+  for (const QuantizedCandidate &site : report.sites) {
     saved[site.node] = double(std::max<int64_t>(site.floatCycles - site.integerCycles, 0));
     all += saved[site.node];
   }
-  // Where no machine's model tells, all save alike.
+  // If the target has no cost model, all contractions count as saving equally many cycles.
   std::vector<std::pair<double, std::string>> order;
   for (const std::string &name : names)
     order.push_back({-worstLoss(name) / (all > 0 ? std::max(saved[name], kNothing * all) : 1), name});
@@ -181,11 +194,13 @@ bool Quantizer::returnToFloats() {
     return false;
   if (!meetsBounds() && !searchCount(candidates()))
     return false;
-  // Where trials alone told of the outputs, what was compared of operands is not of what is chosen.
+  // If only trials have compared the outputs, compares the operands of the finally quantized
+  // contractions now, because the report contains them.
   return trials.empty() || given.largestError > 0 || compare();
 }
 
-/// How many of them it takes is searched by halves from what is expected on, since the error falls with their number.
+/// Searches for the least number of contractions that must fall back to float, by bisection that
+/// starts at the predicted number. The search relies on the error decreasing with that number.
 bool Quantizer::searchCount(const std::vector<std::string> &names) {
   if (!measureLosses())
     return false;
@@ -205,17 +220,17 @@ bool Quantizer::searchCount(const std::vector<std::string> &names) {
   return (low == high || keepFirst(whole, order, high)) && (meetsBounds() || explain());
 }
 
-/// Of a bound that is not met: an error where the user has said it.
+/// If the user gave a bound, reports as an error that the model does not satisfy it even with all
+/// contractions in float. Returns true if the user gave no bound.
 bool Quantizer::explain() {
   if (given.leastDecibels > 0 && judgedDecibels() < given.leastDecibels)
-    diagnostics.error(llvm::formatv("the bound of {0} dB is not met by any of it: with all contractions in float32 the "
-                                    "outputs have {1:f1} dB",
-                                    given.leastDecibels, judgedDecibels()));
+    diagnostics.error(llvm::formatv(
+        "the bound of {0} dB is not met even with all contractions in float32: the outputs have {1:f1} dB",
+        given.leastDecibels, judgedDecibels()));
   if (given.largestError > 0 && report.largestError() > given.largestError)
-    diagnostics.error(
-        llvm::formatv("the bound of {0} on the largest error is not met by any of it: with all contractions "
-                      "in float32 an output is off by {1:e2}",
-                      given.largestError, report.largestError()));
+    diagnostics.error(llvm::formatv("the bound of {0} on the largest error is not met even with all contractions in "
+                                    "float32: the largest error is {1:e2}",
+                                    given.largestError, report.largestError()));
   return !hasBound();
 }
 

@@ -11,9 +11,11 @@
 
 namespace hewn::quantize {
 
-/// Memory for samples that are run again: of part 0, and of the others.
+/// Memory limits for calibration samples that are kept in memory: one for part 0, and one for all
+/// other parts.
 static constexpr int64_t kFirstBytes = 64 << 20, kOtherBytes = 192 << 20;
-/// So many of part 0 have to be kept: one alone says nothing of how much others differ.
+/// Least number of kept samples in part 0 for holding it out: a single sample does not show how
+/// errors vary.
 static constexpr int64_t kFewestHeld = 2;
 
 static int64_t bytesOf(llvm::ArrayRef<Array> arrays) {
@@ -23,14 +25,14 @@ static int64_t bytesOf(llvm::ArrayRef<Array> arrays) {
   return bytes;
 }
 
-/// Whether samples can be its inputs, and arrays its outputs.
+/// Returns true if all inputs and outputs of the model are numeric tensors. Otherwise emits errors.
 static bool takesNumbers(const hewn_model &model, Diagnostics &diagnostics) {
   auto refuse = [&](const char *what, const hewn_tensor_info &info) {
     bool isNumbers = info.kind == HEWN_KIND_TENSOR && info.dtype.code != kDLOpaqueHandle;
     if (!isNumbers)
       diagnostics.error(llvm::Twine(what) + " '" + printable(info.name) + "' is " +
                         (info.kind == HEWN_KIND_TENSOR ? "of strings" : "a sequence or an optional value") +
-                        ": such models are not run on calibration data");
+                        ", which calibration does not support");
     return !isNumbers;
   };
   bool fine = true;
@@ -65,7 +67,7 @@ std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diag
     return model;
   if (model->loaded)
     return nullptr;
-  diagnostics.error("the model can't be run on samples here: " + problem);
+  diagnostics.error("the model cannot be run on samples on this machine: " + problem);
   return nullptr;
 }
 
@@ -98,7 +100,8 @@ llvm::ArrayRef<float> floatsOf(const Array &array, std::vector<float> &floats) {
   return floats;
 }
 
-/// All that is wrong with a sample before it is run; what dims allow the run says itself.
+/// Checks a calibration sample before it is run, and reports all of its errors, except for
+/// mismatched dims, which the run itself checks.
 bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std::vector<Array> &arrays,
                     Diagnostics &diagnostics) const {
   const hewn_model &model = library.model();
@@ -111,13 +114,13 @@ bool Samples::check(const LoadedLibrary &library, std::vector<Feed> &feeds, std:
   std::vector<bool> have(names.size(), false);
   arrays.assign(names.size(), {});
   for (Feed &feed : feeds) {
-    if (feed.name.empty() && names.size() == 1) // data that need no name
+    if (feed.name.empty() && names.size() == 1) // a single input needs no name
       feed.name = names.front().str();
     auto found = size_t(llvm::find(names, feed.name) - names.begin());
     std::string quoted = "'" + printable(feed.name) + "'";
     if (found == names.size()) {
       llvm::StringRef near = nearestName(feed.name, names);
-      diagnostics.error(at + " has " + quoted + ", which is no input; there are: " + llvm::join(names, ", ") +
+      diagnostics.error(at + " has " + quoted + ", which is not an input; there are: " + llvm::join(names, ", ") +
                         (near.empty() ? "" : "; did you mean '" + near.str() + "'?"));
       continue;
     }
@@ -200,7 +203,7 @@ bool Samples::run(LoadedLibrary &model, Diagnostics &diagnostics,
   if (!problem.empty())
     diagnostics.error("calibration data: " + problem);
   else if (number == 0)
-    diagnostics.error("there are no calibration data: not one sample was given");
+    diagnostics.error("the calibration data has no samples");
   return problem.empty() && number > 0;
 }
 

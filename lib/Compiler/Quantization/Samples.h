@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of a model over samples.
+// Runs models on calibration samples.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_SAMPLES_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_SAMPLES_H
 
@@ -10,10 +10,12 @@
 
 namespace hewn::quantize {
 
-/// A model compiled for this process in a folder of its own, which goes with it.
+/// A model that is compiled to run in this process. Its files are in a scratch folder, which is
+/// removed on destruction.
 class ScratchModel {
 public:
-  /// `options` say how, but for where to and what for. Null after an error.
+  /// Compiles a model with `options`, except for the output, name and reports, which this function
+  /// sets itself. Returns null after an error.
   static std::unique_ptr<ScratchModel> compile(CompileOptions options, Diagnostics &diagnostics);
   ScratchModel(const ScratchModel &) = delete;
   ~ScratchModel();
@@ -25,38 +27,45 @@ private:
   std::unique_ptr<LoadedLibrary> loaded;
 };
 
-/// The samples of a compile: each comes once; the first ones are kept, as far as some memory goes, to be run again.
+/// The calibration samples of a compile. Each sample is read once. The first ones, up to a memory
+/// limit, are kept in memory to be run again.
 ///
-/// They are in kParts parts by turns. While a part is held out nothing is fitted to it, so that what it shows of a choice is what other data show (Stone,
-/// "Cross-Validatory Choice and Assessment of Statistical Predictions", 1974). Nothing is held out where part 0 has no two that are kept: all are fitted
-/// to then, and the same show the choice.
+/// For cross-validation, kept samples are distributed round-robin over kParts parts, of which one
+/// may be held out. Ranges and factors are fitted to the other parts only, so that the errors on
+/// the held-out part predict those on other data (Stone, "Cross-Validatory Choice and Assessment of
+/// Statistical Predictions", 1974). If part 0 has fewer than two kept samples, nothing is held out:
+/// all samples are fitted, and all are used for the comparison.
 class Samples {
 public:
   static constexpr unsigned kParts = 4;
-  /// Of a sample: its part where it is kept, or kParts, of which nothing is held out.
+  /// Number of the part that a kept sample belongs to, or kParts for a sample that is not kept.
+  /// Samples that are not kept are never held out.
   using Group = unsigned;
-  /// Stands for a part where none is held out.
+  /// Value of a parameter `part` of this class if no part of the samples is held out.
   static constexpr unsigned kNoPart = kParts + 1;
   using Inputs = std::vector<Array>;
   explicit Samples(const CompileOptions &options) : options(options) {}
 
-  /// Runs `model` on all samples; `visit` gets its outputs of each. False after an error: feeds that are not the model's inputs, a run that is
-  /// refused, NaN, no sample at all.
+  /// Runs `model` on all samples and calls `visit` with the outputs of each. Returns false after an
+  /// error: inputs that do not match the model, a failed run, a NaN, or no samples at all.
   bool run(LoadedLibrary &model, Diagnostics &diagnostics,
            llvm::function_ref<void(std::vector<Array> &outputs, Group group)> visit);
   bool areHeldOut() const;
-  /// Those that were kept, as inputs of that model, and are fitted to while `part` is held out.
+  /// Returns the inputs of the kept samples to which the model is fitted if `part` is held out.
   std::vector<const Inputs *> fitted(unsigned part) const;
-  /// Those that choices are judged by while `part` is held out: it, or all that were kept where none is.
+  /// Returns the inputs of the kept samples on which a model fitted without `part` is compared with
+  /// the float model: the samples of that part, or all kept samples if nothing is held out.
   std::vector<const Inputs *> compared(unsigned part) const;
-  /// The numbers of the samples of these parts that are kept, from 1 on; none where nothing is held out.
+  /// Returns the numbers (from 1) of the kept samples that belong to `parts`, or an empty list if
+  /// no part is held out.
   std::vector<int64_t> numbers(llvm::ArrayRef<unsigned> parts) const;
   int64_t count() const { return number; }
 
 private:
   bool check(const LoadedLibrary &model, std::vector<Feed> &feeds, std::vector<Array> &arrays,
              Diagnostics &diagnostics) const;
-  /// Keeps the sample, if memory has room for it.
+  /// Keeps the sample in memory if the memory limit allows it. Returns the number of its part (see
+  /// Group).
   Group keep(Inputs arrays);
   bool runOne(LoadedLibrary &model, const std::vector<Array> &arrays, std::vector<Array> &outputs, int64_t which,
               Diagnostics &diagnostics) const;
@@ -72,7 +81,8 @@ private:
   int64_t firstBytes = 0, otherBytes = 0, number = 0;
 };
 
-/// The elements of an array of floats, as float32; none for other types. Of float32 they are the array's own bytes, else they are in `converted`.
+/// Returns the elements of a floating-point array as float32, or an empty list for other types. A
+/// float32 array is not copied; other types are converted into `converted`.
 llvm::ArrayRef<float> floatsOf(const Array &array, std::vector<float> &converted);
 
 } // namespace hewn::quantize

@@ -17,7 +17,8 @@ Times measure(LoadedLibrary &floats, LoadedLibrary &integers, const std::vector<
   Times times;
   std::vector<Array> outputs;
   Clock::time_point begin = Clock::now();
-  // The first round maps weights, and does not count.
+  // The time of the first round of runs is not counted, because the first runs read the weights
+  // from the file.
   for (int64_t round = 0; round <= most && (round <= fewest || milliseconds(begin) < budget); ++round)
     for (auto [library, best] : {std::pair(&floats, &times.floats), std::pair(&integers, &times.integers)}) {
       Clock::time_point start = Clock::now();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long two models take.
+// Measures the run times of two models.
 #ifndef HEWN_LIB_COMPILER_QUANTIZATION_TIMING_H
 #define HEWN_LIB_COMPILER_QUANTIZATION_TIMING_H
 
@@ -8,13 +8,15 @@
 
 namespace hewn::quantize {
 
-/// Milliseconds of a run, the fastest of `rounds`; on this machine, on one thread.
+/// Milliseconds per run of the float and of the integer model: the fastest of `rounds` runs, on one
+/// thread of this machine.
 struct Times {
   double floats = 0, integers = 0;
   int64_t rounds = 0;
 };
 
-/// Runs both in turns on the same inputs, for half a second or a few rounds. 0 rounds where a run fails.
+/// Runs the float and the integer model alternately on the same inputs, for half a second or a few
+/// rounds. Returns 0 rounds if a run fails.
 Times measure(LoadedLibrary &floats, LoadedLibrary &integers, const std::vector<Array> &inputs);
 
 } // namespace hewn::quantize

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a bound of decibels is judged by: all samples that are kept, each through a model that was fitted without it.
+// Checks a bound in decibels by cross-validation: each kept sample is run by a model that was
+// fitted without it.
 //
-// One part of the samples that is held out is too few to tell what others have, where most of the noise is some samples'. So the same is fitted
-// for each of the parts, to all others, and the noise of all parts together is what a choice is judged by (k-fold cross-validation; Stone, 1974;
-// Geisser, "The Predictive Sample Reuse Method", 1975). What goes into the artifact is fitted to all of them, which is no worse.
-// The models of parts compute contractions both ways, so that one compile a part does for all choices of what goes back to floats.
+// A single held-out part is too small to predict other data if a few samples have most of the
+// noise. The model is therefore fitted once for each part, without the samples of that part. A
+// choice of contractions that fall back to float is accepted if the noise over all parts satisfies
+// the bound (k-fold cross-validation; Stone, 1974; Geisser, "The Predictive Sample Reuse Method",
+// 1975). The artifact is fitted to all samples, which is at least as good. The models of the parts
+// compute contractions both in float and quantized, so that one compile per part is enough for all
+// choices.
 #include "lib/Compiler/Quantization/Quantizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -13,32 +17,37 @@
 
 namespace hewn::quantize {
 
-/// Weights of float32, in bytes, beyond which part 0 alone is judged by: there is a model a part, with both kinds of weights, at a time.
+/// Limit of the size of float32 weights for cross-validation. The model of each part has float and
+/// quantized weights in memory. For larger weights, only part 0 is held out, and no further part
+/// needs a model.
 static constexpr int64_t kMostWeightBytes = 256 << 20;
-/// Memory for outputs that all choices are compared with.
+/// Memory limit for outputs of the float model, with which the outputs of each choice are compared.
 static constexpr int64_t kRightBytes = 64 << 20;
-/// Noise so many decibels below a bound meets it in other data too: thirty times as much does.
+/// If the samples exceed a bound by this margin in decibels, the bound also holds for other data
+/// with thirty times as much noise, so that cross-validation is not needed.
 static constexpr double kFarDecibels = 15;
 
 bool Quantizer::isFarFromBounds() const {
   return meetsBounds() && (leastDecibels() <= 0 || judgedDecibels() >= leastDecibels() + kFarDecibels);
 }
 
-/// Of what is wanted now; nothing after an error.
+/// Compiles a model with the current choices in `wanted` that computes contractions both in float
+/// and quantized. Returns nullopt after an error.
 std::optional<Quantizer::Trial> Quantizer::compileTrial() {
   Trial trial{part, {}, nullptr, {}};
-  std::vector<QuantizedSite> told;
+  std::vector<QuantizedCandidate> told;
   QuantizeStep step{wanted, &told};
   step.trial = &trial.sites;
   CompileOptions options = scratch();
   options.step = &step;
   trial.model = ScratchModel::compile(options, diagnostics);
   if (!trial.model)
-    return std::nullopt; // diagnostics say why
+    return std::nullopt; // the compile has reported the error
   return trial;
 }
 
-/// A run with each contraction as far from floats (0) as its share says; 1: as it is quantized.
+/// Runs the model of a trial. `shares` has a number for each contraction: 0 selects the
+/// contraction's float result, 1 its quantized result.
 bool Quantizer::runTrial(const Trial &trial, const Samples::Inputs &inputs, llvm::ArrayRef<float> shares,
                          std::vector<Array> &outputs) {
   Samples::Inputs all = inputs;
@@ -48,13 +57,15 @@ bool Quantizer::runTrial(const Trial &trial, const Samples::Inputs &inputs, llvm
   return run(trial.model->library(), all, outputs);
 }
 
-/// The outputs of floats for sample number `sample` of the trial's part, in `own` where there is no room to keep them for the next choice.
+/// Computes the float model's outputs for sample number `sample` of the trial's part and lets
+/// `right` refer to them. If the memory limit allows it, the outputs are kept for comparing further
+/// choices of quantized contractions, otherwise they are stored in `own`.
 bool Quantizer::runFloats(Trial &trial, size_t sample, const Samples::Inputs &inputs, std::vector<Array> &own,
                           llvm::ArrayRef<Array> &right) {
   if (sample >= trial.right.size()) {
     if (!run(floats->library(), inputs, own))
       return false;
-    own.resize(numOutputs()); // without the operands
+    own.resize(numOutputs()); // drops the observed operands, which follow the outputs
     right = own;
     int64_t bytes = 0;
     for (const Array &array : own)
@@ -68,10 +79,12 @@ bool Quantizer::runFloats(Trial &trial, size_t sample, const Samples::Inputs &in
   return true;
 }
 
-/// Fits without each of the parts in turn, and judges by all of them, where something is held out and there is a bound of decibels.
+/// Compiles a trial for each part of the samples, fitted to the other parts, and compares the
+/// outputs of all trials with the float model. Does nothing if there are no held-out samples, or no
+/// bound in decibels.
 bool Quantizer::crossFit() {
   int64_t bytes = 0;
-  for (const QuantizedSite &site : report.sites)
+  for (const QuantizedCandidate &site : report.sites)
     bytes += site.weightBits ? site.floatBytes : 0;
   if (!samples.areHeldOut() || leastDecibels() <= 0 || bytes > kMostWeightBytes)
     return true;
@@ -96,26 +109,29 @@ bool Quantizer::crossFit() {
   return judge();
 }
 
-/// Trials tell of the outputs without a compile; the largest error is of the artifact itself.
+/// Compares the outputs for the current choice of quantized contractions. If trials exist, they are
+/// run and no compile is needed. A bound of the largest error is checked on the delivered model.
 bool Quantizer::judge() {
   if (trials.empty())
     return compare();
   return judgeByTrials() && (given.largestError <= 0 || compare());
 }
 
-/// How the outputs differ with those contractions as floats that are so in `wanted`.
+/// Compares the outputs of the trials with those of the float model. Contractions that fall back to
+/// float in `wanted` do so in the trials.
 bool Quantizer::judgeByTrials() {
   for (auto &[name, agreement] : report.outputs)
     agreement = {};
   std::vector<Array> own, got;
   for (Trial &trial : trials) {
     std::vector<float> shares(trial.sites.size, 0);
-    // As `wanted` has it, which is fitted to all: what one part's samples alone made floats of is integers in that part's trial.
+    // `wanted` was fitted to all samples. If the fit without this part left a contraction in float,
+    // the trial has no share for it.
     for (const auto &[number, name] : trial.sites.sites)
       if (auto site = wanted.sites.find(name); site == wanted.sites.end() || !site->second.scheme.keepFloat)
         shares[number] = 1;
     for (auto [sample, inputs] : llvm::enumerate(samples.compared(trial.part))) {
-      tell("judging by samples that nothing was fitted to");
+      tell("judging by held-out samples");
       llvm::ArrayRef<Array> right;
       if (!runFloats(trial, sample, *inputs, own, right) || !runTrial(trial, *inputs, shares, got))
         return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A model's cases: it is imported anew for each answer to what a node asks about the inputs' dims.
+// Imports a model once for each case, that is, for each outcome of the conditions on input dims
+// that decide how nodes are imported.
+#include "lib/Importer/ONNX/DimNames.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,7 +12,7 @@ using namespace mlir;
 
 namespace hewn::importer {
 
-/// Each costs a compile.
+/// Maximum number of cases of a model. Each case is compiled separately.
 static constexpr unsigned kMaxCases = 16;
 
 namespace {
@@ -24,6 +25,8 @@ public:
         diagnostics(diagnostics) {}
 
   Cases run() {
+    if (options.dimNaming == DimNaming::Lenient)
+      groupDims();
     import({});
     if (tooMany)
       return {};
@@ -39,13 +42,55 @@ public:
   }
 
 private:
-  /// What the model is where `facts` hold: a question's number, or that of a case, as CaseTree has them.
+  /// Sets `dimGroups`: imports the model with a symbol for each dim of the inputs, without the data
+  /// of its weights, and gives one symbol to the dims of a name that this program requires to be
+  /// equal. If the model can't be imported this way, all dims of a name are equal.
+  void groupDims() {
+    DimNames names(model->proto.graph(), options.dims);
+    std::vector<graph::Fact> facts;
+    bool mayBeOpen = true;
+    for (unsigned i = 0; i < kMaxCases && names.mayDiffer(); ++i) {
+      Diagnostics told;
+      WeightTable scratch;
+      ImportOptions trial = options;
+      trial.namesOnly = true;
+      trial.seeNode = nullptr;
+      ModelImporter importer(context, model, trial, folder, scratch, told);
+      importer.ranksMayBeOpen = mayBeOpen;
+      importer.dimGroups = names.groups();
+      OwningOpRef<ModuleOp> module = importer.run(facts);
+      if (importer.rankWasAsked) {
+        mayBeOpen = false;
+      } else if (importer.question) {
+        // Follows the more general case of a condition, such as n != 1.
+        if (names.joinCompared(importer.question->condition, importer.dimSymbols))
+          facts.clear();
+        else
+          facts.push_back({importer.question->condition, false});
+      } else if (module) {
+        names.joinRequired(*module, importer.dimSymbols);
+        if (!names.mayDiffer())
+          return;
+        dimGroups = names.groups();
+        for (const std::string &warning : names.warnings())
+          diagnostics.warning(warning);
+        return;
+      } else {
+        return;
+      }
+    }
+  }
+
+  /// Imports the model under `facts`, and again for both outcomes of each condition on dims that
+  /// the facts do not decide. Returns a node of the decision tree: the index of a question, or -1 -
+  /// the index of a case (see CaseTree).
   int import(std::vector<graph::Fact> facts) {
     if (tooMany)
       return -1;
     Diagnostics told;
     ModelImporter importer(context, model, options, folder, weights, told);
     importer.ranksMayBeOpen = ranksMayBeOpen;
+    importer.dimGroups = dimGroups;
     OwningOpRef<ModuleOp> module = importer.run(facts);
     if (importer.rankWasAsked) {
       ranksMayBeOpen = false;
@@ -84,11 +129,12 @@ private:
       asked.push_back(fact.condition.text(true));
     asked.push_back(question.condition.text(true));
     diagnostics.error((question.node.empty() ? "" : question.node + ": ") + "whether " + llvm::join(asked, ", ") +
-                      " decides what the model computes: that makes more than " + Twine(kMaxCases) +
-                      " cases; give some of these dims a value by --dim, or a range that tells");
+                      " decides what the model computes, which takes more than " + Twine(kMaxCases) +
+                      " cases; fix some of these dims with --dim, or limit their range");
   }
 
-  /// Of a model without a case. What is wrong in every one is wrong with the model.
+  /// Reports the errors of a model that cannot be compiled in any case. If an error occurs in every
+  /// case, its message does not contain the condition of a case.
   void reportAll() {
     for (auto [one, told] : llvm::zip(cases.list, messages))
       for (const Message &message : told.messages()) {
@@ -102,8 +148,10 @@ private:
       }
   }
 
-  /// Branches that were excused in some cases. True, after errors, where one was in all of them: that is no matter of sizes, unless
-  /// the user gave these.
+  /// Reports errors in If branches that are assumed never to be taken. If the model has several
+  /// cases and such an error occurs in all of them, it does not depend on sizes, so it is reported
+  /// as an error; otherwise it is reported as a warning. If the model has one case, because the
+  /// user gave the sizes, it is always a warning. Returns true after an error.
   bool reportImpossible() {
     auto isIn = [](const Message &message, ArrayRef<Message> list) {
       return llvm::any_of(list, [&](const Message &same) { return same.str() == message.str(); });
@@ -119,16 +167,16 @@ private:
         if (!everywhere && message.level == Message::Level::Error) {
           std::string where = cases.list[i].condition();
           said.level = Message::Level::Warning;
-          said.message =
-              (where.empty() ? "" : "where " + where + " ") +
-              "it can't be, so a run that takes the branch that it is in ends with a status: " + message.message;
+          said.message = (where.empty() ? "" : "where " + where + " ") +
+                         "this branch is not supported, so a run that takes it fails: " + message.message;
         }
         diagnostics.report(said);
       }
     return bad;
   }
 
-  /// Of one that others stand beside: where it can't be compiled, a run is told so.
+  /// Reports the messages of one case. If the model cannot be compiled in this case, reports a
+  /// warning and stores the reason, which a run with such sizes returns as an error.
   void report(Case &one, const Diagnostics &told) {
     if (!one.module)
       one.refusal = "where " + one.condition() + " the model has no result";
@@ -136,10 +184,11 @@ private:
       if (one.module) {
         diagnostics.report(message);
       } else if (message.level == Message::Level::Error) {
-        one.refusal += ": " + StringRef(message.str()).split(": ").second.str(); // without "error"
+        // Removes the prefix "error: " of the importer's message.
+        one.refusal += ": " + StringRef(message.str()).split(": ").second.str();
         Message said = message;
         said.level = Message::Level::Warning;
-        said.message = "where " + one.condition() + " the model can't be run: " + message.message;
+        said.message = "where " + one.condition() + " the model cannot be run: " + message.message;
         diagnostics.report(said);
         return;
       }
@@ -153,19 +202,21 @@ private:
   WeightTable &weights;
   Diagnostics &diagnostics;
   Cases cases;
-  /// Of each case.
+  /// Messages of the importer, for each case of the model.
   std::vector<Diagnostics> messages;
   std::vector<std::vector<Message>> excused;
   unsigned leaves = 1;
   bool tooMany = false;
-  /// Until a node tells.
+  /// Set to false when a node needs a rank that depends on data.
   bool ranksMayBeOpen = true;
+  /// See ModelImporter::dimGroups.
+  std::vector<unsigned> dimGroups;
 };
 
 } // namespace
 
 Cases importModel(MLIRContext &context, const ImportOptions &options, WeightTable &weights, Diagnostics &diagnostics) {
-  // What ops emit is run when shapes are computed, so those dialects are needed too.
+  // Loads the dialects of the ops that shape inference creates and evaluates during the import.
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::shared_ptr<const LoadedModel> model = loadModel(options, diagnostics);
   if (!model)

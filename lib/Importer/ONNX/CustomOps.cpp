@@ -41,12 +41,12 @@ bool isName(StringRef text) {
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// Reads types and dims as well.
+/// A reader for the JSON files that define custom ops, which can also read element types and dims.
 class Reader : public JsonReader {
 public:
   using JsonReader::JsonReader;
 
-  /// A list of the types that something may have: at least one.
+  /// Reads a nonempty list of element types.
   std::vector<std::string> types(const json::Object &object, StringRef key, const std::string &at) {
     if (const json::Value *value = object.get(key); value->getAsArray() && value->getAsArray()->empty())
       error(at, "has an empty list as '" + key + "': no element type fits it");
@@ -66,10 +66,11 @@ public:
       parsed->walkSymbols([&](StringRef name) { wrong = isName(name) ? wrong : name.str(); });
     if (parsed && wrong.empty())
       return parsed;
-    error(at, "is no dim: " + (wrong.empty() ? "one is a number, a name, or made of them by +, -, *, floordiv(a, b), "
-                                               "mod(a, b), min(a, b), max(a, b)"
-                                             : "'" + wrong + "' is no name" +
-                                                   (StringRef(wrong).contains('/') ? "; floordiv(a, b) divides" : "")));
+    error(at, "is not a valid dim: " +
+                  (wrong.empty() ? "expected a number, a name, or an expression with +, -, *, floordiv(a, b), "
+                                   "mod(a, b), min(a, b), max(a, b)"
+                                 : "'" + wrong + "' is not a name" +
+                                       (StringRef(wrong).contains('/') ? "; use floordiv(a, b) to divide" : "")));
     return std::nullopt;
   }
 
@@ -88,7 +89,7 @@ public:
   }
 };
 
-/// Reads one op, and looks at what its parts say of each other.
+/// Reads the definition of one custom op and checks that its parts are consistent.
 class OpReader {
 public:
   OpReader(Reader &reader, const json::Value &value, std::string at) : r(reader), value(value), at(std::move(at)) {}
@@ -108,7 +109,7 @@ public:
     if (const json::Value *since = object->get("since_version"))
       op.since = since->getAsInteger().value_or(0);
     if (op.since < 1)
-      r.error(at, "has a 'since_version' that is no number from 1 on");
+      r.error(at, "has a 'since_version' that is not an integer of at least 1");
     op.function = symbol(*object, "function", /*required=*/true);
     op.shapeFunction = symbol(*object, "shape_function", /*required=*/false);
     op.pure = r.boolean(*object, "pure", at);
@@ -125,14 +126,14 @@ private:
   std::string symbol(const json::Object &object, StringRef key, bool required) {
     std::string name = r.string(object, key, at, required);
     if (!name.empty() && (!isName(name) || StringRef(name).starts_with("hewn_") || name == "main"))
-      r.error(at, "has a '" + key + "' that is no C name, or one of hewn's own: '" + name + "'");
+      r.error(at, "has a '" + key + "' that is not a valid C name, or is reserved: '" + name + "'");
     return name;
   }
 
   bool isElement(StringRef name, const std::string &here, bool orNamed) {
     if (graph::elementCodeOf(name) || (orNamed && op.types.count(name)))
       return true;
-    r.error(here, "has the element type '" + name + "', which hewn does not have" +
+    r.error(here, "has the element type '" + name + "', which hewn does not support" +
                       (orNamed ? ", and 'types' do not name" : ""));
     return false;
   }
@@ -143,7 +144,7 @@ private:
       return;
     const json::Object *all = types->getAsObject();
     if (!all)
-      return r.error(at, "has 'types' that are no object");
+      return r.error(at, "has 'types' that are not an object");
     for (const auto &entry : *all) {
       StringRef name = entry.first;
       std::string here = at + ", types";
@@ -192,9 +193,9 @@ private:
       return r.error(here, "has the type '" + type + "'; there are: int, float, string, ints, floats, strings, tensor");
     attribute.kind = kind->second;
     if (const json::Value *otherwise = object->get("default"); otherwise && !readDefault(*otherwise, attribute))
-      r.error(here, "has a default that is no " + type);
+      r.error(here, "has a default that is not of type " + type);
     if (!names.insert(attribute.name).second)
-      r.error(here, "is a second attribute '" + attribute.name + "'");
+      r.error(here, "is a duplicate attribute '" + attribute.name + "'");
     if (attribute.kind == Kind::Int)
       known.insert(attribute.name);
     op.attributes.push_back(std::move(attribute));
@@ -249,7 +250,7 @@ private:
       return;
     CustomDefinition::Size size{r.string(*object, "name", here, /*required=*/true), std::nullopt};
     if (!size.name.empty() && !isName(size.name))
-      r.error(here, "names '" + size.name + "', which is no name");
+      r.error(here, "names '" + size.name + "', which is not a valid name");
     if (const json::Value *most = object->get("at_most"))
       size.bound = r.dim(*most, here);
     op.sizes.push_back(std::move(size));
@@ -272,12 +273,12 @@ private:
     op.outputs.push_back(std::move(output));
   }
 
-  //===-- What parts say of each other -----------------------------------------------------------------------------------===//
+  //===-- Consistency checks -----------------------------------------------===//
 
   void checkNames(const DimExpr &dim, const Twine &here, const llvm::StringSet<> &also) {
     dim.walkSymbols([&](StringRef name) {
       if (!known.contains(name) && !also.contains(name))
-        r.error(here, "has a dim of '" + name + "', which is no dim of an input, no int attribute and no size");
+        r.error(here, "has a dim of '" + name + "', which is not a dim of an input, an int attribute or a size");
     });
   }
 
@@ -295,7 +296,7 @@ private:
     for (auto [i, input] : llvm::enumerate(op.inputs)) {
       std::string here = at + ", inputs[" + std::to_string(i) + "]";
       if (input.variadic && i + 1 < op.inputs.size())
-        r.error(here, "is variadic, and not the last");
+        r.error(here, "is variadic but not the last input");
       if (input.dims)
         for (const DimExpr &dim : input.dims->dims)
           checkNames(dim, here, {});
@@ -307,23 +308,23 @@ private:
       if (size.bound)
         checkNames(*size.bound, here, {});
       else if (op.shapeFunction.empty())
-        r.error(here, "lacks 'at_most': without a 'shape_function' outputs are made before it is known");
+        r.error(here, "lacks 'at_most': without a 'shape_function', outputs are allocated before the size is known");
     }
     if (op.outputs.empty())
       r.error(at, "has no outputs");
     if (!op.shapeFunction.empty() && op.sizes.empty())
-      r.error(at, "has a 'shape_function', and no 'sizes' for it to tell");
+      r.error(at, "has a 'shape_function' but no 'sizes'");
     for (auto [i, output] : llvm::enumerate(op.outputs))
       checkOutput(output.dims, at + ", outputs[" + std::to_string(i) + "]", sizes, used, anyBefore);
     for (const auto &size : sizes)
       if (!used.contains(size.getKey()))
-        r.error(at + ", size '" + size.getKey().str() + "'", "is no dim of an output");
+        r.error(at + ", size '" + size.getKey().str() + "'", "is not a dim of an output");
   }
 
   void checkOutput(const CustomDefinition::DimList &dims, const std::string &here, const llvm::StringSet<> &sizes,
                    llvm::StringSet<> &used, bool anyBefore) {
     if (dims.anyBefore && !anyBefore)
-      r.error(here, "has '...', and no input has");
+      r.error(here, "has '...', but no input has it");
     for (const DimExpr &dim : dims.dims) {
       checkNames(dim, here, sizes);
       dim.walkSymbols([&](StringRef name) {
@@ -331,7 +332,7 @@ private:
           return;
         used.insert(name);
         if (op.shapeFunction.empty() && !graph::plainName(dim))
-          r.error(here, "computes with the size '" + name + "', which only a 'shape_function' can tell before");
+          r.error(here, "uses the size '" + name + "' in an expression, which requires a 'shape_function'");
       });
     }
   }
@@ -341,7 +342,7 @@ private:
   std::string at;
   CustomDefinition op;
   llvm::StringSet<> names, usedTypes;
-  /// What dims may be made of.
+  /// Names that the dims of the op's outputs may refer to.
   llvm::StringSet<> known;
 };
 
@@ -367,7 +368,7 @@ bool readCustomOps(StringRef given, CustomOps &ops, Diagnostics &diagnostics) {
       op->file = file;
       std::string here = "op '" + op->title() + "'";
       if (isOnnxDomain(op->domain) && !recordedVersions(op->domain, op->name).empty())
-        reader.error(here, "is ONNX's own, and hewn has it");
+        reader.error(here, "is an ONNX op that hewn supports");
       for (const CustomDefinition &other : ops.definitions)
         if (other.domain == op->domain && other.name == op->name && other.since == op->since)
           reader.error(here, "is given twice for version " + Twine(op->since) +

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Files in which users give ops that hewn does not have: docs/custom-ops.md.
+// Reads files that define custom ops (docs/custom-ops.md).
 #ifndef HEWN_LIB_IMPORTER_ONNX_CUSTOMOPS_H
 #define HEWN_LIB_IMPORTER_ONNX_CUSTOMOPS_H
 
@@ -9,25 +8,27 @@
 
 namespace hewn::importer {
 
-/// What all files of a compile say together.
+/// The contents of all definition files of a compilation.
 struct CustomOps {
   std::vector<graph::CustomDefinition> definitions;
-  /// Objects, archives and libraries with the functions, as paths.
+  /// Paths of object files, archives and libraries that contain the functions of the custom ops.
   std::vector<std::string> code;
-  /// The files' text.
+  /// Texts of the files that define custom ops.
   std::vector<std::string> texts;
 
-  /// The definition for a version of the domain; null where there is none.
+  /// Returns the definition of an op for version `opset` of its domain, or null if there is none.
   const graph::CustomDefinition *find(llvm::StringRef domain, llvm::StringRef name, int64_t opset) const;
-  /// The first version that there is one for; nullopt where the op is not given at all.
+  /// Returns the first version of the domain for which the op is defined, or nullopt if there is no
+  /// definition.
   std::optional<int64_t> since(llvm::StringRef domain, llvm::StringRef name) const;
 };
 
-/// Whether a domain is ONNX's: who else defines an op of it is not asked, but where hewn lacks it.
+/// Returns true if the domain is one of ONNX's own. Custom definitions of ops in such a domain are
+/// used only for ops that hewn does not support itself.
 bool isOnnxDomain(llvm::StringRef domain);
 
-/// Adds what a file says: `given` is its path, or its text, which begins with a brace. False after errors, one for everything that is
-/// wrong.
+/// Adds the custom ops that a file defines. `given` is the text of the file if it starts with a
+/// brace, otherwise its path. Returns false after reporting all errors.
 bool readCustomOps(llvm::StringRef given, CustomOps &ops, Diagnostics &diagnostics);
 
 } // namespace hewn::importer

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of functions, the model's own and those by which ONNX defines ops: the body's nodes are imported in the call's
-// place, with the call's inputs and attributes put in.
+// Expands calls of functions: functions of the model, and functions by which ONNX defines an op.
+// The nodes of the function body are imported in place of the call, with the call's inputs and
+// attributes substituted.
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 #include "lib/Importer/ONNX/Schemas/SchemaCheck.h"
@@ -15,7 +16,8 @@ using onnx::AttributeProto;
 using onnx::FunctionProto;
 using Actuals = llvm::StringMap<const AttributeProto *>;
 
-/// Whether the node, or one in its subgraphs, has an attribute that stands for one of the call's.
+/// Returns true if the node, or a node of its subgraphs, refers to an attribute of the call of the
+/// enclosing function.
 static bool refersToCall(const onnx::NodeProto &node) {
   auto inGraph = [](const onnx::GraphProto &graph) { return llvm::any_of(graph.node(), refersToCall); };
   return llvm::any_of(node.attribute(), [&](const AttributeProto &attribute) {
@@ -26,20 +28,20 @@ static bool refersToCall(const onnx::NodeProto &node) {
 
 namespace {
 
-/// Puts a call's attributes in the place of those that stand for them.
+/// Substitutes the attributes of a function call for the references to them in the function's body.
 class Binder {
 public:
-  /// `bytes`: how much memory that may take; it gets less.
+  /// `bytes`: remaining memory budget for copied attributes. Their sizes are subtracted from it.
   Binder(const Actuals &actuals, int64_t &bytes) : actuals(actuals), bytes(bytes) {}
 
-  /// False where memory is not enough.
+  /// Substitutes the attributes in a node. Returns false if the memory budget is exceeded.
   bool bind(onnx::NodeProto &node) {
     auto *attributes = node.mutable_attribute();
     for (int i = attributes->size(); i-- > 0;) {
       AttributeProto &attribute = *attributes->Mutable(i);
       if (!attribute.ref_attr_name().empty()) {
         const AttributeProto *actual = actuals.lookup(attribute.ref_attr_name());
-        if (!actual) { // absent in the call: absent here
+        if (!actual) { // an attribute that the call lacks is removed from the node as well
           attributes->DeleteSubrange(i, 1);
           continue;
         }
@@ -49,7 +51,7 @@ public:
         std::string name = attribute.name();
         attribute.CopyFrom(*actual);
         attribute.set_name(name);
-        continue; // what came from outside refers to nothing in here
+        continue; // an attribute of the call cannot refer to attributes of this function
       }
       if (attribute.has_g() && !bind(*attribute.mutable_g()))
         return false;
@@ -69,7 +71,9 @@ private:
   int64_t &bytes;
 };
 
-/// A function whose nodes are another's but for those that had to be copied: constants in bodies may be large, and calls many.
+/// A function body in which the attributes of a call are substituted. Only nodes that refer to
+/// these attributes are copies; all others are shared with the original function, because there may
+/// be many calls, and bodies may contain large constants.
 struct BoundFunction {
   ~BoundFunction() {
     std::vector<onnx::NodeProto *> nodes(size_t(function.node_size()));
@@ -77,12 +81,14 @@ struct BoundFunction {
   }
   FunctionProto function;
   std::vector<std::unique_ptr<onnx::NodeProto>> copies;
-  std::shared_ptr<const void> owner; // of the nodes that are not copied
+  // owner of the nodes that are shared with the original function
+  std::shared_ptr<const void> owner;
 };
 
 } // namespace
 
-/// The function body by which ONNX defines an op, for this node; empty where there is none.
+/// Stores the function body by which ONNX defines the node's op in `function`. Returns false if
+/// ONNX does not define the op by a function.
 static bool schemaFunction(const onnx::OpSchema &schema, const onnx::NodeProto &node, int opset, ArrayRef<Value> inputs,
                            FunctionProto &function) {
   if (const FunctionProto *body = schema.GetFunction(opset)) {
@@ -154,7 +160,8 @@ std::shared_ptr<const FunctionProto> ModelImporter::functionOf(const onnx::NodeP
   *bound->function.mutable_opset_import() = function->opset_import();
   Binder binder(actuals, bytesLeft);
   for (const onnx::NodeProto &inner : function->node()) {
-    auto *shared = const_cast<onnx::NodeProto *>(&inner); // only read
+    // the node, which may be shared with other calls of the function, is only read, never modified
+    auto *shared = const_cast<onnx::NodeProto *>(&inner);
     if (refersToCall(inner)) {
       bytesLeft -= int64_t(inner.SpaceUsedLong());
       bound->copies.push_back(std::make_unique<onnx::NodeProto>(inner));
@@ -179,7 +186,8 @@ LogicalResult ModelImporter::expandFunction(std::shared_ptr<const FunctionProto>
   Opsets imported(opsets);
   for (const onnx::OperatorSetIdProto &entry : function->opset_import())
     imported[domainOf(entry.domain())] = entry.version();
-  // A message must stay readable where functions call each other without end.
+  // Limits the length of the prefix of node names in messages, which would otherwise grow with each
+  // nested function call.
   std::string prefix = info.name.size() < 200 ? info.name : info.name.substr(0, 200) + "...";
   Frame inner{nullptr, &imported, function, prefix + "/", {}};
   for (int i = 0; i < function->input_size(); ++i) {
@@ -197,7 +205,7 @@ LogicalResult ModelImporter::expandFunction(std::shared_ptr<const FunctionProto>
       continue;
     const Binding *output = inner.find(function->output(i));
     if (!output || output->kind != Binding::Kind::Value) {
-      refuse(info, "calls a function that does not make its output '" + function->output(i) + "'");
+      refuse(info, "calls a function that does not define its output '" + function->output(i) + "'");
       return failure();
     }
     frame.names[node.output(i)] = *output;

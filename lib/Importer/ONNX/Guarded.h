@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// protobuf and the ONNX library throw; nothing else here does. Every call into them that may throw goes through this.
+// Wrapper for calls into protobuf and the ONNX library, which may throw exceptions. All other code
+// is free of exceptions.
 #ifndef HEWN_LIB_IMPORTER_ONNX_GUARDED_H
 #define HEWN_LIB_IMPORTER_ONNX_GUARDED_H
 
@@ -9,7 +9,8 @@
 
 namespace hewn::importer {
 
-/// Calls `f`; an exception becomes false and its text `reason`.
+/// Calls `f`, which may call protobuf or the ONNX library. If it throws, returns false and sets
+/// `reason` to the exception's text.
 template <typename F> bool guarded(std::string &reason, F &&f) noexcept {
   try {
     f();

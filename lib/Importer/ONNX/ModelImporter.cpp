@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The model around the nodes: opsets, inputs and their dims, initializers, outputs.
+// Imports a model's opsets, inputs and their dims, initializers, and outputs.
 #include "lib/Importer/ONNX/ModelImporter.h"
 
 #include "dialects/Graph/Control/Control.h"
@@ -52,7 +51,7 @@ Value ModelImporter::makeText(const onnx::TensorProto &tensor, StringRef name, s
   if (!bytes)
     return {};
   if (*bytes / 8 != tensor.string_data_size()) {
-    reason = "does not hold the " + std::to_string(*bytes / 8) + " strings of its dims";
+    reason = "does not contain the " + std::to_string(*bytes / 8) + " strings of its dims";
     return {};
   }
   auto makeBytes = [&](RankedTensorType type, std::vector<char> data) {
@@ -62,9 +61,9 @@ Value ModelImporter::makeText(const onnx::TensorProto &tensor, StringRef name, s
   return graph::makeText(builder, NameLoc::get(builder.getStringAttr(name)), makeBytes, strings, dims, reason);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Opsets, initializers
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 bool ModelImporter::importOpsets() {
   const auto &known = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
@@ -75,7 +74,7 @@ bool ModelImporter::importOpsets() {
     if (range == known.end() || (entry.version() >= 1 && entry.version() <= range->second.second))
       continue;
     diagnostics.error("the model imports version " + Twine(entry.version()) + " of " +
-                      (domain.empty() ? "ONNX's opset" : "opset '" + domain + "'") + ", and hewn knows 1 to " +
+                      (domain.empty() ? "ONNX's opset" : "opset '" + domain + "'") + ", but hewn supports 1 to " +
                       Twine(range->second.second));
     return false;
   }
@@ -115,10 +114,11 @@ static SmallVector<StringRef> outputNames(const onnx::GraphProto &graph) {
 std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphProto &graph, Frame &frame,
                                                              ValueRange arguments) {
   if (graph.input_size() != int(arguments.size())) {
-    refuse(*current, "has a subgraph with " + Twine(graph.input_size()) + " inputs where " + Twine(arguments.size()) +
-                         " are given");
+    refuse(*current,
+           "has a subgraph with " + Twine(graph.input_size()) + " inputs, expected " + Twine(arguments.size()));
     return std::nullopt;
   }
+  frame.graph = &graph;
   importInitializers(graph, frame);
   for (auto [input, argument] : llvm::zip(graph.input(), arguments))
     frame.names[input.name()] = {argument ? Binding::Kind::Value : Binding::Kind::Failed, argument};
@@ -127,7 +127,7 @@ std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphPr
   for (const onnx::ValueInfoProto &output : graph.output()) {
     const Binding *binding = frame.find(output.name());
     if (!binding)
-      refuse(*current, "has a subgraph that does not make its output '" + output.name() + "'");
+      refuse(*current, "has a subgraph that does not define its output '" + output.name() + "'");
     metFailed |= binding && binding->kind == Binding::Kind::Failed;
     good &= binding && binding->kind == Binding::Kind::Value;
     outputs.push_back(good ? binding->value : Value());
@@ -137,9 +137,9 @@ std::optional<SmallVector<Value>> ModelImporter::importGraph(const onnx::GraphPr
   return outputs;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Symbols
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 std::string symbolText(StringRef dim) {
   std::string symbol;
@@ -147,6 +147,8 @@ std::string symbolText(StringRef dim) {
     symbol += llvm::isAlnum(c) || c == '_' || c == '.' || c == '/' ? c : '_';
   return symbol.empty() || llvm::isDigit(symbol.front()) ? "d_" + symbol : symbol;
 }
+
+bool isDimName(StringRef text) { return llvm::any_of(text, llvm::isAlnum); }
 
 std::string ModelImporter::symbolFor(StringRef name) {
   auto found = symbols.find(name);
@@ -156,6 +158,22 @@ std::string ModelImporter::symbolFor(StringRef name) {
   for (std::string base = symbol; !takenSymbols.insert(symbol).second;)
     symbol = base + "_" + std::to_string(takenSymbols.size());
   return symbols[name] = symbol;
+}
+
+std::string ModelImporter::nextDimSymbol(StringRef name) {
+  unsigned i = dimSymbols.size();
+  std::string symbol = symbolFor(name);
+  if (i < dimGroups.size() && dimGroups[i] < i) {
+    symbol = dimSymbols[dimGroups[i]];
+  } else if (i < dimGroups.size() && llvm::is_contained(dimSymbols, symbol)) {
+    unsigned number = 2;
+    std::string base = symbol + "_";
+    do
+      symbol = base + std::to_string(number++);
+    while (!takenSymbols.insert(symbol).second);
+  }
+  dimSymbols.push_back(symbol);
+  return symbol;
 }
 
 std::string ModelImporter::freshSymbol(StringRef prefix, unsigned &counter) {
@@ -170,7 +188,8 @@ graph::DimExpr ModelImporter::readSymbol(Value tensor, int64_t i) {
   std::string &symbol = reads[{tensor, i}];
   if (symbol.empty()) {
     symbol = freshSymbol("u", freshReads);
-    // Beside the value, so that the symbol is there wherever the value is.
+    // Reads the tensor's element directly after the op that defines the tensor, so that the symbol
+    // for the element is available wherever the tensor is.
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(tensor);
     graph::ReadSymbolOp::create(builder, tensor.getLoc(), tensor, i, symbol);
@@ -189,22 +208,23 @@ void ModelImporter::forgetErased() {
   });
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Inputs and outputs
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapeProto::Dimension &dim, StringRef input) {
-  // -1 is how older exporters write a dim that is not known.
+  // A size of -1 means an unknown dim, as older exporters write it.
   if (dim.has_dim_value() && dim.dim_value() != -1) {
     if (dim.dim_value() >= 0)
       return graph::DimExpr(dim.dim_value());
     diagnostics.error("input '" + input + "' has the negative dim " + Twine(dim.dim_value()));
     return std::nullopt;
   }
-  // "?" names nothing: some exporters write it on every unknown dim.
-  bool named = llvm::any_of(dim.dim_param(), [](char c) { return llvm::isAlnum(c); });
-  std::string symbol = named ? symbolFor(dim.dim_param()) : freshSymbol("d", freshDims);
+  bool named = isDimName(dim.dim_param());
+  std::string symbol = named ? nextDimSymbol(dim.dim_param()) : freshSymbol("d", freshDims);
   auto bound = bindings.find(dim.dim_param().empty() ? symbol : dim.dim_param());
+  if (named && symbol != symbols.lookup(dim.dim_param())) // a symbol that the model does not name, such as n_2
+    bound = bindings.find(symbol);
   if (bound != bindings.end() && bound->second.fixed())
     return graph::DimExpr(bound->second.low);
   inputSymbols.insert(symbol);
@@ -227,11 +247,11 @@ std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInf
   Type element = elementType(builder.getContext(), type.elem_type());
   if (!element) {
     diagnostics.error("input '" + name + "' has elements of type " + dataTypeName(type.elem_type()) +
-                      ", which hewn does not have");
+                      ", which hewn does not support");
     return std::nullopt;
   }
   if (!type.has_shape()) {
-    diagnostics.error("input '" + name + "' has no shape; hewn needs at least its number of dims");
+    diagnostics.error("input '" + name + "' has no shape; hewn needs at least its rank");
     return std::nullopt;
   }
   graph::TensorShape shape{{}, element};
@@ -254,7 +274,8 @@ std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInf
 bool ModelImporter::importInputs(Frame &frame) {
   const onnx::GraphProto &graph = model->graph();
   llvm::StringSet<> initialized = initializedNames(graph);
-  // Names first: an anonymous dim must not take the name of a later input's.
+  // Assigns symbols to named dims first, so that the generated symbol of an anonymous dim is not
+  // the name of a dim of a later input.
   for (const onnx::ValueInfoProto &input : graph.input())
     for (const auto &dim : input.type().tensor_type().shape().dim())
       if (!dim.dim_param().empty())
@@ -265,7 +286,8 @@ bool ModelImporter::importInputs(Frame &frame) {
   SmallVector<DictionaryAttr> attributes;
   Block &entry = *main.addEntryBlock();
   for (const onnx::ValueInfoProto &input : graph.input()) {
-    // An input with an initializer is a constant that callers may replace elsewhere; here it is a constant.
+    // ONNX allows a caller to override an input that has an initializer. hewn imports it as a
+    // constant.
     if (initialized.contains(input.name())) {
       defaults.push_back("'" + input.name() + "'");
       continue;
@@ -294,19 +316,21 @@ bool ModelImporter::importInputs(Frame &frame) {
     Value argument = entry.addArgument(types.back(), NameLoc::get(builder.getStringAttr(input.name())));
     frame.names[input.name()] = {Binding::Kind::Value, argument};
   }
-  // Before IR version 4 every initializer had to be an input too.
+  // Warns about inputs that have an initializer, except before IR version 4: there, ONNX required
+  // every initializer to be an input as well.
   if (constexpr size_t told = 3; !defaults.empty() && model->ir_version() >= 4) {
     std::string more = defaults.size() > told ? " and " + std::to_string(defaults.size() - told) + " more" : "";
     diagnostics.warning(
-        "inputs that have an initializer stay that constant: " + llvm::join(ArrayRef(defaults).take_front(told), ", ") +
-        more + "; take the initializer out of the model to have an input");
+        "inputs with an initializer are constants: " + llvm::join(ArrayRef(defaults).take_front(told), ", ") + more +
+        "; remove the initializer from the model to make it an input");
   }
   main.setType(builder.getFunctionType(types, {}));
   main.setAllArgAttrs(attributes);
   return good;
 }
 
-/// Whether a list is what the output is declared to be; a tensor in place of an optional one is none.
+/// Checks a result of the model that is a sequence or an optional value against the declared type
+/// of the output. A tensor is accepted where the declared type is optional.
 bool ModelImporter::addListOutput(const onnx::ValueInfoProto &output, Value value) {
   std::string reason;
   std::optional<handle::List> made = graph::listOf(value);
@@ -316,7 +340,7 @@ bool ModelImporter::addListOutput(const onnx::ValueInfoProto &output, Value valu
   if (!declared || (declared->element == made->element &&
                     (declared->kind == handle::List::Kind::Optional) == (made->kind == handle::List::Kind::Optional)))
     return true;
-  diagnostics.error("output '" + output.name() + "' is declared as another list than it is computed as");
+  diagnostics.error("output '" + output.name() + "' is declared with another sequence or optional type than it has");
   return false;
 }
 
@@ -331,7 +355,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
   for (const onnx::ValueInfoProto &output : model->graph().output()) {
     const Binding *binding = frame.find(output.name());
     if (!binding)
-      diagnostics.error("output '" + output.name() + "' is made by no node, input or initializer");
+      diagnostics.error("output '" + output.name() + "' is not defined by a node, input or initializer");
     if (!binding || binding->kind != Binding::Kind::Value) {
       good = false;
       continue;
@@ -340,7 +364,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
     Value value = graph::asHandle(builder, main.getLoc(), binding->value);
     if (!value) {
       diagnostics.error("output '" + output.name() +
-                        "' is a sequence whose tensors are not of one type, or an absent value of no type");
+                        "' is a sequence with tensors of different types, or an absent value without a type");
       good = false;
       continue;
     }
@@ -371,9 +395,9 @@ bool ModelImporter::importOutputs(Frame &frame) {
   return true;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // The model
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 bool ModelImporter::checkBindings() {
   for (const DimBinding &binding : options.dims)
@@ -384,7 +408,8 @@ bool ModelImporter::checkBindings() {
   return true;
 }
 
-/// Every bound dim must be some input's: a misspelt name would otherwise change nothing.
+/// Adds dim ranges and metadata to the module. Reports bindings of dims that no input has, because
+/// a misspelled name would otherwise have no effect.
 void ModelImporter::attachMetadata(ModuleOp module) {
   SmallVector<NamedAttribute> ranges, entries;
   for (const DimBinding &binding : options.dims) {
@@ -411,7 +436,8 @@ void ModelImporter::attachMetadata(ModuleOp module) {
     module->setAttr(graph::kMetadataAttr, builder.getDictionaryAttr(entries));
 }
 
-/// Sizes that the user wants code of their own for: as if a node asked.
+/// For each size for which the user requests specialized code, sets `question` to the condition
+/// that the dim has this size, so that the model gets a case for the size.
 void ModelImporter::askForHotSizes() {
   for (const DimBinding &binding : options.dims) {
     auto known = symbols.find(binding.name);
@@ -463,7 +489,7 @@ OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
   main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
   if (!facts.empty())
     main->setAttr(graph::kCaseAttr, builder.getStringAttr(graph::textOf(facts)));
-  Frame frame{nullptr, &opsets, loaded, "", {}};
+  Frame frame{nullptr, &opsets, loaded, "", {}, &model->graph()};
   bool good = importInputs(frame);
   attachMetadata(*module);
   askForHotSizes();
@@ -488,7 +514,8 @@ std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnosti
   else
     bad |= high.getAsInteger(10, binding.high) || binding.high < binding.low;
   bad |= list.back().contains("..") && high.empty();
-  // Sizes with cases of their own stand in front of the range that they are from.
+  // In a binding such as "seq=1,128,1..512", the list of sizes for specialized code must end with
+  // the range that contains them.
   bad |= list.size() > 1 && high.empty();
   for (StringRef written : ArrayRef(list).drop_back()) {
     int64_t size = 0;
@@ -498,10 +525,9 @@ std::optional<DimBinding> parseDimBinding(StringRef text, Diagnostics &diagnosti
   }
   if (!bad)
     return binding;
-  diagnostics.error(
-      "'" + text +
-      "' binds no dim: --dim wants NAME=VALUE or NAME=LOW..HIGH, as in batch=1 or seq=1..512, or sizes out "
-      "of the range in front of it that get code of their own, as in seq=1,128,1..512");
+  diagnostics.error("'" + text +
+                    "' is not a valid --dim: expected NAME=VALUE or NAME=LOW..HIGH, as in batch=1 or seq=1..512; sizes "
+                    "before the range get specialized code, as in seq=1,128,1..512");
   return std::nullopt;
 }
 

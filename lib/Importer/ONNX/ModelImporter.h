@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of one import: names, opsets, symbols. Node.h shows it to builders, Functions.cpp expands function bodies.
+// The state of the import of one model: names, opset versions, symbols. Op builders access it
+// through Node.h. Functions.cpp expands the bodies of functions.
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELIMPORTER_H
 
@@ -18,33 +19,36 @@
 
 namespace hewn::importer {
 
-/// Domain ("" for ai.onnx) → the version that the model or function imports.
+/// Maps a domain ("" for ai.onnx) to the version that the model or function imports.
 using Opsets = llvm::StringMap<int64_t>;
 
-/// What a name stands for: a value; nothing, as a function's optional input that its caller left out; or the output of
-/// a node that could not be imported, so that its users are not reported as well.
+/// Meaning of a name in an ONNX graph: a value, an optional input of a function that the call
+/// omits, or an output of a node that could not be imported. In the last case, no further errors
+/// are reported for nodes that use the name.
 struct Binding {
   enum class Kind { Value, Absent, Failed };
   Kind kind;
   mlir::Value value;
 };
 
-/// The names of one graph or function body.
+/// The names that are defined in one graph or function body.
 struct Frame {
-  const Frame *outer; // whose names are seen too; null for the main graph and function bodies
+  const Frame *outer; // enclosing scope, or null for the main graph and function bodies
   const Opsets *opsets;
-  /// Keeps the protobuf messages that the nodes are from: weights may point into them.
+  /// Keeps the protobuf messages of the nodes alive: weights may point into them.
   std::shared_ptr<const void> owner;
-  /// Stands before the nodes' names in messages: the call that this body stands for.
+  /// Prefix for the names of a function body's nodes in messages. It contains the names of the
+  /// calls that lead to the body.
   std::string prefix;
   llvm::StringMap<Binding> names;
+  const onnx::GraphProto *graph = nullptr; // null for function bodies
 
   const Binding *find(llvm::StringRef name) const;
 };
 
-/// Where a node stands, for messages.
+/// Data that identifies an ONNX node in messages.
 struct NodeInfo {
-  std::string name; // as users see it: "encoder/conv1", "#12 Conv"
+  std::string name; // name of the node for users: "encoder/conv1", "#12 Conv"
   std::string op, domain;
   int64_t opset = 0;
 };
@@ -55,42 +59,56 @@ class ModelImporter {
 public:
   ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const LoadedModel> loaded, const ImportOptions &options,
                 std::string folder, WeightTable &weights, Diagnostics &diagnostics);
-  /// The model where `facts` hold. Null after an error, and where `question` says what must be known first, or a rank was asked for.
+  /// Imports the model under the assumption that `facts` hold. Returns null after an error. Also
+  /// returns null if the import must be repeated, because it has set `question` or `rankWasAsked`.
   mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<graph::Fact> facts);
 
-  /// A condition that decides what a node becomes, and the node.
+  /// A node, and the condition on dims that decides how it is imported.
   struct Question {
     graph::Condition condition;
     std::string node;
   };
   std::optional<Question> question;
-  /// Whether nodes may give values whose rank data decide; and whether something asked for the rank of one, so that this import is over, and
-  /// another one goes without.
+  /// `ranksMayBeOpen`: true if results may have a rank that depends on data. `rankWasAsked`: true
+  /// if an op needed the rank of such a result; the import must then be repeated with
+  /// `ranksMayBeOpen` set to false.
   bool ranksMayBeOpen = true, rankWasAsked = false;
   void askRank(mlir::Value value);
-  /// What was told of branches that are taken for ones that no run takes: OnnxNode::dropDiagnosticsAfter.
+  /// For each named dim of the inputs, the number of the first dim that has the same symbol (see
+  /// DimNames). If the list is empty, all dims of a name have the same symbol.
+  std::vector<unsigned> dimGroups;
+  /// The symbol of each named dim of the inputs.
+  std::vector<std::string> dimSymbols;
+  /// Errors in branches of If nodes that were dropped, because a run is assumed never to take these
+  /// branches (see OnnxNode::dropDiagnosticsAfter).
   std::vector<Message> excused;
   bool dropDiagnosticsAfter(size_t told);
-  /// Whether the condition holds. Where inputs' dims decide that, and neither they nor the facts tell, `question` is set.
+  /// Returns whether a condition on dims holds. If it depends on dims of inputs and the assumed
+  /// facts do not decide it, sets `question`.
   graph::Decision decide(const graph::Condition &condition);
 
-  /// Imports a subgraph's constants and nodes at the builder's place; `arguments` stand for its inputs. Returns its
-  /// outputs; nullopt after an error.
+  /// Imports the constants and nodes of a subgraph at the builder's insertion point. `arguments`
+  /// are used as its inputs. Returns its outputs, or nullopt after an error.
   std::optional<llvm::SmallVector<mlir::Value>> importGraph(const onnx::GraphProto &graph, Frame &frame,
                                                             mlir::ValueRange arguments);
-  /// Element `i` of an integer tensor as a symbol that the program reads.
+  /// Returns a symbol for element `i` of an integer tensor, for use in dims. The program reads the
+  /// element at run time.
   graph::DimExpr readSymbol(mlir::Value tensor, int64_t i);
-  /// A new symbol, for a dim that only a run tells.
+  /// Returns a new symbol for a dim that is known only at run time.
   graph::DimExpr freshDim() { return graph::DimExpr::symbol(freshSymbol("n", freshCounts)); }
-  /// Drops what is remembered of values: builders erase regions, and a new value can have an old one's address.
+  /// Clears the data that the importer caches for values. Must be called after a builder has erased
+  /// regions, because a new value may have the address of an erased one.
   void forgetErased();
-  /// Makes the constant strings of a tensor where the builder stands; null, and why in `reason`.
+  /// Creates a constant for a tensor of strings at the insertion point. On failure, returns null
+  /// and sets `reason`.
   mlir::Value makeText(const onnx::TensorProto &tensor, llvm::StringRef name, std::string &reason);
-  /// Makes a constant where the builder stands.
+  /// Creates a constant for a tensor at the insertion point.
   mlir::Value makeConstant(const Constant &constant, llvm::StringRef name);
 
   void refuse(const NodeInfo &info, const llvm::Twine &reason);
-  /// Of what no size mends, so that no branch that has it is excused: an op that hewn lacks, a limit, a name that nothing makes.
+  /// Reports an error that occurs for all sizes of the inputs: an unsupported op, a limit, or an
+  /// undefined name. Such errors are reported even in an If branch that is assumed never to be
+  /// taken.
   void refuseOutright(const NodeInfo &info, const llvm::Twine &reason);
 
   mlir::OpBuilder builder;
@@ -111,29 +129,37 @@ private:
   std::optional<graph::DimExpr> inputDim(const onnx::TensorShapeProto::Dimension &dim, llvm::StringRef input);
   bool checkBindings();
   std::string symbolFor(llvm::StringRef name);
+  /// Returns the symbol of the next named dim of the inputs.
+  std::string nextDimSymbol(llvm::StringRef name);
   std::string freshSymbol(llvm::StringRef prefix, unsigned &counter);
 
   void importInitializers(const onnx::GraphProto &graph, Frame &frame);
-  /// Imports the nodes that the values in `wanted` need; others need not even be known ops.
+  /// Imports the nodes that the values named in `wanted` depend on. Other nodes are skipped, so
+  /// they may be unsupported.
   llvm::LogicalResult importNodes(const Nodes &nodes, Frame &frame, llvm::ArrayRef<llvm::StringRef> wanted);
   llvm::LogicalResult importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info);
   llvm::LogicalResult buildNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info,
                                 llvm::ArrayRef<mlir::Value> inputs);
-  /// Names what was built as the node does.
+  /// Binds the results of a node to its output names.
   llvm::LogicalResult bindOutputs(Node &built, const onnx::NodeProto &node, Frame &frame);
-  /// The node's inputs; false where one is undefined (reported) or failed before (not reported again).
+  /// Looks up the values of the node's inputs. Returns false if an input is undefined, which this
+  /// function reports, or is the output of a node that failed, which was reported before.
   bool findInputs(const onnx::NodeProto &node, const Frame &frame, const NodeInfo &info,
                   llvm::SmallVectorImpl<mlir::Value> &inputs);
   std::string whyUnsupported(const NodeInfo &info);
-  /// The node's op as the user gives it; null where he doesn't.
+  /// Returns the custom definition of the node's op, or null.
   const graph::CustomDefinition *customOp(const NodeInfo &info) const;
-  /// Whether somebody builds such nodes.
+  /// Returns true if the importer can import the node's op.
   bool isKnown(const onnx::NodeProto &node, const NodeInfo &info) const;
 
-  /// The function that a node calls, with the node's attributes put in; null where it calls none.
+  /// Returns true if a function of the model, or a function by which ONNX defines the op,
+  /// implements the node's op.
   bool hasFunction(const onnx::NodeProto &node, const NodeInfo &info) const;
-  /// Whether the model's own function says what the op is. Of ONNX's ops ONNX does.
+  /// Returns true if a function of the model implements the node's op. Functions of the model for
+  /// ops in ONNX's own domains are ignored.
   bool isOwnFunction(const onnx::NodeProto &node, const NodeInfo &info) const;
+  /// Returns the function that the node calls, with the node's attributes substituted for
+  /// references to them. Returns null if the node calls no function.
   std::shared_ptr<const onnx::FunctionProto> functionOf(const onnx::NodeProto &node, const NodeInfo &info,
                                                         llvm::ArrayRef<mlir::Value> inputs);
   llvm::LogicalResult expandFunction(std::shared_ptr<const onnx::FunctionProto> function, const onnx::NodeProto &node,
@@ -144,28 +170,33 @@ private:
   mlir::func::FuncOp main;
   const ImportOptions &options;
   Opsets opsets;
-  llvm::StringMap<std::string> symbols; // dim_param → symbol
+  llvm::StringMap<std::string> symbols; // maps dim_param of ONNX to the symbol's name
   llvm::StringSet<> takenSymbols, inputSymbols;
   llvm::StringMap<DimBinding> bindings;
   unsigned freshDims = 0, freshReads = 0, freshCounts = 0;
   std::vector<mlir::OwningOpRef<mlir::Operation *>> discarded;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::string> reads;
-  /// The node that is being built: where MLIR's own errors belong.
+  /// The node that is being imported. Errors that MLIR reports are attributed to it.
   const NodeInfo *current = nullptr;
-  /// What the limits bound: nested bodies, nodes in all bodies together, memory of their attributes.
+  /// Quantities whose limits protect from models that expand without end: `depth` is the current
+  /// nesting depth of bodies, `numNodes` the number of nodes in all bodies.
   int64_t depth = 0, numNodes = 0;
-  /// One limit is told once, not at every node where it shows.
+  /// True if an exceeded resource limit was reported; further exceeded limits are then not
+  /// reported.
   bool toldLimit = false;
-  /// How many messages there were after the last outright refusal.
+  /// Number of messages that had been emitted after the last error of refuseOutright.
   size_t lastOutright = 0;
-  /// Whether a body of the node at hand uses what failed outside of it: then that has been told.
+  /// True if a body of the current node uses an outer value that could not be imported because the
+  /// node that computes it failed. The error of that node was already reported.
   bool metFailed = false;
-  /// Whether facts or the user say more of the inputs' dims than the model does.
+  /// True if the assumed facts or the user's bindings determine dims of inputs that the model
+  /// leaves open.
   bool narrowed = false;
   int64_t bytesLeft;
 };
 
-/// "" for ai.onnx, which ONNX writes both ways.
+/// Returns the domain of an op, with "" for ai.onnx: ONNX files may write either for ONNX's own
+/// domain.
 llvm::StringRef domainOf(llvm::StringRef written);
 
 } // namespace hewn::importer

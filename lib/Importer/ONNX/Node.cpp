@@ -38,7 +38,8 @@ Type Node::inputElementType(unsigned i) const {
 bool Node::wantsOutput(unsigned i) const { return i < numOutputs() && !proto.output(i).empty(); }
 
 LogicalResult Node::refuse(const Twine &reason) {
-  // What others told of an attribute, of an op that was made or of a body is why the builder says what it says now.
+  // If this node has already reported an error in an attribute, an op or a body, that error is the
+  // cause, and no further one is reported.
   if (importer.diagnostics.numErrors() != errorsBefore)
     return failure();
   importer.refuse(info, reason);
@@ -58,7 +59,7 @@ void Node::setOutput(unsigned i, Value value) {
     results[i] = value;
 }
 
-/// How many divisions, minima and maxima are in each other.
+/// Returns how deep divisions, minima and maxima are nested in a dim expression.
 static size_t depthOf(const graph::DimExpr &dim) {
   size_t deepest = 0;
   for (const graph::DimExpr::Term &term : dim.terms())
@@ -68,10 +69,12 @@ static size_t depthOf(const graph::DimExpr &dim) {
   return deepest;
 }
 
-/// Where each node's dims are written in those of the node before, a chain of nodes has text of the square of its length, and a pass
-/// over it takes that or more. From some length, number of symbols or depth on a dim is a number that the run computes before the op.
+/// Replaces long dim expressions of `value` by symbols that are computed before the op. Without
+/// that, the text of all expressions could become quadratic in the number of nodes: in a chain of
+/// nodes, the dims of each are expressions of the dims of the previous one.
 Value Node::shortenDims(Value value) {
-  // Pyramids of pictures divide seven times, and few models have more than three open dims.
+  // Limits beyond which an expression counts as long. Usual models are below: feature pyramids nest
+  // seven divisions, and few models have more than three dynamic dims.
   constexpr size_t kLongest = 1000, kMostSymbols = 8, kDeepest = 12;
   auto isLong = [](const graph::DimExpr &dim) {
     if (dim.str().size() <= 2 * kDeepest)
@@ -81,16 +84,18 @@ Value Node::shortenDims(Value value) {
     return dim.str().size() > kLongest || symbols.size() > kMostSymbols || depthOf(dim) > kDeepest;
   };
   Operation *op = value ? value.getDefiningOp() : nullptr;
-  // What parts and bodies define is not known before them.
-  if (!op || op->getNumResults() != 1 || isa<graph::PartOpInterface, graph::ControlOpInterface>(op) ||
+  // Dims that a runtime function or a body computes are not available before the op that calls it,
+  // so these dims are left as they are.
+  if (!op || op->getNumResults() != 1 || isa<graph::RuntimeCallOpInterface, graph::ControlOpInterface>(op) ||
       !isa<graph::ShapeOpInterface>(op))
     return value;
   graph::Dims dims = graph::getDims(value);
   if (llvm::none_of(dims, isLong))
     return value;
   OpBuilder::InsertionGuard guard(b);
-  // What runs over its operand has the operand's dims, under which its elements are found: others see it through a view.
-  bool byOperand = isa<graph::ReduceOpInterface, graph::CumulateOpInterface>(op);
+  // The dims of reductions and prefix scans must not be replaced by symbols, because these ops are
+  // indexed by the dims of their operand. A reshape after the op gives the new dims to its users.
+  bool byOperand = isa<graph::ReduceOpInterface, graph::PrefixScanOpInterface>(op);
   byOperand ? b.setInsertionPointAfter(op) : b.setInsertionPoint(op);
   for (graph::DimExpr &dim : dims)
     if (isLong(dim))
@@ -101,9 +106,9 @@ Value Node::shortenDims(Value value) {
   return value;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Attributes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 const AttributeProto *Node::given(StringRef name) const {
   asked.insert(name);
@@ -128,7 +133,7 @@ bool Node::isInRange(StringRef name, ArrayRef<int64_t> values, Range range) cons
   if (range == Range::Any || outside == values.end())
     return true;
   badAttribute = true;
-  importer.refuse(info, "attribute '" + name + "' is " + Twine(*outside) + ", and may be " + Twine(-most) + " to " +
+  importer.refuse(info, "attribute '" + name + "' is " + Twine(*outside) + ", which is outside " + Twine(-most) + ".." +
                             Twine(most));
   return false;
 }
@@ -140,7 +145,8 @@ int64_t Node::getInt(StringRef name, int64_t otherwise, Range range) const {
 
 double Node::getFloat(StringRef name, double otherwise) const {
   const AttributeProto *attribute = find(name, AttributeProto::FLOAT);
-  // A default is an attribute too: a float32, whatever arithmetic follows.
+  // Rounds the default of an attribute to float32, the type that the attribute has in the model
+  // file.
   return attribute ? attribute->f() : float(otherwise);
 }
 
@@ -183,7 +189,8 @@ std::optional<SmallVector<std::string>> Node::getStrings(StringRef name) const {
   return SmallVector<std::string>(attribute->strings().begin(), attribute->strings().end());
 }
 
-/// The scalar and list forms that a constant can be written in, as a tensor; false for other kinds of attribute.
+/// Converts a scalar or list attribute to a tensor; Constant nodes may have these attributes
+/// instead of a tensor. Returns false for other attribute types.
 static bool asTensor(const AttributeProto &attribute, onnx::TensorProto &tensor) {
   switch (attribute.type()) {
   case AttributeProto::INT:
@@ -237,7 +244,7 @@ Value Node::getTensor(StringRef name) {
   else if (text)
     constant = importer.tensors.read(written, key, nullptr, reason);
   else
-    reason = "is of type " + AttributeProto::AttributeType_Name(attribute->type()) + ", which hewn does not have";
+    reason = "is of type " + AttributeProto::AttributeType_Name(attribute->type()) + ", which hewn does not support";
   if (!constant) {
     badAttribute = true;
     importer.refuse(info, "attribute '" + name + "' " + reason);
@@ -250,7 +257,7 @@ std::optional<SmallVector<double>> Node::getNumbers(StringRef name) {
   const AttributeProto *attribute = given(name);
   if (!attribute)
     return std::nullopt;
-  std::string reason = "holds no numbers";
+  std::string reason = "does not contain numbers";
   std::optional<SmallVector<double>> numbers;
   onnx::TensorProto written;
   if (attribute->type() == AttributeProto::TENSOR)
@@ -287,9 +294,9 @@ Value Node::makeBytes(RankedTensorType type, std::vector<char> bytes) {
 
 Type Node::elementTypeOf(int64_t onnxCode) const { return elementType(b.getContext(), onnxCode); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Contents
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 std::optional<graph::Dims> Node::contents(Value value) { return importer.contents.integers(value); }
 
@@ -304,23 +311,40 @@ graph::Decision Node::decide(Value condition) {
 
 std::optional<SmallVector<double>> Node::floatContents(Value value) { return importer.contents.floats(value); }
 
-std::optional<graph::Dims> Node::contentsOrRead(Value value) {
+std::optional<int64_t> Node::declaredRank(unsigned i) const {
+  if (!frame.graph || !wantsOutput(i))
+    return std::nullopt;
+  for (const auto *list : {&frame.graph->output(), &frame.graph->value_info()})
+    for (const onnx::ValueInfoProto &declared : *list)
+      if (declared.name() == proto.output(i) && declared.type().tensor_type().has_shape())
+        return declared.type().tensor_type().shape().dim_size();
+  return std::nullopt;
+}
+
+std::optional<graph::Dims> Node::contentsOrRead(Value value, std::optional<int64_t> length) {
   if (!value) {
     importer.refuse(info, "lacks an input");
     return std::nullopt;
   }
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || type.getRank() > 1 || !isa<IntegerType>(type.getElementType())) {
-    importer.refuse(info, "takes dims from something that is no list of integers");
+    importer.refuse(info, "takes dims from a tensor that is not a list of integers");
     return std::nullopt;
+  }
+  if (!type.hasStaticShape() && length) {
+    // the reshape requires that the list has `length` elements
+    value = graph::Composer(b, loc).reshape(value, {graph::DimExpr(*length)});
+    if (!value)
+      return std::nullopt;
+    type = cast<RankedTensorType>(value.getType());
   }
   if (!type.hasStaticShape()) {
-    importer.refuse(info, "takes dims from a list whose length is not known when compiling");
+    importer.refuse(info, "takes dims from a list of dynamic length");
     return std::nullopt;
   }
-  // More dims than this has no tensor.
+  // A shape operand with more elements than this is rejected: no tensor has so many dims.
   if (type.getNumElements() > 1024) {
-    importer.refuse(info, "takes dims from a list of " + Twine(type.getNumElements()));
+    importer.refuse(info, "takes dims from a list of " + Twine(type.getNumElements()) + " elements, which is too long");
     return std::nullopt;
   }
   graph::Dims dims;
@@ -347,9 +371,9 @@ graph::DimExpr Node::named(const graph::DimExpr &number, bool isSize) {
   return symbol;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Subgraphs
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 const onnx::GraphProto *Node::subgraph(StringRef name) {
   const AttributeProto *attribute = find(name, AttributeProto::GRAPH);
@@ -362,13 +386,15 @@ LogicalResult Node::importSubgraph(StringRef name, Region &region, ArrayRef<grap
   const onnx::GraphProto *body = subgraph(name);
   if (!body)
     return failure();
-  // Before this one, another body may have been imported and thrown away.
+  // Clears the data that is cached for values: an earlier body may have been imported and erased,
+  // so its values no longer exist.
   importer.forgetErased();
   OpBuilder::InsertionGuard guard(b);
   if (region.empty())
     b.createBlock(&region);
   Block &block = region.front();
-  // The dims of arguments stand on the op around the region: set before anything in it asks for them.
+  // Sets the dims of the body's block arguments, which are attributes of the enclosing op, before
+  // any op in the body reads them.
   SmallVector<Attribute> lists;
   for (const graph::TensorShape &shape : arguments) {
     block.addArgument(graph::tensorType(shape.dims, shape.elementType), loc);
@@ -387,8 +413,8 @@ LogicalResult Node::importSubgraph(StringRef name, Region &region, ArrayRef<grap
   if (!outputs)
     return failure();
   if (!llvm::all_of(*outputs, [](Value v) { return isa<RankedTensorType>(v.getType()); }))
-    return refuse("has a subgraph that gives sequences, which this op does not take");
-  // An implicit terminator may be there already.
+    return refuse("has a subgraph that returns sequences, which this op does not support");
+  // Replaces the terminator that the body's region may already have.
   if (!block.empty() && block.back().hasTrait<OpTrait::IsTerminator>())
     block.back().erase();
   b.setInsertionPointToEnd(&block);
@@ -417,18 +443,20 @@ std::optional<SmallVector<Value>> Node::inlineBranch(StringRef name) {
   return importer.importGraph(*body, inner, {});
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Records
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 LogicalResult Node::checkUnasked() {
-  // Of its own ops ONNX has said already which attributes they have, and a builder may leave one unread.
+  // Checks only ops that ONNX does not define. Attributes of ONNX's ops were checked against the
+  // schema, and their builders may ignore some of them.
   std::string ignored;
   bool isOnnx = false;
   guarded(ignored, [&] { isOnnx = onnx::OpSchemaRegistry::Schema(info.op, info.domain) != nullptr; });
   for (const AttributeProto &attribute : proto.attribute())
     if (!isOnnx && !asked.contains(attribute.name()) &&
-        !StringRef(attribute.name()).starts_with("__")) // exporters' notes
+        // attribute names with two leading underscores are annotations of exporters
+        !StringRef(attribute.name()).starts_with("__"))
       return refuse("has the attribute '" + attribute.name() + "', which hewn's " + info.op + " does not have");
   return success();
 }
@@ -446,7 +474,8 @@ LogicalResult Node::build(const OnnxRecord &record) {
 LogicalResult Node::build(const graph::CustomDefinition &op) {
   for (const AttributeProto &attribute : proto.attribute())
     if (llvm::none_of(op.attributes, [&](const auto &known) { return known.name == attribute.name(); }) &&
-        !StringRef(attribute.name()).starts_with("__")) // exporters' own notes
+        // attribute names with two leading underscores are annotations of exporters
+        !StringRef(attribute.name()).starts_with("__"))
       return refuse("has the attribute '" + attribute.name() + "', which its definition in " + op.file + " lacks");
   LogicalResult built = graph::buildCustom(*this, op);
   return failure(failed(built) || badAttribute);
@@ -475,14 +504,15 @@ Attribute Node::directAttribute(const DirectAttr &attr) {
     if (Type type = elementTypeOf(getInt(attr.name, 0)))
       return TypeAttr::get(type);
     importer.refuse(info, "attribute '" + attr.name + "' is " + dataTypeName(getInt(attr.name, 0)) +
-                              ", which hewn does not have");
+                              ", which hewn does not support");
     return {};
   }
   return {};
 }
 
-/// Attributes that ONNX knows and the op of ours does not change the meaning: only their defaults may be there. Others
-/// are exporters' notes.
+/// Checks that those attributes of the ONNX node that the graph op cannot represent have their
+/// default values. Attributes that ONNX does not define are annotations of exporters and are
+/// ignored.
 LogicalResult Node::checkAttributes(const OnnxRecord &record) {
   std::string ignored;
   const onnx::OpSchema *schema = nullptr;
@@ -531,7 +561,7 @@ LogicalResult Node::buildDirect(const OnnxRecord &record) {
     segments.push_back(taken);
   }
   if (next < numInputs())
-    return refuse("has " + Twine(numInputs()) + " inputs, and " + Twine(next) + " at most");
+    return refuse("has " + Twine(numInputs()) + " inputs, expected at most " + Twine(next));
   if (failed(checkAttributes(record)))
     return failure();
   for (const DirectAttr &attr : record.attrs) {
@@ -550,7 +580,8 @@ LogicalResult Node::buildDirect(const OnnxRecord &record) {
   for (unsigned i = record.numResults; i < numOutputs(); ++i)
     if (wantsOutput(i))
       return refuse("output " + Twine(i) + " is not supported");
-  // Stand-ins until the op itself has said what its results are.
+  // These result types are placeholders: type inference sets the op's result types after it is
+  // created.
   state.types.assign(record.numResults, RankedTensorType::get({}, b.getF32Type()));
   Operation *op = b.create(state);
   if (failed(graph::inferResults(op))) {

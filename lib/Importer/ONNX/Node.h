@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// One node as builders see it.
+// An ONNX node, as op builders access it.
 #ifndef HEWN_LIB_IMPORTER_ONNX_NODE_H
 #define HEWN_LIB_IMPORTER_ONNX_NODE_H
 
@@ -22,7 +21,8 @@ public:
   llvm::StringRef recordedOp() const override { return ofRecord; }
   int64_t opset() const override { return info.opset; }
   unsigned numInputs() const override { return inputs.size(); }
-  /// Whoever reads a value asks for its rank.
+  /// Returns input `i` of the node. The rank of the input must be known (see
+  /// ModelImporter::askRank).
   mlir::Value input(unsigned i) const override;
   mlir::Type inputElementType(unsigned i) const override;
   unsigned numOutputs() const override { return proto.output_size(); }
@@ -43,7 +43,8 @@ public:
   mlir::Type elementTypeOf(int64_t onnxCode) const override;
 
   std::optional<graph::Dims> contents(mlir::Value value) override;
-  std::optional<graph::Dims> contentsOrRead(mlir::Value value) override;
+  std::optional<graph::Dims> contentsOrRead(mlir::Value value, std::optional<int64_t> length) override;
+  std::optional<int64_t> declaredRank(unsigned i) const override;
   graph::Decision decide(const graph::DimExpr &number, int64_t value) override {
     return importer.decide(graph::Condition::equal(number, value));
   }
@@ -67,7 +68,8 @@ public:
   void setOutput(unsigned i, mlir::Value value) override;
   llvm::LogicalResult refuse(const llvm::Twine &reason) override;
 
-  /// Builds by a record, or as the user says.
+  /// Creates the graph ops for the node, according to the `onnx` record of its op or to a custom
+  /// definition.
   llvm::LogicalResult build(const OnnxRecord &record);
   llvm::LogicalResult build(const graph::CustomDefinition &op);
   llvm::ArrayRef<mlir::Value> outputs() const { return results; }
@@ -75,18 +77,22 @@ public:
 private:
   mlir::Value shortenDims(mlir::Value value);
   using Kind = onnx::AttributeProto::AttributeType;
-  /// The attribute; null where it is absent. Marks it as one that the op's builder knows.
+  /// Returns the attribute, or null if the node does not have it. Records that the op's builder
+  /// knows an attribute of this name (see `asked`).
   const onnx::AttributeProto *given(llvm::StringRef name) const;
-  /// The attribute; null where it is absent, or (reported) of another type.
+  /// Returns the attribute, or null if the node does not have it. If the attribute has another type
+  /// than the requested one, reports an error and returns null.
   const onnx::AttributeProto *find(llvm::StringRef name, Kind kind) const;
-  /// Whether numbers of the attribute are in the range; reported where they are not.
+  /// Returns true if the attribute's values are in the range; otherwise reports an error.
   bool isInRange(llvm::StringRef name, llvm::ArrayRef<int64_t> values, Range range) const;
   const onnx::GraphProto *subgraph(llvm::StringRef name);
   llvm::LogicalResult buildDirect(const OnnxRecord &record);
-  /// Whether it is the same to the op if input `i` has dims of 1 in front or not: it is broadcast to another one that has as many dims.
+  /// Returns true if leading dims of size 1 of input `i` have no effect, because the input is
+  /// broadcast to another input that has at least as many dims.
   bool isIndifferentToRank(const OnnxRecord &record, unsigned i) const;
   llvm::LogicalResult checkAttributes(const OnnxRecord &record);
-  /// Refuses attributes that nobody has asked for, of an op that ONNX does not know: one that hewn does not know, or a misspelt one.
+  /// For an op that ONNX does not define, reports an error for each attribute that the builder has
+  /// not looked up: either hewn does not support the attribute, or its name is misspelled.
   llvm::LogicalResult checkUnasked();
   mlir::Attribute directAttribute(const DirectAttr &attr);
 
@@ -97,11 +103,13 @@ private:
   llvm::SmallVector<mlir::Value> inputs, results;
   llvm::StringRef ofRecord;
   llvm::StringMap<const onnx::AttributeProto *> attributes;
-  /// Names that the op's builder has looked for.
+  /// Attribute names that the op's builder has looked up.
   mutable llvm::StringSet<> asked;
-  /// A getter has no way to fail; `build` does it in its place.
+  /// True if a getter of an attribute reported an error. Getters cannot return a failure, so
+  /// `build` returns it.
   mutable bool badAttribute = false;
-  /// How many errors there were before this node, with those that its builder told itself.
+  /// Number of errors that were reported before this node was imported, plus the errors that its
+  /// builder has reported itself.
   unsigned errorsBefore;
 };
 

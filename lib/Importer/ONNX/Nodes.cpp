@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The nodes of one graph or body: their order, their inputs, who builds them.
+// Imports the nodes of one graph or body: order, inputs, and selection of the builder.
 #include "dialects/Graph/Graph.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
@@ -29,7 +28,7 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, Array
     llvm::DenseSet<int> sorted(order.begin(), order.end());
     for (int i = 0; i < nodes.size(); ++i)
       if (!sorted.contains(i)) {
-        refuse(infoOf(i), "needs its own output: the graph has a cycle");
+        refuse(infoOf(i), "depends on its own output: the graph has a cycle");
         return failure();
       }
   }
@@ -46,15 +45,16 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, Array
       for (const std::string &name : nodes[i].output())
         frame.names[name] = {Binding::Kind::Failed, {}};
     }
-    if (question || rankWasAsked) // another import will go on from there
+    // this import is abandoned: the model will be imported again for each outcome of the question
+    if (question || rankWasAsked)
       return failure();
   }
   return success(good);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // One node
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 bool ModelImporter::findInputs(const onnx::NodeProto &node, const Frame &frame, const NodeInfo &info,
                                SmallVectorImpl<Value> &inputs) {
@@ -65,7 +65,7 @@ bool ModelImporter::findInputs(const onnx::NodeProto &node, const Frame &frame, 
       continue;
     const Binding *binding = frame.find(name);
     if (!binding) {
-      refuseOutright(info, "input " + Twine(i) + " '" + name + "' is made by no node, input or initializer");
+      refuseOutright(info, "input " + Twine(i) + " '" + name + "' is not defined by a node, input or initializer");
       good = false;
     } else if (binding->kind == Binding::Kind::Failed) {
       metFailed = true;
@@ -88,10 +88,10 @@ bool ModelImporter::isKnown(const onnx::NodeProto &node, const NodeInfo &info) c
 std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
   std::optional<int64_t> given = options.customOps ? options.customOps->since(info.domain, info.op) : std::nullopt;
   if (given && info.opset != 0)
-    return "the custom op of this name is there from version " + std::to_string(*given) + " of its domain on";
+    return "the custom op of this name requires version " + std::to_string(*given) + " or later of its domain";
   std::string versions = recordedVersions(info.domain, info.op), ignored;
   if (!versions.empty())
-    return "this version of the op is not supported: hewn has " + versions;
+    return "this version of the op is not supported: hewn supports " + versions;
   if (info.opset == 0)
     return "the model does not import the domain '" + info.domain + "'";
   bool known = false;
@@ -99,11 +99,13 @@ std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
   if (known)
     return "this op is not supported yet";
   const auto &domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
-  return domains.count(info.domain) ? "ONNX has no such op"
-                                    : "hewn does not have this op, which is not ONNX's own; --custom-ops can give it";
+  return domains.count(info.domain)
+             ? "ONNX has no such op"
+             : "hewn does not support this op, which is not an ONNX op; define it with --custom-ops";
 }
 
-/// Whether ONNX says which types the op takes: then they have been looked at.
+/// Returns true if ONNX has a schema for the op. In that case the types of its inputs have been
+/// checked against the schema.
 static bool hasSchema(const NodeInfo &info) {
   std::string ignored;
   bool known = false;
@@ -112,7 +114,8 @@ static bool hasSchema(const NodeInfo &info) {
 }
 
 LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &frame, NodeInfo &info) {
-  // The main graph's own nodes are as many as the file has.
+  // Limits apply to nodes in bodies only: the number of nodes in the main graph is limited by the
+  // size of the file.
   const Limits &limits = options.limits;
   bool tooDeep = depth >= limits.nesting, tooMany = depth > 0 && ++numNodes > limits.nodes;
   if (tooDeep || tooMany) {
@@ -126,13 +129,14 @@ LogicalResult ModelImporter::importNode(const onnx::NodeProto &node, Frame &fram
   for (const std::string &name : node.output()) {
     auto before = frame.names.find(name);
     if (!name.empty() && before != frame.names.end()) {
-      refuse(info, "makes '" + name + "', which is made before");
+      refuse(info, "defines '" + name + "', which is defined before");
       return failure();
     }
   }
   SmallVector<Value> inputs;
   if (!findInputs(node, frame, info, inputs)) {
-    // Its inputs failed, but whether the op is known can still be told.
+    // The node cannot be imported because an input failed. If the node's op is unsupported, that is
+    // reported in addition.
     if (!isKnown(node, info))
       refuseOutright(info, whyUnsupported(info));
     return failure();
@@ -168,7 +172,8 @@ LogicalResult ModelImporter::buildNode(const onnx::NodeProto &node, Frame &frame
   const OnnxRecord *record = findRecord(info.domain, info.op, info.opset);
   if (!record) {
     unsigned errors = diagnostics.numErrors();
-    llvm::for_each(inputs, [&](Value input) { askRank(input); }); // which body it is may depend on it
+    // ONNX may choose the function body by the ranks of the inputs, so these must be known.
+    llvm::for_each(inputs, [&](Value input) { askRank(input); });
     if (auto function = functionOf(node, info, inputs))
       return expandFunction(std::move(function), node, frame, info, inputs);
     if (diagnostics.numErrors() == errors)

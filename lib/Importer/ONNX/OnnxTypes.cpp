@@ -83,7 +83,7 @@ Type listType(MLIRContext *context, const onnx::TypeProto &type, std::string &re
   const onnx::TypeProto::Tensor &tensor = each.tensor_type();
   Type element = elementType(context, tensor.elem_type());
   if (!element) {
-    reason = "has elements of type " + dataTypeName(tensor.elem_type()) + ", which hewn does not have";
+    reason = "has elements of type " + dataTypeName(tensor.elem_type()) + ", which hewn does not support";
     return {};
   }
   if (tensor.shape().dim_size() > 64) {
@@ -95,7 +95,7 @@ Type listType(MLIRContext *context, const onnx::TypeProto &type, std::string &re
 }
 
 int onnxCode(Type type) {
-  // There are two dozen codes: asking for each is the one list kept once.
+  // Searches the two dozen data types of ONNX one by one, so that no second table is needed.
   for (int code = TensorProto::DataType_MIN; code <= TensorProto::DataType_MAX; ++code)
     if (elementType(type.getContext(), code) == type)
       return code;

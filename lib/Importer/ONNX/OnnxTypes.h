@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// ONNX's data types as element types of ours.
+// Conversion between ONNX data types and element types.
 #ifndef HEWN_LIB_IMPORTER_ONNX_ONNXTYPES_H
 #define HEWN_LIB_IMPORTER_ONNX_ONNXTYPES_H
 
@@ -14,14 +13,16 @@ class TypeProto;
 
 namespace hewn::importer {
 
-/// The element type of a TensorProto.DataType; null where hewn has none (complex numbers).
+/// Returns the element type for a TensorProto.DataType, or null if hewn does not support the type
+/// (complex numbers).
 mlir::Type elementType(mlir::MLIRContext *context, int64_t onnxCode);
-/// A sequence, or an optional value, as the element type of the tensor that stands for it; a tensor's type as that of an optional
-/// tensor. Null, and why in `reason`, where hewn has none.
+/// Returns the type of the handle that represents a sequence or optional value. It is the element
+/// type of the tensor that holds the handle. For a tensor type, returns the handle type of an
+/// optional tensor. If hewn does not support the type, returns null and sets `reason`.
 mlir::Type listType(mlir::MLIRContext *context, const onnx::TypeProto &type, std::string &reason);
-/// The inverse; 0 (UNDEFINED) for types that ONNX has not.
+/// Returns the TensorProto.DataType of an element type, or 0 (UNDEFINED) if ONNX has none.
 int onnxCode(mlir::Type elementType);
-/// "FLOAT16", or "data type 99".
+/// Returns the name of a data type, such as "FLOAT16", or "data type 99" if the number is unknown.
 std::string dataTypeName(int64_t onnxCode);
 
 } // namespace hewn::importer

@@ -16,22 +16,24 @@ namespace hewn::importer {
 
 using onnx::TensorProto;
 
-/// Up to this many elements and bytes stand in the IR: what shape arithmetic reads, and what a reader of the text likes
-/// to see.
+/// Limits of the elements and bytes of a constant that is stored in the IR. Larger constants are
+/// stored in the weight table. Shape inference reads the constants in the IR, and the text of the
+/// IR shows them.
 static constexpr int64_t kShortElements = 64, kShortBytes = 256;
 
-/// What stands for a string or a list takes a word.
+/// Returns the size of a tensor's element in bits; strings and sequences are handles of 64 bits.
 static int64_t bitsOf(Type elementType) {
   return elementType.isIntOrFloat() ? int64_t(elementType.getIntOrFloatBitWidth()) : 64;
 }
 
-/// How many elements of less than a byte share one in files; bools do not.
+/// Returns the number of elements that share a byte in ONNX files: 1 unless the type has less than
+/// 8 bits. Bools have a byte each.
 static int64_t elementsInByte(Type elementType) {
   int64_t bits = bitsOf(elementType);
   return bits > 1 && bits < 8 ? 8 / bits : 1;
 }
 
-/// Element `i` of such a tensor.
+/// Returns element `i` of a tensor whose elements of `bits` bits are packed into bytes.
 static uint8_t packedElement(ArrayRef<char> bytes, int64_t i, unsigned bits) {
   int64_t perByte = 8 / bits;
   return (uint8_t(bytes[i / perByte]) >> (i % perByte * bits)) & ((1u << bits) - 1);
@@ -50,7 +52,7 @@ std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std
   }
   int64_t bits = bitsOf(elementType);
   int64_t perByte = elementsInByte(elementType), bytes = 0;
-  // A 48-bit address space holds no more.
+  // Rejects larger tensors, which would not fit a 48-bit address space.
   constexpr int64_t most = int64_t(1) << 47;
   overflow |= !empty && (elements < 0 || elements > most);
   overflow |= !overflow && llvm::MulOverflow(elements, std::max<int64_t>(bits / 8, 1), bytes);
@@ -61,11 +63,12 @@ std::optional<int64_t> tensorBytes(ArrayRef<int64_t> dims, Type elementType, std
   return empty ? 0 : perByte > 1 ? (elements + perByte - 1) / perByte : bytes;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Bytes as a constant
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
-/// Short tensors as elements. Integers of less than a byte are stored otherwise in attributes than in ONNX.
+/// Converts the bytes of a short tensor to an elements attribute. A conversion is needed because
+/// MLIR's attributes store integers smaller than a byte differently from ONNX.
 static DenseElementsAttr denseElements(RankedTensorType type, ArrayRef<char> bytes) {
   Type element = type.getElementType();
   int64_t count = type.getNumElements();
@@ -109,14 +112,14 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
   bool isShared = inByte > 1;
   if (isShort(bytes->type, bytes->data.size()) && !(isShared && isa<FloatType>(bytes->type.getElementType())))
     return Constant{bytes->type, denseElements(bytes->type, bytes->data)};
-  // A bool is 0 or 1 in every kernel; files may hold any byte.
+  // Normalizes bools to 0 and 1, which kernels require; files may contain any byte.
   if (bytes->type.getElementType().isInteger(1) && llvm::any_of(bytes->data, [](char c) { return c & ~1; })) {
     std::vector<char> clean;
     for (char c : bytes->data)
       clean.push_back(c != 0);
     return make(bytes->type, std::move(clean), key);
   }
-  // Several to a byte in files; a kernel has a byte for each.
+  // Unpacks elements smaller than a byte: kernels use one byte per element.
   if (isShared) {
     std::vector<char> apart;
     for (int64_t i = 0, n = bytes->type.getNumElements(); i < n; ++i)
@@ -139,7 +142,7 @@ std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, 
 std::optional<Constant> Tensors::nameOnly(const TensorProto &tensor, StringRef key) {
   Type element = elementType(context, tensor.data_type());
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-  std::string refused; // which `locate` tells
+  std::string refused; // not used: `locate` reports the reason for rejecting a tensor
   std::optional<int64_t> size =
       element && !handle::isHandle(element) ? tensorBytes(dims, element, refused) : std::nullopt;
   if (!size)
@@ -193,11 +196,12 @@ std::optional<SmallVector<double>> Tensors::numbers(const TensorProto &tensor, s
   return visitElements(tensor, reason, visit) ? std::optional(numbers) : std::nullopt;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Where the bytes lie
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
+// Location of the bytes
+//===----------------------------------------------------------------------===//
 
-/// The values of a typed field as elements of `To`; false where there are too few or too many.
+/// Copies the values of a typed field (such as float_data), converted to elements of type `To`.
+/// Returns false if the field does not have `count` values.
 template <typename To, typename Field>
 static bool convert(const Field &field, int64_t count, std::vector<char> &bytes) {
   if (field.size() != count)
@@ -210,7 +214,8 @@ static bool convert(const Field &field, int64_t count, std::vector<char> &bytes)
   return true;
 }
 
-/// ONNX keeps narrow types in fields of wider ones, bit patterns of narrow floats in int32_data.
+/// Reads the elements from a typed field of the tensor (such as int32_data). ONNX stores small
+/// types in fields of larger types: for example, int32_data contains the bits of float16 elements.
 static bool typedBytes(const TensorProto &tensor, Type element, int64_t count, std::vector<char> &bytes) {
   unsigned bits = element.getIntOrFloatBitWidth();
   if (element.isF32())
@@ -234,11 +239,11 @@ static bool typedBytes(const TensorProto &tensor, Type element, int64_t count, s
 std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::string &reason) {
   Type element = elementType(context, tensor.data_type());
   if (!element) {
-    reason = "has elements of type " + dataTypeName(tensor.data_type()) + ", which hewn does not have";
+    reason = "has elements of type " + dataTypeName(tensor.data_type()) + ", which hewn does not support";
     return std::nullopt;
   }
   if (handle::isHandle(element)) {
-    reason = "has elements of type " + dataTypeName(tensor.data_type()) + " where numbers are wanted";
+    reason = "has elements of type " + dataTypeName(tensor.data_type()) + " where numbers are expected";
     return std::nullopt;
   }
   SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
@@ -246,7 +251,7 @@ std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::st
   if (!size)
     return std::nullopt;
   if (tensor.has_segment()) {
-    reason = "is stored in segments, which ONNX has given up";
+    reason = "is stored in segments, which hewn does not support";
     return std::nullopt;
   }
   Bytes bytes;
@@ -260,13 +265,13 @@ std::optional<Tensors::Bytes> Tensors::locate(const TensorProto &tensor, std::st
     bytes.data = ArrayRef(tensor.raw_data().data(), tensor.raw_data().size());
   } else {
     if (!typedBytes(tensor, element, bytes.type.getNumElements(), bytes.owned)) {
-      reason = "does not hold the " + std::to_string(bytes.type.getNumElements()) + " elements of its dims";
+      reason = "does not contain the " + std::to_string(bytes.type.getNumElements()) + " elements of its dims";
       return std::nullopt;
     }
     bytes.data = bytes.owned;
   }
   if (int64_t(bytes.data.size()) != *size) {
-    reason = "holds " + std::to_string(bytes.data.size()) + " bytes, and its dims need " + std::to_string(*size);
+    reason = "holds " + std::to_string(bytes.data.size()) + " bytes, but its dims need " + std::to_string(*size);
     return std::nullopt;
   }
   return bytes;
@@ -277,13 +282,14 @@ const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
   if (found != files.end())
     return &found->second;
   if (folder.empty()) {
-    reason = "lies in the file '" + location.str() + "', and a model without a folder has none";
+    reason = "is stored in the file '" + location.str() + "', but the model has no folder";
     return nullptr;
   }
-  // A model comes from anywhere: it may read nothing but plain files in its own folder.
+  // Models are untrusted, so they may refer to external data only in regular files in their own
+  // folder.
   llvm::SmallString<256> path(folder);
   llvm::sys::path::append(path, location);
-  // Another case of the model may have it already.
+  // Reuses the mapping of an external file that the import of another case of the model has mapped.
   auto known = llvm::find_if(weights.mappedFiles(),
                              [&](const auto &mapping) { return mapping->getBufferIdentifier() == path.str(); });
   std::shared_ptr<const llvm::MemoryBuffer> mapping = known == weights.mappedFiles().end() ? nullptr : *known;
@@ -291,7 +297,7 @@ const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
     std::string refused;
     mapping = openInside(folder, location, refused);
     if (!mapping) {
-      reason = "lies in '" + location.str() + "', which " + refused;
+      reason = "is stored in '" + location.str() + "', which " + refused;
       return nullptr;
     }
     weights.noteMapping(mapping);
@@ -311,7 +317,7 @@ bool Tensors::locateExternal(const TensorProto &tensor, Bytes &bytes, std::strin
     if (entry.key() != "offset" && entry.key() != "length")
       continue;
     if (StringRef(entry.value()).getAsInteger(10, number)) {
-      reason = "has the external " + entry.key() + " '" + entry.value() + "'";
+      reason = "has the invalid external " + entry.key() + " '" + entry.value() + "'";
       return false;
     }
     if (entry.key() == "offset")
@@ -324,7 +330,7 @@ bool Tensors::locateExternal(const TensorProto &tensor, Bytes &bytes, std::strin
     return false;
   uint64_t size = file->mapping->getBufferSize();
   if (offset > size || (length && *length > size - offset)) {
-    reason = "lies outside of '" + location.str() + "', which has " + std::to_string(size) + " bytes";
+    reason = "exceeds the file '" + location.str() + "', which has " + std::to_string(size) + " bytes";
     return false;
   }
   bytes.key = file->key;
@@ -333,9 +339,9 @@ bool Tensors::locateExternal(const TensorProto &tensor, Bytes &bytes, std::strin
   return true;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Sparse tensors
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
 std::optional<Constant> Tensors::read(const onnx::SparseTensorProto &tensor, StringRef key, std::string &reason) {
   std::optional<Bytes> values = locate(tensor.values(), reason);
@@ -351,13 +357,14 @@ std::optional<Constant> Tensors::read(const onnx::SparseTensorProto &tensor, Str
   if (!size || elementsInByte(element) > 1 || !indices->type.getElementType().isInteger(64) ||
       indices->type.getNumElements() != count * (flat ? 1 : rank)) {
     if (reason.empty())
-      reason = "is a sparse tensor whose values and indices do not fit";
+      reason = "is a sparse tensor with a shape mismatch between values and indices";
     return std::nullopt;
   }
-  // Unlike other tensors, a sparse one can be far larger than its file.
+  // The total size of all sparse tensors after conversion to dense tensors is limited, because it
+  // can be much larger than the file that contains them.
   if (*size > limits.bytes - denseBytes) {
-    reason = "is a sparse tensor of " + std::to_string(*size) + " bytes, and those of all take more than " +
-             limitText("bytes", limits.bytes);
+    reason = "is a sparse tensor of " + std::to_string(*size) +
+             " bytes, and all sparse tensors together take more than " + limitText("bytes", limits.bytes);
     return std::nullopt;
   }
   denseBytes += *size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constant tensors of a model: from protobuf fields, raw bytes or external files to a typed attribute. Short ones
-// become dense elements, long ones weights.
+// Converts the constant tensors of a model to typed attributes, from protobuf fields, raw bytes or
+// external files. Short tensors become elements attributes, long ones become weights.
 #ifndef HEWN_LIB_IMPORTER_ONNX_TENSORS_H
 #define HEWN_LIB_IMPORTER_ONNX_TENSORS_H
 
@@ -22,48 +22,54 @@ struct Constant {
   mlir::Attribute value; // DenseElementsAttr or graph::WeightAttr
 };
 
-/// Raw bytes that lie outside of their protobuf message.
+/// Raw bytes of tensors that are stored outside of their protobuf messages, in the mapped model
+/// file.
 using RawBytes = llvm::DenseMap<const onnx::TensorProto *, llvm::ArrayRef<char>>;
 
 class Tensors {
 public:
-  /// `folder` is where external data lies; empty: external data is refused.
+  /// `folder` is the folder of external data; if it is empty, external data is an error.
   Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder, const RawBytes &raw,
           const Limits &limits, bool namesOnly)
       : context(context), weights(weights), folder(std::move(folder)), raw(raw), limits(limits), namesOnly(namesOnly) {}
 
-  /// Reads a tensor; nullopt, and why in `reason`, where it is ill-formed. `key` names its bytes. With an `owner`,
-  /// which keeps `tensor` alive, raw bytes are not copied.
+  /// Reads a tensor of the model. If it is ill-formed, returns nullopt and sets `reason`. `key` is
+  /// the key under which the weight table should store the tensor. If `owner` is given, it keeps
+  /// `tensor` alive, so that raw bytes need not be copied.
   std::optional<Constant> read(const onnx::TensorProto &tensor, llvm::StringRef key, std::shared_ptr<const void> owner,
                                std::string &reason);
-  /// The same of a sparse tensor, made dense.
+  /// Reads a sparse tensor of the model and converts it to a dense one.
   std::optional<Constant> read(const onnx::SparseTensorProto &tensor, llvm::StringRef key, std::string &reason);
 
-  /// The elements of a tensor of integers; nullopt, and why in `reason`, where it is ill-formed or has others.
+  /// Returns the elements of an integer tensor. If it is ill-formed or has another element type,
+  /// returns nullopt and sets `reason`.
   std::optional<llvm::SmallVector<int64_t>> integers(const onnx::TensorProto &tensor, std::string &reason);
-  /// The elements of a tensor of whole bytes each, as numbers; nullopt, and why in `reason`, where it is ill-formed.
+  /// Returns the elements of a tensor as double, for element types of at least one byte. If the
+  /// tensor is ill-formed, returns nullopt and sets `reason`.
   std::optional<llvm::SmallVector<double>> numbers(const onnx::TensorProto &tensor, std::string &reason);
 
-  /// A constant of such bytes.
+  /// Creates a constant from the bytes of a tensor.
   Constant make(mlir::RankedTensorType type, std::vector<char> bytes, llvm::StringRef key);
 
 private:
-  /// Shows each element as its bits until `visit` says no.
+  /// Calls `visit` with the bits of each element of a tensor, in order, until `visit` returns
+  /// false.
   bool visitElements(const onnx::TensorProto &tensor, std::string &reason,
                      llvm::function_ref<bool(mlir::Type, const llvm::APInt &)> visit);
-  /// A tensor's bytes, wherever they lie.
+  /// The bytes of a tensor, and where they are stored.
   struct Bytes {
     mlir::RankedTensorType type;
     llvm::ArrayRef<char> data;
-    std::vector<char> owned; // what `data` points into, where the bytes had to be made
-    std::string key;         // of the external file, where they lie in one
-    int64_t offset = 0;      // in it
+    std::vector<char> owned; // storage of `data`, if the bytes had to be converted
+    std::string key;         // key of the external file, if the bytes are in one
+    int64_t offset = 0;      // offset in the external file
   };
   struct File {
     std::string key;
     std::shared_ptr<const llvm::MemoryBuffer> mapping;
   };
-  /// A long tensor by its name and type; nullopt where it is short, or ill-formed.
+  /// Returns a constant for a long tensor with a key and a type, but without bytes. Returns nullopt
+  /// if the tensor is short or ill-formed.
   std::optional<Constant> nameOnly(const onnx::TensorProto &tensor, llvm::StringRef key);
   std::optional<Bytes> locate(const onnx::TensorProto &tensor, std::string &reason);
   bool locateExternal(const onnx::TensorProto &tensor, Bytes &bytes, std::string &reason);
@@ -74,16 +80,18 @@ private:
   std::string folder;
   const RawBytes &raw;
   const Limits &limits;
-  /// Whether long tensors are names alone.
+  /// True if long tensors are imported without their data.
   const bool namesOnly;
-  int64_t denseBytes = 0;      // of all sparse tensors
-  llvm::StringMap<File> files; // by location
-  /// Keys of the messages' own bytes, which stay where they are: a body that is put in place many times has them each time.
+  // total size in bytes of all sparse tensors after conversion to dense ones
+  int64_t denseBytes = 0;
+  llvm::StringMap<File> files; // external files, by the location that the model gives
+  /// Keys of bytes that are stored in protobuf messages, by address and size. If a function body is
+  /// expanded several times, its constants have one key.
   llvm::DenseMap<std::pair<const char *, size_t>, std::string> keys;
 };
 
-/// Checks dims (none negative, their product with the element size fits) and returns the byte count of such a tensor,
-/// elements of less than a byte, but for bools, several a byte. nullopt and `reason` otherwise.
+/// Returns the size in bytes of a tensor in a file. Elements smaller than a byte are packed, except
+/// for bools. If a dim is negative or the size overflows, returns nullopt and sets `reason`.
 std::optional<int64_t> tensorBytes(llvm::ArrayRef<int64_t> dims, mlir::Type elementType, std::string &reason);
 
 } // namespace hewn::importer

@@ -11,7 +11,7 @@ using llvm::StringRef;
 
 namespace hewn {
 
-/// In front of the content: this word and the content's hash in hex.
+/// A cache file starts with this line and the hash of its content in hexadecimal.
 static constexpr StringRef kMagic = "hewn cache 1\n";
 
 ContentHash &ContentHash::operator<<(StringRef text) {

@@ -15,7 +15,7 @@ namespace hewn {
 
 namespace {
 
-/// Closes what it has.
+/// A file descriptor that is closed on destruction.
 class Descriptor {
 public:
   explicit Descriptor(int file = -1) : file(file) {}
@@ -32,7 +32,7 @@ private:
   int file;
 };
 
-/// Without waiting for the other end of a FIFO.
+/// Flags for opening an input file. O_NONBLOCK: opening a FIFO does not wait for a writer.
 constexpr int kToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 std::unique_ptr<llvm::MemoryBuffer> bufferOf(int file, StringRef name, const struct stat &status, std::string &reason) {
@@ -44,12 +44,14 @@ std::unique_ptr<llvm::MemoryBuffer> bufferOf(int file, StringRef name, const str
   return nullptr;
 }
 
-/// Why an entry of `folder` that may be no link was not opened.
+/// Returns a description of the error with which openat with O_NOFOLLOW failed for the entry `name`
+/// of `folder`.
 std::string whyNotOpened(int folder, const char *name, int error) {
   struct stat status;
   if (error == ENOENT)
     return "does not exist";
-  // Who asks for a folder and not for a link is told that a link is no folder.
+  // The path contains a symbolic link: openat with O_DIRECTORY and O_NOFOLLOW fails with ENOTDIR
+  // for it.
   if (error == ELOOP ||
       (error == ENOTDIR && fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)))
     return "is or passes a symbolic link";
@@ -97,9 +99,10 @@ std::unique_ptr<llvm::MemoryBuffer> openInside(StringRef folder, StringRef locat
     return refuse("can't be opened: " + llvm::sys::StrError(errno));
   if (!S_ISREG(status.st_mode))
     return refuse("is not a file");
-  // Whoever unpacks a stranger's archive may get a second name of a file that is not the stranger's.
+  // Files with several hard links are rejected: an archive from an untrusted source may contain a
+  // hard link to a private file of the user.
   if (status.st_nlink > 1)
-    return refuse("has other names (hard links): copy it");
+    return refuse("has several hard links: use a copy of it");
   llvm::SmallString<256> path(folder);
   llvm::sys::path::append(path, location);
   std::unique_ptr<llvm::MemoryBuffer> buffer = bufferOf(at.get(), path, status, reason);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that somebody else has made. What is looked at is what was opened: no name is resolved twice.
+// Opens untrusted files. Files are checked through their open file descriptors. If the checks used
+// the path, another process could replace the file between a check and its use.
 #ifndef HEWN_LIB_SUPPORT_FILES_INPUTFILE_H
 #define HEWN_LIB_SUPPORT_FILES_INPUTFILE_H
 
@@ -11,11 +12,14 @@
 
 namespace hewn {
 
-/// A regular file, mapped where it is large. Null, and the reason, for all else: devices and FIFOs may have no end, or no beginning.
+/// Opens a regular file and returns its content; large files are mapped. For other files, such as
+/// devices and FIFOs, whose size is unknown, returns null and sets `reason`.
 std::unique_ptr<llvm::MemoryBuffer> openRegular(llvm::StringRef path, std::string &reason);
 
-/// The same for a path inside of `folder` that a stranger has written: relative, not out of the folder, over no link of either
-/// kind. The reason goes on from "which".
+/// Opens the regular file at `location`, a path from an untrusted source. The path must be relative
+/// to `folder`, must not lead out of it, and must not contain symbolic links. The file must have no
+/// other hard links. Otherwise returns null and sets `reason` to a clause that follows "which" in a
+/// message.
 std::unique_ptr<llvm::MemoryBuffer> openInside(llvm::StringRef folder, llvm::StringRef location, std::string &reason);
 
 } // namespace hewn

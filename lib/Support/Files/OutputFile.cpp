@@ -22,7 +22,8 @@ namespace hewn {
 
 namespace {
 
-/// What is at a path, as far as writing to it goes.
+/// What exists at the path of an output file. `Free`: no file, or a regular file, which is
+/// replaced.
 enum class Place { Free, Stream, Folder, Socket };
 
 std::string folderOf(StringRef path) {
@@ -30,7 +31,9 @@ std::string folderOf(StringRef path) {
   return parent.empty() ? "." : parent.str();
 }
 
-/// Links in /proc stand for files that are open: whoever replaces them has missed the file.
+/// Returns true if `path` is a file in /proc or a link to one, which refers to an open file (such
+/// as /dev/stdout). Output must be written through it: replacing the link would not write to the
+/// open file.
 bool leadsIntoProc(const std::string &path) {
   struct statfs system;
   if (statfs(folderOf(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC)
@@ -51,7 +54,7 @@ Place placeOf(const std::string &path) {
   return S_ISSOCK(status.st_mode) ? Place::Socket : Place::Stream;
 }
 
-/// A name in `folder` that nobody has.
+/// Returns a random file name in `folder`, for a temporary output file.
 std::string randomName(StringRef folder) {
   char name[32];
   snprintf(name, sizeof(name), ".hewn-%08x%08x", llvm::sys::Process::GetRandomNumber(),
@@ -63,10 +66,11 @@ std::string randomName(StringRef folder) {
 
 std::string procName(int file) { return "/proc/self/fd/" + std::to_string(file); }
 
-/// Opens a file without a name, or else under a random one: `named` then says which. -1 and errno where it can't.
+/// Opens a new output file in `folder`: without a name if the file system supports that, otherwise
+/// with a random name, which is stored in `named`. Returns -1 and sets errno on failure.
 int openNew(const std::string &folder, mode_t mode, std::string &named) {
   int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-  // Its name is given through /proc.
+  // An unnamed file is published by linking its path in /proc, so it is only used if /proc exists.
   if (file >= 0 && access(procName(file).c_str(), F_OK) == 0)
     return file;
   if (file >= 0)
@@ -82,7 +86,7 @@ int openNew(const std::string &folder, mode_t mode, std::string &named) {
   return file;
 }
 
-/// Calls `take` with all that is in `file`. 0, or the error.
+/// Calls `take` with the content of the open file `file`, in chunks. Returns 0 or an error number.
 int readAll(int file, llvm::function_ref<int(StringRef)> take) {
   std::vector<char> buffer(size_t(1) << 20);
   for (off_t at = 0;;) {
@@ -144,7 +148,7 @@ OutputFile::OutputFile(OutputFile &&other)
 OutputFile::~OutputFile() {
   if (os) {
     os->flush();
-    os->clear_error(); // which would end the process
+    os->clear_error(); // a stream with an uncleared error would terminate the process
     os.reset();
   }
   if (file >= 0)
@@ -199,7 +203,8 @@ Error OutputFile::publish() {
       return Error::success();
     if (errno != EEXIST)
       return fail(errno);
-    // A link can't take the place of a file; a rename can.
+    // linkat would fail if a file exists at the output path. The unnamed file therefore gets a
+    // random name first, and rename then replaces the existing file.
     std::string name = randomName(folderOf(target));
     if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
       return fail(errno);
@@ -234,7 +239,8 @@ FileSizeSignalBlocked::FileSizeSignalBlocked() {
 FileSizeSignalBlocked::~FileSizeSignalBlocked() {
   if (wasBlocked)
     return;
-  // What has come meanwhile was told by the write that it came from.
+  // Discards a pending SIGXFSZ (file size limit exceeded): the write that caused the signal has
+  // already returned an error.
   sigset_t signals = fileSizeSignal();
   timespec now = {0, 0};
   while (sigtimedwait(&signals, nullptr, &now) > 0) {

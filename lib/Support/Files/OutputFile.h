@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that writes files. A file is there whole or not at all: it has no name until all of it is written, and every
-// write is checked.
+// Writes output files. All files that the compiler writes are written through this interface. A
+// file is written completely or not at all: it gets its name after all writes have succeeded.
 #ifndef HEWN_LIB_SUPPORT_FILES_OUTPUTFILE_H
 #define HEWN_LIB_SUPPORT_FILES_OUTPUTFILE_H
 
@@ -15,30 +15,36 @@
 
 namespace hewn {
 
-/// A file that is being written. What was not published when it goes leaves nothing behind, not even where the process is
-/// killed (on file systems with O_TMPFILE).
+/// A file that is being written. If it is destroyed before it is published, no file remains. On
+/// file systems with O_TMPFILE, no file remains even if the process is killed.
 ///
-/// At `path` may be nothing, a file or a link, which are replaced, as by `cc -o`: who has the old file open or mapped keeps it.
-/// A device, a FIFO and what lies in /proc (as /dev/stdout does) are written to when the file is published. A folder is an error.
+/// An existing file or link at `path` is replaced, as by `cc -o`: processes that have the old file
+/// open or mapped keep it. If `path` is a device, a FIFO or a file in /proc (such as /dev/stdout),
+/// the content is written to it when the file is published. If `path` is a folder, creating the
+/// file fails.
 class OutputFile {
 public:
-  /// `executable`: as shared libraries are.
+  /// Creates a file that will be published at `path`. `executable`: the file gets the mode of a
+  /// shared library.
   static llvm::Expected<OutputFile> create(llvm::StringRef path, bool executable = false);
   OutputFile(OutputFile &&);
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
   const std::string &path() const { return target; }
-  /// Never fails by itself: `finish` says whether a write did.
+  /// Returns the stream for writing the content. `finish` reports errors of these writes.
   llvm::raw_pwrite_stream &stream() { return *os; }
-  /// Appends all of another file, which `see` is shown on the way.
+  /// Appends the content of the file `from`, in chunks. Calls `see` with each chunk, for example to
+  /// hash it.
   llvm::Error append(llvm::StringRef from, llvm::function_ref<void(llvm::StringRef)> see = nullptr);
-  /// Everything is written. `durable`: it is on the disk when this returns, so that a machine that stops leaves the old file or
-  /// this one.
+  /// Flushes all writes to the output file and returns their errors. `durable`: waits until the
+  /// data are on disk, so that either the old or the complete new file exists after a crash of the
+  /// system.
   llvm::Error finish(bool durable = false);
-  /// Gives the file its name. After `finish`.
+  /// Publishes the output file: gives it its final name. Must be called after `finish`.
   llvm::Error publish();
-  /// The content, chunk by chunk, also when the name has gone to somebody else's file since.
+  /// Calls `take` with the content of this output file, in chunks. Reads from the open file, which
+  /// is unchanged even if another file has replaced it at its path in the meantime.
   llvm::Error read(llvm::function_ref<void(llvm::StringRef)> take) const;
 
 private:
@@ -47,17 +53,20 @@ private:
   llvm::Error copyToStream() const;
 
   std::string target;
-  /// What is at `target` takes bytes and can't be replaced.
+  /// True if the output path is an existing device, FIFO or similar, to which the content is
+  /// written. False if a file is created or replaced.
   bool toStream;
   int file = -1;
-  /// The name until it is published; empty where it has none.
+  /// Temporary name of the output file until it is published, or "" for a file without a name
+  /// (O_TMPFILE).
   std::string named;
   std::unique_ptr<llvm::raw_fd_ostream> os;
 };
 
-/// While it lives, a file that may grow no further (RLIMIT_FSIZE) is an error of the write in this thread, and in threads that it
-/// starts: SIGXFSZ is blocked. Ignoring the signal would not do: LLVM's code for temporary files brings a handler of its own, which
-/// removes the linker's output and goes on.
+/// Blocks SIGXFSZ while an object of this class exists, in this thread and in threads that it
+/// starts. If a write exceeds the file size limit (RLIMIT_FSIZE), it then fails with an error.
+/// Ignoring the signal instead would not be enough: LLVM's code for temporary files installs a
+/// handler for it, which removes the linker's output and continues.
 class FileSizeSignalBlocked {
 public:
   FileSizeSignalBlocked();
@@ -68,13 +77,15 @@ private:
   bool wasBlocked;
 };
 
-/// Finishes all, then publishes one after the other: where one can't be written, the files of before stay.
+/// Finishes all output files, then publishes them in order. If finishing one fails, none is
+/// published.
 llvm::Error publishAll(llvm::MutableArrayRef<OutputFile> files, bool durable);
 
-/// All of a small file.
+/// Writes a small output file with the given content and publishes it.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef content);
 
-/// Why a file can't be made at `path`, as far as can be told without making it; empty where it can.
+/// Returns why an output file cannot be created at `path`, as far as can be checked without
+/// creating it. Returns "" if the file can be created.
 std::string whyNotWritable(llvm::StringRef path);
 
 } // namespace hewn

@@ -16,10 +16,10 @@ namespace {
 struct Made {
   std::mutex mutex;
   llvm::StringSet<> folders;
-  std::vector<std::string> ofResults; // outer ones first
+  std::vector<std::string> ofResults; // outer folders first
 };
 Made &made() {
-  static Made *all = new Made; // threads may outlive statics
+  static Made *all = new Made; // never destroyed, because threads may outlive statics
   return *all;
 }
 } // namespace
@@ -28,7 +28,7 @@ llvm::Expected<std::string> makeScratchFolder() {
   std::lock_guard<std::mutex> lock(made().mutex);
   llvm::SmallString<128> path;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("hewn", path))
-    return llvm::createStringError("can't make a temporary folder: " + error.message());
+    return llvm::createStringError("can't create a temporary folder: " + error.message());
   made().folders.insert(path);
   return path.str().str();
 }
@@ -63,10 +63,12 @@ void removeScratchFolder(llvm::StringRef folder) {
 
 void removeScratchFolders() {
   constexpr int attempts = 100;
-  made()
-      .mutex.lock(); // and never unlocked: other threads, which go on until the program has ended, make no further ones
+  // Locks the mutex of the scratch folders and never unlocks it, so that other threads cannot
+  // create scratch folders until the program ends.
+  made().mutex.lock();
   for (const auto &entry : made().folders)
-    for (int i = 0; i < attempts && llvm::sys::fs::exists(entry.first()); ++i) // one may write a file meanwhile
+    // retries the removal, because another thread may write a file into the folder in the meantime
+    for (int i = 0; i < attempts && llvm::sys::fs::exists(entry.first()); ++i)
       (void)llvm::sys::fs::remove_directories(entry.first());
   made().folders.clear();
   std::vector<std::string> &ofResults = made().ofResults;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folders for files that nobody wants to keep. A program that is interrupted removes those that are left.
+// Creates and removes temporary folders. A program that is interrupted removes all of its folders
+// that still exist (removeScratchFolders).
 #ifndef HEWN_LIB_SUPPORT_FILES_SCRATCHFOLDERS_H
 #define HEWN_LIB_SUPPORT_FILES_SCRATCHFOLDERS_H
 
@@ -9,18 +10,21 @@
 
 namespace hewn {
 
-/// A new folder, in the one that the system has for such.
+/// Creates a scratch folder in the system's temporary folder and returns its path.
 llvm::Expected<std::string> makeScratchFolder();
-/// One in `parent`, of what is then given its place nearby; the umask says who may read it.
+/// Creates a scratch folder in `parent` and returns its path. The folder is for files that are
+/// later renamed to a path on the same file system, so its permissions follow the umask.
 llvm::Expected<std::string> makeScratchFolderIn(llvm::StringRef parent);
-/// Removes it with all that is in it.
+/// Removes a scratch folder and its contents.
 void removeScratchFolder(llvm::StringRef folder);
-/// `folder` was made for results that are still to come: removeScratchFolders removes it too, where it is empty.
+/// Registers `folder`, which was created for output files that do not exist yet. If the program is
+/// interrupted, removeScratchFolders removes the folder unless it contains files.
 void awaitResultsIn(llvm::StringRef folder);
-/// Nothing more comes into `folder`, which is removed where it is empty.
+/// Unregisters an output folder that was registered by the function above, and removes the folder
+/// if it is empty.
 void endResultsIn(llvm::StringRef folder);
-/// All that were made and not removed, by a program that ends then: who asks for one, or removes one, waits for that. Not to be called in a signal
-/// handler.
+/// Removes all scratch folders that still exist. The program must end afterwards, because later
+/// calls of the functions in this file block. Must not be called from a signal handler.
 void removeScratchFolders();
 
 } // namespace hewn

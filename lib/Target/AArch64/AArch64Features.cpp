@@ -18,7 +18,8 @@ llvm::ArrayRef<target::InstructionSet> instructionSets() {
   return sets;
 }
 
-/// Features as LLVM's parser of names has them, without their pluses.
+/// Returns LLVM's names of the AArch64 features in the array `extensions`, without their plus
+/// signs.
 static std::vector<StringRef> featuresOf(const llvm::AArch64::ExtensionBitset &extensions) {
   std::vector<StringRef> features;
   llvm::AArch64::getExtensionFeatures(extensions, features);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sets of instructions beyond ARMv8.0, which has floating point and vectors (ASIMD).
+// The AArch64 instruction sets beyond ARMv8.0, whose baseline includes floating point and ASIMD.
 #ifndef HEWN_LIB_TARGET_AARCH64_AARCH64FEATURES_H
 #define HEWN_LIB_TARGET_AARCH64_AARCH64FEATURES_H
 
@@ -11,7 +11,8 @@ namespace hewn::aarch64 {
 
 llvm::ArrayRef<target::InstructionSet> instructionSets();
 
-/// LLVM's list of the features of these sets, where `cpu` is the processor: without SVE, say, which no bit tells of.
+/// Returns LLVM's feature string for the instruction sets `bits` on `cpu`. It disables features of
+/// `cpu` that have no bit, such as SVE.
 std::string featureList(llvm::StringRef cpu, uint64_t bits);
 
 } // namespace hewn::aarch64

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes instructions of what a grid's code does beyond loops and arithmetic: intrinsics of NVVM, and PTX where LLVM has none.
-//
-//     grid.barrier
-//     %v = grid.shuffle_xor %x, 16 of 32
-//     →
-//     llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"(%c0) : (i32) -> ()
-//     %v = llvm.call_intrinsic "llvm.nvvm.shfl.sync.bfly.i32"(%all, %x, %c16, %c31) : (i32, i32, i32, i32) -> i32
-//
-// Addresses, which are integers until here, are pointers to shared and global memory in intrinsics, and 32 bits in PTX's operands.
-#include "dialects/Grid/Grid.h"
-#include "lib/Codegen/Grid/Grid.h"
+// Lowers the simt and nvptx dialects to NVVM intrinsics and inline PTX (see Passes.td).
+#include "dialects/Simt/Simt.h"
+#include "lib/Codegen/GPU/GpuBuilder.h"
 #include "lib/Target/NVPTX/NVPTXDialect.h"
 #include "lib/Target/NVPTX/Passes.h"
 
@@ -26,14 +18,16 @@ namespace {
 
 constexpr unsigned kShared = unsigned(codegen::kSharedSpace), kGlobal = 1;
 
-/// Writes the instruction that stands for an op.
+/// Replaces an op of the simt or nvptx dialect by an NVVM intrinsic or by inline PTX.
 class Instruction {
 public:
   Instruction(Operation *op, PatternRewriter &b) : op(op), b(b), loc(op->getLoc()) {}
 
   Value number(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value))); }
   Value number64(int64_t value) { return LLVM::ConstantOp::create(b, loc, b.getI64IntegerAttr(value)); }
-  /// `offset` is a part of the instruction: a sum that LLVM sees would be one with the memory's own address, in a register of its own.
+  /// Returns a pointer to `address` plus `offset` bytes. The offset is a constant index of a GEP:
+  /// with an integer addition instead, LLVM would add the offset to the base address first and keep
+  /// the sum in another register.
   Value pointer(Value address, unsigned space, int64_t offset = 0) {
     auto type = LLVM::LLVMPointerType::get(b.getContext(), space);
     Value first = LLVM::IntToPtrOp::create(b, loc, type, address);
@@ -41,9 +35,10 @@ public:
       return first;
     return LLVM::GEPOp::create(b, loc, type, b.getI8Type(), first, ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   }
-  /// An address in shared memory as PTX takes it.
+  /// Returns a shared memory address as a 32-bit operand of PTX.
   Value shared(Value address) { return LLVM::TruncOp::create(b, loc, b.getI32Type(), address); }
-  /// What says where a matrix is: its address, of which the machine knows 18 bits, within its form.
+  /// Returns the matrix descriptor of wgmma: 18 bits of the address, combined with `form` (see
+  /// nvptx.wgmma).
   Value descriptor(Value address, Value form) {
     Value known = LLVM::AndOp::create(b, loc, address, number64(0x3ffff));
     return LLVM::OrOp::create(b, loc, LLVM::LShrOp::create(b, loc, known, number64(4)), form);
@@ -55,7 +50,8 @@ public:
                                          : LLVM::CallIntrinsicOp::create(b, loc, resultType(), text, operands);
     return replaceBy(call);
   }
-  /// `constraints` are those of the operands, of which the text calls the first one $0, or the one behind the results.
+  /// Replaces the op by the inline PTX `text`. `constraints` are the register constraints of the
+  /// results, then of the operands. The inline PTX refers to them as $0, $1, ... in this order.
   LogicalResult text(const Twine &text, const Twine &constraints, ValueRange operands) {
     std::string all = constraints.str();
     all += all.empty() ? "~{memory}" : ",~{memory}";
@@ -64,7 +60,8 @@ public:
                                                /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
                                                LLVM::AsmDialectAttr(), ArrayAttr()));
   }
-  /// Text that changes `sums`, registers that it names $0, $1, ..., and reads `others`, which come behind twice as many.
+  /// Replaces the op by inline PTX that updates the accumulator registers `sums`, named $0, $1,
+  /// ..., and reads the operands `others`, whose numbers start at twice the number of `sums`.
   LogicalResult changeSums(const Twine &changes, ValueRange sums, ValueRange others, StringRef constraints) {
     std::string all;
     for (Type type : sums.getTypes())
@@ -86,7 +83,8 @@ private:
                ? op->getResult(0).getType()
                : Type(LLVM::LLVMStructType::getLiteral(b.getContext(), llvm::to_vector(op->getResultTypes())));
   }
-  /// Several results come as a struct.
+  /// Returns the results of the LLVM call as separate values: LLVM returns several results as a
+  /// struct.
   LogicalResult replaceBy(Operation *made) {
     SmallVector<Value> results(made->getResults());
     if (op->getNumResults() > 1) {
@@ -100,58 +98,60 @@ private:
 };
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Positions, and threads that wait for each other
+// Thread and block indices, barriers, atomics
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LogicalResult lower(grid::ThreadIdOp op, PatternRewriter &b) {
+LogicalResult lower(simt::ThreadIdOp op, PatternRewriter &b) {
   return Instruction(op, b).intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", {});
 }
-LogicalResult lower(grid::BlockIdOp op, PatternRewriter &b) {
+LogicalResult lower(simt::BlockIdOp op, PatternRewriter &b) {
   return Instruction(op, b).intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", {});
 }
-LogicalResult lower(grid::NumBlocksOp op, PatternRewriter &b) {
+LogicalResult lower(simt::NumBlocksOp op, PatternRewriter &b) {
   return Instruction(op, b).intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {});
 }
 
-/// Barrier 0 is the block's, 1 that of some of its threads.
-LogicalResult lower(grid::BarrierOp op, PatternRewriter &b) {
+/// Lowers simt.barrier to PTX barriers. Barrier 0 synchronizes all threads of the block. Barrier 1
+/// synchronizes the first `threads` of them.
+LogicalResult lower(simt::BarrierOp op, PatternRewriter &b) {
   Instruction i(op, b);
   if (std::optional<uint32_t> threads = op.getThreads())
     return i.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.count", {i.number(1), i.number(*threads)});
   return i.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", i.number(0));
 }
-LogicalResult lower(grid::WarpBarrierOp op, PatternRewriter &b) {
+LogicalResult lower(simt::WarpBarrierOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.intrinsic("llvm.nvvm.bar.warp.sync", i.number(-1));
 }
-LogicalResult lower(grid::ShuffleXorOp op, PatternRewriter &b) {
+LogicalResult lower(simt::ShuffleXorOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.intrinsic("llvm.nvvm.shfl.sync.bfly.i32",
                      {i.number(-1), op.getValue(), i.number(op.getMask()), i.number(op.getWidth() - 1)});
 }
 
-// LLVM has atomic operations, but loses the order of those that add: the text is the machine's.
-LogicalResult lower(grid::CounterAddOp op, PatternRewriter &b) {
-  if (op.getBefore().use_empty()) // nothing waits for what it was
+// The atomic addition to a counter is inline PTX, because LLVM's NVPTX backend drops the memory
+// order of atomic additions.
+LogicalResult lower(simt::CounterAddOp op, PatternRewriter &b) {
+  if (op.getBefore().use_empty()) // no op uses the old value of the counter
     return Instruction(op, b).text("red.release.gpu.global.add.u32 [$0], $1;", "l,r", op->getOperands());
   return Instruction(op, b).text("atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r", op->getOperands());
 }
-LogicalResult lower(grid::CounterReadOp op, PatternRewriter &b) {
+LogicalResult lower(simt::CounterReadOp op, PatternRewriter &b) {
   StringRef text = op.getRelaxed() ? "ld.relaxed.gpu.global.u32 $0, [$1];" : "ld.acquire.gpu.global.u32 $0, [$1];";
   return Instruction(op, b).text(text, "=r,l", op->getOperands());
 }
 
-LogicalResult lower(grid::Exp2Op op, PatternRewriter &b) {
+LogicalResult lower(simt::Exp2Op op, PatternRewriter &b) {
   return Instruction(op, b).intrinsic("llvm.nvvm.ex2.approx.ftz.f32", op->getOperands());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Matrices of a warp, copies on their way, barriers in memory
+// Warp MMA, asynchronous copies, mbarriers
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LogicalResult lower(grid::MmaOp op, PatternRewriter &b) {
+LogicalResult lower(simt::MmaOp op, PatternRewriter &b) {
   Type left = op.getLeftType();
-  if (left.isF16()) { // words are pairs
+  if (left.isF16()) { // each 32-bit register holds two elements
     SmallVector<Value> operands;
     auto pairs = VectorType::get(2, b.getF16Type());
     for (auto words : {op.getLeft(), op.getRight()})
@@ -170,60 +170,62 @@ LogicalResult lower(grid::MmaOp op, PatternRewriter &b) {
                                           (left == right ? "" : "." + Twine(name(right))),
                                       op->getOperands());
 }
-LogicalResult lower(grid::LdmatrixOp op, PatternRewriter &b) {
+LogicalResult lower(simt::LdmatrixOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.intrinsic(op.getTransposed() ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
                                         : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
                      i.pointer(op.getLine(), kShared, int64_t(op.getOffset())));
 }
 
-LogicalResult lower(grid::AsyncCopyOp op, PatternRewriter &b) {
+LogicalResult lower(simt::AsyncCopyOp op, PatternRewriter &b) {
   Instruction i(op, b);
   Value to = i.pointer(op.getTo(), kShared), from = i.pointer(op.getFrom(), kGlobal);
   return i.intrinsic("llvm.nvvm.cp.async." + Twine(op.getBytes() == 16 ? "cg" : "ca") + ".shared.global." +
                          Twine(op.getBytes()) + ".s",
                      {to, from, op.getPresent()});
 }
-LogicalResult lower(grid::AsyncCommitOp op, PatternRewriter &b) {
+LogicalResult lower(simt::AsyncCommitOp op, PatternRewriter &b) {
   return Instruction(op, b).intrinsic("llvm.nvvm.cp.async.commit.group", {});
 }
-LogicalResult lower(grid::AsyncWaitOp op, PatternRewriter &b) {
+LogicalResult lower(simt::AsyncWaitOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.intrinsic("llvm.nvvm.cp.async.wait.group", i.number(op.getOpen()));
 }
 
-// Of all machines and PTX there are; LLVM's intrinsic wants sm_90.
-LogicalResult lower(grid::PrefetchOp op, PatternRewriter &b) {
+// A prefetch is lowered to inline PTX, because LLVM's intrinsic requires sm_90, although all
+// targets and PTX versions have the instruction.
+LogicalResult lower(simt::PrefetchOp op, PatternRewriter &b) {
   return Instruction(op, b).text("prefetch.global.L2 [$0];", "l", op->getOperands());
 }
 
-LogicalResult lower(grid::MbarrierInitOp op, PatternRewriter &b) {
+LogicalResult lower(simt::MbarrierInitOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.text("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r",
                 {i.shared(op.getBarrier()), i.number(op.getArrivals())});
 }
-LogicalResult lower(grid::MbarrierInitFenceOp op, PatternRewriter &b) {
+LogicalResult lower(simt::MbarrierInitFenceOp op, PatternRewriter &b) {
   return Instruction(op, b).text("fence.mbarrier_init.release.cluster;", "", {});
 }
-LogicalResult lower(grid::MbarrierArriveOp op, PatternRewriter &b) {
+LogicalResult lower(simt::MbarrierArriveOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.text("mbarrier.arrive.release.cta.shared::cta.b64 _, [$0];", "r", i.shared(op.getBarrier()));
 }
-LogicalResult lower(grid::MbarrierArriveExpectOp op, PatternRewriter &b) {
+LogicalResult lower(simt::MbarrierArriveExpectOp op, PatternRewriter &b) {
   Instruction i(op, b);
   return i.text("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [$0], $1;", "r,r",
                 {i.shared(op.getBarrier()), i.number(op.getBytes())});
 }
-LogicalResult lower(grid::MbarrierWaitOp op, PatternRewriter &b) {
+LogicalResult lower(simt::MbarrierWaitOp op, PatternRewriter &b) {
   Instruction i(op, b);
-  // A try waits for some time; labels are the block's own.
+  // The code waits in a loop, because mbarrier.try_wait may return before the phase is complete,
+  // after a time limit. Labels are local to the PTX block.
   return i.text("{ .reg .pred ended; AGAIN: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 ended, [$0], $1; "
                 "@!ended bra AGAIN; }",
                 "r,r", {i.shared(op.getBarrier()), op.getParity()});
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Boxes of tensors, matrices of a warpgroup
+// TMA loads, warpgroup MMA
 //===------------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult lower(TmaLoadOp op, PatternRewriter &b) {
@@ -248,7 +250,7 @@ LogicalResult lower(WgmmaCommitGroupOp op, PatternRewriter &b) {
   return Instruction(op, b).intrinsic("llvm.nvvm.wgmma.commit_group.sync.aligned", {});
 }
 
-/// The part of a product's name that says what it multiplies.
+/// Returns the part of the PTX name of a wgmma instruction that contains the shape and the types.
 std::string shapeOf(WgmmaOp op) {
   Type left = op.getLeftType(), right = op.getRightType();
   auto byte = [](Type type) { return type.isUnsignedInteger() ? "u8" : "s8"; };
@@ -277,7 +279,9 @@ LogicalResult lower(WgmmaOp op, PatternRewriter &b) {
   std::string left = name(first), right = name(first + others.size() - 1);
   if (inRegisters)
     left = "{" + left + ", " + name(first + 1) + ", " + name(first + 2) + ", " + name(first + 3) + "}";
-  bool bytes = isa<IntegerType>(op.getLeftType()), words = op.getLeftType().isF32(); // these have one layout
+  // wgmma of float32 (as TF32) and of 8-bit integers has no transpose flags, because both operands
+  // must be contiguous along K
+  bool bytes = isa<IntegerType>(op.getLeftType()), words = op.getLeftType().isF32();
   auto transposes = [&](FactorLayout layout) {
     return words || bytes || layout == FactorLayout::Registers ? "" : layout == FactorLayout::AcrossSum ? ", 1" : ", 0";
   };
@@ -297,18 +301,19 @@ LogicalResult lower(SetmaxnregOp op, PatternRewriter &b) {
                      i.number(op.getCount()));
 }
 
-/// One pattern an op: the overload of `lower` that takes it.
+/// Adds a pattern for each op of the simt and nvptx dialects. The pattern calls the overload of
+/// `lower` for the op.
 template <class Op> LogicalResult rewrite(Op op, PatternRewriter &b) { return lower(op, b); }
 template <class... Ops> void addPatterns(RewritePatternSet &patterns) { (patterns.add(&rewrite<Ops>), ...); }
 
 struct LowerToNVVMPass : impl::LowerToNVVMPassBase<LowerToNVVMPass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet all(context);
-    addPatterns<grid::ThreadIdOp, grid::BlockIdOp, grid::NumBlocksOp, grid::BarrierOp, grid::WarpBarrierOp,
-                grid::ShuffleXorOp, grid::CounterAddOp, grid::CounterReadOp, grid::Exp2Op, grid::MmaOp,
-                grid::LdmatrixOp, grid::AsyncCopyOp, grid::AsyncCommitOp, grid::AsyncWaitOp, grid::PrefetchOp,
-                grid::MbarrierInitOp, grid::MbarrierInitFenceOp, grid::MbarrierArriveOp, grid::MbarrierArriveExpectOp,
-                grid::MbarrierWaitOp, TmaLoadOp, FenceProxyAsyncOp, WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaOp,
+    addPatterns<simt::ThreadIdOp, simt::BlockIdOp, simt::NumBlocksOp, simt::BarrierOp, simt::WarpBarrierOp,
+                simt::ShuffleXorOp, simt::CounterAddOp, simt::CounterReadOp, simt::Exp2Op, simt::MmaOp,
+                simt::LdmatrixOp, simt::AsyncCopyOp, simt::AsyncCommitOp, simt::AsyncWaitOp, simt::PrefetchOp,
+                simt::MbarrierInitOp, simt::MbarrierInitFenceOp, simt::MbarrierArriveOp, simt::MbarrierArriveExpectOp,
+                simt::MbarrierWaitOp, TmaLoadOp, FenceProxyAsyncOp, WgmmaFenceOp, WgmmaCommitGroupOp, WgmmaOp,
                 WgmmaWaitGroupOp, SetmaxnregOp>(all);
     patterns = std::move(all);
     return success();

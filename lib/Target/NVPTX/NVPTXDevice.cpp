@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/NVPTX/NVPTXDevice.h"
-#include "lib/Codegen/Grid/Grid.h"
-#include "lib/Codegen/Grid/GridFunctions.h"
+#include "lib/Codegen/GPU/GpuBuilder.h"
+#include "lib/Codegen/GPU/SimtFunctions.h"
 #include "lib/Codegen/Math/Device/DeviceMath.h"
-#include "lib/Target/NVPTX/NVPTXMachine.h"
+#include "lib/Target/NVPTX/NVPTXTarget.h"
 #include "lib/Target/NVPTX/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -23,13 +23,13 @@ namespace hewn::nvptx {
 
 namespace {
 
-/// The PTX that is called, if it is a text.
+/// Returns the text of the inline PTX if `call` is inline assembly, otherwise "".
 StringRef textOf(const CallInst &call) {
   const auto *text = dyn_cast<InlineAsm>(call.getCalledOperand());
   return text ? StringRef(text->getAsmString()) : StringRef();
 }
 
-/// Whether the instruction multiplies matrices, of a warp or of a warpgroup.
+/// Returns true if the LLVM instruction is a warp or warpgroup MMA.
 bool isMatrixProduct(const CallInst &call) {
   if (textOf(call).contains(kWgmmaText))
     return true;
@@ -47,7 +47,7 @@ bool isMatrixProduct(const CallInst &call) {
   }
 }
 
-/// Keeps the assembler from unrolling loops over products of matrices, which are as long as their registers allow.
+/// Disables unrolling of loops with MMAs, whose bodies already use all available registers.
 void keepLoops(Module &module) {
   for (Function &function : module) {
     SmallVector<CallInst *> products;
@@ -65,8 +65,9 @@ void keepLoops(Module &module) {
   }
 }
 
-/// Texts that change a warpgroup's sums are for all of its threads at once, which MLIR's inline assembly can't say; and tensors among the
-/// kernel's arguments stay where the launch puts them.
+/// Adds two markers that MLIR cannot express or that LLVM needs. Inline PTX of wgmma becomes
+/// convergent, because MLIR's inline assembly op has no such attribute. Kernel arguments that are
+/// TMA descriptors become grid constants, so that ptxas does not copy them to local memory.
 void tellWarpgroups(Module &module, Function &kernel) {
   for (Argument &argument : kernel.args())
     if (argument.hasByValAttr())
@@ -77,7 +78,8 @@ void tellWarpgroups(Module &module, Function &kernel) {
         call->addFnAttr(Attribute::Convergent);
 }
 
-/// Parts of a kernel get pointers to global memory, as LLVM knows of a kernel's own arguments alone.
+/// Gives pointer arguments of the phase functions of a persistent kernel the address space of
+/// global memory. LLVM infers this address space for arguments of kernels only.
 void tellMemory(Module &module) {
   constexpr unsigned globalSpace = 1;
   SmallVector<Function *> parts;
@@ -112,9 +114,10 @@ void tellMemory(Module &module) {
   }
 }
 
-/// The kernel's shared memory as what it is given when launched: a variable from outside, of no size.
+/// Replaces the kernel's shared memory by an external array of size 0, whose size the launch sets
+/// (dynamic shared memory).
 void takeShared(Module &module, Function &kernel) {
-  SmallVector<GlobalVariable *> shared; // before there is another one
+  SmallVector<GlobalVariable *> shared; // collected before new variables are added
   for (GlobalVariable &variable : module.globals())
     if (variable.getAddressSpace() == codegen::kSharedSpace)
       shared.push_back(&variable);
@@ -129,10 +132,12 @@ void takeShared(Module &module, Function &kernel) {
   }
 }
 
-/// Bytes of arguments that a kernel may have, before PTX 8.1 and since.
+/// Limits of the size of a GPU kernel's arguments in bytes: one for PTX versions before 8.1, and
+/// one for later versions.
 constexpr uint64_t kFewArguments = 4352, kMaxArguments = 32764;
 
-/// Of a kernel in PTX: pointers and numbers have eight bytes, what is passed as it is says how many.
+/// Returns the size of a kernel's arguments in bytes. A pointer or an integer has eight bytes. For
+/// an argument that is passed by value, the PTX text contains the size.
 uint64_t argumentBytes(StringRef text) {
   uint64_t bytes = 0;
   StringRef list = text.split(".entry").second.split("\n)").first;
@@ -151,7 +156,8 @@ uint64_t argumentBytes(StringRef text) {
   return bytes;
 }
 
-/// Threads of a processor that hide each other's latencies where each has several loads under way.
+/// Number of resident threads per multiprocessor that is enough to hide the latency of loads, if
+/// each thread has several loads outstanding.
 constexpr int64_t kEnoughThreads = 512;
 
 class NVPTXDevice : public codegen::Device {
@@ -166,12 +172,13 @@ public:
       bytes += argument.hasByValAttr() ? 64 + argument.getPassPointeeByValueCopySize(module.getDataLayout()) : 8;
     if (bytes > kMaxArguments)
       return createStringError("it takes " + std::to_string(kernel.arg_size()) +
-                               " arguments, which the device has no room for: split the op's inputs");
+                               " arguments, more than the device supports: split the op's inputs");
     if (Error error = codegen::linkDeviceMath(module, kernel.getName()))
       return error;
     for (Function &function : module) {
       if (function.isDeclaration() && !function.isIntrinsic() &&
-          !function.getName().starts_with(codegen::kGridFunctions)) // of code that stays LLVM IR
+          // calls of simt functions are allowed, because the emulator defines these functions
+          !function.getName().starts_with(codegen::kSimtFunctions))
         return createStringError("it calls " + function.getName() + ", which the device does not have");
     }
     return Error::success();
@@ -185,17 +192,19 @@ public:
     tellWarpgroups(module, kernel);
     kernel.setCallingConv(CallingConv::PTX_Kernel);
     kernel.addFnAttr("nvvm.reqntid", std::to_string(block.threads));
-    // Unless it is told how many blocks of a processor will do, ptxas saves registers for more of them: it spills what products of matrices
-    // want, and puts loads off, so that of eight that were to be under way two are.
+    // Limits the number of resident blocks that ptxas assumes for the kernel. Otherwise ptxas
+    // reserves registers for more blocks: it spills accumulators of MMAs and delays loads, so that
+    // a thread has only two instead of eight outstanding loads.
     int64_t blocks = block.registers > 0 || block.meets ? 1 : std::max<int64_t>(1, kEnoughThreads / block.threads);
     Attribute together = kernel.getFnAttribute(codegen::kTogetherAttr);
     kernel.addFnAttr("nvvm.minctasm", together.isValid() ? together.getValueAsString().str() : std::to_string(blocks));
-    kernel.setVisibility(GlobalValue::DefaultVisibility); // PTX knows no hidden symbols
+    kernel.setVisibility(GlobalValue::DefaultVisibility); // PTX has no hidden symbols
   }
 
   std::string join(const std::vector<StringRef> &kernels) const override {
     std::string text;
-    StringSet<> heads; // there once, for all kernels
+    // header lines of the PTX of single kernels, each emitted once for all kernels
+    StringSet<> heads;
     bool hasMany = any_of(kernels, [](StringRef kernel) { return argumentBytes(kernel) > kFewArguments; });
     for (StringRef kernel : kernels) {
       while (!kernel.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a kernel's LLVM IR for one thread of a grid to LLVM IR for NVPTX, and from the texts of kernels to one.
+// Converts a kernel's LLVM IR for one GPU thread to LLVM IR for NVPTX, and concatenates the PTX of
+// kernels.
 #ifndef HEWN_LIB_TARGET_NVPTX_NVPTXDEVICE_H
 #define HEWN_LIB_TARGET_NVPTX_NVPTXDEVICE_H
 

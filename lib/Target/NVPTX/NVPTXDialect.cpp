@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/NVPTX/NVPTXDialect.h"
-#include "lib/Target/NVPTX/NVPTXMachine.h"
 #include "lib/Target/NVPTX/NVPTXMachineOps.h"
+#include "lib/Target/NVPTX/NVPTXTarget.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -37,11 +37,13 @@ void registerDialects(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, plan::PlanDialect *) { context->getOrLoadDialect<NVPTXDialect>(); });
 }
 
-/// A lane has of each eight columns two of row g and two of row g + 8: half as many sums as there are columns.
+/// Verifies the number of a thread's wgmma accumulators. For each eight columns, a thread holds two
+/// columns of row g and two columns of row g + 8, so it has half as many accumulators as the right
+/// operand has columns.
 static LogicalResult verifyGroupSums(Operation *op, ValueRange sums) {
   size_t columns = sums.size() * 2;
   if (columns < 8 || columns > 256 || columns % 8 != 0)
-    return op->emitOpError() << columns << " columns: there are 8 to 256, a multiple of 8";
+    return op->emitOpError() << columns << " columns: must be a multiple of 8 from 8 to 256";
   return success();
 }
 
@@ -49,17 +51,17 @@ LogicalResult WgmmaOp::verify() {
   bool inRegisters = getLeftLayout() == FactorLayout::Registers;
   auto isOf = [](unsigned width) { return [width](Type type) { return type.isInteger(width); }; };
   if (inRegisters && (getLeft().size() != 4 || !llvm::all_of(getLeft().getTypes(), isOf(32)) || getLeftForm()))
-    return emitOpError("a left matrix in registers is four words of i32, which have no form");
+    return emitOpError("a left operand in registers must be four i32 values without a form");
   if (!inRegisters && (getLeft().size() != 1 || !llvm::all_of(getLeft().getTypes(), isOf(64)) || !getLeftForm()))
-    return emitOpError("a left matrix in shared memory is an address of i64 and a form");
+    return emitOpError("a left operand in shared memory must be an i64 address with a form");
   if (getRightLayout() == FactorLayout::Registers)
-    return emitOpError("the right matrix is in shared memory");
+    return emitOpError("the right operand must be in shared memory");
   if (failed(verifyGroupSums(*this, getSums())) ||
-      failed(grid::verifyFactors(*this, getLeftType(), getRightType(), getSums().getTypes(), getResults().getTypes())))
+      failed(simt::verifyFactors(*this, getLeftType(), getRightType(), getSums().getTypes(), getResults().getTypes())))
     return failure();
   bool turns = getLeftLayout() == FactorLayout::AcrossSum || getRightLayout() == FactorLayout::AcrossSum;
   if (turns && getLeftType().getIntOrFloatBitWidth() != 16)
-    return emitOpError() << "factors of " << getLeftType() << " lie along the sum";
+    return emitOpError() << "operands of type " << getLeftType() << " must be contiguous along K";
   return success();
 }
 
@@ -67,21 +69,21 @@ LogicalResult WgmmaWaitGroupOp::verify() {
   if (failed(verifyGroupSums(*this, getSums())))
     return failure();
   if (!llvm::all_equal(getSums().getTypes()))
-    return emitOpError("all sums of a group are of one type");
+    return emitOpError("all accumulators of a group must have the same type");
   return getSums().getTypes() == getResults().getTypes() ? success() : emitOpError("results are sums");
 }
 
 LogicalResult TmaLoadOp::verify() {
   if (!isa<LLVM::LLVMPointerType>(getTensor().getType()))
-    return emitOpError() << "the tensor is an argument of the kernel, a pointer, not " << getTensor().getType();
+    return emitOpError() << "the tensor must be a pointer argument of the kernel, not " << getTensor().getType();
   size_t rank = getPlace().size();
-  return rank == 2 || rank == 3 ? success() : emitOpError() << "tensors are of rank 2 or 3, not " << rank;
+  return rank == 2 || rank == 3 ? success() : emitOpError() << "the tensor must have rank 2 or 3, not " << rank;
 }
 
 LogicalResult SetmaxnregOp::verify() {
   int64_t count = int32_t(getCount());
   if (count < 24 || count > 256 || count % 8 != 0)
-    return emitOpError() << count << " registers: there are 24 to 256, a multiple of 8";
+    return emitOpError() << count << " registers: must be a multiple of 8 from 24 to 256";
   return success();
 }
 

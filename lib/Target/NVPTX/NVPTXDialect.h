@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect `nvptx`: instructions of NVIDIA's machines that no other vendor's grid has.
+// The nvptx dialect: instructions that only NVIDIA GPUs have.
 #ifndef HEWN_LIB_TARGET_NVPTX_NVPTXDIALECT_H
 #define HEWN_LIB_TARGET_NVPTX_NVPTXDIALECT_H
 
-#include "dialects/Grid/Grid.h"
+#include "dialects/Simt/Simt.h"
 
 #include "lib/Target/NVPTX/NVPTXDialect.h.inc"
 #include "lib/Target/NVPTX/NVPTXEnums.h.inc"

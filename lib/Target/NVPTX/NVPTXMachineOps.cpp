@@ -9,15 +9,17 @@ using namespace mlir;
 
 namespace hewn::nvptx {
 
-bool NVPTXMachineOps::areOf(plan::GridAttr grid) const { return grid.getCosts().getWarpgroupProductsPerCycle() > 0; }
+bool NVPTXMachineOps::areOf(plan::GpuAttr gpu) const { return gpu.getCosts().getWarpgroupProductsPerCycle() > 0; }
 
-int64_t NVPTXMachineOps::matrixAlignment() const { return 1024; } // where swizzles of 128 bytes begin anew: the PTX ISA
+// Alignment of matrices in shared memory: the 128-byte swizzle has a period of 1024 bytes (PTX
+// ISA).
+int64_t NVPTXMachineOps::matrixAlignment() const { return 1024; }
 
 void NVPTXMachineOps::showStores(OpBuilder &b, Location loc) const { FenceProxyAsyncOp::create(b, loc); }
 void NVPTXMachineOps::beginProducts(OpBuilder &b, Location loc) const { WgmmaFenceOp::create(b, loc); }
 void NVPTXMachineOps::closeProducts(OpBuilder &b, Location loc) const { WgmmaCommitGroupOp::create(b, loc); }
 
-/// A matrix's descriptor without its address.
+/// Returns the matrix descriptor of wgmma without its address, called a form (see nvptx.wgmma).
 static Value formOf(OpBuilder &b, Location loc, const codegen::MachineOps::Matrix &matrix) {
   uint64_t lines = matrix.lineBytes == 128 ? 1 : matrix.lineBytes == 64 ? 2 : 3;
   uint64_t bits = uint64_t(matrix.panelStride / 16) << 16 | uint64_t(matrix.blockStride / 16) << 32 | lines << 62;
@@ -60,52 +62,52 @@ void NVPTXMachineOps::setRegisters(OpBuilder &b, Location loc, int64_t count, bo
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// Calls
+// Calls of hewn-lower-simt
 //===------------------------------------------------------------------------------------------------------------------===//
 
-constexpr codegen::GridEffects kOrders = codegen::GridEffects::Orders, kTogether = codegen::GridEffects::OrdersTogether;
+constexpr codegen::SimtEffects kOrders = codegen::SimtEffects::Orders, kTogether = codegen::SimtEffects::OrdersTogether;
 
-static SmallVector<Value> callOf(WgmmaOp op, codegen::GridCalls &calls) {
+static SmallVector<Value> callOf(WgmmaOp op, codegen::SimtCalls &calls) {
   auto letter = [](FactorLayout layout) {
     return layout == FactorLayout::Registers ? "r" : layout == FactorLayout::AlongSum ? "k" : "m";
   };
-  std::string types = codegen::GridCalls::factorName(op.getLeftType()).str();
+  std::string types = codegen::SimtCalls::factorName(op.getLeftType()).str();
   if (isa<IntegerType>(op.getLeftType()))
-    types += codegen::GridCalls::factorName(op.getRightType());
+    types += codegen::SimtCalls::factorName(op.getRightType());
   SmallVector<Value> operands(op.getLeft());
   operands.push_back(op.getRight());
   if (op.getLeftForm())
     operands.push_back(op.getLeftForm());
   operands.push_back(op.getRightForm());
   llvm::append_range(operands, op.getSums());
-  return calls.call("hewn.grid.group.product." + Twine(types) + "." + letter(op.getLeftLayout()) + "." +
+  return calls.call("hewn.simt.group.product." + Twine(types) + "." + letter(op.getLeftLayout()) + "." +
                         letter(op.getRightLayout()) + "." + Twine(op.getSums().size() * 2),
                     operands, op.getResultTypes(), kTogether);
 }
 
-static SmallVector<Value> callOf(WgmmaWaitGroupOp op, codegen::GridCalls &calls) {
+static SmallVector<Value> callOf(WgmmaWaitGroupOp op, codegen::SimtCalls &calls) {
   SmallVector<Value> operands = {calls.number(op.getOpen())};
   llvm::append_range(operands, op.getSums());
   StringRef types = op.getSums()[0].getType().isInteger() ? "i32." : "";
-  return calls.call("hewn.grid.group.wait." + types + Twine(op.getSums().size() * 2), operands, op.getResultTypes(),
+  return calls.call("hewn.simt.group.wait." + types + Twine(op.getSums().size() * 2), operands, op.getResultTypes(),
                     kTogether);
 }
 
-static SmallVector<Value> callOf(TmaLoadOp op, codegen::GridCalls &calls) {
+static SmallVector<Value> callOf(TmaLoadOp op, codegen::SimtCalls &calls) {
   SmallVector<Value> operands = {op.getTo(), op.getTensor()};
   llvm::append_range(operands, op.getPlace());
   operands.push_back(op.getBarrier());
-  return calls.call("hewn.grid.fetch." + Twine(op.getPlace().size()), operands, {}, kOrders);
+  return calls.call("hewn.simt.fetch." + Twine(op.getPlace().size()), operands, {}, kOrders);
 }
 
-SmallVector<Value> NVPTXMachineOps::lowerToCall(Operation *op, codegen::GridCalls &calls) const {
+SmallVector<Value> NVPTXMachineOps::lowerToCall(Operation *op, codegen::SimtCalls &calls) const {
   return llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
-      .Case([&](FenceProxyAsyncOp) { return calls.call("hewn.grid.group.publish", {}, {}, kOrders); })
-      .Case([&](WgmmaFenceOp) { return calls.call("hewn.grid.group.begin", {}, {}, kTogether); })
-      .Case([&](WgmmaCommitGroupOp) { return calls.call("hewn.grid.group.close", {}, {}, kTogether); })
+      .Case([&](FenceProxyAsyncOp) { return calls.call("hewn.simt.group.publish", {}, {}, kOrders); })
+      .Case([&](WgmmaFenceOp) { return calls.call("hewn.simt.group.begin", {}, {}, kTogether); })
+      .Case([&](WgmmaCommitGroupOp) { return calls.call("hewn.simt.group.close", {}, {}, kTogether); })
       .Case<WgmmaOp, WgmmaWaitGroupOp, TmaLoadOp>([&](auto own) { return callOf(own, calls); })
       .Case([&](SetmaxnregOp set) {
-        return calls.call(set.getGrows() ? "hewn.grid.registers.take" : "hewn.grid.registers.keep",
+        return calls.call(set.getGrows() ? "hewn.simt.registers.take" : "hewn.simt.registers.keep",
                           ValueRange{calls.number(set.getCount())}, {}, kTogether);
       });
 }

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How engines make ops of the dialect `nvptx`, and what `hewn-lower-grid` calls for them: functions that only tests define, since the target
-// makes instructions of the ops. Addresses are i64, and what is counted is i32:
+// Emits ops of the nvptx dialect for kernel generators, and lowers them to calls for the pass
+// `hewn-lower-simt`, which prepares GPU kernels for the emulator on the CPU. Only tests define the
+// called functions. For a GPU, `hewn-lower-to-nvvm` lowers the ops to instructions. In the list
+// below, addresses are i64, counts are i32, and n is the number of columns of the right operand:
 //
-//     void hewn.grid.group.publish(), hewn.grid.group.begin(), hewn.grid.group.close()   fence_proxy_async, wgmma_fence, wgmma_commit_group
-//     {f32 x n/2} hewn.grid.group.product.TYPE.LEFT.RIGHT.n(i64 left, i64 right, i64 leftForm, i64 rightForm, f32 x n/2)
-//                                                                       wgmma; TYPE: f16, bf16, f32; u8u8, u8s8, s8u8, s8s8, left and right,
-//                                                                       whose sums are i32. LEFT, RIGHT: k along the sum, m across it
-//     {f32 x n/2} hewn.grid.group.product.TYPE.r.RIGHT.n(i32 x 4, i64 right, i64 rightForm, f32 x n/2)   ... in registers
-//     {f32 x n/2} hewn.grid.group.wait.n, .i32.n(i32 open, f32 x n/2)   wgmma_wait_group
-//     void hewn.grid.fetch.RANK(i64 to, ptr tensor, i32 x RANK, i64 mbarrier)   tma_load
-//     void hewn.grid.registers.keep(i32 n), hewn.grid.registers.take(i32 n)   setmaxnreg, grows
+//     void hewn.simt.group.publish(), hewn.simt.group.begin(), hewn.simt.group.close()
+//         fence_proxy_async, wgmma_fence, wgmma_commit_group
+//     {f32 x n/2} hewn.simt.group.product.TYPE.LEFT.RIGHT.n(i64 left, i64 right, i64 leftForm,
+//                                                           i64 rightForm, f32 x n/2)
+//         wgmma with both operands in shared memory. TYPE is f16, bf16 or f32, or u8u8, u8s8, s8u8
+//         or s8s8 (left and right) with i32 accumulators. LEFT and RIGHT: k for operands that are
+//         contiguous along K, m for others
+//     {f32 x n/2} hewn.simt.group.product.TYPE.r.RIGHT.n(i32 x 4, i64 right, i64 rightForm,
+//                                                        f32 x n/2)
+//         wgmma with the left operand in registers
+//     {f32 x n/2} hewn.simt.group.wait.n, .i32.n(i32 open, f32 x n/2)     wgmma_wait_group
+//     void hewn.simt.fetch.RANK(i64 to, ptr tensor, i32 x RANK, i64 mbarrier)     tma_load
+//     void hewn.simt.registers.keep(i32 n), hewn.simt.registers.take(i32 n)
+//         setmaxnreg with the new number of registers n: keep lowers it, take raises it
 #ifndef HEWN_LIB_TARGET_NVPTX_NVPTXMACHINEOPS_H
 #define HEWN_LIB_TARGET_NVPTX_NVPTXMACHINEOPS_H
 
-#include "lib/Codegen/Grid/MachineOps.h"
+#include "lib/Codegen/GPU/MachineOps.h"
 
 namespace hewn::nvptx {
 
@@ -22,7 +30,7 @@ class NVPTXMachineOps : public codegen::MachineOps {
 public:
   using MachineOps::MachineOps;
 
-  bool areOf(plan::GridAttr grid) const override;
+  bool areOf(plan::GpuAttr gpu) const override;
   int64_t matrixAlignment() const override;
   void showStores(mlir::OpBuilder &b, mlir::Location loc) const override;
   void beginProducts(mlir::OpBuilder &b, mlir::Location loc) const override;
@@ -35,7 +43,7 @@ public:
   void copyBox(mlir::OpBuilder &b, mlir::Location loc, mlir::Value to, mlir::Value tensor, mlir::ValueRange place,
                mlir::Value barrier) const override;
   void setRegisters(mlir::OpBuilder &b, mlir::Location loc, int64_t count, bool more) const override;
-  Values lowerToCall(mlir::Operation *op, codegen::GridCalls &calls) const override;
+  Values lowerToCall(mlir::Operation *op, codegen::SimtCalls &calls) const override;
 };
 
 } // namespace hewn::nvptx

@@ -12,7 +12,7 @@ namespace hewn::nvptx {
 #define GEN_PASS_REGISTRATION
 #include "lib/Target/NVPTX/Passes.h.inc"
 
-/// Part of the text by which a product of warpgroups is known in LLVM IR.
+/// Mnemonic that identifies the inline PTX of a warpgroup MMA in LLVM IR.
 inline constexpr llvm::StringLiteral kWgmmaText = "wgmma.mma_async";
 } // namespace hewn::nvptx
 

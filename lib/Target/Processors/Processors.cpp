@@ -19,21 +19,32 @@ uint64_t bitsOf(ArrayRef<InstructionSet> sets, const llvm::StringMap<bool> &feat
 }
 
 std::optional<Processor> parseProcessor(StringRef name, ArrayRef<Processor> processors, ArrayRef<InstructionSet> sets) {
-  auto [base, rest] = name.split('+');
-  const auto *found = llvm::find_if(processors, [&, base = base](const Processor &p) { return p.name == base; });
-  if (found == processors.end() || name.ends_with("+"))
+  // CPU names contain dashes, as does "-SET" after a name: the CPU is the longest known name that
+  // `name` starts with.
+  const Processor *found = nullptr;
+  for (const Processor &p : processors)
+    if (name.starts_with(p.name) && (name.size() == p.name.size() || StringRef("+-").contains(name[p.name.size()])) &&
+        (!found || p.name.size() > found->name.size()))
+      found = &p;
+  if (!found)
     return std::nullopt;
   uint64_t bits = found->bits;
-  while (!rest.empty()) {
-    StringRef one;
-    std::tie(one, rest) = rest.split('+');
-    uint64_t added = 0;
+  for (StringRef rest = name.drop_front(found->name.size()); !rest.empty();) {
+    bool adds = rest.consume_front("+");
+    if (!adds)
+      rest.consume_front("-");
+    StringRef one = rest.take_until([](char c) { return c == '+' || c == '-'; });
+    rest = rest.drop_front(one.size());
+    uint64_t changed = 0;
     for (const InstructionSet &set : sets)
-      if (set.name == one && !one.empty() && (set.needs & ~bits) == 0)
-        added |= set.bit;
-    if (!added)
+      if (set.name == one && !one.empty() && (adds ? (set.needs & ~bits) == 0 : (set.bit & bits) != 0))
+        changed |= set.bit;
+    bool isNeeded = !adds && llvm::any_of(sets, [&](const InstructionSet &set) {
+      return (bits & ~changed & set.bit) && (set.needs & changed);
+    });
+    if (!changed || isNeeded)
       return std::nullopt;
-    bits |= added;
+    bits = adds ? bits | changed : bits & ~changed;
   }
   return Processor{name, found->cpu, bits};
 }
@@ -47,7 +58,8 @@ std::string featureList(ArrayRef<InstructionSet> sets, uint64_t bits, ArrayRef<S
   for (StringRef feature : implied)
     if (!added.count(feature))
       list.push_back("-" + feature.str());
-  // The pluses last: taking a feature away takes those along that are built on it.
+  // In LLVM's feature string, features with a plus come last: disabling a feature also disables
+  // those that depend on it.
   llvm::sort(list);
   for (StringRef feature : added)
     list.push_back("+" + feature.str());

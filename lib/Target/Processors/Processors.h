@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processors by name, as sets of instructions.
+// CPUs by name, as groups of instruction sets.
 //
-// Code uses those of its machine's sets and no others: what else a processor has could not be told from one that lacks it when the
-// code is loaded.
+// The code of a target uses only the instruction sets of the target. The loader checks that the CPU
+// has these sets; it could not detect that another feature is missing.
 #ifndef HEWN_LIB_TARGET_PROCESSORS_PROCESSORS_H
 #define HEWN_LIB_TARGET_PROCESSORS_PROCESSORS_H
 
@@ -17,31 +17,37 @@
 
 namespace hewn::target {
 
-/// What the runtime asks the processor for as one.
+/// An instruction set: a group of CPU features that the runtime checks with one bit.
 struct InstructionSet {
-  /// Behind a "+" in a machine's name, all sets of that name; empty: only the name of a whole machine brings it.
+  /// Name of the set for "+NAME" in a target's name; several sets may share it. A set with an empty
+  /// name cannot be selected by name, only by a CPU that has it.
   llvm::StringRef name;
-  /// One of services.h's HEWN_CPU_*, and those without which it is of no use.
+  /// Bit of the instruction set (HEWN_CPU_* of services.h), and the bits of the sets that it
+  /// requires.
   uint64_t bit, needs;
-  /// As LLVM calls them.
+  /// LLVM's names of the features in the instruction set.
   std::vector<llvm::StringRef> features;
 };
 
-/// A name that users may write, the processor of LLVM's whose scheduling model it means, and its instructions.
+/// A CPU: its name, LLVM's CPU for the scheduling model, and its instruction sets.
 struct Processor {
   llvm::StringRef name, cpu;
   uint64_t bits;
 };
 
-/// The sets that are whole among these features, and whose needs are met.
+/// Returns the bits of the instruction sets whose features are all in `features` and whose required
+/// sets are present, too.
 uint64_t bitsOf(llvm::ArrayRef<InstructionSet> sets, const llvm::StringMap<bool> &features);
 
-/// The processor of a name with sets behind it; nullopt for a name that means none.
+/// Returns the CPU with the given name; "+SET" and "-SET" after the name add and remove instruction
+/// sets. Returns nullopt for an unknown name or set, for an added set whose required sets are
+/// missing, and for a removed set that the CPU lacks or that another of its sets requires.
 std::optional<Processor> parseProcessor(llvm::StringRef name, llvm::ArrayRef<Processor> processors,
                                         llvm::ArrayRef<InstructionSet> sets);
 
-/// LLVM's list of the features of these sets: each with a plus, and what the name of a processor would bring beside them (`implied`,
-/// without what all machines of the kind have) with a minus.
+/// Returns LLVM's feature string for some instruction sets: the features of the sets with a plus,
+/// and a minus for each feature that LLVM's CPU name implies but no set contains. `implied` are the
+/// implied features without those of the architecture's baseline.
 std::string featureList(llvm::ArrayRef<InstructionSet> sets, uint64_t bits, llvm::ArrayRef<llvm::StringRef> implied);
 
 } // namespace hewn::target

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Symmetric rank-k updates by the vectors of this process's machine, which the compiler itself is not compiled for.
+// Symmetric rank-k updates with the host's widest vectors, selected at run time.
 #ifndef HEWN_LIB_TARGET_X86_X86RANKUPDATE_H
 #define HEWN_LIB_TARGET_X86_X86RANKUPDATE_H
 
@@ -8,7 +8,8 @@
 
 namespace hewn::x86 {
 
-/// Null where the machine is none of these, or has no vectors that are longer than all have.
+/// Returns the rank-k update for the host, or null if the host is not x86 or has neither AVX2 nor
+/// AVX-512.
 RankUpdate *rankUpdate();
 
 } // namespace hewn::x86

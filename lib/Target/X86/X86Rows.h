@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hewn knows of x86 machines, a row each: the code generator's machine, what passes may know (#plan.target) and what the runtime asks
-// the processor for all come from it.
+// The table of x86 targets. Each row gives the code generator's CPU, the target description for
+// passes (#plan.target) and the instruction sets that the runtime checks for.
 #ifndef HEWN_LIB_TARGET_X86_X86ROWS_H
 #define HEWN_LIB_TARGET_X86_X86ROWS_H
 
@@ -11,41 +11,59 @@
 
 namespace hewn::x86 {
 
-/// Of a core: its first two caches, and what of the third it can count on.
+/// Cache sizes of a CPU: the L1 data cache and the L2 cache of a core, and the share of the L3
+/// cache that one core can use.
 struct Caches {
   int64_t l1Bytes, l1Ways, l2Bytes, l3Bytes;
 };
 
-/// A name that users may write, the processor of LLVM's whose scheduling model it means, and its instructions (HEWN_CPU_*).
+/// Instruction rates of a CPU family, which do not follow from the instruction sets of the CPU.
+struct Rates {
+  /// Number of VDPBF16PS and of VPDPBUSD instructions that a core executes in the time of 100 FMAs
+  /// on vectors of the same width.
+  int64_t bfloatDots, byteDots;
+  /// Time to extend a vector of 16-bit floats to float32 (VCVTPH2PS, or VPMOVZXWD and VPSLLD), in
+  /// hundredths of the time of an FMA.
+  int64_t extension;
+};
+
+/// A row of the table of x86 targets: a value of --target.
 struct Row {
-  llvm::StringRef name, cpu;
+  llvm::StringRef name;
+  /// LLVM's CPU, for the scheduling model.
+  llvm::StringRef cpu;
+  /// Instruction sets of the target (HEWN_CPU_*).
   uint64_t bits;
   Caches caches;
-  /// Vectors of half the bytes are issued twice as often.
+  Rates rates;
+  /// True if the CPU issues 256-bit vector instructions at twice the rate of 512-bit ones.
   bool doubleRateHalfVectors = false;
 };
 llvm::ArrayRef<Row> rows();
-/// What every x86-64 has.
+/// Returns the row of the x86-64 baseline.
 const Row &baseRow();
-/// The row of a processor of LLVM's; that of every x86-64 where there is none.
+/// Returns the row of the target table whose LLVM CPU name is `cpu`, or the baseline if there is
+/// none.
 const Row &rowOf(llvm::StringRef cpu);
 
-/// What the widest vectors bring that a set of instructions has.
+/// Properties of the longest vectors that a combination of instruction sets provides.
 struct Vectors {
-  /// HEWN_CPU_*.
+  /// Instruction sets (HEWN_CPU_*) that these vectors require.
   uint64_t needs;
   int64_t bytes, registers;
   bool fusedProducts, hasHalfConversions;
-  /// LLVM's intrinsic: floats by powers of two.
+  /// LLVM intrinsic that scales floats by powers of two.
   llvm::StringRef scaling;
-  /// Rows of a tile that two contractions share.
-  int64_t chainRows;
-  /// LLVM's intrinsics: a vector of floats by places, sums of two products of 16 bits and of bytes, and bytes by places.
+  /// Number of rows in a register tile of fused attention.
+  int64_t attentionRows;
+  /// LLVM intrinsics for these vectors: they permute floats, add pairs of int16 products
+  /// (VPMADDWD), add pairs of int8 products (VPMADDUBSW), and permute bytes.
   llvm::StringRef permutation, pairs, bytePairs, bytePermutation;
 };
 const Vectors &vectorsOf(uint64_t bits);
 
-/// What passes may know of a machine of the row that has these instructions.
+/// Returns the description for passes (#plan.target) of the x86 target `row` with the instruction
+/// sets `bits`.
 plan::TargetAttr targetOf(mlir::MLIRContext *context, const Row &row, uint64_t bits);
 
 } // namespace hewn::x86

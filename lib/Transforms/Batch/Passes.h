@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over batches.
+// Passes over the batch dim.
 #ifndef HEWN_LIB_TRANSFORMS_BATCH_PASSES_H
 #define HEWN_LIB_TRANSFORMS_BATCH_PASSES_H
 

@@ -1,15 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes each graph.group a kernel and a launch.
-//
-//     %0 = graph.group(%x, %b) { ... }   →   plan.kernel @add_relu(...) { ... }      %0 = plan.launch @add_relu(%x, %b)
-//     symbols []
-//
-// A kernel is a function of shapes, layouts and types alone: its dims are written in symbols of its own (s0, s1, in
-// order of appearance) and the launch says what they stand for, so groups that differ only in weights and in the names
-// of symbols are one kernel, compiled once. Splat constants stand inside of groups, where engines see them; those in which
-// groups differ that are alike otherwise (the scales of quantized layers) are made arguments first. Names come from the ops
-// inside. Of many groups that differ in where they read alone, what says where becomes a symbol.
+// Outlines each graph.group to a kernel and a launch; equal kernels become one (see Passes.td).
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
@@ -29,7 +20,8 @@ namespace hewn {
 
 namespace {
 
-/// Rewrites every expression in an attribute's lists; one whose text is in `whole` as if that were a symbol.
+/// Rewrites the symbols of all dim expressions in an attribute. An entire expression whose text is
+/// in `whole` is replaced as if it were one symbol.
 Attribute renameSymbols(Attribute attr, llvm::function_ref<DimExpr(StringRef)> rename, const llvm::StringSet<> &whole) {
   if (auto dim = dyn_cast<graph::DimAttr>(attr)) {
     StringRef text = dim.getExpr().str();
@@ -61,9 +53,11 @@ public:
 private:
   ModuleOp module;
   SymbolTable symbolTable;
-  llvm::StringMap<plan::KernelOp> known; // by text without the name
-  /// What a group's symbols stand for in order of appearance (names, or expressions that the kernel need not know), and its arguments'
-  /// dims in the kernel's own symbols.
+  llvm::StringMap<plan::KernelOp> known; // kernels by their text without the name
+  /// The values that a launch passes for the kernel's symbols, in the order in which the symbols
+  /// appear in the kernel. A value is a symbol of the caller; if it is in `whole`, it is an
+  /// expression of several symbols of the caller. The struct also holds the dims of the kernel's
+  /// arguments, as expressions over the kernel's symbols.
   struct Names {
     SmallVector<std::string> symbols;
     llvm::StringSet<> whole;
@@ -89,7 +83,8 @@ private:
         op.setAttr(attr.getName(), renameSymbols(attr.getValue(), rename, names.whole));
   }
 
-  /// Calls `visit` with the texts of the expressions that are no dims and no symbols: where a slice begins, how wide a border is.
+  /// Calls `visit` with the text of every dim expression in the op's attributes, such as a slice
+  /// offset or a padding size. Excludes plain symbols and the dims of types.
   static void forEachPosition(Operation &op, llvm::function_ref<void(StringRef)> visit) {
     for (NamedAttribute attr : op.getAttrs())
       if (attr.getName() != graph::kDimsAttr)
@@ -101,7 +96,8 @@ private:
         });
   }
 
-  /// The group's text with `?` for positions, and without dims.
+  /// Returns the group's text without dims, and with `?` in place of each expression in
+  /// `positions`.
   static std::string textWithoutPositions(graph::GroupOp group, const llvm::StringSet<> &positions) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -132,8 +128,9 @@ private:
     return text;
   }
 
-  /// Makes one symbol of each position in which many groups differ that are alike otherwise, as the parts of a split that has a thousand of
-  /// them: one kernel instead of one each.
+  /// Finds expressions that differ between otherwise equal fusion groups, and replaces them by
+  /// kernel symbols, so that the groups share one kernel. Applies if more than kFew groups differ
+  /// only in positions, such as slice offsets (the results of a Split, for example).
   void shareExpressions(ArrayRef<graph::GroupOp> groups) {
     constexpr size_t kFew = 8;
     llvm::MapVector<Attribute, SmallVector<std::pair<graph::GroupOp, llvm::StringSet<>>>> alike;
@@ -160,11 +157,12 @@ private:
           namesOf[group].whole = std::move(positions);
   }
 
-  /// The group's text with `?` for the values of constants.
+  /// Returns the group's text with `?` in place of the values of constants.
   std::string textWithoutConstants(graph::GroupOp group) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    // Once for all: an op that is printed by itself numbers the values of the whole group, and verifies it.
+    // Print all ops with one AsmState. Without it, printing each op would number and verify the
+    // entire group again.
     AsmState state(group, OpPrintingFlags().useLocalScope().assumeVerified());
     for (auto [argument, dims] : llvm::zip(group.getBody().getArguments(), namesOf[group].argumentDims))
       os << argument.getType() << dims << "\n";
@@ -178,7 +176,8 @@ private:
     return text;
   }
 
-  /// Makes arguments of the constants in which groups of the same text differ.
+  /// Finds constants that differ between otherwise equal fusion groups, and makes them arguments of
+  /// the kernel that the groups share.
   void shareConstants(ArrayRef<graph::GroupOp> groups) {
     std::map<std::string, SmallVector<graph::GroupOp>> alike;
     for (graph::GroupOp group : groups)
@@ -218,7 +217,8 @@ private:
         plan::KernelOp::create(b, group.getLoc(), b.getStringAttr("kernel"), TypeAttr::get(type), b.getArrayAttr(own),
                                Attribute(), group.getWhyAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
     kernel.getBody().takeBody(group.getBody());
-    // All at once: the context keeps each list of them that there ever was.
+    // Set all attributes of an op with one call, because each call creates an attribute list, and
+    // the context keeps all lists until the end of the compile.
     SmallVector<DictionaryAttr> attributes;
     for (auto [argument, dims] : llvm::zip(kernel.getBody().getArguments(), argumentDims)) {
       bool isStatic = cast<RankedTensorType>(argument.getType()).hasStaticShape();
@@ -249,7 +249,8 @@ private:
     group.erase();
   }
 
-  /// Functions of the C library that a kernel may call: none must be called like it.
+  /// Returns true if a C library function that kernels may call has this name. A kernel must not
+  /// have such a name.
   static bool isLibraryName(StringRef name) {
     static const llvm::StringSet<> names = {"abs",  "acos",  "acosh", "asin", "asinh", "atan",  "atanh",
                                             "ceil", "cos",   "cosh",  "erf",  "exp",   "floor", "log",
@@ -263,7 +264,7 @@ private:
       if (!isa<graph::ConstantOp, graph::ScratchOp>(op) &&
           (names.empty() || names.back() != op.getName().stripDialect()))
         names.push_back(op.getName().stripDialect());
-    if (names.size() > 4) // the first ones and the last say enough
+    if (names.size() > 4) // a long name consists of the first three ops and the last op
       names = {names[0], names[1], names[2], names.back()};
     std::string name = llvm::join(names, "_");
     return isLibraryName(name) ? name + "_kernel" : name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes of the fuse stage: decide groups, form them, make kernels of them.
+// Passes of the fuse stage: decide fusion groups, form them, outline them to kernels.
 #ifndef HEWN_LIB_TRANSFORMS_FUSE_PASSES_H
 #define HEWN_LIB_TRANSFORMS_FUSE_PASSES_H
 
@@ -10,14 +10,16 @@
 #include "mlir/Pass/Pass.h"
 
 namespace hewn {
-/// The decision: ops of a block with the same number are one group. Beside it, the reason in words.
-inline constexpr llvm::StringLiteral kGroupAttr = "graph.in_group", kWhyAttr = "graph.why";
+/// Two attributes of an op: the number of its fusion group, and the reason for the fusion as text.
+/// Ops of a block with equal numbers form one group.
+inline constexpr llvm::StringLiteral kGroupAttr = "graph.fusion_group", kWhyAttr = "graph.why";
 
-/// The number of the op's group; null: none.
+/// Returns the number of the op's fusion group, or null if it has none.
 inline mlir::IntegerAttr groupOf(mlir::Operation *op) { return op->getAttrOfType<mlir::IntegerAttr>(kGroupAttr); }
 
-/// `evaluate` makes the tables; null: there are none.
-std::unique_ptr<mlir::Pass> createTabulateCodesPass(ConstantEvaluator evaluate);
+/// Creates the pass that replaces ops by lookup tables. `evaluate` computes the tables at compile
+/// time. If it is null, the pass does nothing.
+std::unique_ptr<mlir::Pass> createFoldToLookupTablePass(ConstantEvaluator evaluate);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Fuse/Passes.h.inc"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantizes by products instead of a division, where the integers are the same for every float.
-//
-//     %q = graph.quantize %x, %scale, %zero   →   %q = graph.quantize_by_reciprocal %x, %factor, %rest, %least, %greatest, %zero
-//
-// How, and for which scales: dialects/Graph/Quant/Reciprocal.cpp. Here: on which machines, and that the products are of the group that the division
-// was of. Left alone on machines without fused products, and on grids of threads, where nobody has measured it.
+// Replaces the division of a quantization by multiplications with identical results (see
+// Passes.td).
 #include "dialects/Graph/Graph.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
@@ -32,11 +28,12 @@ void joinGroup(Operation *op, Operation *made) {
 struct QuantizeByReciprocalPass : impl::QuantizeByReciprocalPassBase<QuantizeByReciprocalPass> {
   void runOnOperation() override {
     plan::TargetAttr target = plan::targetOf(getOperation());
-    if (!target || !target.getHasFma() || target.getGrid())
+    if (!target || !target.getHasFma() || target.getGpu())
       return;
     SmallVector<Operation *> ops;
     getOperation().walk([&](graph::ElementwiseOpInterface op) { ops.push_back(op); });
-    // What is replaced goes, and with it at most the ops behind it: so the last ones first.
+    // Replace the last quantization of the list first, because a replacement erases the op and
+    // possibly ops that come later in the list.
     for (Operation *op : llvm::reverse(ops))
       graph::quantizeByReciprocal(op, {inOneGroup, joinGroup});
   }

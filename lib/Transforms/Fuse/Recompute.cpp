@@ -8,16 +8,20 @@ using hewn::graph::Dims;
 namespace hewn {
 
 namespace {
-/// Up to so many loads and operations an element hide behind the write of the result.
-constexpr double kHidden = 16;
-/// Computing again may be so many times the work of computing once: it saves a walk over memory, and a kernel.
-constexpr double kWorth = 2;
-/// An element written for others to read, beside their loads.
-constexpr double kWrite = 2;
-/// An element's loads and operations, of which code is straight: more takes longer to compile than the walk over memory is worth.
-constexpr double kMost = 512;
+/// Loads and operations per element of a kernel's result that count as free, because writing the
+/// element takes longer.
+constexpr double kHiddenCost = 16;
+/// Limit of the cost of recomputing a value, relative to computing it once. Recomputing may cost
+/// more because it saves a kernel and a pass over memory.
+constexpr double kMaxRatio = 2;
+/// Cost of writing an element to memory for another kernel, in addition to that kernel's load.
+constexpr double kWriteCost = 2;
+/// Limit of the loads and operations that compute one element of a fused kernel. They become
+/// straight-line code; with more of it, the compile time outweighs the saved pass over memory.
+constexpr double kMaxCost = 512;
 
-/// How many elements of `from` there are for one of `to`; 1 where that is not known.
+/// Returns the number of elements of a tensor with dims `from`, divided by that of `to`. Returns 1
+/// if the quotient is unknown.
 double ratio(const Dims &from, const Dims &to) {
   graph::DimExpr few = graph::numElements(from), many = graph::numElements(to);
   if (few.constant() && many.constant())
@@ -36,7 +40,7 @@ bool Recompute::isExpensive(Operation *op) {
   auto [entry, isNew] = expensive.try_emplace(op, false);
   if (isNew)
     entry->second =
-        isa<graph::ElementwiseOpInterface>(op) ? graph::isTranscendental(*op) : !isa<graph::MoveOpInterface>(op);
+        isa<graph::ElementwiseOpInterface>(op) ? graph::isTranscendental(*op) : !isa<graph::IndexingOpInterface>(op);
   return entry->second;
 }
 
@@ -51,7 +55,8 @@ double Recompute::costOf(ArrayRef<Operation *> ops, Value value, Evaluated evalu
   llvm::SmallDenseSet<Operation *> inside(ops.begin(), ops.end());
   if (!inside.contains(value.getDefiningOp()))
     return 1;
-  // How often each op is evaluated. Elementwise users ask for one and the same element, moves each for their own.
+  // The number of times that a fused kernel evaluates each op per element. Elementwise users of an
+  // op share one evaluation; each indexing op that reads it needs an evaluation of its own.
   llvm::SmallDenseMap<Operation *, double> times;
   times[value.getDefiningOp()] = 1;
   double total = 0;
@@ -61,25 +66,25 @@ double Recompute::costOf(ArrayRef<Operation *> ops, Value value, Evaluated evalu
       continue;
     const graph::ElementCost &cost = elementCost(op);
     total += own * double(cost.operations);
-    bool moves = isa<graph::MoveOpInterface>(op);
-    llvm::SmallDenseSet<Value> read; // an operand that stands twice is read once
+    bool moves = isa<graph::IndexingOpInterface>(op);
+    llvm::SmallDenseSet<Value> read; // a repeated operand is read once
     for (auto [operand, reads] : llvm::zip(op->getOperands(), cost.reads)) {
       if (!moves && !read.insert(operand).second)
         continue;
       Operation *maker = operand.getDefiningOp();
-      double asked = own * double(reads);
+      double numReads = own * double(reads);
       bool fromMemory = !inside.contains(maker);
       if (moves && !fromMemory && evaluated == Evaluated::Once) {
-        double made = own * ratio(operand, op->getResult(0));
-        times[maker] = std::max(times[maker], made);
-        total += made * kWrite;
+        double evaluations = own * ratio(operand, op->getResult(0));
+        times[maker] = std::max(times[maker], evaluations);
+        total += evaluations * kWriteCost;
         fromMemory = true;
       } else if (moves && !fromMemory) {
-        times[maker] += asked;
+        times[maker] += numReads;
       } else if (!fromMemory) {
-        times[maker] = std::max(times[maker], asked);
+        times[maker] = std::max(times[maker], numReads);
       }
-      total += fromMemory ? asked : 0;
+      total += fromMemory ? numReads : 0;
     }
   }
   return total;
@@ -90,15 +95,16 @@ bool Recompute::isProfitable(ArrayRef<Operation *> ops, Value operand, Operation
   double reads = 0;
   for (auto [read, count] : llvm::zip(op->getOperands(), cost.reads))
     if (read == operand)
-      reads = isa<graph::MoveOpInterface>(op) ? reads + double(count) : 1;
+      reads = isa<graph::IndexingOpInterface>(op) ? reads + double(count) : 1;
   double here = reads * costOf(ops, operand, Evaluated::WhereRead) + double(cost.operations);
-  if (here <= kHidden)
+  if (here <= kHiddenCost)
     return true;
-  // Beside what every move of the chain would cost in a kernel of its own: beside the last one alone, each could double what those
-  // before it have doubled.
-  double apart = ratio(operand, op->getResult(0)) * (costOf(ops, operand, Evaluated::Once) + kWrite) + reads +
+  // Compare the fused kernel with one kernel for each indexing op of the chain. The alternative in
+  // which only the last indexing op has its own kernel is no basis: each op could then double a
+  // cost that earlier ops have already doubled.
+  double apart = ratio(operand, op->getResult(0)) * (costOf(ops, operand, Evaluated::Once) + kWriteCost) + reads +
                  double(cost.operations);
-  return here <= std::min(kWorth * apart, kMost);
+  return here <= std::min(kMaxRatio * apart, kMaxCost);
 }
 
 } // namespace hewn

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to compute values where they are read instead of once. An op in a kernel's one nest of loops is evaluated for each
-// element that is asked of it: behind a move that reads four elements for one, four times, and behind two of these sixteen times.
+// The cost of computing a value again at each use instead of storing it once. An op that is fused
+// into a kernel's loop nest is evaluated for each element that its user reads. If an indexing op
+// reads four elements for each element of its result, the op that produces its operand is evaluated
+// four times; with two such indexing ops in sequence, sixteen times.
 #ifndef HEWN_LIB_TRANSFORMS_FUSE_RECOMPUTE_H
 #define HEWN_LIB_TRANSFORMS_FUSE_RECOMPUTE_H
 
@@ -13,17 +15,19 @@ namespace hewn {
 
 class Recompute {
 public:
-  /// Whether evaluating the op twice is a waste by itself.
+  /// Returns true if the op is so expensive that it must not be evaluated twice in any case.
   bool isExpensive(mlir::Operation *op);
 
-  /// Whether `op` may read `operand`, which `ops` (in program order) make, by computing it: where that takes not much more than to
-  /// compute it, and all that moves of `ops` read, once, write it to memory and read it from there.
+  /// Returns true if the kernel of `op` may compute `operand` at each read instead of loading it.
+  /// `ops`, in program order, compute `operand`. The alternative is to compute the operand of every
+  /// indexing op of `ops` once, with a store and a load.
   bool isProfitable(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value operand, mlir::Operation *op);
 
 private:
-  /// How what moves read is evaluated: where they read it, or once and through memory.
+  /// How a cost estimate assumes that operands of indexing ops are evaluated: at each read, or
+  /// once, with a store and a load.
   enum class Evaluated { WhereRead, Once };
-  /// What one element of `value` takes, by loads and operations, of which `ops` make all that they can.
+  /// Returns the loads and operations to compute one element of `value` from the operands of `ops`.
   double costOf(mlir::ArrayRef<mlir::Operation *> ops, mlir::Value value, Evaluated evaluated);
   const graph::ElementCost &elementCost(mlir::Operation *op);
 

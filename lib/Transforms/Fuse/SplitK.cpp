@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes two kernels of one whose contraction's sum is to be split (`splits` of its #plan.grid_tile): one that makes the parts,
-// and one that adds them up and does the rest.
-//
-//     plan.kernel @k(%x, %w, %b) {             →   plan.kernel @k_parts(%x, %w) {
-//       %0 = graph.matmul %x, %w                     %0 = graph.matmul %x, %w {to = f32}
-//       %1 = graph.add %0, %b                        %1 = graph.spread %0 {parts = 4}
-//       graph.yield %1                               graph.yield %1
-//     }                                            }
-//                                                  plan.kernel @k(%p, %b) {
-//                                                    %0 = graph.reduce_sum %p {dims = [0], keepdims = false}
-//                                                    %1 = graph.add %0, %b
-//                                                    graph.yield %1
-//                                                  }
-//
-// It costs a launch, and memory for the parts in float32; it gains where a result is too small to give every processor a tile.
-// Parts are always added in the same order.
+// Splits kernels with a split-K schedule into a kernel of partials and a kernel that sums them (see
+// Passes.td).
 #include "lib/Transforms/Fuse/SplitK.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/Move/MoveOps.h"
-#include "lib/Schedule/GridSchedule.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
+#include "lib/Schedule/GpuSchedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -33,8 +19,8 @@ namespace hewn {
 #define GEN_PASS_DEF_SPLITKPASS
 #include "lib/Transforms/Fuse/Passes.h.inc"
 
-Found<ContractOpInterface> splitKContraction(plan::KernelOp kernel) {
-  const Verdict unknown = Verdict::no("sizes in its kernel are known only when run, and a split sum has fixed parts");
+OrReason<ContractOpInterface> splitKContraction(plan::KernelOp kernel) {
+  const Eligibility unknown = Eligibility::no("split-K needs static sizes, but the kernel has dynamic dims");
   if (!kernel.getSymbols().empty())
     return unknown;
   for (Operation &op : kernel.getBody().front().without_terminator())
@@ -45,22 +31,22 @@ Found<ContractOpInterface> splitKContraction(plan::KernelOp kernel) {
   auto type = found ? cast<RankedTensorType>(found->getResult(0).getType()) : RankedTensorType();
   auto layout = type ? dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding()) : graph::LayoutAttr();
   if (!found)
-    return Verdict::no(
-        "its kernel has more than one contraction, elementwise ops and moves, which parts of a sum can't be given to");
+    return Eligibility::no("split-K needs a kernel of one contraction, elementwise ops and indexing ops");
   if (layout && layout.getBlockDim() >= 0)
-    return Verdict::no("its result lies in panels, which parts of a sum do not");
+    return Eligibility::no("split-K partials cannot have the blocked layout of the result");
   return found;
 }
 
 namespace {
 
-/// What sums are of while they are parts: float32, or integers as they are.
+/// Returns the element type in which split-K partials of `type` are stored: integer types stay as
+/// they are, float types become float32.
 Type partType(RankedTensorType type) {
   Type element = type.getElementType();
   return isa<IntegerType>(element) ? element : Type(Float32Type::get(type.getContext()));
 }
 
-/// The type of `parts` such tensors, one after another.
+/// Returns the type of a tensor with `parts` split-K partials, stacked along a new leading dim.
 RankedTensorType partsType(RankedTensorType type, int64_t parts) {
   SmallVector<int64_t> shape = {parts};
   llvm::append_range(shape, type.getShape());
@@ -74,24 +60,24 @@ RankedTensorType partsType(RankedTensorType type, int64_t parts) {
   return RankedTensorType::get(shape, partType(type), encoding);
 }
 
-/// A kernel that is being made of some of another one's ops.
-class Part {
+/// A kernel under construction, with a subset of another kernel's ops.
+class KernelSubset {
   plan::KernelOp from;
   OpBuilder &b;
-  Block *block = new Block; // the kernel's, once it is finished
+  Block *block = new Block; // finish() puts the block into the kernel
 
 public:
-  Part(plan::KernelOp from, OpBuilder &b) : from(from), b(b) { inside.setInsertionPointToEnd(block); }
+  KernelSubset(plan::KernelOp from, OpBuilder &b) : from(from), b(b) { inside.setInsertionPointToEnd(block); }
 
   OpBuilder inside{b.getContext()};
   IRMapping map;
-  /// Of the other kernel's arguments those that this one has, by number.
+  /// For each argument of this kernel, the number of the argument of `from` that it corresponds to.
   SmallVector<unsigned> arguments;
 
   Value addArgument(Type type) { return block->addArgument(type, from.getLoc()); }
 
-  /// `value` in this kernel, with all that it is made of.
-  Value take(Value value) {
+  /// Clones `value` and all ops that it depends on into this kernel.
+  Value cloneWithOperands(Value value) {
     if (Value known = map.lookupOrNull(value))
       return known;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -100,12 +86,12 @@ public:
       return map.lookup(value);
     }
     for (Value operand : value.getDefiningOp()->getOperands())
-      take(operand);
+      cloneWithOperands(operand);
     inside.clone(*value.getDefiningOp(), map);
     return map.lookup(value);
   }
 
-  plan::KernelOp finish(ArrayRef<Value> results, plan::GridTileAttr tile, StringRef why) {
+  plan::KernelOp finish(ArrayRef<Value> results, plan::GpuTileAttr tile, StringRef why) {
     graph::YieldOp::create(inside, from.getLoc(), TypeRange(), results);
     auto type = b.getFunctionType(block->getArgumentTypes(), ValueRange(results).getTypes());
     auto kernel =
@@ -122,31 +108,31 @@ struct SplitKPass : impl::SplitKPassBase<SplitKPass> {
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>())) {
-      auto tile = dyn_cast_or_null<plan::GridTileAttr>(kernel.getScheduleAttr());
+      auto tile = dyn_cast_or_null<plan::GpuTileAttr>(kernel.getScheduleAttr());
       if (!tile || tile.getSplits() <= 1)
         continue;
-      if (Found<ContractOpInterface> sum = splitKContraction(kernel))
+      if (OrReason<ContractOpInterface> sum = splitKContraction(kernel))
         split(kernel, *sum, tile, symbols, launches[kernel.getSymName()]);
     }
   }
 
-  static void split(plan::KernelOp kernel, ContractOpInterface sum, plan::GridTileAttr tile, SymbolTable &symbols,
+  static void split(plan::KernelOp kernel, ContractOpInterface sum, plan::GpuTileAttr tile, SymbolTable &symbols,
                     ArrayRef<plan::LaunchOp> launches) {
     OpBuilder b(kernel);
     auto type = cast<RankedTensorType>(sum->getResult(0).getType());
     Type sums = partType(type);
     int64_t count = tile.getSplits();
 
-    Part parts(kernel, b);
-    Value whole = parts.take(sum->getResult(0));
+    KernelSubset parts(kernel, b);
+    Value whole = parts.cloneWithOperands(sum->getResult(0));
     whole.getDefiningOp()->setAttr("to", TypeAttr::get(sums));
     whole.setType(type.clone(sums));
     Value spread = graph::make<graph::SpreadOp>(parts.inside, kernel.getLoc(), whole,
                                                 b.getNamedAttr("parts", b.getI64IntegerAttr(count)));
     spread.setType(partsType(type, count));
-    plan::KernelOp first = parts.finish(spread, tile, "parts of a sum, for more blocks");
+    plan::KernelOp first = parts.finish(spread, tile, "split-K partials, to occupy more thread blocks");
 
-    Part rest(kernel, b);
+    KernelSubset rest(kernel, b);
     graph::Composer c(rest.inside, kernel.getLoc());
     Value added = c.sum(rest.addArgument(spread.getType()), 0, /*keep=*/false);
     added.setType(type.clone(sums));
@@ -156,8 +142,9 @@ struct SplitKPass : impl::SplitKPassBase<SplitKPass> {
     }
     rest.map.map(sum->getResult(0), added);
     auto yielded = kernel.getBody().front().getTerminator()->getOperands();
-    SmallVector<Value> results = llvm::map_to_vector(yielded, [&](Value result) { return rest.take(result); });
-    plan::KernelOp second = rest.finish(results, plan::GridTileAttr(), "adds up the parts of a sum");
+    SmallVector<Value> results =
+        llvm::map_to_vector(yielded, [&](Value result) { return rest.cloneWithOperands(result); });
+    plan::KernelOp second = rest.finish(results, plan::GpuTileAttr(), "sums split-K partials");
 
     std::string name = kernel.getSymName().str();
     symbols.erase(kernel);

@@ -8,8 +8,10 @@
 
 namespace hewn {
 
-/// The contraction of a kernel of known sizes that has nothing but it, elementwise ops, moves and constants, or why its sum is not split.
-Found<graph::ContractOpInterface> splitKContraction(plan::KernelOp kernel);
+/// Returns the contraction of a kernel that supports split-K, or the reason why the kernel does not
+/// support it. A supported kernel has static sizes and consists of one contraction, elementwise
+/// ops, indexing ops and constants.
+OrReason<graph::ContractOpInterface> splitKContraction(plan::KernelOp kernel);
 
 } // namespace hewn
 

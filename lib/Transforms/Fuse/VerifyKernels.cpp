@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Closes the kernels stage: what computes lies in a kernel, and a kernel holds only ops of the kinds that engines know.
-// Constants in a kernel are one number each. What may stand outside is what costs nothing or is control: constants, views, symbols, parts, If,
-// Loop, Scan. A kernel names the symbols that its dims are written in; a launch gives it what it takes. What a kernel makes of its contraction or reductions is read at the one index that a point of its space has (SpaceMap).
+// Verifies the result of the kernels stage (see Passes.td).
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Analysis/Views.h"
-#include "dialects/Graph/Contract/Chain.h"
+#include "dialects/Graph/Contract/FusedAttention.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Transforms/Fuse/Passes.h"
@@ -19,7 +17,8 @@ namespace hewn {
 
 namespace {
 
-/// Whether the value is the sum of a contraction in parts (SplitK), which its engine writes itself.
+/// Returns true if the value holds split-K partials of a contraction, which code generation writes
+/// directly to the kernel's result.
 bool isSpread(Value value) {
   auto spread = value.getDefiningOp<graph::SplitKOpInterface>();
   return spread && spread->getOperand(0).getDefiningOp<graph::ContractOpInterface>();
@@ -29,41 +28,44 @@ LogicalResult verifySpace(plan::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
   if (llvm::count_if(ops, llvm::IsaPred<graph::ContractOpInterface>) > 1) {
-    Found<graph::Chain> chain = graph::findChain(ops, /*narrow=*/bool(plan::gridOf(kernel)));
-    return chain ? success() : kernel.emitOpError("has several contractions that are no chain: ") << chain.why();
+    OrReason<graph::FusedAttention> chain = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(kernel)));
+    return chain ? success()
+                 : kernel.emitOpError("has several contractions that cannot be fused as attention: ") << chain.why();
   }
   std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
   if (!map)
     return success();
   for (Operation *op : ops)
     if (!llvm::any_of(op->getResults(), isSpread) && !map->add(op))
-      return op->emitOpError("reads what its kernel's engine holds at another index than where that is");
+      return op->emitOpError("reads a value at another index than the one at which its kernel computes it");
   for (Value result : body.getTerminator()->getOperands())
     if (Operation *maker = result.getDefiningOp();
         !isSpread(result) && !isa_and_nonnull<graph::ScratchOp>(maker) && !map->placeOf(result))
       return (maker ? maker : kernel)
-          ->emitOpError("is a result with neither an element a point of its kernel's space nor one a row");
+          ->emitOpError("is a kernel result with neither one element per point of the iteration space nor one per row");
   return success();
 }
 
-/// A result may be made where an input lies of which no element is wanted once it is overwritten.
+/// Verifies inputs that the kernel's result may overwrite: to compute an element of the result, the
+/// kernel may read only the input's element with the same index.
 LogicalResult verifyInPlace(plan::LaunchOp launch, plan::KernelOp kernel) {
   auto marked = launch->getAttrOfType<DenseI64ArrayAttr>(plan::kMayOverwriteAttr);
   if (!marked || !kernel)
     return success();
   Block &body = kernel.getBody().front();
   if (body.getTerminator()->getNumOperands() != 1)
-    return launch.emitOpError("may overwrite inputs, and has several results");
+    return launch.emitOpError("may overwrite inputs, but its kernel has several results");
   Value result = body.getTerminator()->getOperand(0);
   llvm::DenseSet<Value> own = graph::readAtOwnIndex(body, graph::getDims(result));
   for (int64_t input : marked.asArrayRef())
     if (input < 0 || input >= int64_t(body.getNumArguments()) || !own.contains(body.getArgument(unsigned(input))))
       return launch.emitOpError("may overwrite input ")
-             << input << ", which is read for more than the element in its place";
+             << input << ", but its kernel reads that input at other indices than the result's";
   return success();
 }
 
-/// A symbol in a list of dims that is none of the kernel's; "" where there is none.
+/// Returns a symbol that occurs in `dims` and that the kernel does not declare in `own`. Returns an
+/// empty string if the kernel declares all of them.
 std::string foreignSymbol(const graph::Dims &dims, const llvm::StringSet<> &own) {
   std::string foreign;
   for (const graph::DimExpr &dim : dims)
@@ -82,7 +84,7 @@ LogicalResult verifySymbols(plan::KernelOp kernel) {
     std::string foreign = foreignSymbol(dims, own);
     if (foreign.empty())
       return success();
-    return at->emitOpError() << "has a dim in the symbol '" << foreign << "', which is none of the kernel's";
+    return at->emitOpError() << "has a dim in the symbol '" << foreign << "', which the kernel does not declare";
   };
   for (Value argument : kernel.getBody().getArguments())
     if (failed(check(kernel, graph::getDims(argument))))
@@ -101,12 +103,12 @@ LogicalResult verifySymbols(plan::KernelOp kernel) {
 LogicalResult verifyLaunch(plan::LaunchOp launch, SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
   if (!kernel)
-    return success(); // already a function of loops
+    return success(); // the kernel is already lowered to a function
   FunctionType type = kernel.getFunctionType();
   if (launch.getOperandTypes() != TypeRange(type.getInputs()) ||
       launch.getResultTypes() != TypeRange(type.getResults()) ||
       launch.getSymbols().size() != kernel.getSymbols().size())
-    return launch.emitOpError() << "does not give '" << launch.getKernel() << "' what it takes";
+    return launch.emitOpError() << "does not match the operands, results and symbols of '" << launch.getKernel() << "'";
   return success();
 }
 
@@ -119,18 +121,18 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
     };
     getOperation()->walk([&](Operation *op) {
       bool inKernel = op->getParentOfType<plan::KernelOp>() != nullptr;
-      bool kind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
-                      graph::ContractOpInterface, graph::MoveOpInterface>(op);
-      if (isa<graph::GroupOp, graph::ComposeOpInterface>(op))
-        refuse(op, "is left over: groups and composed ops end in kernels");
+      bool kind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::PrefixScanOpInterface,
+                      graph::ContractOpInterface, graph::IndexingOpInterface>(op);
+      if (isa<graph::GroupOp, graph::DecomposeOpInterface>(op))
+        refuse(op, "must not remain: groups and decomposable ops have to be lowered to kernels");
       else if (kind && !inKernel && !graph::isViewKind(op))
         refuse(op, "computes outside of a kernel");
       else if (inKernel && !kind && !isa<graph::ConstantOp, graph::YieldOp>(op))
         refuse(op, "cannot be part of a kernel");
-      // Engines have a number for it, and no memory.
+      // A splat constant is emitted as one number. A kernel has no memory for other constants.
       if (auto constant = dyn_cast<graph::ConstantOp>(op);
           constant && inKernel && !isa<SplatElementsAttr>(constant.getValue()))
-        refuse(op, "is a constant of unlike elements inside of a kernel");
+        refuse(op, "is a non-splat constant inside of a kernel");
     });
     for (plan::KernelOp kernel : getOperation().getOps<plan::KernelOp>())
       bad |= failed(verifySymbols(kernel)) || failed(verifySpace(kernel));

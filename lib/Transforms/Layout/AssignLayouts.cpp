@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses how values lie in memory.
-//
-// Dims keep their logical meaning; a layout only says in which order they lie (`#graph.layout<[0, 2, 3, 1]>`: channels
-// last). A contraction with windows wants its channels innermost, in what it reads and what it writes, so that columns
-// are lanes; everything around it goes along, since elementwise ops, reductions and moves work in any order:
-//
-//     %0 = graph.conv %x, %w : ... -> tensor<1x64x56x56xf32>
-//     %1 = graph.relu %0
-//     →
-//     %x1 = graph.relayout %x : ... -> tensor<1x3x226x226xf32, #graph.layout<[0, 2, 3, 1]>>
-//     %w1 = graph.relayout %w : ... -> tensor<64x3x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>>
-//     %0 = graph.conv %x1, %w1 : ... -> tensor<1x64x56x56xf32, #graph.layout<[0, 2, 3, 1]>>
-//     %1 = graph.relu %0 : ... (the same layout)
-//
-// A transposition of a value is the same memory under another layout, and costs nothing. So is a reshape where dims that become
-// one, or come from one, lie together and its readers want what comes of it; else its operand changes its layout. Inputs, outputs, region
-// arguments and what runtime parts read stay row-major; a graph.relayout stands where a value must change, and fuses
-// like any elementwise op. Constant weights of 3 x 3 windows may be laid out as Winograd's minimal filtering has them, where
-// the model of the machine says that this wins and `largest-tile` allows it. Not done: weighing the cost of changes over the
-// whole graph; layouts follow the contractions.
+// Assigns a memory layout to each value and inserts conversions (see Passes.td).
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/Interleave.h"
-#include "lib/Schedule/GridSchedule.h"
+#include "dialects/Graph/Indexing/Interleave.h"
+#include "lib/Schedule/GpuSchedule.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Layout/LayoutPreferences.h"
@@ -70,13 +51,14 @@ public:
         assignContraction(contraction);
       else if (isa<graph::ElementwiseOpInterface>(op))
         assignElementwise(&op);
-      else if (auto move = dyn_cast<graph::MoveOpInterface>(op))
+      else if (auto move = dyn_cast<graph::IndexingOpInterface>(op))
         assignMove(move);
-      else if (isa<graph::ReduceOpInterface, graph::CumulateOpInterface>(op))
+      else if (isa<graph::ReduceOpInterface, graph::PrefixScanOpInterface>(op))
         inherit(&op, op.getOperand(0));
       else if (!isa<graph::ConstantOp>(op))
         for (OpOperand &operand : op.getOpOperands())
-          require(operand, rowMajor(0), "ops of this kind, and what is returned, take row-major order");
+          require(operand, rowMajor(0),
+                  "layout conversion inserted: this op, or the function's return, needs row-major operands");
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           run(inner);
@@ -90,8 +72,9 @@ private:
     result.setType(withOrder(cast<RankedTensorType>(result.getType()), order));
   }
 
-  /// Makes `operand` lie in `order` (any rank: an empty one means row-major), by a change of layout before its op if
-  /// need be, for this reason. A constant changes when compiling, which nobody need be told.
+  /// Inserts a conversion of `operand` to the dim order `order` before its user, if the operand has
+  /// another order. An empty order means row-major of any rank. `why` is the reason that the remark
+  /// gives. Conversions of constants have no remark, because they cost nothing at run time.
   void require(OpOperand &operand, Order order, StringRef why) {
     Value value = operand.get();
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -109,15 +92,18 @@ private:
   }
 
   Value relayout(Value value, RankedTensorType type, Operation *before) {
-    // Beside a constant, so that it is done once and when compiling.
+    // A constant is converted to another layout directly after its definition, so that
+    // PackConstants converts it once at compile time.
     Operation *maker = value.getDefiningOp();
     bool constant = isa_and_nonnull<graph::ConstantOp>(maker);
     OpBuilder b(constant ? maker : before);
     if (constant)
       b.setInsertionPointAfter(maker);
-    else if (Operation *around = value.getParentBlock()->findAncestorOpInBlock(*before)) // once, not at every step
+    // Convert a value that a loop body reads outside of the loop, so that it is converted once.
+    else if (Operation *around = value.getParentBlock()->findAncestorOpInBlock(*before))
       b.setInsertionPoint(around);
-    // What is returned is turned for no op: it is its own node's.
+    // The location of a conversion before the function's return is that of the op that produces the
+    // value.
     Location loc = before->hasTrait<OpTrait::IsTerminator>() ? value.getLoc() : before->getLoc();
     OperationState state(loc, graph::RelayoutOp::getOperationName(), value, type);
     Operation *op = b.create(state);
@@ -125,7 +111,7 @@ private:
     return op->getResult(0);
   }
 
-  /// The order of the first value that is not row-major.
+  /// Returns the layout of the first of `values` that is not row-major, or row-major if all are.
   static Order leadingOrder(ValueRange values, int64_t rank) {
     for (Value value : values)
       if (Order own = orderOf(value); !llvm::is_sorted(own))
@@ -155,17 +141,17 @@ private:
     setOrder(result, int64_t(order.size()) == rank ? order : rowMajor(rank));
   }
 
-  /// Whether less lies together than a vector holds: talking heads, behind each other for each pair of words.
+  /// Returns true if the innermost dim of `value` in this dim order is shorter than a vector, so
+  /// that vectors would be mostly empty. Example: attention scores whose heads are innermost.
   static bool isShort(Value value, ArrayRef<int64_t> order) {
     auto type = cast<RankedTensorType>(value.getType());
     plan::TargetAttr target = plan::targetOf(value.getDefiningOp());
     Order kept = graph::significantOrder(order, type);
-    return target && !plan::gridOf(value.getDefiningOp()) && !llvm::is_sorted(kept) &&
-           !type.isDynamicDim(kept.back()) &&
+    return target && !plan::gpuOf(value.getDefiningOp()) && !llvm::is_sorted(kept) && !type.isDynamicDim(kept.back()) &&
            type.getDimSize(kept.back()) * graph::elementBytes(value) < target.getVectorBytes();
   }
 
-  void assignMove(graph::MoveOpInterface move) {
+  void assignMove(graph::IndexingOpInterface move) {
     Operation *op = move;
     Value result = op->getResult(0);
     int64_t rank = graph::getRank(result);
@@ -173,9 +159,9 @@ private:
       Order order = graph::transposedOrder(orderOf(op->getOperand(0)), move.getViewOrder());
       setOrder(result, order);
       if (isShort(result, order) && reductionsPreferOther(result, order)) {
-        Value turned =
+        Value converted =
             relayout(result, withOrder(cast<RankedTensorType>(result.getType()), rowMajor(rank)), op->getNextNode());
-        result.replaceAllUsesExcept(turned, turned.getDefiningOp());
+        result.replaceAllUsesExcept(converted, converted.getDefiningOp());
       }
       return;
     }
@@ -184,20 +170,22 @@ private:
       Order order = graph::orderToReshape(orderOf(op->getOperand(0)), from, to);
       if (!readersPrefer(result, *graph::reshapedOrder(order, from, to)))
         order = rowMajor(from.size());
-      require(op->getOpOperand(0), order, "a reshape in this order would move elements");
+      require(op->getOpOperand(0), order,
+              "layout conversion inserted: a reshape of the current layout would move elements");
       setOrder(result, *graph::reshapedOrder(orderOf(op->getOperand(0)), from, to));
       return;
     }
-    // A move that keeps the rank keeps the order; one that adds dims behind (a window's) puts them innermost; others
-    // write row-major from whatever they read.
+    // An indexing op that keeps the rank keeps the layout of its operand. An op that appends dims
+    // (those of a window) makes them innermost. All other indexing ops write row-major.
     if (op->getNumOperands() == 0)
       return;
     int64_t own = graph::getRank(op->getOperand(0));
     if (std::optional<graph::Assembly> assembly = graph::assemblyOf(move)) {
       Order order = leadingOrder(op->getOperands(), rank);
-      if (assembly->isInterleaved()) // neighbours are different operands'
+      if (assembly->isInterleaved()) // neighbouring elements come from different operands
         for (OpOperand &operand : op->getOpOperands())
-          require(operand, order, "interleaved operands lie alike");
+          require(operand, order,
+                  "layout conversion inserted: the operands of an interleaving concat need the same layout");
       setOrder(result, order);
     } else if (own == rank) {
       inherit(op, op->getOperand(0));
@@ -209,17 +197,19 @@ private:
     }
   }
 
-  //===----------------------------------------------------------------------------------------------------------------===//
+  //===----------------------------------------------------------------------------------------===//
   // Contractions
-  //===----------------------------------------------------------------------------------------------------------------===//
+  //===----------------------------------------------------------------------------------------===//
 
-  /// The same for a left operand; of one inside of a border that is left out it is what is inside.
+  /// Converts the left operand of a contraction to the dim order `order`. If the operand is the
+  /// result of a padding op that the contraction folds, converts the operand of the padding op
+  /// instead.
   void requireLeft(graph::ContractOpInterface op, OpOperand &operand, const Order &order, StringRef why) {
-    auto border = operand.get().getDefiningOp<graph::MoveOpInterface>();
-    if (!border || !operand.get().hasOneUse() || !plan::leavesOutBorder(op, border))
+    auto padding = operand.get().getDefiningOp<graph::IndexingOpInterface>();
+    if (!padding || !operand.get().hasOneUse() || !plan::leavesOutBorder(op, padding))
       return require(operand, order, why);
-    require(border->getOpOperand(0), order, why);
-    setOrder(border->getResult(0), order);
+    require(padding->getOpOperand(0), order, why);
+    setOrder(padding->getResult(0), order);
   }
 
   void assignContraction(graph::ContractOpInterface op) {
@@ -230,33 +220,35 @@ private:
       std::optional<int64_t> channel = channelDim(maps, op.getReductionDims());
       for (unsigned i = 0; channel && i < op->getNumOperands(); i += 2)
         requireLeft(op, op->getOpOperand(i), moveLast(rowMajor(maps[0].getNumResults()), *channel),
-                    "a contraction with windows reads channels that lie together");
+                    "layout conversion inserted: a convolution needs contiguous channels");
       std::optional<unsigned> lanes = roles ? graph::resultWith(maps[2], roles->column) : featureDim(maps);
       if (lanes)
         resultOrder = moveLast(resultOrder, *lanes);
-    } else if (std::optional<Order> wanted = orderForTransposition(op->getResult(0))) {
-      if (roles && graph::resultWith(maps[2], roles->column) == wanted->back())
-        resultOrder = *wanted;
+    } else if (std::optional<Order> preferred = orderForTransposition(op->getResult(0))) {
+      if (roles && graph::resultWith(maps[2], roles->column) == preferred->back())
+        resultOrder = *preferred;
     }
     if (!graph::hasWindows(op))
-      requireDepth(op, maps, roles);
+      requireContiguousK(op, maps, roles);
     for (unsigned i = 1; i < op->getNumOperands(); i += 2)
       assignRight(op, op->getOpOperand(i), maps, roles);
     setOrder(op->getResult(0), resultOrder);
   }
 
-  /// What a lane takes at once lies together in the left operand, too.
-  void requireDepth(graph::ContractOpInterface op, ArrayRef<AffineMap> maps,
-                    const std::optional<graph::ContractRoles> &roles) {
+  /// Makes K contiguous in the left operand if dot-product instructions multiply groups of elements
+  /// along K.
+  void requireContiguousK(graph::ContractOpInterface op, ArrayRef<AffineMap> maps,
+                          const std::optional<graph::ContractRoles> &roles) {
     bool inGroups = roles && !roles->columnInLeft && plan::groupSize(op) > 1;
     std::optional<unsigned> k = inGroups ? graph::plainSummedDim(op, *roles) : std::nullopt;
     std::optional<unsigned> depth = k ? graph::resultWith(maps[0], *k) : std::nullopt;
     for (unsigned i = 0; depth && i < op->getNumOperands(); i += 2)
       requireLeft(op, op->getOpOperand(i), moveLast(orderOf(op->getOperand(i)), *depth),
-                  "neighbours along the sum are multiplied at once: they must lie together");
+                  "layout conversion inserted: dot-product instructions need elements that are contiguous along K");
   }
 
-  /// Where there are no columns: the result's dim that runs along both operands.
+  /// Returns the result dim that both operands depend on, or nothing if the contraction has a
+  /// column dim.
   static std::optional<unsigned> featureDim(ArrayRef<AffineMap> maps) {
     for (unsigned d = 0; d < maps[2].getNumDims(); ++d)
       if (maps[0].isFunctionOfDim(d) && maps[1].isFunctionOfDim(d) && maps[2].isFunctionOfDim(d))
@@ -264,24 +256,26 @@ private:
     return std::nullopt;
   }
 
-  /// The order in which a transposition, the only reader, would be row-major.
+  /// If the only user of `result` is a transpose, returns the layout of `result` in which the
+  /// transpose's result is row-major.
   static std::optional<Order> orderForTransposition(Value result) {
     if (!result.hasOneUse())
       return std::nullopt;
-    auto move = dyn_cast<graph::MoveOpInterface>(*result.user_begin());
+    auto move = dyn_cast<graph::IndexingOpInterface>(*result.user_begin());
     if (!move || move.getViewKind() != graph::ViewKind::Transpose)
       return std::nullopt;
     return Order(move.getViewOrder());
   }
 
-  /// A code of its own for this contraction, in panels as its weights would be.
-  void assignCode(graph::ContractOpInterface op, graph::CodedOpInterface decoder) {
+  /// Clones packed low-bit weights for this contraction and converts them to the panels (blocked
+  /// layout) that its kernel reads.
+  void assignPackedWeights(graph::ContractOpInterface op, graph::PackedWeightsOpInterface decoder) {
     OpBuilder b(op);
     Operation *own = b.clone(*decoder);
     int64_t block = blockFor(op, *graph::contractRoles(op));
     for (OpOperand &operand : own->getOpOperands()) {
       auto type = cast<RankedTensorType>(operand.get().getType());
-      if (type.getRank() == 1) // a table, which all columns share
+      if (type.getRank() == 1) // a lookup table, which all columns share
         continue;
       auto packed = graph::LayoutAttr::get(type.getContext(), {1, 0}, /*blockDim=*/1, block);
       operand.set(relayout(operand.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), own));
@@ -291,13 +285,14 @@ private:
       decoder->erase();
   }
 
-  /// `right`: the right operand, or a further term of it.
+  /// Assigns the layout of a contraction's right operand. `right` is the weight or, for split
+  /// types, a further component of it.
   void assignRight(graph::ContractOpInterface op, OpOperand &right, ArrayRef<AffineMap> maps,
                    const std::optional<graph::ContractRoles> &roles) {
     auto isConstant = [](Value v) { return isa_and_nonnull<graph::ConstantOp>(v.getDefiningOp()); };
-    if (graph::CodedOpInterface decoder = plan::decoderOf(op);
+    if (graph::PackedWeightsOpInterface decoder = plan::decoderOf(op);
         decoder && llvm::all_of(decoder->getOperands(), isConstant))
-      return assignCode(op, decoder);
+      return assignPackedWeights(op, decoder);
     auto type = cast<RankedTensorType>(right.get().getType());
     bool constant = isConstant(right.get());
     std::optional<unsigned> lanes;
@@ -310,22 +305,25 @@ private:
     if (!lanes)
       return;
     bool inGroups = roles && !roles->columnInLeft && plan::groupSize(op) > 1;
-    // Where a grid multiplies what lies along the sum, all of it does.
+    // For GPU kernels whose matrix instructions need contiguous K, make all of K contiguous in
+    // memory, not only the elements of one block.
     if (constant && plan::multipliesMatrices(op) && plan::wantsAlongSum(op))
       return require(right, constantOrder(op, maps, *lanes), "");
     if (!constant && !inGroups) {
-      if (plan::gridOf(op)) // whose threads read lines and columns alike
+      if (plan::gpuOf(op)) // GPU threads access rows and columns at the same cost
         return;
       Order significant = graph::significantOrder(type);
       if (significant.empty() || significant.back() != *lanes)
-        require(right, moveLast(orderOf(right.get()), *lanes), "columns are lanes: they must lie together");
+        require(right, moveLast(orderOf(right.get()), *lanes),
+                "layout conversion inserted: the kernel is vectorized along columns, which must be contiguous");
       return;
     }
-    // Constants take any order for free: columns innermost, summed dims as the left operand has them. So does what is packed in
-    // groups when run.
+    // A right operand that is a constant, or is packed at run time, can have any layout. Make its
+    // columns innermost, and give its reduction dims the order of the left operand.
     Order order = constantOrder(op, maps, *lanes);
     if (int64_t tile = plan::chooseWinogradTile(op, plan::largestWinogradTile(op, largestTile))) {
-      // The products are one for each place of the transformed windows, which are outermost: panels of channels.
+      // Winograd computes one GEMM per position of the transformed window. The window dims of the
+      // transformed filter are therefore outermost, and its channels form panels.
       graph::WinogradDims dims = *graph::winogradDims(op);
       Order windows(std::begin(dims.right), std::end(dims.right));
       llvm::erase_if(order, [&](int64_t d) { return llvm::is_contained(windows, d); });
@@ -337,15 +335,16 @@ private:
     }
     if (graph::winogradDims(op))
       missed(op, kPass, "NoMinimalFiltering",
-             plan::gridOf(op) ? "the grid's engine multiplies windows directly"
-                              : "windows are expected to be multiplied faster as they are");
+             plan::gpuOf(op) ? "Winograd not used: the GPU kernels compute convolutions directly"
+                             : "Winograd not used: the cost model expects the direct convolution to be faster");
     int64_t group = plan::groupSize(op);
     bool packs =
         roles && !roles->columnInLeft &&
         (group > 1 || graph::widensRight(op) || type.getElementType() == graph::getElementType(op->getResult(0)));
     int64_t block = packs ? blockFor(op, *roles) : 0;
     if (!block) {
-      require(right, moveLast(order, *lanes), "columns are lanes: they must lie together");
+      require(right, moveLast(order, *lanes),
+              "layout conversion inserted: the kernel is vectorized along columns, which must be contiguous");
       return;
     }
     std::optional<unsigned> k = group > 1 ? graph::plainSummedDim(op, *roles) : std::nullopt;
@@ -355,12 +354,14 @@ private:
     right.set(relayout(right.get(), RankedTensorType::get(type.getShape(), type.getElementType(), packed), op));
   }
 
-  /// Dims that are not summed first, then the summed ones in the left operand's memory order.
+  /// Returns the order of the dims of a constant right operand: parallel dims first, then reduction
+  /// dims in the left operand's memory order.
   static Order constantOrder(graph::ContractOpInterface op, ArrayRef<AffineMap> maps, unsigned lanes) {
     SmallVector<bool> summed = op.getReductionDims();
     Order left = orderOf(op->getOperand(0));
     Order order;
-    SmallVector<std::pair<int64_t, int64_t>> inner; // place in the left operand, dim
+    // Each pair holds a reduction dim's position in the left operand's memory order, and the dim.
+    SmallVector<std::pair<int64_t, int64_t>> inner;
     for (auto [i, expr] : llvm::enumerate(maps[1].getResults())) {
       int64_t place = -1;
       for (unsigned d = 0; d < summed.size(); ++d)
@@ -378,7 +379,8 @@ private:
     return order;
   }
 
-  /// Columns in a block; 0 where blocks would straddle groups.
+  /// Returns the number of columns per block of a right operand's blocked layout. Returns 0 if
+  /// blocks would straddle the groups of a grouped convolution.
   static int64_t blockFor(graph::ContractOpInterface op, const graph::ContractRoles &roles) {
     Dims extents = op.getIterationDims(graph::getDims);
     plan::ContractShape shape = plan::contractShape(op, roles);

@@ -3,7 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
-#include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Graph/Indexing/Interleave.h"
 #include "dialects/Plan/Target.h"
 
 using namespace mlir;
@@ -28,30 +28,32 @@ std::optional<int64_t> channelDim(ArrayRef<AffineMap> maps, ArrayRef<bool> summe
 
 namespace {
 
-/// Counts readers, those that want the order and those that do not.
+/// Counts the users of a value that prefer a given layout, minus the users that prefer row-major.
 class Readers {
 public:
-  /// Positive where more want it.
+  /// Returns the number of users of `value` that prefer `order`, minus the number that prefer
+  /// row-major.
   int count(Value value, ArrayRef<int64_t> order, unsigned depth = 0) {
-    constexpr unsigned deepest = 16;
-    if (depth == deepest)
+    constexpr unsigned maxDepth = 16;
+    if (depth == maxDepth)
       return 0;
     SmallVector<int64_t> kept = graph::significantOrder(order, cast<RankedTensorType>(value.getType()));
     int sum = 0;
     for (OpOperand &use : value.getUses()) {
-      if (++seen > mostSeen)
+      if (++numUses > maxUses)
         break;
       sum += llvm::is_sorted(kept) ? 1 : preference(use, order, kept, depth);
     }
     return sum;
   }
 
-  /// Whether a reduction is among those that do not want it.
-  bool disliked = false;
+  /// True if one of the value's users that prefer row-major is a reduction.
+  bool reductionPrefersOther = false;
 
 private:
-  static constexpr unsigned mostSeen = 100; // of a large graph its nearest part
-  unsigned seen = 0;
+  // limit of visited uses, for the compile time of large graphs
+  static constexpr unsigned maxUses = 100;
+  unsigned numUses = 0;
 
   int preference(OpOperand &use, ArrayRef<int64_t> order, ArrayRef<int64_t> kept, unsigned depth) {
     Operation *op = use.getOwner();
@@ -59,7 +61,7 @@ private:
       return ofContraction(contraction, use.getOperandNumber(), kept.back());
     if (auto reduce = dyn_cast<graph::ReduceOpInterface>(op)) {
       bool along = llvm::is_contained(reduce.getReducedDims(), kept.back());
-      disliked |= !along;
+      reductionPrefersOther |= !along;
       return along ? 1 : -1;
     }
     if (op->getNumResults() != 1)
@@ -67,7 +69,7 @@ private:
     Value result = op->getResult(0);
     if (isa<graph::ElementwiseOpInterface>(op))
       return graph::getDims(result) == graph::getDims(use.get()) ? count(result, order, depth + 1) : 0;
-    auto move = dyn_cast<graph::MoveOpInterface>(op);
+    auto move = dyn_cast<graph::IndexingOpInterface>(op);
     if (!move)
       return -1;
     if (move.getViewKind() == graph::ViewKind::Transpose)
@@ -83,7 +85,7 @@ private:
 
   static int ofContraction(graph::ContractOpInterface op, unsigned operand, int64_t innermost) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
-    operand %= 2; // further terms lie as the first ones
+    operand %= 2; // the further components of a split type have the same layout as the first
     AffineExpr along = maps[operand].getResult(innermost);
     if (graph::hasWindows(op))
       return operand == 0 && channelDim(maps, op.getReductionDims()) == innermost ? 1 : -1;
@@ -93,9 +95,10 @@ private:
                                  [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); });
     if (operand == 0)
       return alongSum ? 1 : -1;
-    // Columns become lanes; threads of a grid read lines and columns alike.
+    // CPU kernels vectorize along columns, so a GEMM's right operand needs contiguous columns. GPU
+    // threads access rows and columns at the same cost, so contiguous K is as good for them.
     bool alongColumns = roles && along.isFunctionOfDim(roles->column);
-    return alongColumns || (alongSum && plan::gridOf(op)) ? 1 : -1;
+    return alongColumns || (alongSum && plan::gpuOf(op)) ? 1 : -1;
   }
 };
 
@@ -105,7 +108,7 @@ bool readersPrefer(Value value, ArrayRef<int64_t> order) { return Readers().coun
 
 bool reductionsPreferOther(Value value, ArrayRef<int64_t> order) {
   Readers readers;
-  return readers.count(value, order) < 0 && readers.disliked;
+  return readers.count(value, order) < 0 && readers.reductionPrefersOther;
 }
 
 } // namespace hewn

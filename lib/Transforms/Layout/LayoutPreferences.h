@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which layouts the readers of a value prefer.
+// Layouts that the users of a value prefer.
 #ifndef HEWN_LIB_TRANSFORMS_LAYOUT_LAYOUTPREFERENCES_H
 #define HEWN_LIB_TRANSFORMS_LAYOUT_LAYOUTPREFERENCES_H
 
@@ -8,13 +8,16 @@
 
 namespace hewn {
 
-/// The dim of a contraction's left operand that no row dim runs along: a window's channels.
+/// Returns the channel dim of a convolution's left operand: the only dim that does not depend on a
+/// row dim.
 std::optional<int64_t> channelDim(llvm::ArrayRef<mlir::AffineMap> maps, llvm::ArrayRef<bool> summed);
 
-/// Whether more of those that read `value`, also through moves and elementwise ops, are better served where it lies in `order`
-/// than where it is row-major. Windows want their channels innermost, sums and reductions what they go over.
+/// Returns true if more users of `value` prefer `order` than row-major. Looks through elementwise
+/// and indexing ops. Convolutions prefer contiguous channels; GEMMs and reductions prefer
+/// contiguous reduction dims.
 bool readersPrefer(mlir::Value value, llvm::ArrayRef<int64_t> order);
-/// Whether more of them are worse served, and reductions are among these.
+/// Returns true if more users of `value` prefer row-major than `order`, and at least one of these
+/// is a reduction.
 bool reductionsPreferOther(mlir::Value value, llvm::ArrayRef<int64_t> order);
 
 } // namespace hewn

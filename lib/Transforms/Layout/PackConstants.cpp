@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Applies layouts to constants when compiling.
-//
-//     %w1 = graph.relayout %w : ... -> tensor<64x3x3x3xf32, #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>>
-//     →   %w1 = graph.constant {value = #graph.weight<"w.packed", 0 : 6912>} : tensor<...>
-//
-// Views of constants become constants of another type over the same bytes first, so a transposed weight is packed in
-// one go. A table whose rows are looked up, and which a contraction multiplies as well (words, in and out of a language model), is there once:
-// looking up reads the packed elements too. Left alone: weights that the table does not have (text that was read back), 4-bit elements.
+// Applies layout conversions of constants at compile time (see Passes.td).
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
+#include "dialects/Plan/Target.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Support/WeightTable.h"
 #include "lib/Transforms/Layout/Packing.h"
@@ -27,19 +21,22 @@ namespace hewn {
 
 namespace {
 
-/// One constant to be packed, for all changes of layout that ask for the same.
+/// One packing of a constant. All conversions of the constant to the same type share it.
 struct Job {
   graph::ConstantOp constant;
   RankedTensorType from, to;
   SmallVector<Operation *> users;
-  /// Constants that the matrix is a transposition of and that are only looked up, each with its type in what is packed.
+  /// Lookup tables (constants) whose transpose is this matrix. Each has the type with which lookups
+  /// read the packed bytes.
   SmallVector<std::pair<graph::ConstantOp, RankedTensorType>> tables;
-  /// What is packed, and under which name; what was made of it.
+  /// The weight's bytes before packing, its packed bytes, and the name of the packed weight in the
+  /// weight table.
   ArrayRef<char> bytes;
   std::vector<char> dense, packed;
   std::string key = "constant", description;
-  /// Whether nobody else reads the weight.
-  bool isLast = false;
+  /// True if this packing is the only remaining use of the weight, so that the bytes before packing
+  /// can be dropped.
+  bool isLastUse = false;
 };
 
 struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
@@ -49,7 +46,8 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   bool shares = false;
 
   void runOnOperation() override {
-    // The functions of a module have one table, and may be packed by several threads.
+    // Lock the weight table: the functions of a module share it, and threads may run this pass on
+    // several functions at once.
     static std::mutex packing;
     std::lock_guard<std::mutex> lock(packing);
     llvm::MapVector<std::pair<Value, Type>, Job> found;
@@ -70,18 +68,19 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
       if (!isDone(job))
         toPack.push_back(&job);
     llvm::erase_if(toPack, [&](Job *job) {
-      Verdict packs = findBytes(*job);
+      Eligibility packs = findBytes(*job);
       if (!packs)
         missed(job->constant, getArgument(), "NotPacked", packs.why());
       return !packs;
     });
-    // Names are given in order afterwards, so that the result does not depend on who is first.
-    findLast(toPack);
+    // Name the packed weights in order after the parallel loop, so that the names do not depend on
+    // the order in which threads finish.
+    markLastUses(toPack);
     std::mutex table;
     parallelForEach(&getContext(), toPack, [&](Job *job) {
       job->packed = packElements(job->bytes, job->from, job->to);
       weights->letGo(job->bytes);
-      if (!job->isLast)
+      if (!job->isLastUse)
         return;
       std::lock_guard lock(table);
       weights->drop(job->key);
@@ -95,22 +94,25 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   }
 
 private:
-  /// Whether all that is read are elements of operand 0 at places that operand 1 has, whose cost is not that of memory's order.
+  /// Returns true if all users of the constant look up elements by an integer operand. A lookup
+  /// costs the same in every layout.
   static bool isLookedUp(graph::ConstantOp constant) {
     return llvm::all_of(constant->getUses(), [](OpOperand &use) {
-      auto move = dyn_cast<graph::MoveOpInterface>(use.getOwner());
+      auto move = dyn_cast<graph::IndexingOpInterface>(use.getOwner());
       return move && use.getOperandNumber() == 0 && move->getNumOperands() == 2 &&
              graph::getElementType(move->getOperand(1)).isInteger();
     });
   }
 
-  /// Whether a type says panels of a matrix, and nothing more.
+  /// Returns true if the only effect of the layout is to store a matrix in panels: it permutes no
+  /// dims and has no Winograd transform.
   static bool isPanels(RankedTensorType type) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(type.getEncoding());
     return layout && type.getRank() == 2 && layout.getBlockDim() >= 0 && !layout.getTile();
   }
 
-  /// The type by which panels of a matrix are that matrix with rows and columns exchanged.
+  /// Returns the type with which a lookup in the transpose of the matrix reads the matrix's packed
+  /// panels.
   static RankedTensorType transposedType(RankedTensorType type) {
     auto layout = cast<graph::LayoutAttr>(type.getEncoding());
     SmallVector<int64_t> order = llvm::map_to_vector(layout.getOrder(), [](int64_t dim) { return 1 - dim; });
@@ -120,15 +122,16 @@ private:
     return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType(), exchanged);
   }
 
-  /// Tables of which a transposition is packed.
+  /// Finds lookup tables whose transpose is packed as a matrix, and adds each to the job of that
+  /// packing, so that lookups read the packed bytes.
   void findTables(llvm::MapVector<std::pair<Value, Type>, Job> &found) {
-    llvm::StringMap<Job *> ofWeight;
+    llvm::StringMap<Job *> jobOfWeight;
     for (auto &[what, job] : found)
       if (auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue()); weight && isPanels(job.to))
-        ofWeight.try_emplace(weight.getKey(), &job);
+        jobOfWeight.try_emplace(weight.getKey(), &job);
     getOperation().walk([&](graph::ConstantOp constant) {
       auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
-      Job *job = weight && !plan::gridOf(constant) ? ofWeight.lookup(weights->transposed(weight)) : nullptr;
+      Job *job = weight && !plan::gpuOf(constant) ? jobOfWeight.lookup(weights->transposed(weight)) : nullptr;
       auto own = cast<RankedTensorType>(constant.getResult().getType());
       if (RankedTensorType type = job ? transposedType(job->to) : own;
           job && !own.getEncoding() && own.getShape() == type.getShape() && isLookedUp(constant))
@@ -136,8 +139,9 @@ private:
     });
   }
 
-  /// Weights that only one packing reads need not be there twice; where several machines or cases share them, the next one does.
-  void findLast(ArrayRef<Job *> toPack) {
+  /// Marks packings that are the only use of their weight; the weight's bytes before packing are
+  /// then dropped. Marks none if other targets or shape variants share the weights.
+  void markLastUses(ArrayRef<Job *> toPack) {
     auto module = getOperation()->getParentOfType<ModuleOp>();
     if (toPack.empty() || shares || module->hasAttr(plan::kPackingLanesAttr))
       return;
@@ -147,11 +151,12 @@ private:
         readers[weight.getKey()] += unsigned(std::distance(constant->user_begin(), constant->user_end()));
     });
     for (Job *job : toPack)
-      job->isLast = readers.lookup(job->key) == job->users.size();
+      job->isLastUse = readers.lookup(job->key) == job->users.size();
   }
 
-  /// Equal elements are in order in any order, one panel of all columns is the matrix itself, and what another machine has packed alike is
-  /// there.
+  /// Completes packing jobs of constants that need no packing: splats, layouts with identical
+  /// bytes, and weights that were already packed for another target. Returns true if the job is
+  /// complete.
   bool isDone(Job &job) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(job.to.getEncoding());
     bool blocked = layout && layout.getBlockDim() >= 0;
@@ -176,9 +181,11 @@ private:
     return true;
   }
 
-  /// Whether the constant's bytes are at hand and can be packed. What is not stays a change of layout, in every run.
-  Verdict findBytes(Job &job) {
-    const Verdict no = Verdict::no("its bytes are not at hand, or of a type that is put in another order when run");
+  /// Finds the bytes of the constant to pack. Returns a reason if the bytes are not available or
+  /// the type cannot be packed; the layout conversion then remains in the program.
+  Eligibility findBytes(Job &job) {
+    const Eligibility no = Eligibility::no(
+        "constant not packed at compile time: its bytes are not available, or its type can only be packed at run time");
     Type element = job.from.getElementType();
     if (!weights || !canPack(element) || job.from.getNumElements() == 0 ||
         (graph::winogradTile(job.to) && !element.isF32() && !element.isF16()))
@@ -187,14 +194,14 @@ private:
       job.bytes = weights->bytes(weight);
       job.key = weight.getKey().str();
     } else if (auto elements = dyn_cast<DenseElementsAttr>(job.constant.getValue())) {
-      if (element.isInteger(1)) // the attribute's bits
+      if (element.isInteger(1)) // the attribute stores bits
         return no;
       int64_t copies = elements.isSplat() ? job.from.getNumElements() : 1;
       for (int64_t i = 0; i < copies; ++i)
         job.dense.insert(job.dense.end(), elements.getRawData().begin(), elements.getRawData().end());
       job.bytes = job.dense;
     }
-    return int64_t(job.bytes.size()) >= packedBytes(job.from) ? Verdict::yes() : no;
+    return int64_t(job.bytes.size()) >= packedBytes(job.from) ? Eligibility::yes() : no;
   }
 
   static graph::WeightAttr weightOf(const Job &job, StringRef name) {

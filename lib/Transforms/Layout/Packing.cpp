@@ -47,9 +47,10 @@ struct Memory {
   }
 };
 
-/// `body` with the offsets in both memories at every index of the dims that `skipped` does not have.
-void overOthers(ArrayRef<int64_t> shape, ArrayRef<int64_t> skipped, const Memory &source, const Memory &target,
-                llvm::function_ref<void(int64_t, int64_t)> body) {
+/// Calls `body` with the offsets in the source and in the destination, for every index of the dims
+/// that are not in `skipped`.
+void forEachOtherIndex(ArrayRef<int64_t> shape, ArrayRef<int64_t> skipped, const Memory &source, const Memory &target,
+                       llvm::function_ref<void(int64_t, int64_t)> body) {
   int64_t rank = shape.size();
   SmallVector<int64_t> at(rank, 0);
   while (true) {
@@ -72,7 +73,7 @@ void overOthers(ArrayRef<int64_t> shape, ArrayRef<int64_t> skipped, const Memory
   }
 }
 
-/// The dim whose neighbours are next to each other, and there is more than one.
+/// Returns the dim that is contiguous in the layout `memory`, among the dims whose size is not 1.
 int64_t innermost(ArrayRef<int64_t> shape, const Memory &memory) {
   for (int64_t d = 0; d < int64_t(shape.size()); ++d)
     if (d == memory.blockDim || (memory.blockDim < 0 && memory.strides[d] == 1 && shape[d] > 1))
@@ -80,7 +81,8 @@ int64_t innermost(ArrayRef<int64_t> shape, const Memory &memory) {
   return int64_t(shape.size()) - 1;
 }
 
-/// Copies every element of `from` to its place in `to`, in squares that read and write whole cache lines.
+/// Copies every element of a tensor to its offset in the layout `to`. Copies square tiles, so that
+/// entire cache lines are read and written.
 template <typename T>
 void permute(const T *from, T *to, ArrayRef<int64_t> shape, const Memory &source, const Memory &target) {
   if (shape.empty()) {
@@ -96,10 +98,10 @@ void permute(const T *from, T *to, ArrayRef<int64_t> shape, const Memory &source
     targetOther = target.offsetsAlong(other, shape[other]);
     skipped.push_back(other);
   }
-  constexpr size_t square = 16;
-  overOthers(shape, skipped, source, target, [&](int64_t s, int64_t t) {
-    for (size_t first = 0; first < sourceOther.size(); first += square) {
-      size_t last = std::min(first + square, sourceOther.size());
+  constexpr size_t tile = 16;
+  forEachOtherIndex(shape, skipped, source, target, [&](int64_t s, int64_t t) {
+    for (size_t first = 0; first < sourceOther.size(); first += tile) {
+      size_t last = std::min(first + tile, sourceOther.size());
       for (size_t i = 0; i < sourceInner.size(); ++i)
         for (size_t j = first; j < last; ++j)
           to[t + targetInner[i] + targetOther[j]] = from[s + sourceInner[i] + sourceOther[j]];
@@ -110,11 +112,12 @@ void permute(const T *from, T *to, ArrayRef<int64_t> shape, const Memory &source
 double toDouble(float x) { return x; }
 void fromDouble(double x, float &to) { to = float(x); }
 
-// float16
+// Returns the value of a float16.
 double toDouble(uint16_t bits) { return doubleOfHalf(bits); }
 void fromDouble(double x, uint16_t &to) { to = halfOfDouble(x); }
 
-/// G g G' of every window, in double precision: transformed weights are rounded once.
+/// Computes the Winograd transform G g G^T of every 3x3 filter, in double precision, so that
+/// weights are rounded once.
 template <typename T>
 void transformWindows(const T *from, T *to, RankedTensorType type, const Memory &source, const Memory &target) {
   auto layout = cast<graph::LayoutAttr>(type.getEncoding());
@@ -129,7 +132,7 @@ void transformWindows(const T *from, T *to, RankedTensorType type, const Memory 
     read[i] = source.along(h, i / window) + source.along(w, i % window);
   for (int64_t i = 0; i < size * size; ++i)
     write[i] = target.along(h, i / size) + target.along(w, i % size);
-  overOthers(shape, {h, w, inner}, source, target, [&](int64_t s, int64_t t) {
+  forEachOtherIndex(shape, {h, w, inner}, source, target, [&](int64_t s, int64_t t) {
     for (int64_t k = 0; k < shape[inner]; ++k) {
       double g[window * window], half[most][window];
       for (int64_t i = 0; i < window * window; ++i)
@@ -168,12 +171,12 @@ int64_t packedBytes(RankedTensorType type) { return Memory(type).elements * elem
 
 bool isSameMemory(RankedTensorType from, RankedTensorType to) {
   Memory source(from), target(to);
-  auto liesAlike = [&](unsigned d) {
+  auto hasSameOffsets = [&](unsigned d) {
     return llvm::all_of(llvm::seq<int64_t>(0, from.getDimSize(d)),
                         [&](int64_t i) { return source.along(d, i) == target.along(d, i); });
   };
   return graph::winogradTile(from) == graph::winogradTile(to) && source.elements == from.getNumElements() &&
-         target.elements == source.elements && llvm::all_of(llvm::seq<unsigned>(0, from.getRank()), liesAlike);
+         target.elements == source.elements && llvm::all_of(llvm::seq<unsigned>(0, from.getRank()), hasSameOffsets);
 }
 
 std::vector<char> packElements(ArrayRef<char> bytes, RankedTensorType from, RankedTensorType to) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of constants in another layout.
+// Packs the bytes of constants into another layout.
 #ifndef HEWN_LIB_TRANSFORMS_LAYOUT_PACKING_H
 #define HEWN_LIB_TRANSFORMS_LAYOUT_PACKING_H
 
@@ -9,18 +9,21 @@
 
 namespace hewn {
 
-/// Whether `packElements` takes elements of this type: those of one, two, four or eight bytes, and bools.
+/// Returns true if `packElements` supports the element type: bools and types of 1, 2, 4 or 8 bytes.
 bool canPack(mlir::Type element);
 
-/// Bytes that a tensor of this type takes as its layout has it, the padding of blocks included. Dims and element as packElements
-/// takes them.
+/// Returns the size of a tensor in bytes in the layout of its type, including the padding of
+/// blocks. The type must be static, with an element type that canPack() accepts.
 int64_t packedBytes(mlir::RankedTensorType type);
 
-/// Whether every element lies at the same place in both, and nothing else is in either: packing changes no byte. Types as packElements takes them.
+/// Returns true if converting a tensor from one layout to the other would change no byte: every
+/// element has the same offset in both layouts, and neither has padding. The types must satisfy the
+/// conditions of packElements().
 bool isSameMemory(mlir::RankedTensorType from, mlir::RankedTensorType to);
 
-/// The elements in `bytes`, which lie as `from` says, as `to` says: another order, blocks padded with zeros, windows
-/// transformed (float32 alone). Both types have the same static dims and element; `bytes` has packedBytes(from) of them.
+/// Converts `bytes` from the layout of `from` to the layout of `to`: permutes dims, pads blocks
+/// with zeros, and applies the Winograd transform (float16 and float32 only). Both types have the
+/// same static dims and element type; `bytes` has packedBytes(from) bytes.
 std::vector<char> packElements(llvm::ArrayRef<char> bytes, mlir::RankedTensorType from, mlir::RankedTensorType to);
 
 } // namespace hewn

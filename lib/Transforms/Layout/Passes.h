@@ -10,8 +10,9 @@
 namespace hewn {
 class WeightTable;
 
-/// The pass with the compile's table of weights, which it reads and adds to. Without a table (hewn-opt) only constants that lie
-/// in the IR are packed. `shares`: another module reads the weights too, so their bytes stay.
+/// Creates the pass. It reads constants from `weights`, the weight table of the compilation, and
+/// adds the packed ones. If the table is null (hewn-opt), only constants in the IR are packed. If
+/// `shares`, another module reads the weights too, so their bytes are kept.
 std::unique_ptr<mlir::Pass> createPackConstantsPass(WeightTable *weights, bool shares = false);
 
 #define GEN_PASS_DECL

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// elementwise   linalg.generic over views of the operands; a broadcast dim has stride 0
-// move          linalg.generic without inputs; the body finds elements by linalg.index
-// reduce        linalg.generic over the result; the body loops over what is reduced, with the state in registers
-// contract      loops over the parallel dims, in them loops over the summed ones
-// cumulate      loops over the other dims, in them one along the sum
+// Lowers one op to one loop nest, by category:
 //
-// linalg says the first three whole. A contraction's result may lie at outer * size + inner of two dims, from which
-// linalg cannot tell the extents; a running sum writes where it goes.
+// | category | loops |
+// | --- | --- |
+// | elementwise | linalg.generic over views of the operands; a broadcast dim has stride 0 |
+// | indexing | linalg.generic without inputs; the body loads elements by linalg.index |
+// | reduction | linalg.generic over the result; the body loops over the reduced dims |
+// | contraction | scf loops over the parallel dims, then over the reduction dims |
+// | prefix scan | scf loops over the other dims, then along the scanned dim |
+//
+// Contractions are not linalg ops: a result dim may be `outer * size + inner` of two iteration
+// dims, and linalg cannot infer their extents from that. A prefix scan writes in each step.
 #include "lib/Transforms/Lower/GraphToLinalg.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 
@@ -21,8 +25,8 @@ using hewn::graph::Index;
 
 namespace hewn {
 
-/// A linalg.generic over `result`; `body` gets the indices and the elements of `inputs` in storage type, and returns
-/// the result's element in compute type.
+/// Builds a linalg.generic over `result`. `body` receives the indices and the elements of `inputs`
+/// in storage type, and returns the result's element in compute type.
 static void genericOver(Value result, ArrayRef<Value> inputs, NaiveElements &e,
                         llvm::function_ref<Value(NaiveElements &, ArrayRef<Index>, ValueRange)> body,
                         const NaiveMemory &memory) {
@@ -32,7 +36,8 @@ static void genericOver(Value result, ArrayRef<Value> inputs, NaiveElements &e,
   SmallVector<AffineMap> maps(views.size() + 1, e.b.getMultiDimIdentityMap(dims.size()));
   SmallVector<utils::IteratorType> iterators(dims.size(), utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(e.b, e.loc, views, out, maps, iterators);
-  // Written where it stands, and not before: a body may have constants of its own in the module.
+  // A builder of its own for the body, inside of the op, because a body may create constants in the
+  // module.
   OpBuilder b(e.b.getContext());
   Block *block = b.createBlock(&generic.getRegion());
   for (Value view : llvm::concat<const Value>(views, ArrayRef(out)))
@@ -62,14 +67,15 @@ static void lowerElementwise(graph::ElementwiseOpInterface op, NaiveElements &e,
   genericOver(op->getResult(0), tensors, e, body, memory);
 }
 
-static void lowerMove(graph::MoveOpInterface op, NaiveElements &e, const NaiveMemory &memory) {
+static void lowerIndexing(graph::IndexingOpInterface op, NaiveElements &e, const NaiveMemory &memory) {
   genericOver(
       op->getResult(0), {}, e,
       [&](NaiveElements &inner, ArrayRef<Index> at, ValueRange) { return op.emitAt(inner, at); }, memory);
 }
 
-/// The state of what is reduced in the dims `reduced`, the others of `from` being given. Each dim has states of its own:
-/// sums of few terms round less than one of all.
+/// Returns the state of a reduction after the loops over the dims `reduced`. `from` has the indices
+/// of the other dims. The loop over each reduced dim has its own accumulator, because nested short
+/// sums have a smaller rounding error than one long sum.
 static SmallVector<Value> stateOf(graph::ReduceOpInterface op, NaiveElements &e, ArrayRef<int64_t> reduced,
                                   SmallVectorImpl<Index> &from, Index linear) {
   Value operand = op->getOperand(0);
@@ -109,7 +115,7 @@ static void lowerReduce(graph::ReduceOpInterface op, NaiveElements &e, const Nai
       [&](NaiveElements &inner, ArrayRef<Index> at, ValueRange) { return reduceAt(op, inner, at); }, memory);
 }
 
-/// An affine expression of sums, products and constants at `point`.
+/// Evaluates an affine expression, of sums, products and constants, for the dim values `point`.
 static Index affineAt(AffineExpr expr, ArrayRef<Index> point, NaiveElements &e) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return point[dim.getPosition()];
@@ -159,7 +165,7 @@ static void lowerContract(graph::ContractOpInterface op, NaiveElements &e) {
   });
 }
 
-static void lowerCumulate(graph::CumulateOpInterface op, NaiveElements &e) {
+static void lowerCumulate(graph::PrefixScanOpInterface op, NaiveElements &e) {
   Value operand = op->getOperand(0), result = op->getResult(0);
   Dims dims = graph::getDims(operand), others = dims;
   int64_t along = op.getCumulatedDim();
@@ -182,13 +188,13 @@ LogicalResult lowerOp(Operation *op, OpBuilder &b, const NaiveMemory &memory) {
   NaiveElements e(b, op->getLoc(), memory);
   if (auto elementwise = dyn_cast<graph::ElementwiseOpInterface>(op))
     lowerElementwise(elementwise, e, memory);
-  else if (auto move = dyn_cast<graph::MoveOpInterface>(op))
-    lowerMove(move, e, memory);
+  else if (auto move = dyn_cast<graph::IndexingOpInterface>(op))
+    lowerIndexing(move, e, memory);
   else if (auto reduction = dyn_cast<graph::ReduceOpInterface>(op))
     lowerReduce(reduction, e, memory);
   else if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
     lowerContract(contraction, e);
-  else if (auto sums = dyn_cast<graph::CumulateOpInterface>(op))
+  else if (auto sums = dyn_cast<graph::PrefixScanOpInterface>(op))
     lowerCumulate(sums, e);
   else
     return op->emitOpError("cannot be part of a kernel");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One op, by its kind, to one loop nest.
+// Lowers one op to one loop nest.
 #ifndef HEWN_LIB_TRANSFORMS_LOWER_GRAPHTOLINALG_H
 #define HEWN_LIB_TRANSFORMS_LOWER_GRAPHTOLINALG_H
 
@@ -8,9 +8,10 @@
 
 namespace hewn {
 
-/// Writes code that fills the memory of op's result. An error where the op is of no kind that a kernel may hold.
+/// Emits loops that compute the op's result into its buffer. Reports an error if kernels do not
+/// support the op.
 llvm::LogicalResult lowerOp(mlir::Operation *op, mlir::OpBuilder &b, const NaiveMemory &memory);
-/// Writes code that copies a tensor to a buffer of the same layout.
+/// Emits a copy of a tensor to a buffer of the same layout.
 void copyTensor(mlir::Value tensor, mlir::Value buffer, mlir::Location loc, mlir::OpBuilder &b,
                 const NaiveMemory &memory);
 

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns each plan.kernel into a function that computes one op after the other, each whole, in memory.
-//
-//     plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {     func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>,
-//       %y = graph.relu %x                                                      %y: memref<?xf32>) {
-//       graph.yield %y }                                       →     linalg.generic ins(view of %x) outs(view of %y) }
-//
-// At -O0 a kernel has one op, whose result is the kernel's. Kernels of more, as tests have them, keep what lies between
-// in memory of their own.
+// Lowers each plan.kernel to a function of one plain loop nest per op (see Passes.td).
 #include "lib/Transforms/Lower/GraphToLinalg.h"
 #include "lib/Transforms/Lower/Passes.h"
 
@@ -20,12 +13,13 @@ namespace hewn {
 
 namespace {
 
-/// The 1-D memref in which a tensor of this type lies.
+/// Returns the 1-D memref type that holds a tensor of this type.
 MemRefType bufferType(Type tensor) {
   return MemRefType::get({ShapedType::kDynamic}, storageTypeOf(cast<RankedTensorType>(tensor).getElementType()));
 }
 
-/// The first op or argument that this pass does not lower, with its reason.
+/// Reports the kernel's first op or argument that the lowering at -O0 does not support, with the
+/// reason.
 LogicalResult check(plan::KernelOp kernel) {
   auto blocked = [](Value v) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(cast<RankedTensorType>(v.getType()).getEncoding());
@@ -36,7 +30,7 @@ LogicalResult check(plan::KernelOp kernel) {
     return kernel.emitOpError("has an argument in a blocked layout, which -O0 does not lower");
   for (Operation &op : body) {
     if (auto constant = dyn_cast<graph::ConstantOp>(op); constant && !isa<SplatElementsAttr>(constant.getValue()))
-      return op.emitOpError("is a constant of unlike elements inside a kernel");
+      return op.emitOpError("is a non-splat constant inside a kernel");
     if (llvm::any_of(op.getResults(), blocked))
       return op.emitOpError("has a result in a blocked layout, which -O0 does not lower");
   }
@@ -53,7 +47,8 @@ public:
     begin();
     Block &body = kernel.getBody().front();
     Operation *yield = body.getTerminator();
-    // The first time that a value is yielded its op writes the result itself.
+    // The op that defines a yielded value writes directly into the kernel's result. A value that is
+    // yielded twice, an argument or a constant is copied into the result.
     SmallVector<std::pair<Value, Value>> copies;
     for (auto [value, buffer] : llvm::zip_equal(yield->getOperands(), outputs))
       if (isa<BlockArgument>(value) || value.getDefiningOp<graph::ConstantOp>() || memory.buffers.contains(value))
@@ -78,7 +73,8 @@ public:
   }
 
 private:
-  /// The function with the arguments of the kernel ABI: context, inputs, results, symbols.
+  /// Creates the function of a kernel, with the arguments of the kernel ABI: context, inputs,
+  /// results, symbols.
   void begin() {
     SmallVector<Type> types = {LLVM::LLVMPointerType::get(kernel.getContext())};
     for (Type type : kernel.getFunctionType().getInputs())

@@ -21,7 +21,8 @@ Type storageTypeOf(Type elementType) {
   return elementType;
 }
 
-/// Elements between neighbours along each dim, in the order of memory that the type's encoding says.
+/// Returns the stride of each dim of a tensor in elements, in the memory order that the encoding of
+/// its type gives.
 static Dims stridesOf(Value tensor) {
   Dims dims = graph::getDims(tensor), strides(dims.size(), DimExpr(1));
   SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, dims.size()));
@@ -63,7 +64,8 @@ Value NaiveElements::view(Value tensor, ArrayRef<DimExpr> dims) {
       continue;
     }
     Index stride = expression(ownStrides[i - missing]);
-    if (own[i - missing] != dim && !own[i - missing].constant()) // may be 1 when run
+    // A dynamic dim of the tensor may have size 1 at run time and is then broadcast.
+    if (own[i - missing] != dim && !own[i - missing].constant())
       stride =
           select(compare(arith::CmpIPredicate::eq, expression(own[i - missing]), constant(1)), constant(0), stride);
     strides.push_back(getAsOpFoldResult(stride.base));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of tensors that all lie in memory.
+// Scalar access to tensors in memory.
 #ifndef HEWN_LIB_TRANSFORMS_LOWER_NAIVEELEMENTS_H
 #define HEWN_LIB_TRANSFORMS_LOWER_NAIVEELEMENTS_H
 
@@ -10,16 +10,17 @@
 
 namespace hewn {
 
-/// Where a kernel's values are: each tensor as a 1-D memref of its storage type, symbols as index values.
+/// The memory of the values of a kernel at -O0: each tensor is a 1-D memref of its storage type,
+/// each symbol an index value.
 struct NaiveMemory {
   llvm::StringMap<mlir::Value> symbols;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
 };
 
-/// The type of one element in memory: bools are bytes, integers signless.
+/// Returns the type of an element in memory: bools are bytes, integers are signless.
 mlir::Type storageTypeOf(mlir::Type elementType);
 
-/// Scalar code that loads and stores elements where they lie.
+/// Emits scalar loads and stores of tensor elements.
 class NaiveElements : public graph::ElementBuilder {
 public:
   NaiveElements(mlir::OpBuilder &b, mlir::Location loc, const NaiveMemory &memory)
@@ -32,14 +33,15 @@ public:
   graph::Index expression(const graph::DimExpr &expr) override;
   void write(mlir::Value tensor, llvm::ArrayRef<graph::Index> at, mlir::Value element);
 
-  /// `tensor` as a memref of its dims with strides, broadcast to `dims` by strides of zero.
+  /// Returns `tensor` as a strided memref, broadcast to `dims` by strides of zero.
   mlir::Value view(mlir::Value tensor, llvm::ArrayRef<graph::DimExpr> dims);
-  /// The value of a constant that is the same everywhere; null for other tensors.
+  /// Returns the value of a splat constant, or null for other tensors.
   mlir::Value splat(mlir::Value tensor);
   mlir::Value toCompute(mlir::Value stored, mlir::Type elementType);
   mlir::Value toStorage(mlir::Value element, mlir::Type elementType);
 
-  /// Nested loops over `extents` that carry `state`; `body` gets the indices and the state, and returns the next state.
+  /// Emits nested loops over `extents` that carry `state`. `body` receives the indices and the
+  /// state, and returns the next state.
   llvm::SmallVector<mlir::Value>
   loops(llvm::ArrayRef<graph::DimExpr> extents, mlir::ValueRange state,
         llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<graph::Index>, mlir::ValueRange)> body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes of the lower stage at -O0.
+// Passes of the loops stage at -O0.
 #ifndef HEWN_LIB_TRANSFORMS_LOWER_PASSES_H
 #define HEWN_LIB_TRANSFORMS_LOWER_PASSES_H
 

@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//     %0 = graph.matmul %x, %w : 8x64         %x0 = graph.slice %x [0, 0] : 4x64       %x1 = graph.slice %x [4, 0] : 4x64
-//     %1 = graph.relu %0                  →   %00 = graph.matmul %x0, %w               %01 = graph.matmul %x1, %w
-//                                             %10 = graph.relu %00                     %11 = graph.relu %01
-//                                             %1 = graph.concat %10, %11
+// Splits the batch into micro-batches (see MicroBatches.h).
 //
-// From the results on, an op's part is asked of its kind (`graph::cutForm`, `graph::controlCut`) for how it is made of parts of operands. What an op
-// reads as a whole, and what is made of inputs that no micro-batch has a part of, is made once, before all of them. An op that reads all
-// items of the batch to make some of them can't be: the first stage would have to be done with all before the next one could begin. But moves of
-// inputs alone (masks that are looked up) are nothing to wait for: they are made as a whole, and parts are taken of that. And what results
-// without a dim of the batch read of all items (a mean over them) is made when all micro-batches are there.
+//     %0 = graph.matmul %x, %w : 8x64
+//     %1 = graph.relu %0
+//     // becomes
+//     %x0 = graph.slice %x [0, 0] : 4x64
+//     %00 = graph.matmul %x0, %w
+//     %10 = graph.relu %00
+//     %x1 = graph.slice %x [4, 0] : 4x64
+//     %01 = graph.matmul %x1, %w
+//     %11 = graph.relu %01
+//     %1 = graph.concat %10, %11
 //
-// Nothing says which dim of the results is the batch: it is the first one along which all can be divided. Whichever it is, results are
-// those of the whole batch.
+// The analysis works backward from the results. For a part of an op's result, `graph::shardingRule`
+// and `graph::controlSharding` give the parts of the operands that the op needs.
+//
+// - Values that an op needs in full, and that depend on unsplit inputs only, are computed once,
+//   before all micro-batches.
+// - An op that reads the entire batch to compute a part of its result is an error: the first stage
+//   would have to finish all micro-batches before the next stage starts. Exceptions are indexing
+//   ops on inputs, such as lookups of masks. Their result is computed in full, and each micro-batch
+//   slices its part.
+// - Ops that only results without a batch dim need (such as a mean over the batch) run after all
+//   micro-batches.
+//
+// The batch dim of the results is the first dim along which the entire program can be split. Any
+// such dim is correct: the results equal those of the full batch.
 #include "lib/Transforms/Partition/MicroBatches.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Collective/Collective.h"
-#include "dialects/Graph/Control/ControlCuts.h"
+#include "dialects/Graph/Control/ControlSharding.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Transforms/Partition/Sharding.h"
 
@@ -25,63 +39,64 @@
 #include <map>
 
 using namespace mlir;
-using hewn::graph::ControlCut;
-using hewn::graph::Cut;
-using hewn::graph::CutForm;
+using hewn::graph::ControlSharding;
 using hewn::graph::DimExpr;
 using hewn::graph::Dims;
-using hewn::graph::Parts;
+using hewn::graph::DimSharding;
+using hewn::graph::ShardCount;
+using hewn::graph::ShardingRule;
 
 namespace hewn::partition {
 
 namespace {
 
-/// Other dims of results are not tried for the batch.
-constexpr size_t kMostCandidates = 16;
+/// Limit of how many result dims of the program are tried as the batch dim.
+constexpr size_t kMaxCandidates = 16;
 
-constexpr StringLiteral kRefusal =
-    "can't be divided into parts of the batch, so the model can't be run in micro-batches";
+constexpr StringLiteral kCannotSplit = "cannot be split along the batch, so the model cannot run in micro-batches";
 
-/// Whether the op ends a run where something is wrong with what it reads, and does nothing else: with parts where it is with the whole.
-bool isCheck(Operation *op) { return op->getNumResults() == 0 && isa<graph::PartOpInterface>(op); }
+/// Returns true for ops that only check their operands, and end the run with an error if a check
+/// fails. A check on parts of a value is equivalent to the check on the full value.
+bool isCheck(Operation *op) { return op->getNumResults() == 0 && isa<graph::RuntimeCallOpInterface>(op); }
 
-/// What is done with each op, where `items` are divided.
-class Division {
+/// Decides how each op is split into micro-batches, if the batch size is `items`.
+class BatchSplit {
 public:
-  /// Why it can't be done.
+  /// An op that cannot be split into micro-batches, and the reason.
   struct Refusal {
     Operation *op;
     std::string why;
   };
 
-  Division(Block &block, const StagedOps &staged, int64_t count, const DimExpr &items, bool isBehind)
+  BatchSplit(Block &block, const StagedOps &staged, int64_t count, const DimExpr &items, bool isInnerFactor)
       : parts(DimExpr(count), items.constant() ? DimExpr(0) : items), block(block), staged(staged), items(items),
-        isBehind(isBehind) {}
+        isInnerFactor(isInnerFactor) {}
 
   std::optional<Refusal> decide() {
     if (std::optional<int64_t> size = items.constant(); size && *size % *parts.count.constant() != 0)
       return Refusal{
           block.getParentOp(),
-          ("the batch of " + items.str() + " can't be divided into " + parts.count.str() + " micro-batches").str()};
+          ("the batch of " + items.str() + " is not divisible into " + parts.count.str() + " micro-batches").str()};
     for (Value result : block.getTerminator()->getOperands())
       if (isStaged(result)) {
-        if (std::optional<Cut> cut = cutOf(result))
+        if (std::optional<DimSharding> cut = cutOf(result))
           cuts.try_emplace(result, *cut);
         else
           lasts.insert(result);
       }
     for (Operation *op : llvm::reverse(staged.ops))
-      if (Operation *refused = ask(op))
-        return Refusal{refused, kRefusal.str()};
+      if (Operation *refused = decideOp(op))
+        return Refusal{refused, kCannotSplit.str()};
     if (Operation *refused = findReaderOfItems())
-      return Refusal{refused, kRefusal.str()};
-    if (forms.empty() && controls.empty()) // moves of inputs alone
-      return Refusal{staged.ops.back(), kRefusal.str()};
+      return Refusal{refused, kCannotSplit.str()};
+    if (forms.empty() && controls.empty()) // all results are indexing ops on inputs
+      return Refusal{staged.ops.back(), kCannotSplit.str()};
     return std::nullopt;
   }
 
-  /// Whether micro-batches do at least half of the work, and on parts of inputs.
-  bool isWorthIt() const {
+  /// Returns true if splitting the batch pays: micro-batches do at least half of the work on parts
+  /// of the inputs.
+  bool isProfitable() const {
     double all = 0, divided = 0;
     for (Operation *op : staged.ops) {
       double work = workOf(op);
@@ -91,38 +106,41 @@ public:
     return 2 * divided >= all && llvm::any_of(block.getArguments(), [&](Value v) { return cuts.contains(v); });
   }
 
-  /// Whether results have the items as a factor of a dim, which may stand before or behind the others.
+  /// Returns true if the batch is only a factor of a result's dim: the dim is the batch size times
+  /// another factor. The batch may be the outer or the inner factor.
   bool hasFactors() const { return foundFactors; }
 
   bool isStaged(Value value) const { return value.getDefiningOp() && staged.stageOf.contains(value.getDefiningOp()); }
-  /// Whether micro-batches make the op, each its part.
+  /// Returns true if each micro-batch computes a part of the op's result.
   bool isMade(Operation *op) const { return forms.contains(op) || controls.contains(op); }
   bool isLast(Operation *op) const { return lastOps.contains(op); }
 
-  Parts parts;
-  /// How micro-batches have values.
-  DenseMap<Value, Cut> cuts;
-  DenseMap<Operation *, CutForm> forms;
-  DenseMap<Operation *, std::unique_ptr<ControlCut>> controls;
+  ShardCount parts;
+  /// How each value is split into micro-batches.
+  DenseMap<Value, DimSharding> cuts;
+  DenseMap<Operation *, ShardingRule> forms;
+  DenseMap<Operation *, std::unique_ptr<ControlSharding>> controls;
 
 private:
-  /// How the program's result is cut: along the dim that is divided, or one of which it is a factor.
-  std::optional<Cut> cutOf(Value result) {
+  /// Returns how a result of the program is split: along the batch dim, or along a dim with the
+  /// batch as a factor.
+  std::optional<DimSharding> cutOf(Value result) {
     Dims dims = graph::getDims(result);
     for (auto [d, dim] : llvm::enumerate(dims))
       if (dim == items)
-        return Cut{int64_t(d), DimExpr(1)};
+        return DimSharding{int64_t(d), DimExpr(1)};
     for (auto [d, dim] : llvm::enumerate(dims))
       if (std::optional<DimExpr> others = items.constant() ? std::nullopt : dim.divideExactly(items)) {
         foundFactors = true;
-        return Cut{int64_t(d), isBehind ? *others : DimExpr(1)};
+        return DimSharding{int64_t(d), isInnerFactor ? *others : DimExpr(1)};
       }
     return std::nullopt;
   }
 
-  /// A check of what micro-batches have looks at their parts.
-  void askCheck(Operation *op) {
-    CutForm form;
+  /// Decides how an op that only checks its operands is split: each micro-batch checks its own
+  /// parts.
+  void decideCheck(Operation *op) {
+    ShardingRule form;
     bool waits = false;
     for (Value operand : op->getOperands()) {
       auto cut = isStaged(operand) ? cuts.find(operand) : cuts.end();
@@ -130,8 +148,8 @@ private:
       waits |= cut == cuts.end() && lasts.contains(operand) && !wholes.contains(operand);
     }
     if (waits)
-      takeLast(op);
-    else if (llvm::any_of(form.operands, [](const std::optional<Cut> &cut) { return cut.has_value(); }))
+      deferToEnd(op);
+    else if (llvm::any_of(form.operands, [](const std::optional<DimSharding> &cut) { return cut.has_value(); }))
       forms[op] = std::move(form);
     else
       for (Value operand : op->getOperands())
@@ -146,15 +164,16 @@ private:
     });
   }
 
-  void takeLast(Operation *op) {
+  void deferToEnd(Operation *op) {
     lastOps.insert(op);
     forEachRead(op, [&](Value value) { lasts.insert(value); });
   }
 
-  /// How the op makes what its readers want, and what it wants of others for that. The op that can't be divided; null: it is well.
-  Operation *ask(Operation *op) {
+  /// Decides how the op computes the parts of its result that its users need, and which parts of
+  /// its operands it reads for that. Returns the op that cannot be split, or null.
+  Operation *decideOp(Operation *op) {
     if (isCheck(op)) {
-      askCheck(op);
+      decideCheck(op);
       return nullptr;
     }
     auto isIn = [&](const auto &values) {
@@ -164,22 +183,22 @@ private:
     if (isWhole && isCut)
       return readerOf(op);
     if (!isWhole && !isCut && isIn(lasts)) {
-      takeLast(op);
+      deferToEnd(op);
       return nullptr;
     }
     if (!isCut) {
       Operation *reader = isWhole ? readerOf(op) : op;
-      if (mixing.contains(reader) && !isa<graph::MoveOpInterface, graph::ElementwiseOpInterface>(op))
+      if (mixing.contains(reader) && !isa<graph::IndexingOpInterface, graph::ElementwiseOpInterface>(op))
         return reader;
       forEachRead(op, [&](Value value) { wholes.try_emplace(value, reader); });
       return nullptr;
     }
     if (op->getNumRegions())
-      return askControl(op);
-    std::optional<CutForm> form;
+      return decideControl(op);
+    std::optional<ShardingRule> form;
     if (op->getNumResults() == 1)
-      form = graph::cutForm(op, cuts.find(op->getResult(0))->second, parts);
-    if (!form && isa<graph::MoveOpInterface>(op)) {
+      form = graph::shardingRule(op, cuts.find(op->getResult(0))->second, parts);
+    if (!form && isa<graph::IndexingOpInterface>(op)) {
       mixing.insert(op);
       for (Value operand : op->getOperands())
         wholes.try_emplace(operand, op);
@@ -194,19 +213,21 @@ private:
     return nullptr;
   }
 
-  Operation *askControl(Operation *op) {
-    SmallVector<std::optional<Cut>> results;
+  Operation *decideControl(Operation *op) {
+    SmallVector<std::optional<DimSharding>> results;
     for (Value result : op->getResults()) {
       auto known = cuts.find(result);
       results.push_back(known == cuts.end() ? std::nullopt : std::optional(known->second));
     }
-    std::unique_ptr<ControlCut> control = graph::controlCut(op, results, parts);
+    std::unique_ptr<ControlSharding> control = graph::controlSharding(op, results, parts);
     if (!control)
       return op;
     for (auto [result, cut] : llvm::zip(op->getResults(), control->results))
       if (cut)
         cuts.try_emplace(result, *cut);
-      else if (lasts.contains(result)) // each part makes the whole, and none of them is it
+      // A loop or branch result that is needed only after all micro-batches cannot be supported,
+      // because every micro-batch would compute it.
+      else if (lasts.contains(result))
         return op;
     for (auto &[value, cut] : control->values)
       if (value.getParentBlock() == &block && !want(value, cut, op))
@@ -215,13 +236,14 @@ private:
     return nullptr;
   }
 
-  /// Whether `reader` can have the value so.
-  bool want(Value value, const std::optional<Cut> &cut, Operation *reader) {
+  /// Records that the op `reader` needs `value` split into the parts `cut`, or in full if `cut` is
+  /// empty. Returns false if the value cannot be split into these parts.
+  bool want(Value value, const std::optional<DimSharding> &cut, Operation *reader) {
     if (!cut) {
       wholes.try_emplace(value, reader);
       return true;
     }
-    if (!graph::sizeOfPart(graph::getDims(value)[cut->dim], *cut, parts))
+    if (!graph::shardSize(graph::getDims(value)[cut->dim], *cut, parts))
       return false;
     auto [known, isNew] = cuts.try_emplace(value, *cut);
     return isNew || known->second == *cut || !isStaged(value);
@@ -234,7 +256,8 @@ private:
     return op;
   }
 
-  /// What is made as a whole before micro-batches are is made of inputs that none of them has a part of; null: all of it is.
+  /// Finds an error: returns an op that needs a value in full before the micro-batches start,
+  /// although the value depends on inputs that are split. Returns null if there is none.
   Operation *findReaderOfItems() const {
     DenseSet<Value> ofItems;
     for (Value argument : block.getArguments())
@@ -244,7 +267,7 @@ private:
       if (isMade(op) || isLast(op) || mixing.contains(readerOf(op)))
         continue;
       if (isCheck(op) && llvm::none_of(op->getOperands(), [&](Value v) { return isStaged(v); }))
-        continue; // of inputs and constants
+        continue; // the check depends on inputs and constants only
       bool reads = false;
       forEachRead(op, [&](Value value) { reads |= ofItems.contains(value); });
       if (reads)
@@ -256,29 +279,30 @@ private:
   Block &block;
   const StagedOps &staged;
   DimExpr items;
-  /// Whether items that are a factor of a result's dim are its last one.
-  bool isBehind, foundFactors = false;
-  /// What is wanted as a whole, with the op that goes over items and wants it.
+  /// True if a dim of a result is a multiple of the batch size and the batch is its inner factor.
+  bool isInnerFactor, foundFactors = false;
+  /// Values that are needed in full, each with the op on the batch that needs it.
   DenseMap<Value, Operation *> wholes;
-  /// What is made as a whole, and read in parts: moves of inputs, such as of masks.
+  /// Indexing ops on inputs, such as lookups of masks. Their results are computed in full, and each
+  /// micro-batch reads its part.
   DenseSet<Operation *> mixing;
-  /// What is only wanted when all micro-batches are there, and who reads it.
+  /// Values that are needed only after all micro-batches, and the ops that use them.
   DenseSet<Value> lasts;
   DenseSet<Operation *> lastOps;
 };
 
-class Divider {
+class BatchSplitter {
 public:
-  Divider(Block &block, int64_t count, StagedOps &staged)
+  BatchSplitter(Block &block, int64_t count, StagedOps &staged)
       : block(block), end(block.getTerminator()), count(count), staged(staged) {}
 
   LogicalResult run() {
-    std::optional<Division::Refusal> first;
+    std::optional<BatchSplit::Refusal> first;
     for (auto [i, items] : llvm::enumerate(findCandidates()))
-      for (bool isBehind : {false, true}) {
-        auto tried = std::make_unique<Division>(block, staged, count, items, isBehind);
-        std::optional<Division::Refusal> refusal = tried->decide();
-        if (!refusal && (i == 0 || tried->isWorthIt())) {
+      for (bool isInnerFactor : {false, true}) {
+        auto tried = std::make_unique<BatchSplit>(block, staged, count, items, isInnerFactor);
+        std::optional<BatchSplit::Refusal> refusal = tried->decide();
+        if (!refusal && (i == 0 || tried->isProfitable())) {
           division = std::move(tried);
           return write();
         }
@@ -288,12 +312,13 @@ public:
           break;
       }
     if (!first)
-      return block.getParentOp()->emitError("no result has a dim, and micro-batches are parts of one");
+      return block.getParentOp()->emitError("no result has dims, so the model cannot run in micro-batches");
     return first->op->emitError(first->why);
   }
 
 private:
-  /// What may be the batch: dims of the results, the first one before others, and factors of these.
+  /// Returns the batch sizes to try: the dims of the program's results, in order, and then the
+  /// factors of these dims.
   SmallVector<DimExpr> findCandidates() const {
     SmallVector<DimExpr> dims, factors;
     for (Value result : end->getOperands())
@@ -307,7 +332,7 @@ private:
     dims.append(factors);
     SmallVector<DimExpr> candidates;
     for (const DimExpr &dim : dims)
-      if (candidates.size() < kMostCandidates && !llvm::is_contained(candidates, dim) &&
+      if (candidates.size() < kMaxCandidates && !llvm::is_contained(candidates, dim) &&
           (candidates.empty() || (!dim.is(0) && !dim.is(1))))
         candidates.push_back(dim);
     return candidates;
@@ -329,7 +354,7 @@ private:
       if (division->isLast(op))
         writeLast(op);
     for (OpOperand &result : end->getOpOperands())
-      result.set(together(result.get()));
+      result.set(concatenated(result.get()));
     for (Operation *op : llvm::reverse(all))
       if (division->isMade(op)) {
         staged.stageOf.erase(op);
@@ -344,7 +369,8 @@ private:
     staged.turnOf[op] = turn;
   }
 
-  /// Makes ops at the end of the program, which are a stage's and have their turn.
+  /// Builds ops at the end of the program and records the pipeline stage and the step (micro-batch)
+  /// of each.
   template <typename Make> auto make(Location loc, int64_t ofStage, int64_t turn, Make &&write) {
     OpBuilder b(end);
     Operation *last = end->getPrevNode();
@@ -358,7 +384,7 @@ private:
   LogicalResult writePart(Operation *op, int64_t number, int64_t place) {
     if (auto control = division->controls.find(op); control != division->controls.end())
       return writeControlPart(op, *control->second, number, place);
-    const CutForm &form = division->forms[op];
+    const ShardingRule &form = division->forms[op];
     SmallVector<Value> operands;
     for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands))
       operands.push_back(cut ? partOf(operand, *cut, number) : operand);
@@ -378,7 +404,7 @@ private:
     return success();
   }
 
-  LogicalResult writeControlPart(Operation *op, const ControlCut &control, int64_t number, int64_t place) {
+  LogicalResult writeControlPart(Operation *op, const ControlSharding &control, int64_t number, int64_t place) {
     IRMapping values;
     for (auto [value, cut] : control.values)
       if (value.getParentBlock() == &block)
@@ -396,28 +422,29 @@ private:
     return success();
   }
 
-  /// What reads all items stands behind what makes them.
+  /// Places an op that reads the entire batch after the ops that produce its operands.
   void writeLast(Operation *op) {
     op->walk([&](Operation *inner) {
       for (OpOperand &operand : inner->getOpOperands())
-        operand.set(together(operand.get()));
+        operand.set(concatenated(operand.get()));
     });
     op->moveBefore(end);
     stage(op, staged.stageOf[op], count + 1);
   }
 
   using Place = std::tuple<void *, int64_t, std::string>;
-  static Place placeOf(Value value, const Cut &cut) {
+  static Place placeOf(Value value, const DimSharding &cut) {
     return {value.getAsOpaquePointer(), cut.dim, cut.blocks.str().str()};
   }
 
-  Value partOf(Value value, const Cut &cut, int64_t number) {
+  Value partOf(Value value, const DimSharding &cut, int64_t number) {
     if (auto made = parts.find(value); made != parts.end())
       return made->second[size_t(number)];
     Value &part = taken[{placeOf(value, cut), number}];
     if (part)
       return part;
-    // Of inputs and of what is made of constants those who read the part make it.
+    // Each user slices inputs, and values computed from constants, itself. No op has to produce
+    // their parts.
     Operation *maker = value.getDefiningOp();
     if (maker && staged.stageOf.contains(maker))
       return part = make(value.getLoc(), staged.stageOf[maker], number + 1,
@@ -428,19 +455,21 @@ private:
     return part ? part : part = takePart(c, value, cut, number);
   }
 
-  /// A part of what repeats a value is its own repetition.
-  Value repeatedPart(graph::Composer &c, Value value, const Cut &cut) {
+  /// If a value is broadcast along the batch, returns its part for a micro-batch: the same
+  /// broadcast to a smaller size. Returns null for other values.
+  Value repeatedPart(graph::Composer &c, Value value, const DimSharding &cut) {
     Operation *maker = value.getDefiningOp();
     if (!maker || isa<graph::ConstantOp>(maker))
       return {};
-    std::optional<CutForm> form = graph::cutForm(maker, cut, division->parts);
-    if (!form || llvm::any_of(form->operands, [](const std::optional<Cut> &one) { return one.has_value(); }))
+    std::optional<ShardingRule> form = graph::shardingRule(maker, cut, division->parts);
+    if (!form || llvm::any_of(form->operands, [](const std::optional<DimSharding> &one) { return one.has_value(); }))
       return {};
     return graph::makeNamed(c.b, c.loc, maker->getName().getStringRef(), maker->getOperands(), form->attributes);
   }
 
-  /// Of what is there as a whole.
-  Value takePart(graph::Composer &c, Value value, const Cut &cut, int64_t number) {
+  /// Returns the part of a value that a micro-batch needs, as a slice of the value computed in
+  /// full.
+  Value takePart(graph::Composer &c, Value value, const DimSharding &cut, int64_t number) {
     if (division->parts.items.is(0))
       return graph::makePart(c.b, c.loc, value, cut, count, number);
     Value &filled = even[placeOf(value, cut)];
@@ -449,8 +478,8 @@ private:
     return graph::makePartOfEven(c.b, c.loc, filled, graph::getDims(value), cut, division->parts, number);
   }
 
-  /// The value; one of which micro-batches have made parts is put together.
-  Value together(Value value) {
+  /// Returns a value for the full batch. If micro-batches compute it, concatenates their parts.
+  Value concatenated(Value value) {
     auto made = parts.find(value);
     if (made == parts.end())
       return value;
@@ -467,11 +496,12 @@ private:
   Operation *end;
   int64_t count;
   StagedOps &staged;
-  std::unique_ptr<Division> division;
-  /// By micro-batch; and what is put together of these.
+  std::unique_ptr<BatchSplit> division;
+  /// The parts of each value, one per micro-batch, and the concatenation of the parts.
   DenseMap<Value, SmallVector<Value>> parts;
   DenseMap<Value, Value> wholes;
-  /// Of what is there as a whole: with as many items as all micro-batches have, and parts of that.
+  /// Full values that are extended along the batch to a multiple of the number of micro-batches,
+  /// and the slices of these extended values.
   std::map<Place, Value> even;
   std::map<std::pair<Place, int64_t>, Value> taken;
 };
@@ -479,7 +509,7 @@ private:
 } // namespace
 
 LogicalResult divideBatch(Block &block, int64_t count, StagedOps &staged) {
-  return Divider(block, count, staged).run();
+  return BatchSplitter(block, count, staged).run();
 }
 
 } // namespace hewn::partition

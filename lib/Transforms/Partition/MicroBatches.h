@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A batch in micro-batches, so that the stages of a model work at the same time, each on one of them.
+// Splits the batch of a model into micro-batches, so that its pipeline stages work at the same
+// time, each on another micro-batch.
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_MICROBATCHES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_MICROBATCHES_H
 
@@ -9,20 +10,23 @@
 
 namespace hewn::partition {
 
-/// The ops of a program but those that each stage makes itself, in order, with their stages.
+/// The ops of a program in order, with the pipeline stage of each. Ops on constants and sizes,
+/// which every stage computes itself, are left out.
 struct StagedOps {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, int64_t> stageOf;
-  /// What is done one after another: 0 what is there for all micro-batches, then each of them, then the program's results. Without
-  /// micro-batches all is 0.
+  /// The step of each op: 0 before the micro-batches, then one step per micro-batch, then one for
+  /// the program's results. Without micro-batches, all ops have step 0.
   llvm::DenseMap<mlir::Operation *, int64_t> turnOf;
 };
 
-/// Puts, for each op that goes over the items of a batch, one for each of `count` micro-batches in its place (GPipe: Huang et al., 2019), a
-/// micro-batch behind the other; results are put together again. The batch is a dim of the results, or a factor of one: the first along which all
-/// of the program can be divided. Where it is a symbol that `count` may not divide, the last micro-batches have its last item again. What only
-/// results without that dim read is made when all micro-batches are there. Fails, after an error at the op, where items depend on each
-/// other, or where the first dim is a number that `count` does not divide and no other one will do.
+/// Replaces each op on the batch by one op per micro-batch (GPipe; Huang et al., 2019), ordered by
+/// micro-batch, and concatenates the results. The batch is a dim of the results, or a factor of
+/// such a dim: the first along which the entire program can be split. If a symbolic batch size is
+/// not divisible by `count`, the last micro-batches repeat the last batch element. Ops that only
+/// results without a batch dim need run after all micro-batches. Fails, after an error at the op,
+/// if batch elements depend on each other. Also fails if the first dim is a number that `count`
+/// does not divide and the program cannot be split along another dim.
 llvm::LogicalResult divideBatch(mlir::Block &block, int64_t count, StagedOps &staged);
 
 } // namespace hewn::partition

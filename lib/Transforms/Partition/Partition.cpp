@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program of one rank of a model that is split over several.
-//
-//     %h = graph.matmul %x, %w1 : 8x512, 512x2048           %h = graph.matmul %x, %w1[:, a rank's half] : 8x512, 512x1024
-//     %r = graph.relu %h                               →     %r = graph.relu %h : 8x1024
-//     %y = graph.matmul %r, %w2 : 8x2048, 2048x512          %p = graph.matmul %r, %w2[a rank's half, :] : 8x1024, 1024x512
-//                                                            %y = graph.all_reduce %p
-//
-// What is shared and how is decided first, on the whole program and alike for all ranks (Bands.h, Sharding.h); this pass writes it. A value is
-// there in parts, as a whole, or both: the whole of parts is gathered once, before its first reader, and a part of a whole is a slice, of
-// constants one that is folded. Programs of all ranks are the same but for what their constants hold, where no value that only a run knows
-// is sliced. Lines that a rank hands to others are handed on as soon as they are made; those of ranks at the ends, where there is padding,
-// are made by programs of their own.
+// Builds the program of one rank (see Passes.td). SpatialShards.h and Sharding.h choose the
+// shardings for the full program, equally on all ranks; this pass applies them.
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
-#include "lib/Transforms/Partition/Bands.h"
 #include "lib/Transforms/Partition/Passes.h"
 #include "lib/Transforms/Partition/Rows.h"
 #include "lib/Transforms/Partition/Sharding.h"
+#include "lib/Transforms/Partition/SpatialShards.h"
 #include "lib/Transforms/Partition/Stages.h"
 #include "lib/Transforms/Partition/Tables.h"
 
@@ -28,8 +18,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
-using hewn::graph::Cut;
-using hewn::graph::CutForm;
+using hewn::graph::DimSharding;
+using hewn::graph::ShardingRule;
 
 namespace hewn {
 #define GEN_PASS_DEF_PARTITIONPASS
@@ -39,7 +29,7 @@ namespace {
 
 using namespace partition;
 
-/// Writes a rank's share of what was chosen.
+/// Rewrites the program to that of one rank, by the shardings that were chosen for all ranks.
 class Writer {
 public:
   Writer(Block &block, const Plan &plan, graph::RankRange group, int64_t rank, bool orderedSums)
@@ -67,11 +57,12 @@ public:
 
 private:
   struct Part {
-    Cut cut;
+    DimSharding cut;
     Value value;
   };
 
-  /// What the op and all that is in it read is there as a whole.
+  /// Replaces the operands of an op that is not sharded, and of ops in its regions, by the full
+  /// values, which are gathered if necessary.
   void takeWhole(Operation *op, OpBuilder &b) {
     op->walk([&](Operation *inner) {
       for (OpOperand &operand : inner->getOpOperands())
@@ -81,7 +72,7 @@ private:
   }
 
   LogicalResult share(Operation *op, const Sharding &sharding, OpBuilder &b) {
-    CutForm form = formOf(op, sharding, ranks);
+    ShardingRule form = formOf(op, sharding, ranks);
     SmallVector<Value> operands;
     for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands))
       operands.push_back(cut ? partOf(operand, *cut, b) : wholeOf(operand, b));
@@ -98,12 +89,12 @@ private:
     Value made = graph::makeSummand(b, op, form, operands, rank);
     if (!made)
       return failure();
-    const std::optional<Cut> &part = std::get<Summed>(sharding).part;
+    const std::optional<DimSharding> &part = std::get<Summed>(sharding).part;
     Value sum = part          ? graph::makeReduceScatter(b, op->getLoc(), made, *part, group)
                 : orderedSums ? graph::makeOrderedSum(b, op->getLoc(), made, group)
                               : graph::makeAllReduce(b, op->getLoc(), made, group);
     if (!sum)
-      return op->emitOpError("has sums that ranks can't add up: ") << graph::getElementType(result);
+      return op->emitOpError("has an element type that ranks cannot reduce: ") << graph::getElementType(result);
     if (part)
       parts[result] = {*part, sum};
     else
@@ -114,7 +105,7 @@ private:
 
   LogicalResult shareLines(Operation *op, const Banded &banded, OpBuilder &b) {
     graph::Lines lines = banded.made()[rank];
-    graph::BandForm form = *graph::bandForm(op, {banded.dim, lines});
+    graph::HaloRule form = *graph::haloRule(op, {banded.dim, lines});
     SmallVector<Value> operands;
     for (auto [operand, band] : llvm::zip(op->getOperands(), form.operands))
       operands.push_back(band ? linesOf(operand, *band, b) : wholeOf(operand, b));
@@ -130,7 +121,8 @@ private:
     return success();
   }
 
-  /// Inside of a tensor there is none; then it is the operand.
+  /// Erases padding of width zero. It occurs if a rank's spatial shard does not touch the end of
+  /// the tensor. Returns the padding's operand.
   static Value withoutNoPadding(Value made) {
     auto padding = made.getDefiningOp<graph::PaddingOpInterface>();
     if (!padding || !padding.getZeroPadding() || graph::getDims(made) != graph::getDims(padding->getOperand(0)))
@@ -140,8 +132,8 @@ private:
     return operand;
   }
 
-  /// Lines of what ranks have in bands, or of the whole.
-  Value linesOf(Value value, const graph::Band &band, OpBuilder &b) {
+  /// Returns a range of rows of a value, which is spatially sharded or available in full.
+  Value linesOf(Value value, const graph::HaloShard &band, OpBuilder &b) {
     auto found = strips.find(value);
     if (found != strips.end() && plan.bands.find(value.getDefiningOp())->second.dim == band.dim)
       return graph::makeLines(b, value.getLoc(), found->second, band.dim, band.lines);
@@ -161,8 +153,8 @@ private:
       return whole;
     }
     auto part = parts.find(value);
-    if (part == parts.end() ||
-        constant.contains(value.getDefiningOp())) // constants stay as a whole until nobody reads it
+    // A constant stays in full. It is erased at the end if it has no users left.
+    if (part == parts.end() || constant.contains(value.getDefiningOp()))
       return value;
     Value &whole = wholes[value];
     if (!whole)
@@ -170,7 +162,7 @@ private:
     return whole;
   }
 
-  Value partOf(Value value, const Cut &cut, OpBuilder &b) {
+  Value partOf(Value value, const DimSharding &cut, OpBuilder &b) {
     auto part = parts.find(value);
     if (part != parts.end() && part->second.cut == cut)
       return part->second.value;
@@ -180,11 +172,11 @@ private:
   Block &block;
   const Plan &plan;
   graph::RankRange group;
-  /// How many, and which of them.
+  /// The number of ranks, and the number of the rank whose program this is.
   int64_t ranks, rank;
   bool orderedSums;
   DenseSet<Operation *> constant;
-  /// By the values of the program without ranks.
+  /// This rank's part of each value, by the value of the unpartitioned program.
   DenseMap<Value, Part> parts;
   DenseMap<Value, SmallVector<graph::Strip>> strips;
   DenseMap<Value, Value> wholes;
@@ -207,7 +199,7 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
       return signalPassFailure();
     if (tensor > 1 && failed(shareLayers(block)))
       return signalPassFailure();
-    // A rank has what it reads of what is made of constants and sizes alone, and of parts of inputs.
+    // Erase ops on constants, sizes and inputs whose results this rank does not use.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();
@@ -220,7 +212,9 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
       tieTables(block, *weights);
     padTables(block, tensor);
     Plan plan = choosePlan(block, tensor, lines);
-    if (!orderedSums) // whose addends all have as a whole
+    // With ordered sums, every rank gathers the full addends of all ranks and sums them, so no rank
+    // computes only its own rows of a sum.
+    if (!orderedSums)
       shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), plan.byLines(), plan.shardings);
     return Writer(block, plan, {rank / tensor * tensor, tensor}, rank, orderedSums).run();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes that split a model over ranks.
+// Passes that partition a model over ranks.
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
 
@@ -18,8 +18,8 @@ namespace partition {
 struct RowCosts;
 }
 
-/// `weights` knows which constants are others' transpositions; null: none is. `costs` are those of the links between `tensor` ranks; null:
-/// nothing is known of them.
+/// Creates the pass. `weights` records which constants are transposes of others, and may be null.
+/// `costs` describes the links between the `tensor` ranks, or is null if they are unknown.
 std::unique_ptr<mlir::Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights,
                                                 std::shared_ptr<const partition::RowCosts> costs);
 } // namespace hewn

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A value's rows are those of its first dim with more than one element: a rank's part of it lies in memory as one run, and is summed, read and
-// gathered where it is.
+// Chooses which ops the ranks shard by rows (see Rows.h). The rows of a value are its slices along
+// its first dim with more than one element. The rows of one rank are contiguous in memory, so they
+// are reduced, read and gathered without copies.
 #include "lib/Transforms/Partition/Rows.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
@@ -13,14 +14,15 @@
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
-using hewn::graph::Cut;
-using hewn::graph::CutForm;
+using hewn::graph::DimSharding;
+using hewn::graph::ShardingRule;
 
 namespace hewn::partition {
 
 namespace {
 
-/// A byte that a rank reads or writes in its own memory costs as much as this part of one between ranks.
+/// Cost of reading or writing a byte in a rank's own memory, relative to transferring a byte
+/// between ranks.
 constexpr double kOwnByte = 0.125;
 
 class RowChooser {
@@ -33,7 +35,7 @@ public:
   void run() {
     findCandidates();
     dropSingle();
-    keepWhatPays();
+    dropUnprofitable();
     for (auto &[op, candidate] : candidates)
       if (!candidate.isCut)
         continue;
@@ -44,39 +46,42 @@ public:
   }
 
 private:
-  /// An op that could be done for a rank's rows alone.
+  /// An op after a sum over ranks that a rank can compute for its own rows only.
   struct Candidate {
-    Cut rows;
+    DimSharding rows;
     bool isSum, isCut;
-    /// Of an op that is no sum: how it makes rows.
-    CutForm form;
+    /// The sharding rule by rows, for ops other than sums over ranks.
+    ShardingRule form;
   };
 
-  static bool isRows(const graph::Dims &dims, const Cut &cut) {
+  static bool isRows(const graph::Dims &dims, const DimSharding &cut) {
     return cut.blocks.is(1) &&
            llvm::all_of(ArrayRef(dims).take_front(cut.dim), [](const graph::DimExpr &dim) { return dim.is(1); });
   }
 
-  /// The cut by rows; nullopt where ranks do not divide them.
-  std::optional<Cut> rowsOf(Value value) const {
+  /// Returns the sharding of a value by rows, or nothing if its number of rows is not divisible by
+  /// the number of ranks.
+  std::optional<DimSharding> rowsOf(Value value) const {
     graph::Dims dims = graph::getDims(value);
     const auto *first = llvm::find_if(dims, [](const graph::DimExpr &dim) { return !dim.is(1); });
-    Cut cut{first - dims.begin(), 1};
-    return graph::isCuttable(dims, cut, ranks) ? std::optional(cut) : std::nullopt;
+    DimSharding cut{first - dims.begin(), 1};
+    return graph::isShardable(dims, cut, ranks) ? std::optional(cut) : std::nullopt;
   }
 
-  std::optional<Cut> partsOf(Value value) const {
+  std::optional<DimSharding> partsOf(Value value) const {
     auto found = candidates.find(value.getDefiningOp());
     return found == candidates.end() ? std::nullopt : std::optional(found->second.rows);
   }
 
-  /// Sums, and all that can go on with their rows. Products have been chosen for by what they read.
+  /// Collects the candidates for sharding by rows: sums over ranks, and ops that can process a
+  /// rank's rows of such a sum. Contractions are excluded, because their sharding is already
+  /// chosen.
   void findCandidates() {
     for (Operation &op : block) {
       auto known = shardings.find(&op);
       if (known != shardings.end()) {
         if (std::holds_alternative<Summed>(known->second) && !constant.contains(&op))
-          if (std::optional<Cut> rows = rowsOf(op.getResult(0)))
+          if (std::optional<DimSharding> rows = rowsOf(op.getResult(0)))
             candidates.insert({&op, {*rows, /*isSum=*/true, /*isCut=*/true, {}}});
         continue;
       }
@@ -84,31 +89,33 @@ private:
           !isMemoryEffectFree(&op) || isa<graph::ContractOpInterface>(op) ||
           !graph::canTravel(graph::getElementType(op.getResult(0))))
         continue;
-      if (std::optional<Candidate> candidate = goOn(&op))
+      if (std::optional<Candidate> candidate = propagate(&op))
         candidates.insert({&op, *candidate});
     }
   }
 
-  std::optional<Candidate> goOn(Operation *op) const {
+  std::optional<Candidate> propagate(Operation *op) const {
     for (auto [place, operand] : llvm::enumerate(op->getOperands()))
-      if (std::optional<Cut> cut = partsOf(operand))
-        for (const Cut &rows : graph::cutsThrough(op, unsigned(place), *cut, ranks)) {
-          std::optional<CutForm> form = graph::cutForm(op, rows, graph::DimExpr(ranks));
+      if (std::optional<DimSharding> cut = partsOf(operand))
+        for (const DimSharding &rows : graph::shardingsThrough(op, unsigned(place), *cut, ranks)) {
+          std::optional<ShardingRule> form = graph::shardingRule(op, rows, graph::DimExpr(ranks));
           if (form && isRows(graph::getDims(op->getResult(0)), rows) && canTake(op, *form))
             return Candidate{rows, /*isSum=*/false, /*isCut=*/true, *form};
         }
-    return std::nullopt; // it reads no parts, or wants more of them than a rank has
+    // no operand is sharded by rows, or the op needs more of an operand than the rank's rows
+    return std::nullopt;
   }
 
-  /// Of what ranks have parts these are wanted, of others rows.
-  bool canTake(Operation *op, const CutForm &form) const {
+  /// Returns true if a rank can compute its rows of the op's result from what it has: its own rows
+  /// of operands that are sharded by rows, and rows of the other operands, which it has in full.
+  bool canTake(Operation *op, const ShardingRule &form) const {
     return llvm::all_of(llvm::zip(op->getOperands(), form.operands), [&](auto one) {
       auto &[operand, wanted] = one;
-      std::optional<Cut> has = partsOf(operand);
+      std::optional<DimSharding> has = partsOf(operand);
       if (has)
         return wanted == has;
       return !wanted ||
-             (isRows(graph::getDims(operand), *wanted) && graph::isCuttable(graph::getDims(operand), *wanted, ranks));
+             (isRows(graph::getDims(operand), *wanted) && graph::isShardable(graph::getDims(operand), *wanted, ranks));
     });
   }
 
@@ -117,7 +124,8 @@ private:
     return found != candidates.end() && found->second.isCut;
   }
 
-  /// What the value costs, by all ranks together: to hand it on, and to read and write it where ops that are done together begin and end.
+  /// Returns the cost of the value over all ranks: its transfers between ranks, plus its reads and
+  /// writes in memory if it is the first operand or the last result of a sequence of fused ops.
   double costOf(Value value) const {
     double bytes = bytesOf(value), cost = 0;
     auto own = candidates.find(value.getDefiningOp());
@@ -144,7 +152,8 @@ private:
     return cost;
   }
 
-  /// The values whose costs the op's choice is in.
+  /// Returns the values whose transfer and memory costs depend on whether the op is sharded by
+  /// rows.
   llvm::SetVector<Value> valuesOf(Operation *op) const {
     llvm::SetVector<Value> values;
     values.insert(op->getResult(0));
@@ -162,7 +171,9 @@ private:
     return cost;
   }
 
-  /// Where one op would better be done for all rows, it is: one whose result is longer than what it reads, or is wanted whole with that.
+  /// Drops candidates for which sharding by rows costs more than computing all rows on each rank,
+  /// each candidate considered alone. This occurs if the result is larger than the operands, or if
+  /// users need the result in full as well.
   void dropSingle() {
     for (auto &[op, candidate] : llvm::reverse(candidates)) {
       llvm::SetVector<Value> values = valuesOf(op);
@@ -172,8 +183,9 @@ private:
     }
   }
 
-  /// Ops that hand each other rows are chosen together.
-  void keepWhatPays() {
+  /// Decides jointly whether to shard candidates that pass rows to each other. If such a set costs
+  /// more than it saves, drops all of it.
+  void dropUnprofitable() {
     llvm::EquivalenceClasses<Operation *> together;
     for (auto &[op, candidate] : candidates) {
       together.insert(op);
@@ -196,7 +208,8 @@ private:
       if (costOf(values) <= byRows) {
         if (!cut.empty())
           missed(cut.front(), kPass, "RowsNotShared",
-                 "a message more costs as much as doing what follows for all rows");
+                 "rows not sharded: one more message costs as much as computing the following ops for all rows on "
+                 "every rank");
         continue;
       }
       for (Operation *op : cut)
@@ -210,7 +223,7 @@ private:
   const DenseSet<Operation *> &others;
   Shardings &shardings;
   DenseSet<Operation *> constant;
-  /// In the order of the program.
+  /// The ops that may be sharded by rows, in program order.
   llvm::MapVector<Operation *, Candidate> candidates;
 };
 

@@ -12,56 +12,65 @@
 #include <set>
 
 using namespace mlir;
-using hewn::graph::Cut;
-using hewn::graph::CutForm;
+using hewn::graph::DimSharding;
+using hewn::graph::ShardingRule;
 
 namespace hewn::partition {
 
 namespace {
 
-/// Smaller constants are not worth a message between ranks: in bytes, and as a share of all constants.
+/// Constants that are smaller than these limits (bytes, and fraction of the bytes of all constants)
+/// are not sharded, because sharding them saves less than a message costs.
 constexpr double kSmallBytes = 4096, kSmallShare = 1e-4;
-/// Extents that are known only when run are taken for this.
+/// Size that cost estimates assume for dynamic dims.
 constexpr int64_t kAssumedExtent = 32;
-/// A message costs at least what moving so many bytes does.
+/// Minimum cost of a message between ranks, in equivalent bytes.
 constexpr double kMessageBytes = 16384;
-/// A choice goes on over so many ops at most: what is between two contractions is a few dozen.
-constexpr size_t kMostShared = 256;
-/// Where more ops read a constant, none looks at what the others will choose.
-constexpr size_t kMostSharing = 4;
-/// Blocks in which constants are cut at first: one, or a few things that one product makes side by side.
-constexpr int64_t kMostBlocks = 8;
+/// Limit of the ops that one sharding propagates to. Usual models have a few dozen ops between two
+/// contractions.
+constexpr size_t kMaxShared = 256;
+/// If more ops than this read a constant, the cost of sharding the constant for one of these ops
+/// does not consider the others.
+constexpr size_t kMaxSharing = 4;
+/// Largest number of blocks into which a constant's dim is divided before each block is sharded
+/// over the ranks: usually one, or a few if one GEMM computes several fused projections.
+constexpr int64_t kMaxBlocks = 8;
 
-/// A constant, or what is made of one, and a part of it.
+/// Identifies a shard of a constant, or of a value computed from a constant: value, dim, number of
+/// blocks.
 using Share = std::tuple<void *, int64_t, int64_t>;
 
-/// A choice that is tried: what it shares beyond what is chosen already, and what that costs.
-struct Trial {
+/// A sharding that is tried: the ops that it adds to the ones chosen before, and its cost.
+struct TrialSharding {
   Shardings shared;
-  /// Bytes of constants that a rank needs no more, and bytes that go between ranks; both times the ranks, which makes whole numbers of them, and
-  /// their sums the same in any order.
+  /// Bytes of constants that a rank no longer stores, and bytes that ranks transfer. Both are
+  /// multiplied by the number of ranks, so that they are integers and their sums do not depend on
+  /// the order of additions.
   double saved = 0, moved = 0;
-  /// Whether it moves fewer bytes for each one saved.
+  /// Returns true if this trial transfers fewer bytes per saved byte than another trial with these
+  /// numbers.
   bool isBetterThan(double otherSaved, double otherMoved) const { return moved * otherSaved < otherMoved * saved; }
 };
 
-/// An op that waits to be chosen for: what the best trial for it was when so many choices had been made.
+/// An op whose sharding is not decided yet. Its best trial was computed when `choices` shardings
+/// had been chosen.
 struct Waiting {
   size_t order;
   Operation *op;
   double saved, moved;
   size_t choices;
-  bool isBetterThan(const Trial &trial) const { return moved * trial.saved < trial.moved * saved; }
-  /// Of a heap: the better one, of equals the earlier one, is on top.
+  bool isBetterThan(const TrialSharding &trial) const { return moved * trial.saved < trial.moved * saved; }
+  /// Order of the heap of undecided ops: the op with the better trial is on top; ties go to the
+  /// earlier op.
   bool operator<(const Waiting &other) const {
     double mine = moved * other.saved, theirs = other.moved * saved;
     return mine != theirs ? mine > theirs : order > other.order;
   }
 };
 
-class Chooser {
+class ShardingChooser {
 public:
-  Chooser(Block &block, int64_t ranks, const DenseSet<Operation *> &others)
+  ShardingChooser(Block &block, int64_t ranks, const DenseSet<Operation *> &others)
       : block(block), ranks(ranks), others(others) {}
 
   Shardings run() {
@@ -71,24 +80,26 @@ public:
       all += bytesOf(op.getResult());
     smallBytes = std::max(kSmallBytes, kSmallShare * all);
     findTwins();
-    lookAround();
+    collectConstantReaders();
     std::priority_queue<Waiting> waiting;
-    auto wait = [&](size_t order, Operation *op, const Trial &trial) {
+    auto wait = [&](size_t order, Operation *op, const TrialSharding &trial) {
       waiting.push({order, op, trial.saved, trial.moved, choices});
     };
     for (auto [order, op] : llvm::enumerate(block))
       if (!constant.contains(&op) && !twins.contains(&op) && !others.contains(&op) &&
           constantBytes(&op) >= smallBytes) {
-        if (std::optional<Trial> best = bestFor(&op))
+        if (std::optional<TrialSharding> best = bestFor(&op))
           wait(order, &op, *best);
         else if (isa<graph::ContractOpInterface>(op))
-          missed(&op, kPass, "NotShared", "no dim of its constants is a multiple of the ranks that can be cut");
+          missed(&op, kPass, "NotShared",
+                 "constants not sharded: none of their shardable dims is a multiple of the number of ranks");
       }
-    // What was chosen since may have made a choice better or worse; those that have become worse wait again.
+    // Take the best trial of the queue until the queue is empty. Each choice can change the cost of
+    // other trials; a trial that has become worse since it was queued is queued again.
     while (!waiting.empty()) {
       Waiting next = waiting.top();
       waiting.pop();
-      std::optional<Trial> best = chosen.contains(next.op) ? std::nullopt : bestFor(next.op);
+      std::optional<TrialSharding> best = chosen.contains(next.op) ? std::nullopt : bestFor(next.op);
       if (!best)
         continue;
       if (next.choices != choices && !waiting.empty() && waiting.top().isBetterThan(*best)) {
@@ -108,7 +119,8 @@ public:
   }
 
 private:
-  /// What does the same for another micro-batch as an op before it, and is shared as that is.
+  /// Finds ops that are copies of an earlier op for another micro-batch. They get the same sharding
+  /// as the earlier op.
   void findTwins() {
     DenseMap<Attribute, Operation *> firsts;
     for (auto [place, op] : llvm::enumerate(block)) {
@@ -119,18 +131,19 @@ private:
     }
   }
 
-  /// Who reads which constants, and behind which values further constants are read.
-  void lookAround() {
+  /// Collects the ops that read each constant, and the ops whose results reach ops with further
+  /// constants.
+  void collectConstantReaders() {
     for (Operation &op : llvm::reverse(block)) {
       if (constant.contains(&op))
         continue;
       bool leads = constantBytes(&op) >= smallBytes || (isa<graph::ContractOpInterface>(op) && constantBytes(&op) > 0);
       for (Operation *user : op.getUsers()) {
         Operation *reader = block.findAncestorOpInBlock(*user);
-        leads |= leadsOn.contains(reader);
+        leads |= leadsToConstants.contains(reader);
       }
       if (leads)
-        leadsOn.insert(&op);
+        leadsToConstants.insert(&op);
     }
     for (Operation &op : block)
       if (!constant.contains(&op) && !twins.contains(&op))
@@ -139,17 +152,19 @@ private:
             sharing[rootOf(operand)].insert(&op);
   }
 
-  /// The constant that moves make the value of, or the value.
+  /// Returns the constant from which `value` is computed by indexing ops only. If other ops on
+  /// constants take part, returns the result of the last one of those.
   Value rootOf(Value value) {
-    while (isa_and_nonnull<graph::MoveOpInterface>(value.getDefiningOp()) && isConstant(value))
+    while (isa_and_nonnull<graph::IndexingOpInterface>(value.getDefiningOp()) && isConstant(value))
       value = value.getDefiningOp()->getOperand(0);
     return value;
   }
 
-  /// What a rank has of a constant that is cut so: the part of what moves make the value of, as far as they let parts through.
-  Share shareOf(Value value, Cut cut) {
-    while (isa_and_nonnull<graph::MoveOpInterface>(value.getDefiningOp()) && isConstant(value)) {
-      std::optional<CutForm> form = graph::cutForm(value.getDefiningOp(), cut, graph::DimExpr(ranks));
+  /// Returns the shard of the constant from which indexing ops compute the value. Looks through
+  /// indexing ops as far as a shard of their result is a shard of their operand.
+  Share shareOf(Value value, DimSharding cut) {
+    while (isa_and_nonnull<graph::IndexingOpInterface>(value.getDefiningOp()) && isConstant(value)) {
+      std::optional<ShardingRule> form = graph::shardingRule(value.getDefiningOp(), cut, graph::DimExpr(ranks));
       if (!form || !form->operands[0])
         break;
       cut = *form->operands[0];
@@ -158,8 +173,10 @@ private:
     return {value.getAsOpaquePointer(), cut.dim, *cut.blocks.constant()};
   }
 
-  /// The parts of constants that a trial has, each with the constant that is read, in the order of the ops that read them: all ranks choose alike.
-  llvm::MapVector<Share, Value, std::map<Share, unsigned>> sharesOf(const Trial &trial) {
+  /// Returns the shards of constants that a trial sharding uses, each with the operand that reads
+  /// it. The shards are in program order of the ops that read them, so that all ranks make the same
+  /// choice.
+  llvm::MapVector<Share, Value, std::map<Share, unsigned>> sharesOf(const TrialSharding &trial) {
     SmallVector<std::pair<Operation *, const Sharding *>> ops;
     for (auto &[op, sharding] : trial.shared)
       if (!constant.contains(op))
@@ -167,7 +184,7 @@ private:
     llvm::sort(ops, [&](const auto &a, const auto &b) { return places.at(a.first) < places.at(b.first); });
     llvm::MapVector<Share, Value, std::map<Share, unsigned>> shares;
     for (auto &[op, sharding] : ops) {
-      CutForm form = formOf(op, *sharding, ranks);
+      ShardingRule form = formOf(op, *sharding, ranks);
       for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands))
         if (cut && isConstant(operand))
           shares.insert({shareOf(operand, *cut), operand});
@@ -179,29 +196,30 @@ private:
 
   double constantBytes(Operation *op) const { return partition::constantBytes(op, constant); }
 
-  /// Of all ways to begin with the op the best one.
-  std::optional<Trial> bestFor(Operation *op) {
-    std::optional<Trial> best;
-    forEachTrial(op, Trial(), [&](Trial &&trial) {
-      lookAhead(trial);
+  /// Returns the best trial sharding whose propagation starts at the op.
+  std::optional<TrialSharding> bestFor(Operation *op) {
+    std::optional<TrialSharding> best;
+    forEachTrial(op, TrialSharding(), [&](TrialSharding &&trial) {
+      addExpectedCosts(trial);
       if (trial.saved > 0 && (!best || trial.isBetterThan(best->saved, best->moved)))
         best = std::move(trial);
     });
     return best;
   }
 
-  /// All ways to go on from `before` with the op, with what they cost.
-  void forEachTrial(Operation *op, const Trial &before, llvm::function_ref<void(Trial &&)> use) {
+  /// Tries every sharding of the op: calls `use` with a trial that extends `before` by this
+  /// sharding, and with the cost of the trial.
+  void forEachTrial(Operation *op, const TrialSharding &before, llvm::function_ref<void(TrialSharding &&)> use) {
     auto considerThis = [&](const Sharding &sharding, bool goesOn) {
-      Trial trial{before.shared};
+      TrialSharding trial{before.shared};
       if (!decide(op, sharding, trial))
         return;
       if (goesOn)
-        spread(op, trial);
-      price(trial);
+        propagate(op, trial);
+      computeCost(trial);
       use(std::move(trial));
     };
-    // What follows goes on with parts, or has the whole.
+    // A trial either propagates shards of the result to the users, or gathers the result.
     auto consider = [&](const Sharding &sharding) {
       considerThis(sharding, true);
       if (std::holds_alternative<Shared>(sharding))
@@ -209,7 +227,7 @@ private:
     };
     if (op->getNumResults() == 1)
       for (int64_t dim = 0; dim < graph::getRank(op->getResult(0)); ++dim)
-        for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks)
+        for (int64_t blocks = 1; blocks <= kMaxBlocks; ++blocks)
           consider(Shared{{dim, blocks}});
     for (OpOperand &operand : op->getOpOperands())
       if (isConstant(operand.get()))
@@ -217,26 +235,27 @@ private:
           consider(Summed{operand.getOperandNumber(), {dim, 1}});
   }
 
-  /// Whether a rank has a part of a constant that the op reads.
-  bool cutsConstant(Operation *op, const Trial &trial) {
-    CutForm form = formOf(op, trial.shared.find(op)->second, ranks);
+  /// Returns true if, with its sharding in the trial, the op reads only a shard of a constant.
+  bool cutsConstant(Operation *op, const TrialSharding &trial) {
+    ShardingRule form = formOf(op, trial.shared.find(op)->second, ranks);
     return llvm::any_of(llvm::zip(op->getOperands(), form.operands),
                         [&](auto one) { return isConstant(std::get<0>(one)) && std::get<1>(one); });
   }
 
-  /// Adds what others of those who read a trial's constants will move and save when they choose next: the same parts, or parts of
-  /// their own. Where one can do neither, a rank has the whole beside its part.
-  void lookAhead(Trial &trial) {
+  /// Adds expected costs and savings to the trial for other ops that read the same constants. Such
+  /// an op can use the same shards, or other shards. If it can use neither, a rank needs the full
+  /// constant in addition to its shard.
+  void addExpectedCosts(TrialSharding &trial) {
     llvm::SetVector<Operation *> readers;
     for (auto &[share, operand] : sharesOf(trial))
-      if (auto found = sharing.find(rootOf(operand)); found != sharing.end() && found->second.size() <= kMostSharing)
+      if (auto found = sharing.find(rootOf(operand)); found != sharing.end() && found->second.size() <= kMaxSharing)
         for (Operation *other : found->second)
           if (!find(other, trial))
             readers.insert(other);
-    Trial ahead = trial;
+    TrialSharding ahead = trial;
     for (Operation *other : readers) {
-      std::optional<Trial> best;
-      forEachTrial(other, ahead, [&](Trial &&next) {
+      std::optional<TrialSharding> best;
+      forEachTrial(other, ahead, [&](TrialSharding &&next) {
         if (next.saved > 0 && cutsConstant(other, next) && (!best || next.isBetterThan(best->saved, best->moved)))
           best = std::move(next);
       });
@@ -249,7 +268,7 @@ private:
     trial.moved = ahead.moved;
   }
 
-  const Sharding *find(Operation *op, const Trial &trial) {
+  const Sharding *find(Operation *op, const TrialSharding &trial) {
     auto known = chosen.find(op);
     if (known != chosen.end())
       return &known->second;
@@ -257,40 +276,43 @@ private:
     return tried != trial.shared.end() ? &tried->second : nullptr;
   }
 
-  /// The cut in which ranks have the value; nullopt: each has the whole.
-  std::optional<Cut> cutOf(Value value, const Trial &trial) {
+  /// Returns how ranks shard the value, or nothing if each rank has the full value.
+  std::optional<DimSharding> cutOf(Value value, const TrialSharding &trial) {
     const Sharding *sharding = value.getDefiningOp() ? find(value.getDefiningOp(), trial) : nullptr;
     auto *shared = sharding ? std::get_if<Shared>(sharding) : nullptr;
     return shared ? std::optional(shared->result) : std::nullopt;
   }
 
-  /// Takes an op into the trial, with what must make its operands so; false where it can't be shared so.
-  bool decide(Operation *op, const Sharding &sharding, Trial &trial) {
+  /// Adds an op with its sharding to the trial, and the producers that must provide its operands as
+  /// shards. Returns false if the op cannot have this sharding.
+  bool decide(Operation *op, const Sharding &sharding, TrialSharding &trial) {
     if (const Sharding *known = find(op, trial)) {
       auto *a = std::get_if<Shared>(known), *b = std::get_if<Shared>(&sharding);
       return a && b && a->result == b->result;
     }
-    // What is shared may have to be gathered or added up.
+    // The op's result may have to be gathered or summed over ranks, so its type must be one that
+    // ranks can transfer.
     Type type = op->getNumResults() == 1 ? graph::getElementType(op->getResult(0)) : Type();
     bool travels =
         type && (std::holds_alternative<Shared>(sharding) ? graph::canTravel(type) : graph::canBeAdded(type));
     if (op->getBlock() != &block || others.contains(op) || !travels)
       return false;
-    std::optional<CutForm> form;
+    std::optional<ShardingRule> form;
     if (auto *shared = std::get_if<Shared>(&sharding)) {
-      if (op->getNumResults() != 1 || !graph::isCuttable(graph::getDims(op->getResult(0)), shared->result, ranks))
+      if (op->getNumResults() != 1 || !graph::isShardable(graph::getDims(op->getResult(0)), shared->result, ranks))
         return false;
-      form = graph::cutForm(op, shared->result, graph::DimExpr(ranks));
+      form = graph::shardingRule(op, shared->result, graph::DimExpr(ranks));
     } else {
       form = graph::sumForm(op, std::get<Summed>(sharding).operand, std::get<Summed>(sharding).cut);
     }
     if (!form)
       return false;
     for (auto [operand, cut] : llvm::zip(op->getOperands(), form->operands))
-      if (cut && !graph::isCuttable(graph::getDims(operand), *cut, ranks))
+      if (cut && !graph::isShardable(graph::getDims(operand), *cut, ranks))
         return false;
     trial.shared.try_emplace(op, sharding);
-    // What makes an operand for this op alone makes a part of it, too, where it can; else ranks take theirs of the whole.
+    // If the operand's producer has no other users, it computes only the shard, if it can.
+    // Otherwise each rank computes the full operand and slices it.
     for (auto [operand, cut] : llvm::zip(op->getOperands(), form->operands)) {
       Operation *maker = operand.getDefiningOp();
       if (cut && maker && !isa<graph::ConstantOp>(maker) && (operand.hasOneUse() || constant.contains(maker)))
@@ -299,39 +321,41 @@ private:
     return true;
   }
 
-  /// How a reader goes on with parts; nullopt: it wants the whole.
-  std::optional<Sharding> goOn(OpOperand &use, const Cut &cut, const Trial &trial) {
+  /// Returns the sharding with which a user processes shards of its operand, or nothing if it needs
+  /// the full value.
+  std::optional<Sharding> propagatedSharding(OpOperand &use, const DimSharding &cut, const TrialSharding &trial) {
     Operation *reader = use.getOwner();
     unsigned operand = use.getOperandNumber();
     if (reader->getBlock() != &block || others.contains(reader) || reader->getNumResults() != 1)
       return std::nullopt;
     if (const Sharding *known = find(reader, trial)) {
-      CutForm form = formOf(reader, *known, ranks);
+      ShardingRule form = formOf(reader, *known, ranks);
       return form.operands[operand] == cut ? std::optional(*known) : std::nullopt;
     }
     if (graph::sumForm(reader, operand, cut))
       return Summed{operand, cut};
-    SmallVector<Cut> through = graph::cutsThrough(reader, operand, cut, ranks);
+    SmallVector<DimSharding> through = graph::shardingsThrough(reader, operand, cut, ranks);
     return through.empty() ? std::nullopt : std::optional<Sharding>(Shared{through.front()});
   }
 
-  /// Goes on from an op to all that reads parts of what is shared. A value that one reader wants whole is whole for all.
-  void spread(Operation *first, Trial &trial) {
+  /// Propagates the sharding of the op `first` to all ops that read shards of its result, and on to
+  /// their users. If one user needs a value in full, the value is gathered for all of its users.
+  void propagate(Operation *first, TrialSharding &trial) {
     pending.push_back(first);
     while (!pending.empty()) {
-      if (trial.shared.size() > kMostShared) {
+      if (trial.shared.size() > kMaxShared) {
         pending.clear();
         return;
       }
       Operation *op = pending.front();
       pending.pop_front();
-      std::optional<Cut> cut = cutOf(op->getResult(0), trial);
+      std::optional<DimSharding> cut = cutOf(op->getResult(0), trial);
       if (!cut)
         continue;
       SmallVector<std::pair<Operation *, Sharding>> readers;
       bool all = true;
       for (OpOperand &use : op->getResult(0).getUses()) {
-        std::optional<Sharding> next = goOn(use, *cut, trial);
+        std::optional<Sharding> next = propagatedSharding(use, *cut, trial);
         all &= next.has_value();
         if (next)
           readers.push_back({use.getOwner(), *next});
@@ -342,7 +366,7 @@ private:
     }
   }
 
-  void price(Trial &trial) {
+  void computeCost(TrialSharding &trial) {
     trial.saved = trial.moved = 0;
     DenseSet<Value> gathered, roots;
     for (auto &[share, operand] : sharesOf(trial)) {
@@ -352,9 +376,9 @@ private:
     for (auto &[op, sharding] : trial.shared) {
       if (constant.contains(op))
         continue;
-      CutForm form = formOf(op, sharding, ranks);
+      ShardingRule form = formOf(op, sharding, ranks);
       for (auto [operand, cut] : llvm::zip(op->getOperands(), form.operands)) {
-        std::optional<Cut> has = cutOf(operand, trial);
+        std::optional<DimSharding> has = cutOf(operand, trial);
         if (has && has != cut && !isConstant(operand) && gathered.insert(operand).second)
           trial.moved += gatherCost(operand);
       }
@@ -362,7 +386,7 @@ private:
         trial.moved += handing(bytesOf(op->getResult(0)), ranks, 2);
         continue;
       }
-      std::optional<Cut> own = cutOf(op->getResult(0), trial);
+      std::optional<DimSharding> own = cutOf(op->getResult(0), trial);
       bool readWhole = llvm::any_of(op->getResult(0).getUses(), [&](OpOperand &use) {
         const Sharding *reader = find(use.getOwner(), trial);
         return !reader || formOf(use.getOwner(), *reader, ranks).operands[use.getOperandNumber()] != own;
@@ -372,11 +396,14 @@ private:
     }
   }
 
-  /// Half the bytes of a sum go to gather as much, but what is gathered is whole again: who divides the next constants, if there are any, pays
-  /// once more.
+  /// Returns the cost of gathering the value on all ranks. An all-gather transfers half the bytes
+  /// of an all-reduce. But the gathered value is the same on all ranks, so sharding the constants
+  /// of later ops costs another all-reduce. If later ops have constants, the cost is therefore
+  /// doubled.
   double gatherCost(Value value) {
-    bool leads = llvm::any_of(value.getUsers(),
-                              [&](Operation *user) { return leadsOn.contains(block.findAncestorOpInBlock(*user)); });
+    bool leads = llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return leadsToConstants.contains(block.findAncestorOpInBlock(*user));
+    });
     return handing(bytesOf(value), ranks, leads ? 2 : 1);
   }
 
@@ -384,19 +411,22 @@ private:
   int64_t ranks;
   const DenseSet<Operation *> &others;
   DenseSet<Operation *> constant;
-  /// Constants from so many bytes on are looked at.
+  /// Constants with fewer bytes are not sharded.
   double smallBytes = 0;
-  /// Ops that read such constants, or multiply by any, or behind which one does.
-  DenseSet<Operation *> leadsOn;
-  /// Who reads a constant, by itself or what moves make of it.
+  /// Ops that matter for the cost of gathering a value: those that read constants of at least
+  /// `smallBytes`, contractions with any constant, and ops from whose results one of these is
+  /// reachable.
+  DenseSet<Operation *> leadsToConstants;
+  /// For each constant, the ops that read it, directly or through indexing ops.
   DenseMap<Value, llvm::SetVector<Operation *>> sharing;
-  /// The places of ops in the program, and what does as one before does.
+  /// Two maps: the position of each op in the program; and, for each op that repeats an earlier op
+  /// for another micro-batch, the earlier op.
   DenseMap<Operation *, size_t> places;
   llvm::MapVector<Operation *, Operation *> twins;
   Shardings chosen;
-  /// The parts of constants that these have.
+  /// The shards of constants that the chosen shardings use.
   std::set<Share> chosenShares;
-  /// How many choices have been made.
+  /// Number of shardings chosen so far.
   size_t choices = 0;
   std::deque<Operation *> pending;
 };
@@ -452,15 +482,15 @@ double constantBytes(Operation *op, const DenseSet<Operation *> &constant) {
   return most;
 }
 
-CutForm formOf(Operation *op, const Sharding &sharding, int64_t ranks) {
+ShardingRule formOf(Operation *op, const Sharding &sharding, int64_t ranks) {
   if (auto *shared = std::get_if<Shared>(&sharding))
-    return *graph::cutForm(op, shared->result, graph::DimExpr(ranks));
+    return *graph::shardingRule(op, shared->result, graph::DimExpr(ranks));
   const Summed &summed = std::get<Summed>(sharding);
   return *graph::sumForm(op, summed.operand, summed.cut);
 }
 
 Shardings chooseShardings(Block &block, int64_t ranks, const DenseSet<Operation *> &others) {
-  return Chooser(block, ranks, others).run();
+  return ShardingChooser(block, ranks, others).run();
 }
 
 } // namespace hewn::partition

@@ -1,63 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ops of a program the ranks share, and how: what partitioning decides. It is the same on all ranks.
+// Chooses which ops of a program the ranks shard, and how. The choice is the same on all ranks.
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_SHARDING_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_SHARDING_H
 
-#include "dialects/Graph/Analysis/Cuts.h"
+#include "dialects/Graph/Analysis/Sharding.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include <variant>
 
 namespace hewn::partition {
 
-/// Whose remarks these are.
+/// The pass name under which sharding decisions emit remarks.
 inline constexpr llvm::StringLiteral kPass = "hewn-partition";
 
-/// A rank makes its part of the result.
+/// A sharding in which each rank computes its shard of the result.
 struct Shared {
-  graph::Cut result;
+  graph::DimSharding result;
 };
-/// A rank makes a sum of which all ranks' sum is the result: operand `operand` is cut along a dim that is summed over. Of that a rank then
-/// has all, or the part that `part` says.
+/// A sharding in which each rank computes a partial sum of the result: operand `operand` is sharded
+/// along a reduction dim. After the sum over ranks, a rank has the full result, or only the shard
+/// `part` of it.
 struct Summed {
   unsigned operand;
-  graph::Cut cut;
-  std::optional<graph::Cut> part = std::nullopt;
+  graph::DimSharding cut;
+  std::optional<graph::DimSharding> part = std::nullopt;
 };
 using Sharding = std::variant<Shared, Summed>;
 
-/// What a rank does of each op; of those that are not in it all, as the model without ranks.
+/// The chosen sharding of each op. Ops without an entry are computed in full on each rank.
 using Shardings = llvm::DenseMap<mlir::Operation *, Sharding>;
 
-/// On ops that do the same for several micro-batches: the same number, while ranks choose. All are shared as the first one is.
+/// Attribute that numbers ops during partitioning. Ops that are copies of one op for several
+/// micro-batches have equal numbers. All of them are sharded like the first one.
 inline constexpr llvm::StringLiteral kTwinAttr = "twin";
 
-/// The value's bytes, where dims that only a run knows are taken for middling ones.
+/// Returns the bytes of the value, with an assumed size for dynamic dims.
 double bytesOf(mlir::Value value);
 
-/// How many elements the op computes with: all that it reads and makes, of a contraction all products too. Dims as above.
+/// Returns the number of element operations of the op: elements read and written, plus the
+/// multiply-adds of a contraction. Dynamic dims have an assumed size.
 double workOf(mlir::Operation *op);
 
-/// The ops of the block that compute and of constants alone, and constants; `andSizes`: of constants and sizes, which all ranks know.
+/// Returns the constants of the block, and the ops that compute on constants only. With `andSizes`,
+/// also returns ops on sizes, which all ranks know.
 llvm::DenseSet<mlir::Operation *> findConstantOps(mlir::Block &block, bool andSizes = false);
 
-/// The bytes of the largest constant that the op reads, of those that findConstantOps has found.
+/// Returns the bytes of the op's largest operand whose producer is in `constant`, the result of
+/// findConstantOps().
 double constantBytes(mlir::Operation *op, const llvm::DenseSet<mlir::Operation *> &constant);
 
-/// How the op makes a rank's share.
-graph::CutForm formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);
+/// Returns the sharding rule by which the op computes a rank's shard: which parts of its operands
+/// it reads.
+graph::ShardingRule formOf(mlir::Operation *op, const Sharding &sharding, int64_t ranks);
 
-/// Megatron's scheme (Shoeybi et al., 2019, "Megatron-LM") without its layers' names: an op with constants is cut along a dim of theirs;
-/// what follows goes on with parts (GSPMD) up to a contraction that sums over the cut dim, whose constants are cut along it as
-/// well, and one sum over the ranks makes the whole again. Of all the ways to begin, that is taken which moves the fewest bytes between ranks
-/// for the constants that it divides. A constant that several read is divided once where they take the same part of it: what the others
-/// would move for that is looked at with each one's choice.
-/// Ops of `others` are no choice's: they want their operands whole, and make their results so.
+/// Chooses shardings for tensor parallelism (Shoeybi et al., 2019, "Megatron-LM"), without
+/// knowledge of layer types. A trial starts at an op with constants, which it shards along a dim.
+/// The sharding propagates to users (GSPMD), up to a contraction that reduces over the sharded dim.
+/// The constants of that contraction are sharded along the same dim, and one sum over the ranks
+/// restores the full value. Among all trials, the one with the fewest transferred bytes per sharded
+/// constant byte is taken. A constant that several ops read is sharded once if they use the same
+/// shard; each trial includes the cost for these other ops. Ops of `others` are not sharded: they
+/// need full operands and produce full results.
 Shardings chooseShardings(mlir::Block &block, int64_t ranks, const llvm::DenseSet<mlir::Operation *> &others);
 
-/// What it takes to hand `bytes` from rank to rank once or twice, all ranks together, in the bytes by which ranks choose: `bytes` times the other
-/// ranks, and for each rank what a message costs at least.
+/// Returns the cost of `times` transfers of `bytes` between ranks, over all ranks, in equivalent
+/// bytes: `bytes` times the number of other ranks, plus the minimum cost of a message per rank.
 double handing(double bytes, int64_t ranks, double times = 1);
 
 } // namespace hewn::partition

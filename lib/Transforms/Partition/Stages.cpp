@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages are runs of ops as they stand in the program, each with about as many bytes of constants; with micro-batches, as much work. Where one
-// ends is chosen near there: where the fewest bytes go on. What is made of constants and sizes alone goes nowhere: each stage that reads
-// it makes it. Each rank of a stage hands on to the rank of the next ones that has its place.
+// Splits a model into pipeline stages. A stage is a contiguous range of ops in program order.
+// Stages have about equal bytes of constants or, with micro-batches, equal work. Each boundary is
+// placed near the balanced position, where the fewest bytes cross it. Values that depend on
+// constants and sizes only are not transferred; each stage computes those that it needs. A rank of
+// a stage sends to the ranks with the same index in later stages.
 //
-// Ranks meet in one order, that of the ops which make what is handed on, one micro-batch behind the other, then that of the program's results:
-// whoever waits does so for one who comes to it first, so that none waits for ever. A message is handed over when its receiver comes to it,
-// so that a stage works on a micro-batch while the one before it does on the next.
+// All ranks communicate in one order: by micro-batch, then by the op that produces the transferred
+// value; the program's results come last. A rank therefore waits only for ranks that reach the same
+// message earlier, so there is no deadlock. A message is transferred when the receiver reaches it,
+// so a stage can work on one micro-batch while the previous stage works on the next one.
 #include "lib/Transforms/Partition/Stages.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
@@ -24,19 +27,21 @@ namespace hewn::partition {
 
 namespace {
 
-/// How far a stage's end may be from where its share of the constants ends, as a part of all of them.
+/// Largest distance of a stage boundary from the balanced position, as a fraction of the total cost
+/// of all stages.
 constexpr double kSlack = 0.02;
 
-constexpr StringLiteral kTellsSizes =
-    "has sizes that only a run tells, and such a model can't be taken apart in stages";
+constexpr StringLiteral kDataDependentSizes =
+    "has data-dependent sizes, and such a model cannot be split into pipeline stages";
 
-/// What one stage tells by symbols, others would have to be told.
-bool tellsSizes(Operation *op) {
+/// Returns true if the op defines symbols. The program then cannot be split into stages, because
+/// other stages would need the symbols' values.
+bool definesSizes(Operation *op) {
   return op
       ->walk([](Operation *inner) {
         if (isa<graph::ReadSymbolOp>(inner))
           return WalkResult::interrupt();
-        auto part = dyn_cast<graph::PartOpInterface>(inner);
+        auto part = dyn_cast<graph::RuntimeCallOpInterface>(inner);
         return part && !part.getDefinedSymbols().empty() ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -53,10 +58,10 @@ public:
         ops.push_back(&op);
     if (failed(check()))
       return failure();
-    divide();
+    assignStages();
     if (own.microBatches > 1 && failed(divideBatch(block, own.microBatches, staged)))
       return failure();
-    if (failed(handOver()) || failed(handOut()))
+    if (failed(transferValues()) || failed(broadcastResults()))
       return failure();
     for (Operation *op : llvm::reverse(ops))
       if (stageOf[op] != own.number)
@@ -69,12 +74,12 @@ private:
     if (int64_t(ops.size()) < own.count)
       return block.getParentOp()->emitError("the model has too few ops for ") << own.count << " stages";
     for (Operation &op : block)
-      if (tellsSizes(&op))
-        return op.emitError(kTellsSizes);
+      if (definesSizes(&op))
+        return op.emitError(kDataDependentSizes);
     return success();
   }
 
-  /// The values from elsewhere in the block that the op reads, those that are in it too.
+  /// Returns the operands of the op, and of ops in its regions, that are defined in its block.
   static SetVector<Value> readBy(Operation *op) {
     SetVector<Value> read;
     op->walk([&](Operation *inner) {
@@ -85,7 +90,7 @@ private:
     return read;
   }
 
-  /// The bytes of the constants behind a value that none before has read.
+  /// Returns the bytes of constants that `value` depends on and that are not in `seen`.
   static double newBytes(Value value, DenseSet<Value> &seen) {
     double bytes = 0;
     SmallVector<Value> pending = {value};
@@ -102,9 +107,9 @@ private:
     return bytes;
   }
 
-  void divide() {
-    // Of what stages have about as much, up to each op: bytes of constants that are read, or, where stages work at the same time, work. And
-    // bytes of values that go on behind it.
+  void assignStages() {
+    // For each op, two numbers: the cost of all ops up to it (bytes of constants or, if stages work
+    // at the same time, work), and the bytes of values that would cross a stage boundary after it.
     SmallVector<double> shares, crossing(ops.size());
     DenseMap<Operation *, size_t> place;
     DenseSet<Value> seen;
@@ -133,16 +138,17 @@ private:
       stageOf[op] = llvm::lower_bound(ends, i) - ends.begin();
   }
 
-  /// The rank of another stage that has the place of this one.
+  /// Returns the rank of another stage that has the same index within its stage as this rank.
   int64_t rankIn(int64_t stage) const { return stage * own.ranks + own.rank % own.ranks; }
 
   Value receive(OpBuilder &b, Value value, int64_t stage) {
     return graph::makeReceive(b, value.getLoc(), graph::getDims(value), graph::getElementType(value), rankIn(stage));
   }
 
-  /// Receives in front of the stage's first op of a turn. Sends behind what makes a value; of micro-batches behind all of their turn, since who
-  /// sends waits for the receiver, which comes to a micro-batch when it is done with the one before.
-  LogicalResult handOver() {
+  /// Inserts the transfers of a pipeline stage: receives before the stage's first op of a step, and
+  /// sends after the op that produces a value. With micro-batches, sends come after all ops of the
+  /// step: a send waits until the receiving stage has finished the previous micro-batch.
+  LogicalResult transferValues() {
     auto *first = ops.begin();
     OpBuilder sender(block.getParentOp()->getContext());
     int64_t turn = 0;
@@ -164,7 +170,7 @@ private:
         SmallVector<int64_t> stages = readers.takeVector();
         bool goesOn = llvm::any_of(stages, [&](int64_t to) { return to != from; });
         if (goesOn && !graph::canTravel(graph::getElementType(value)))
-          return op->emitError("makes elements that stages can't hand on: ") << graph::getElementType(value);
+          return op->emitError("produces a type that stages cannot transfer: ") << graph::getElementType(value);
         llvm::sort(stages);
         for (int64_t to : stages)
           if (to != from && from == own.number)
@@ -183,14 +189,14 @@ private:
     return success();
   }
 
-  /// The stage's last op of a turn.
+  /// Returns the last op of this pipeline stage in the given step (micro-batch).
   Operation *lastOf(int64_t turn) {
     return *llvm::find_if(llvm::reverse(ops),
                           [&](Operation *op) { return stageOf[op] == own.number && turnOf[op] == turn; });
   }
 
-  /// All ranks have all results.
-  LogicalResult handOut() {
+  /// Sends the results of the program to all ranks.
+  LogicalResult broadcastResults() {
     Operation *end = block.getTerminator();
     OpBuilder b(end);
     DenseMap<Value, Value> had;
@@ -201,7 +207,7 @@ private:
         continue;
       int64_t from = stageOf[maker];
       if (!graph::canTravel(graph::getElementType(value)))
-        return maker->emitError("makes elements that stages can't hand on: ") << graph::getElementType(value);
+        return maker->emitError("produces a type that stages cannot transfer: ") << graph::getElementType(value);
       if (from != own.number && !had.contains(value))
         had[value] = receive(b, value, from);
       if (from == own.number && had.try_emplace(value, value).second)
@@ -215,7 +221,8 @@ private:
 
   Block &block;
   Stage own;
-  /// What is made of constants and sizes alone: each stage has those that it reads.
+  /// Ops that compute on constants and sizes only. They belong to no stage: each stage computes
+  /// those that it needs.
   DenseSet<Operation *> constant;
   StagedOps staged;
   SmallVector<Operation *> &ops = staged.ops;
@@ -231,7 +238,8 @@ SmallVector<size_t> divideStages(ArrayRef<double> constants, ArrayRef<double> cr
   for (int64_t s = 1; s < count; ++s) {
     double wanted = total * double(s) / double(count);
     size_t from = ends.empty() ? 0 : ends.back() + 1, best = from;
-    size_t until = constants.size() - size_t(count - s); // one op a stage at least
+    // The end of a stage leaves at least one op for each later stage.
+    size_t until = constants.size() - size_t(count - s);
     auto off = [&](size_t i) { return std::max(0.0, std::abs(constants[i] - wanted) - kSlack * total); };
     for (size_t i = from; i < until; ++i)
       if (std::pair(off(i), crossing[i]) < std::pair(off(best), crossing[best]))
@@ -242,7 +250,7 @@ SmallVector<size_t> divideStages(ArrayRef<double> constants, ArrayRef<double> cr
 }
 
 std::string whyNotInStages(Block &block) {
-  return llvm::any_of(block, [](Operation &op) { return tellsSizes(&op); }) ? kTellsSizes.str() : "";
+  return llvm::any_of(block, [](Operation &op) { return definesSizes(&op); }) ? kDataDependentSizes.str() : "";
 }
 
 LogicalResult takeStage(Block &block, const Stage &stage) { return Stages(block, stage).run(); }

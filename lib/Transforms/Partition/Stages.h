@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model in stages, one after another, each on ranks of its own.
+// Splits a model into pipeline stages, each on ranks of its own.
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_STAGES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_STAGES_H
 
@@ -9,21 +9,24 @@
 
 namespace hewn::partition {
 
-/// One of several stages, and how many ranks each has; `rank` is the one that the program is for. In so many micro-batches a run goes through them.
+/// The stage to build: one of `count` stages with `ranks` ranks each, and the rank within all
+/// stages that the program is for. A run passes through the stages in `microBatches` micro-batches.
 struct Stage {
   int64_t count, number, ranks, rank, microBatches = 1;
 };
 
-/// The last op of each stage but the last one, of `count` stages. Of each op: the bytes of constants that are read up to it, and of values that go on
-/// behind it.
+/// Divides ops into `count` pipeline stages, and returns the last op of each stage except the last
+/// stage. `constants` has the bytes of constants up to each op; `crossing` has the bytes of values
+/// that are used after each op and would be transferred.
 llvm::SmallVector<size_t> divideStages(llvm::ArrayRef<double> constants, llvm::ArrayRef<double> crossing,
                                        int64_t count);
 
-/// Why a program can't be taken apart in stages, however few; empty: it can.
+/// Returns why a program cannot be split into stages, or an empty string if it can.
 std::string whyNotInStages(mlir::Block &block);
 
-/// Leaves of the program what the stage does, with what it receives from the ones before and sends to those behind, rank by rank; results of
-/// the program go to all. Fails, after an error, where the model can't be taken apart so.
+/// Reduces the program to the ops of one stage, with receives from earlier stages and sends to
+/// later stages. All ranks get the results of the program. Fails, after an error, if the model
+/// cannot be split.
 llvm::LogicalResult takeStage(mlir::Block &block, const Stage &stage);
 
 } // namespace hewn::partition

@@ -14,19 +14,19 @@ namespace hewn::partition {
 
 namespace {
 
-/// From this size on a constant is worth zeros behind it.
+/// Only constants with at least this many bytes are padded to a multiple of the number of ranks.
 constexpr int64_t kPaddedBytes = 1 << 20;
 
-/// A dim of a constant, seen through a transposition.
+/// A dim of a constant that is an operand of a contraction, directly or through a transpose.
 struct Source {
   graph::ConstantOp constant;
   int64_t dim;
-  /// The order of the transposition; empty: there is none.
+  /// The permutation of the transpose, or an empty list if there is no transpose.
   SmallVector<int64_t> order;
 };
 
 Source sourceOf(Value value, int64_t dim) {
-  auto move = value.getDefiningOp<graph::MoveOpInterface>();
+  auto move = value.getDefiningOp<graph::IndexingOpInterface>();
   if (!move || move.getViewKind() != graph::ViewKind::Transpose)
     return {value.getDefiningOp<graph::ConstantOp>(), dim, {}};
   SmallVector<int64_t> order = move.getViewOrder();
@@ -34,40 +34,42 @@ Source sourceOf(Value value, int64_t dim) {
 }
 
 bool isLookupAlong(Operation *op, int64_t dim) {
-  auto move = dyn_cast<graph::MoveOpInterface>(op);
+  auto move = dyn_cast<graph::IndexingOpInterface>(op);
   return move && move.getLookedUpDim() == dim && graph::sumForm(op, 0, {dim, 1});
 }
 
-/// Whether the op takes elements of operand 0 at places that operand 1 has: it reads them where a packed matrix has them, too.
+/// Returns true if the op looks up elements of operand 0 by the integers of operand 1. Such an op
+/// can also read a matrix packed in panels.
 bool isLookup(OpOperand &use) {
   Operation *op = use.getOwner();
-  return isa<graph::MoveOpInterface>(op) && use.getOperandNumber() == 0 && op->getNumOperands() == 2 &&
+  return isa<graph::IndexingOpInterface>(op) && use.getOperandNumber() == 0 && op->getNumOperands() == 2 &&
          graph::getElementType(op->getOperand(1)).isInteger();
 }
 
-/// The dim of the result that is longer where an operand is longer along `dim`, and nothing else changes; nullopt where more does.
-std::optional<int64_t> longerDim(OpOperand &use, int64_t dim) {
+/// Returns the dim of the op's result that grows when the operand grows along `dim`. Returns
+/// nothing if the result would change in any other way.
+std::optional<int64_t> extendedDim(OpOperand &use, int64_t dim) {
   Operation *op = use.getOwner();
   if (op->getNumResults() != 1)
     return std::nullopt;
   DimExpr size = graph::getDims(use.get())[dim];
   for (auto [result, own] : llvm::enumerate(graph::getDims(op->getResult(0)))) {
-    std::optional<graph::CutForm> form =
-        own == size ? graph::cutForm(op, {int64_t(result), 1}, size) : std::optional<graph::CutForm>();
+    std::optional<graph::ShardingRule> form =
+        own == size ? graph::shardingRule(op, {int64_t(result), 1}, size) : std::optional<graph::ShardingRule>();
     if (!form || form->attributes != graph::ownAttributes(op))
       continue;
     bool fits = true;
     for (auto [i, cut] : llvm::enumerate(form->operands))
-      fits &= i == use.getOperandNumber() ? cut == graph::Cut{dim, 1} : !cut;
+      fits &= i == use.getOperandNumber() ? cut == graph::DimSharding{dim, 1} : !cut;
     if (fits)
       return int64_t(result);
   }
   return std::nullopt;
 }
 
-class Padder {
+class TablePadder {
 public:
-  explicit Padder(int64_t ranks) : ranks(ranks) {}
+  explicit TablePadder(int64_t ranks) : ranks(ranks) {}
 
   void pad(graph::ContractOpInterface op) {
     if (op->getNumOperands() != 2)
@@ -75,14 +77,15 @@ public:
     AffineMap results = op.getIndexingMaps()[2];
     for (OpOperand &operand : op->getOpOperands())
       for (auto [result, expr] : llvm::enumerate(results.getResults()))
-        if (std::optional<int64_t> dim = alongAlone(op, operand.getOperandNumber(), expr))
+        if (std::optional<int64_t> dim = exclusiveDim(op, operand.getOperandNumber(), expr))
           if (padOperand(op, operand, *dim, int64_t(result)))
             return;
   }
 
 private:
-  /// The dim of the operand that runs along a dim of the result, where the other operand does not.
-  static std::optional<int64_t> alongAlone(graph::ContractOpInterface op, unsigned operand, AffineExpr result) {
+  /// Returns the dim of a contraction's operand that corresponds to the result dim `result`, if the
+  /// other operand lacks this dim. Returns nothing otherwise.
+  static std::optional<int64_t> exclusiveDim(graph::ContractOpInterface op, unsigned operand, AffineExpr result) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     auto place = dyn_cast<AffineDimExpr>(result);
     if (!place)
@@ -118,8 +121,10 @@ private:
     return true;
   }
 
-  /// The constant with zeros behind the dim, once for all who read it and can go on with more elements. Null where a lookup can't: it would keep the
-  /// constant as it is, which it shares with the packed one of a product, so that nothing were saved. Null also where it has zeros along another dim.
+  /// Pads the constant with zeros along `dim`, once for all users that can read the padded
+  /// constant. Returns null if a lookup cannot: the lookup would need the unpadded constant as
+  /// well, so nothing would be saved. Also returns null if the constant is already padded along
+  /// another dim.
   Value padded(Value constant, int64_t dim) {
     auto [found, isNew] = all.try_emplace(constant, dim, Value());
     auto &[along, made] = found->second;
@@ -127,31 +132,33 @@ private:
       return along == dim ? made : Value();
     if (llvm::any_of(constant.getUses(), [&](OpOperand &use) { return isLookup(use) && !canRead(use, dim); }))
       return made;
-    Dims none(graph::getRank(constant), DimExpr(0)), behind = none;
+    Dims low(graph::getRank(constant), DimExpr(0)), high = low;
     DimExpr size = graph::getDims(constant)[dim];
-    behind[dim] = DimExpr(ranks - *size.constant() % ranks);
+    high[dim] = DimExpr(ranks - *size.constant() % ranks);
     OpBuilder b(constant.getContext());
     b.setInsertionPointAfterValue(constant);
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : constant.getUses())
       if (canRead(use, dim))
         uses.push_back(&use);
-    made = graph::Composer(b, constant.getLoc()).pad(constant, none, behind);
+    made = graph::Composer(b, constant.getLoc()).pad(constant, low, high);
     for (OpOperand *use : uses)
       readPadded(*use, dim, made, size);
     return made;
   }
 
-  /// Whether a reader can read more along the dim. Products are changed one after another (`pad`), and so are transpositions in front of them.
+  /// Returns true if the user can read the constant padded with more elements along the dim.
+  /// Returns false for contractions, and for transposes before them, because `pad` changes these
+  /// one by one.
   static bool canRead(OpOperand &use, int64_t dim) {
     Operation *user = use.getOwner();
-    auto move = dyn_cast<graph::MoveOpInterface>(user);
+    auto move = dyn_cast<graph::IndexingOpInterface>(user);
     return user->getBlock() == use.get().getParentBlock() && !isa<graph::ContractOpInterface>(user) &&
            !(move && move.getViewKind() == graph::ViewKind::Transpose) &&
-           llvm::count(user->getOperands(), use.get()) == 1 && (isLookupAlong(user, dim) || longerDim(use, dim));
+           llvm::count(user->getOperands(), use.get()) == 1 && (isLookupAlong(user, dim) || extendedDim(use, dim));
   }
 
-  /// A reader reads `table` instead.
+  /// Replaces the constant by the padded constant `table` in one of its users.
   static void readPadded(OpOperand &use, int64_t dim, Value table, const DimExpr &size) {
     Operation *user = use.getOwner();
     OpBuilder b(user);
@@ -163,7 +170,7 @@ private:
       SmallVector<Value> operands(user->getOperands());
       operands[use.getOperandNumber()] = table;
       made = graph::makeNamed(b, user->getLoc(), user->getName().getStringRef(), operands, graph::ownAttributes(user));
-      made = made ? c.slice(made, *longerDim(use, dim), DimExpr(0), size) : made;
+      made = made ? c.slice(made, *extendedDim(use, dim), DimExpr(0), size) : made;
     }
     if (!made)
       return;
@@ -172,7 +179,7 @@ private:
   }
 
   int64_t ranks;
-  /// By constants: the dim, and the one with zeros behind it.
+  /// For each padded constant, the padded dim and the result of the padding.
   DenseMap<Value, std::pair<int64_t, Value>> all;
 };
 
@@ -202,7 +209,7 @@ void tieTables(Block &block, WeightTable &weights) {
 }
 
 void padTables(Block &block, int64_t ranks) {
-  Padder padder(ranks);
+  TablePadder padder(ranks);
   for (auto op : llvm::to_vector(block.getOps<graph::ContractOpInterface>()))
     padder.pad(op);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants as ranks can divide them, before it is decided what they share: tables that are looked up in and multiplied are one constant, and
-// large dims that ranks do not divide get zeros behind them.
+// Prepares constants before shardings are chosen: stores a table that is used both for lookups and
+// in a matmul once, and pads large dims that are not divisible by the number of ranks.
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_TABLES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_TABLES_H
 
@@ -10,13 +10,15 @@
 
 namespace hewn::partition {
 
-/// A constant that folding made by transposing another one, which somebody reads as well, is its transposition again. What is made of
-/// parts folds anew.
+/// Replaces a constant that folding computed as the transpose of another used constant by a
+/// transpose of that constant, so that both are sharded alike. After sharding, the transposes are
+/// folded again.
 void tieTables(mlir::Block &block, WeightTable &weights);
 
-/// Where a contraction's constant, or that of which it is the transposition, has a large dim that `ranks` do not divide and that the result
-/// runs along: pads it, and cuts the result off behind. So does whoever else reads the constant and can do with more of it; lookups along the
-/// dim read the padded one as well. Where another lookup can't, the constant stays as it is.
+/// Pads a large dim of constants of contractions, also through a transpose, to a multiple of
+/// `ranks`, and slices the result. The dim must be a dim of the contraction's result. Other users
+/// of the constant read the padded constant too, if they can; lookups along the dim can. If another
+/// lookup cannot, the constant is not changed.
 void padTables(mlir::Block &block, int64_t ranks);
 
 } // namespace hewn::partition

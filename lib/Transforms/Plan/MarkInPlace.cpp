@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says which launches may write over an input.
-//
-//     plan.kernel @add(%a: tensor<8xf32>, %b: tensor<1xf32>) { graph.add %a, %b }
-//     %1 = plan.launch @add(%0, %w) ...    →    %1 = plan.launch @add(%0, %w) ... {plan.may_overwrite = array<i64: 0>}
-//
-// An input of the result's size of which element i is read for element i of the result alone (SpaceMap), and before that is written:
-// where between the input and the result there are elementwise ops only. That is so in kernels that are all elementwise, and
-// for what the epilogue of one contraction reads (the other side of a residual connection): the contraction reads its
-// operands for many elements, but no other input. Engines keep to it: an element of the result is computed once, and tiles
-// do not overlap. Whether the input is needed afterwards is for PlanMemory to see.
-//
-// Kernels with reductions, running sums or two contractions are left alone, as are those of several results: what they read, and
-// when, is the engine's affair.
+// Marks the inputs of launches that their result may overwrite (see Passes.td).
 #include "dialects/Graph/Analysis/SpaceMap.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
@@ -30,7 +18,7 @@ using namespace hewn::plan;
 
 namespace {
 
-/// Inputs that a kernel may write over, and where there are none, why.
+/// The inputs of a kernel that its result may overwrite, or the reason why there are none.
 struct Overwritable {
   SmallVector<int64_t> inputs;
   StringRef whyNone;
@@ -40,27 +28,31 @@ Overwritable overwritable(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   if (yield->getNumOperands() != 1)
-    return {{}, "a kernel of several results reads its inputs when its engine likes"};
+    return {{}, "result not written in place: the kernel has several results"};
   Value result = yield->getOperand(0);
   unsigned contractions = 0;
   for (Operation &op : body.without_terminator()) {
     contractions += isa<graph::ContractOpInterface>(op);
-    if (!isa<graph::ElementwiseOpInterface, graph::ContractOpInterface, graph::MoveOpInterface, graph::ConstantOp>(op))
-      return {{}, "a kernel with reductions or running sums reads its inputs more than once"};
+    if (!isa<graph::ElementwiseOpInterface, graph::ContractOpInterface, graph::IndexingOpInterface, graph::ConstantOp>(
+            op))
+      return {{},
+              "result not written in place: a kernel with reductions or prefix scans reads its inputs more than once"};
   }
   if (contractions > 1)
-    return {{}, "a kernel of two contractions reads its inputs more than once"};
+    return {{}, "result not written in place: a kernel of two contractions reads its inputs more than once"};
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<int64_t> inputs;
   llvm::DenseSet<Value> own = graph::readAtOwnIndex(body, graph::getDims(result));
   for (BlockArgument argument : body.getArguments()) {
     auto input = dyn_cast<RankedTensorType>(argument.getType());
-    bool alike = input && input.getEncoding() == type.getEncoding() &&
-                 input.getElementTypeBitWidth() == type.getElementTypeBitWidth() && own.contains(argument);
-    if (alike)
+    bool sameMemory = input && input.getEncoding() == type.getEncoding() &&
+                      input.getElementTypeBitWidth() == type.getElementTypeBitWidth() && own.contains(argument);
+    if (sameMemory)
       inputs.push_back(argument.getArgNumber());
   }
-  return {inputs, "no input has the result's size and layout and is read at the result's own index alone"};
+  return {
+      inputs,
+      "result not written in place: no input has the result's size and layout and is read at the result's index only"};
 }
 
 struct MarkInPlace : public hewn::impl::MarkInPlacePassBase<MarkInPlace> {

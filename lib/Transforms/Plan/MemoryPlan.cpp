@@ -28,9 +28,9 @@ void MemoryPlan::collect() {
 void MemoryPlan::pack() {
   arena = packArena(requests, samplesOf(program));
   for (auto [assign, offset] : llvm::zip(requesters, arena.offsets))
-    assign(place(PlaceKind::Arena, offset));
+    assign(place(BufferKind::Arena, offset));
   for (auto [value, request] : sharers)
-    places[value] = place(PlaceKind::Arena, arena.offsets[request]);
+    places[value] = place(BufferKind::Arena, arena.offsets[request]);
 }
 
 void MemoryPlan::write() {
@@ -39,7 +39,7 @@ void MemoryPlan::write() {
     for (OpResult result : op->getResults())
       list.push_back(placeOf(result));
     if (!list.empty() && !isa<graph::ConstantOp>(op))
-      op->setAttr(kPlacesAttr, ArrayAttr::get(context, list));
+      op->setAttr(kBuffersAttr, ArrayAttr::get(context, list));
   });
   for (auto &[loop, list] : staging)
     if (!llvm::all_of(list, llvm::IsaPred<UnitAttr>))
@@ -60,8 +60,9 @@ Value MemoryPlan::ownRoot(Value value, Block *block) {
   auto result = all.size() == 1 ? dyn_cast<OpResult>(all[0]) : OpResult();
   if (!result || !ownsBuffer(result) || places.count(result) || result.getOwner()->getBlock() != block)
     return {};
-  // A buffer of a part's bounds may be larger than what it holds in the end.
-  if (isa<graph::PartOpInterface>(result.getOwner()) && bufferDims(result) != graph::getDims(result))
+  // A runtime call's result has a buffer for the upper bounds of its dims. Its actual size may be
+  // smaller, so it cannot be written to an output buffer or a slice of exactly its size.
+  if (isa<graph::RuntimeCallOpInterface>(result.getOwner()) && bufferDims(result) != graph::getDims(result))
     return {};
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && bufferBytes(result) == bufferBytes(type, graph::getDims(value)) ? Value(result) : Value();
@@ -73,11 +74,11 @@ void MemoryPlan::placeReturned() {
     Value root = ownRoot(operand.get(), entry);
     if (!root)
       continue;
-    // The memory of an output whose size depends on data exists from the op on that makes it; loops fill theirs
-    // earlier.
+    // A program output of data-dependent size is allocated by the op that produces it. A loop
+    // cannot be that op, because it needs the output's buffer before its first step.
     bool known = hasKnownDims(root, symbols);
     if (known ? hasFixedSize(root, symbols) : isa<LaunchOp, graph::DimValueOp>(root.getDefiningOp()))
-      places[root] = place(PlaceKind::Output, int64_t(operand.getOperandNumber()));
+      places[root] = place(BufferKind::Output, int64_t(operand.getOperandNumber()));
   }
 }
 
@@ -85,17 +86,17 @@ void MemoryPlan::placeSlices(graph::ControlOpInterface loop) {
   for (const graph::StackedValue &stacked : loop.getStackedValues())
     if (Value root = ownRoot(stacked.slice, &loop.getLoopBody()))
       if (isa<LaunchOp>(root.getDefiningOp()))
-        places[root] = place(PlaceKind::Slice, int64_t(stacked.result.getResultNumber()));
+        places[root] = place(BufferKind::Slice, int64_t(stacked.result.getResultNumber()));
 }
 
 void MemoryPlan::placeInMemory(Value value, Lifetime life) {
   DimExpr bytes = bufferBytes(value);
   if (!hasFixedSize(value, symbols)) {
-    places[value] = place(PlaceKind::Dynamic);
+    places[value] = place(BufferKind::Dynamic);
     return;
   }
-  places[value] = {}; // set when packed
-  // In place: the buffer of an input that ends here lives on.
+  places[value] = {}; // pack() sets the assignment
+  // In place: the value reuses the buffer of an input whose lifetime ends at this launch.
   for (Value buffer : overwritableBuffers(value.getDefiningOp())) {
     auto owner = requestOf.find(buffer);
     if (owner == requestOf.end() || requests[owner->second].life.end != life.begin)
@@ -108,7 +109,7 @@ void MemoryPlan::placeInMemory(Value value, Lifetime life) {
   }
   requestOf[value] = unsigned(requests.size());
   requests.push_back({bytes, life});
-  requesters.push_back([this, value](PlaceAttr p) { places[value] = p; });
+  requesters.push_back([this, value](BufferAttr p) { places[value] = p; });
 }
 
 void MemoryPlan::stage(graph::ControlOpInterface loop) {
@@ -121,14 +122,14 @@ void MemoryPlan::stage(graph::ControlOpInterface loop) {
   for (size_t i = 0; i < all.size(); ++i) {
     const graph::CarriedValue &carried = all[i];
     auto found = places.find(carried.result);
-    if (found == places.end() || (found->second && found->second.getKind() == PlaceKind::Dynamic))
+    if (found == places.end() || (found->second && found->second.getKind() == BufferKind::Dynamic))
       continue;
     bool swaps =
         llvm::any_of(roots(carried.next), [&](Value root) { return root != carried.result && results.contains(root); });
     if (!swaps)
       continue;
     requests.push_back({bufferBytes(carried.result), liveness.handOver(loop)});
-    requesters.push_back([&list, i](PlaceAttr p) { list[i] = p; });
+    requesters.push_back([&list, i](BufferAttr p) { list[i] = p; });
   }
 }
 
@@ -136,10 +137,10 @@ Attribute MemoryPlan::placeOf(OpResult result) {
   if (auto found = places.find(result); found != places.end())
     return found->second;
   if (graph::branchesOf(result.getOwner()))
-    return place(PlaceKind::Forward);
+    return place(BufferKind::Forward);
   if (assemblyOf(result))
-    return place(PlaceKind::Subview, subviewOffset(result));
-  return place(PlaceKind::Alias);
+    return place(BufferKind::Subview, subviewOffset(result));
+  return place(BufferKind::Alias);
 }
 
 void MemoryPlan::emitRemarks(StringRef pass) {
@@ -150,12 +151,12 @@ void MemoryPlan::emitRemarks(StringRef pass) {
     if (!launch->hasAttr(kMayOverwriteAttr) || inPlace.contains(launch->getResult(0)))
       return;
     auto place = places.find(launch->getResult(0));
-    if (place == places.end() || !place->second || place->second.getKind() != PlaceKind::Arena)
+    if (place == places.end() || !place->second || place->second.getKind() != BufferKind::Arena)
       return;
     missed(launch, pass, "NotInPlace",
            overwritableBuffers(launch).empty()
-               ? "what it might write over is not the arena's, or is read otherwise as well"
-               : "what it might write over is needed afterwards");
+               ? "result not written in place: the input's buffer is not in the arena, or another operand also reads it"
+               : "result not written in place: the input is used later");
   });
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the values of a program are, while that is decided.
+// Assigns buffers to the values of a program, in this order:
 //
-// In this order: results that are returned go to the outputs; what a counted loop yields slice by slice is made in the slice;
-// sizes that are known only when run are allocated then; all else is packed into the arena by lifetime
-// (Offsets.h), in the memory of an input where the launch allows it and nobody else needs that.
+// 1. Values that the function returns use the output buffers.
+// 2. Slices that a counted loop yields are written directly into the loop's stacked result.
+// 3. Values of dynamic size are allocated at run time.
+// 4. All other values are packed into the arena by lifetime (Offsets.h). A launch reuses the buffer
+//    of an input if it may overwrite the input and the input has no later user.
 //
-// It does not choose the order of ops (OrderLaunches), and carries a loop's values by copies.
+// The memory plan keeps the order of ops; OrderLaunches changes it. Loop-carried values are copied
+// from step to step.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_MEMORYPLAN_H
 #define HEWN_LIB_TRANSFORMS_PLAN_MEMORYPLAN_H
 
@@ -21,10 +24,11 @@
 
 namespace hewn::plan {
 
-/// What a program's arena must hold: in the order of the text, so that two orders can be compared.
+/// Returns the arena buffers that the program needs, in program order. Used to compare the memory
+/// of two orders of a program's ops.
 std::vector<Request> arenaRequests(mlir::func::FuncOp program);
 
-/// Bytes of the arena that are live at once, at most, for each sample of the sizes.
+/// Returns the peak of live arena bytes for each sample of the symbolic sizes.
 std::vector<int64_t> liveBytes(mlir::func::FuncOp program, llvm::ArrayRef<Sample> samples);
 
 class MemoryPlan {
@@ -32,28 +36,31 @@ public:
   explicit MemoryPlan(mlir::func::FuncOp program)
       : program(program), context(program.getContext()), symbols(inputSymbols(program)), liveness(program) {}
 
-  /// Places what has a place of its own, and lists what the arena must hold.
+  /// Assigns buffers outside of the arena (outputs, slices, run-time allocations), and collects the
+  /// requests for arena buffers.
   void collect();
   const std::vector<Request> &inArena() const { return requests; }
 
-  /// Gives everything in the arena an offset.
+  /// Assigns an arena offset to every request.
   void pack();
-  /// Writes all of it as attributes.
+  /// Writes all buffer assignments as attributes of the ops.
   void write();
-  /// A remark of `pass` for each launch that might write over an input and does not.
+  /// Emits a remark of `pass` for each launch that may overwrite an input but does not.
   void emitRemarks(llvm::StringRef pass);
 
 private:
-  PlaceAttr place(PlaceKind kind) { return PlaceAttr::get(context, kind); }
-  PlaceAttr place(PlaceKind kind, const graph::DimExpr &offset) { return PlaceAttr::get(context, kind, offset); }
+  BufferAttr place(BufferKind kind) { return BufferAttr::get(context, kind); }
+  BufferAttr place(BufferKind kind, const graph::DimExpr &offset) { return BufferAttr::get(context, kind, offset); }
 
-  /// The only buffer in which `value` lies, if that is a result of `block` which nothing has placed yet.
+  /// Returns the only buffer that `value` may use, if it belongs to the result of an op in `block`
+  /// and has no assignment yet. Returns null otherwise.
   mlir::Value ownRoot(mlir::Value value, mlir::Block *block);
   void placeReturned();
   void placeSlices(graph::ControlOpInterface loop);
   void placeInMemory(mlir::Value value, Lifetime life);
 
-  /// Carried values that swap must not overwrite each other: they go through memory of their own.
+  /// Assigns staging buffers to loop-carried values that swap their buffers in a step. Each is
+  /// first copied to its staging buffer, so that none is overwritten before it is read.
   void stage(graph::ControlOpInterface loop);
   mlir::Attribute placeOf(mlir::OpResult result);
 
@@ -61,11 +68,12 @@ private:
   mlir::MLIRContext *context;
   llvm::StringSet<> symbols;
   Liveness liveness;
-  llvm::DenseMap<mlir::Value, PlaceAttr> places;
+  llvm::DenseMap<mlir::Value, BufferAttr> places;
   std::map<mlir::Operation *, llvm::SmallVector<mlir::Attribute>> staging;
   std::vector<Request> requests;
-  std::vector<std::function<void(PlaceAttr)>> requesters;
-  /// Which request a value's memory is, and the values that are made in the memory of another's.
+  std::vector<std::function<void(BufferAttr)>> requesters;
+  /// The arena buffer request of each value. A value that reuses the buffer of another value has
+  /// the same request as that value.
   llvm::DenseMap<mlir::Value, unsigned> requestOf;
   std::vector<std::pair<mlir::Value, unsigned>> sharers;
   Arena arena;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes that plan memory: see Passes.td.
+// Passes that plan memory (see Passes.td).
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_PASSES_H
 #define HEWN_LIB_TRANSFORMS_PLAN_PASSES_H
 

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives every value of the program a place.
-//
-// Before:
-//     %1 = plan.launch @k0(%0) symbols [] : (tensor<8xf32>) -> tensor<8xf32>
-//     %2 = plan.launch @k1(%1) symbols [] : (tensor<8xf32>) -> tensor<8xf32>
-//     return %2
-// After:
-//     %1 = plan.launch @k0(%0) symbols [] {plan.places = [#plan.place<arena, 0>]} ...
-//     %2 = plan.launch @k1(%1) symbols [] {plan.places = [#plan.place<output, 0>]} ...
-// and the function has `plan.arena_bytes`, where all sizes are static `plan.max_live`, and else, where offsets refer to them,
-// `plan.arena_levels`.
-//
-// How: MemoryPlan.h.
+// Assigns a buffer to every value of the program (see Passes.td and MemoryPlan.h).
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Passes.h"
 

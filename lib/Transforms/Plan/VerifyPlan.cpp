@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is true of a planned program, so that emission need not ask.
+// Verifies a planned program, so that code emission can rely on it (see Passes.td).
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Control/ControlFlow.h"
@@ -23,68 +23,73 @@ using namespace hewn::plan;
 
 namespace {
 
-/// An op that the program may hold, with memory that views can share.
+/// Verifies that a planned program may contain the op. If the op is a view, also verifies that it
+/// has the same memory as its operand.
 LogicalResult verifyForm(Operation *op) {
   if (isa<LaunchOp, AssembleOp, CopyOp, graph::ConstantOp, graph::ReadSymbolOp, graph::DimValueOp,
-          graph::PartOpInterface, graph::ControlOpInterface, graph::YieldOp, func::ReturnOp>(op) ||
+          graph::RuntimeCallOpInterface, graph::ControlOpInterface, graph::YieldOp, func::ReturnOp>(op) ||
       graph::onlyStatesRequirement(op))
     return success();
   if (!graph::isViewKind(op))
-    return op->emitOpError("is not in a kernel, and the program can't do it by itself");
+    return op->emitOpError("must be in a kernel: the program cannot execute it directly");
   return graph::isView(op) ? success()
-                           : op->emitOpError("is a view whose result does not lie in memory as its operand does");
+                           : op->emitOpError("is a view whose result has another memory layout than its operand");
 }
 
-LogicalResult verifyPlaces(Operation *op) {
+LogicalResult verifyBuffers(Operation *op) {
   if (op->getNumResults() == 0 || isa<graph::ConstantOp>(op))
     return success();
-  auto places = op->getAttrOfType<ArrayAttr>(kPlacesAttr);
-  if (!places) // the dialect verifies what is there
-    return op->emitOpError("needs a place for each result in '") << kPlacesAttr << "'";
+  auto places = op->getAttrOfType<ArrayAttr>(kBuffersAttr);
+  if (!places) // if the buffer attribute exists, its verifier has checked it
+    return op->emitOpError("needs a buffer assignment for each result in '") << kBuffersAttr << "'";
   for (auto [result, attr] : llvm::zip(op->getResults(), places)) {
-    auto place = cast<PlaceAttr>(attr);
+    auto place = cast<BufferAttr>(attr);
     bool own = ownsBuffer(cast<OpResult>(result));
-    PlaceKind other = graph::branchesOf(op) ? PlaceKind::Forward
-                      : assemblyOf(result)  ? PlaceKind::Subview
-                                            : PlaceKind::Alias;
-    bool fits = own ? llvm::is_contained({PlaceKind::Arena, PlaceKind::Output, PlaceKind::Slice, PlaceKind::Dynamic},
-                                         place.getKind())
-                    : place.getKind() == other;
+    BufferKind other = graph::branchesOf(op) ? BufferKind::Forward
+                       : assemblyOf(result)  ? BufferKind::Subview
+                                             : BufferKind::Alias;
+    bool fits =
+        own ? llvm::is_contained({BufferKind::Arena, BufferKind::Output, BufferKind::Slice, BufferKind::Dynamic},
+                                 place.getKind())
+            : place.getKind() == other;
     if (!fits)
-      return op->emitOpError("has no use for the place ") << place;
+      return op->emitOpError("has a buffer assignment of the wrong kind: ") << place;
     if (failed(verifyIsThere(place, op)))
       return failure();
   }
   return success();
 }
 
-/// A loop's detours lie in the arena: one place, or unit, for each carried value.
+/// Verifies the staging buffers of a loop's carried values: each is an arena offset, or unit for a
+/// value that is not staged.
 LogicalResult verifyStaging(Operation *op) {
   auto list = op->getAttrOfType<ArrayAttr>(kStagingAttr);
   graph::ControlOpInterface loop = graph::loopOf(op);
   if (list && (!loop || list.size() != loop.getCarriedValues().size()))
-    return op->emitOpError("needs a place in the arena or unit for each carried value in '") << kStagingAttr << "'";
+    return op->emitOpError("needs an arena offset or unit for each carried value in '") << kStagingAttr << "'";
   return success();
 }
 
-/// No two buffers that live at the same time share memory, and all lie in the arena; with symbols, for the sample sizes.
+/// Verifies that no two live buffers overlap in the arena, and that all buffers are inside of it.
+/// Symbolic sizes are verified for sample values only.
 LogicalResult verifyDisjoint(func::FuncOp program) {
   PlannedArena arena(program);
   for (const Sample &sample : samplesOf(program)) {
-    if (!arena.fits(sample)) // products of dozens of dims
+    if (!arena.fits(sample)) // the sizes in this sample may overflow 64 bits
       continue;
     PlannedArena::Sized sized = arena.at(sample);
     auto ownerOf = [&](size_t buffer) { return arena.buffers()[buffer].value.getDefiningOp(); };
     std::vector<size_t> byBegin;
     for (auto [i, block] : llvm::enumerate(sized.blocks)) {
       if (block.offset < 0 || block.offset + block.size > sized.bytes)
-        return ownerOf(i)->emitOpError("does not lie within the arena");
+        return ownerOf(i)->emitOpError("is outside of the arena");
       if (block.size > 0)
         byBegin.push_back(i);
     }
     llvm::stable_sort(byBegin,
                       [&](size_t i, size_t j) { return sized.blocks[i].life.begin < sized.blocks[j].life.begin; });
-    // What lives where the sweep is: by where it lies, and by where it ends.
+    // Buffers that are live at the current position of the sweep over the program, ordered by
+    // offset and by end of lifetime.
     std::map<int64_t, size_t> lying;
     std::multimap<unsigned, size_t> ending;
     for (size_t i : byBegin) {
@@ -122,9 +127,9 @@ struct VerifyPlan : public hewn::impl::VerifyPlanPassBase<VerifyPlan> {
     SymbolTable table(getOperation());
     bool failedAny = false;
     program.getBody().walk([&](Operation *op) {
-      failedAny |= failed(verifyForm(op)) || failed(verifyPlaces(op)) || failed(verifyStaging(op));
+      failedAny |= failed(verifyForm(op)) || failed(verifyBuffers(op)) || failed(verifyStaging(op));
       if (auto launch = dyn_cast<LaunchOp>(op); launch && !table.lookup(launch.getKernel())) {
-        launch.emitOpError("launches a kernel that is not there: ") << launch.getKernel();
+        launch.emitOpError("launches an undefined kernel: ") << launch.getKernel();
         failedAny = true;
       }
     });

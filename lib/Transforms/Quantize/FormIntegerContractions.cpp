@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes contractions of quantized tensors on their integers.
-//
-//     %a = graph.dequantize %x, %sx, %zx                  %s = graph.matmul %x, %w {to = i32} : (..xui8, ..xi8) -> ..xi32
-//     %b = graph.dequantize %w, %sw              →        %c = graph.reduce_sum %w in i32, over k
-//     %y = graph.matmul %a, %b : tensor<..xf32>           %y = cast(%s - %zx * %c) * (%sx * %sw)
-//
-// In general, with zx and zw the zero points: Σ (x - zx)(w - zw) = Σ x w - zx (Σ w - k zw) - zw Σ x. What depends on weights
-// alone is folded; the rest is elementwise on the sums and becomes the kernel's epilogue. Operands are brought to the signs that an
-// instruction of the machine has (`dots` and `matrices` of #plan.target) by moving zero points by 128; of several the one is taken that
-// leaves weights without a zero point, then data as they are. Sums of groups that do not divide k are padded. A border of zeros becomes one of zero points. (Jacob et al., "Quantization and Training of Neural Networks for
-// Efficient Integer-Arithmetic-Only Inference", 2018.)
-//
-// Left alone, since the machine's model expects floats to take less time (ProductCost.h): what has minimal filtering as floats, and integers that
-// are multiplied at no more than twice their rate. Else: scales and zero points along k, those of the left operand along rows, zero points of weights under
-// windows, depthwise windows and groups, few columns, sums of floats that could leave i32.
-//
-// Right operands that are computed (attention's keys and values) are multiplied so, too, in batches of products with one each; a later pass has them packed when run.
-// Both zero points take sums then that are made when run, unless the machine has products of pairs of 16 bits alone: those are of integers less
-// their zero points. Scales and zero points may be any that broadcast to the result. Sums of MatMulInteger wrap either way, so these may be as long as they like, or of a
-// length that only a run tells; others of such a length where the user gave it a range. Left alone are those that few rows read, and windows; and all on a grid of threads.
+// Computes contractions of dequantized tensors on their integers (see Passes.td).
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Contract/CodedWeights.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Graph/Contract/PackedWeights.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/IntegerForm.h"
@@ -42,7 +23,8 @@ namespace hewn {
 
 namespace {
 
-/// Elements that instructions sum in a lane.
+/// Number of neighbours along K that a dot-product instruction reduces per lane: 4 elements of 8
+/// bits, or 2 of 16 bits.
 constexpr int64_t kGroup = 4, kPair = 2;
 
 class IntegerContractionFormer {
@@ -50,9 +32,10 @@ public:
   IntegerContractionFormer(ContractOpInterface op, const WeightTable &weights)
       : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
 
-  /// Whether the contraction is one of these and was replaced.
+  /// Replaces the contraction by one on integers. Returns false if it cannot be computed on
+  /// integers.
   bool run() {
-    if (Verdict formed = form(); !formed) {
+    if (Eligibility formed = form(); !formed) {
       if (comesQuantized(op->getOperand(0)) || comesQuantized(op->getOperand(1)))
         missed(op, "hewn-form-integer-contractions", "NotInteger", formed.why());
       return false;
@@ -61,36 +44,34 @@ public:
   }
 
 private:
-  Verdict form() {
+  Eligibility form() {
     bool isDecided = bool(op->removeAttr(kDecidedAttr));
-    Found<IntegerForm> found = integerForm(op);
+    OrReason<IntegerForm> found = integerForm(op);
     if (!found)
-      return Verdict::no(found.why());
+      return Eligibility::no(found.why());
     at = *found;
     std::optional<Border> border = at.isComputed ? std::nullopt : borderOf(op);
     std::optional<Quantized> l = quantizedOf(c, border ? border->inside() : op->getOperand(0), weights);
     std::optional<Quantized> r = l ? quantizedOf(c, op->getOperand(1), weights) : std::nullopt;
     if (!r || !l->data || !r->data)
-      return Verdict::no("an operand is no 8-bit integers with a scale and a zero point");
+      return Eligibility::no("an operand is not an 8-bit integer tensor with a scale and a zero point");
     left = *l;
     right = *r;
     if (at.isComputed)
       return formComputed();
     if (!isScalar(l->scale) || !isScalar(l->zero))
-      return Verdict::no("the left operand has more than one scale or zero point");
+      return Eligibility::no("the left operand has more than one scale or zero point");
     if (!alongColumns(r->scale) || !alongColumns(r->zero))
-      return Verdict::no("the right operand's scales or zero points are not one a column");
+      return Eligibility::no("the right operand's scales or zero points vary along other dims than the columns");
     if (!isDecided && graph::getElementType(op->getResult(0)).isF32()) {
       int64_t readers = llvm::count_if(op->getOperand(0).getUsers(), llvm::IsaPred<ContractOpInterface>);
       std::optional<ProductCosts> costs = productCosts(op, at, /*comesQuantized=*/true, readers);
       if (costs && costs->integersLose())
-        return Verdict::no("floats take less time on this machine");
+        return Eligibility::no("float is faster on this target");
     }
     plan::OperandTypes types = chooseTypes();
     shiftTo(left, types.left);
     shiftTo(right, types.right);
-    if (right.zero && !rowsMatch())
-      return Verdict::no("the right operand has zero points, and the left one's rows are windows");
     padSums();
     if (border) {
       Value zero = left.zero ? c.cast(left.zero, graph::getElementType(left.data)) : Value();
@@ -98,9 +79,9 @@ private:
     }
     Value result = scaled(withZeros(product()));
     if (!result)
-      return Verdict::no("the product has no form of integers");
+      return Eligibility::no("the contraction has no integer form");
     replace(result);
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
   void replace(Value result) {
@@ -108,25 +89,27 @@ private:
     op->erase();
   }
 
-  /// Of operands that a run makes both. Pairs of 16 bits are the integers less their zero points; bytes stay as they are, and a run sums what zero points
-  /// add.
-  Verdict formComputed() {
-    if (plan::gridOf(op))
-      return Verdict::no("the right operand is computed, and a grid of threads multiplies such as they are");
+  /// Rewrites a contraction of two computed operands. With 16-bit dot products, the zero points are
+  /// subtracted from the integers before the contraction. With 8-bit dot products, the integers are
+  /// multiplied as they are, and the terms that the zero points add to the accumulators are
+  /// computed at run time and subtracted.
+  Eligibility formComputed() {
+    if (plan::gpuOf(op))
+      return Eligibility::no("the right operand is computed, and GPU kernels multiply it in float");
     for (auto [side, q] : {std::pair(0u, &left), std::pair(1u, &right)})
       if (!placedAs(op, q->scale, side, 2) || !placedAs(op, q->zero, side, 2) || !placedAs(op, sumDims(side), side, 2))
-        return Verdict::no("an operand's scales or zero points differ along the sum, or its dims lie in another order "
-                           "than the result's");
+        return Eligibility::no(
+            "an operand's scales or zero points vary along K, or its dims have another order than the result's");
     Type sum = b.getI32Type(), half = b.getI16Type();
     plan::OperandTypes types = chooseTypes();
     bool hasBytes =
         plan::findDot(op, types.left, types.right, sum) || plan::findMatrix(op, types.left, types.right, sum);
     if (!hasBytes && !plan::findDot(op, half, half, sum))
-      return Verdict::no("the right operand is computed, and the machine has no products of integers to pack it for");
+      return Eligibility::no("the right operand is computed, and the target has no integer dot products");
     std::optional<ProductCosts> costs = productCosts(op, at, /*comesQuantized=*/true, /*readers=*/1);
     if (costs && costs->integersLose())
-      return Verdict::no("so few rows read the right operand, which is computed, that to pack it when run takes longer "
-                         "than is gained");
+      return Eligibility::no(
+          "the GEMM is skinny, and packing its computed right operand at run time takes longer than it saves");
     Value columns, rows;
     if (hasBytes) {
       shiftTo(left, types.left);
@@ -150,22 +133,23 @@ private:
         sums = c.sub({sums, off});
     Value result = scaled(sums);
     if (!result)
-      return Verdict::no("the product has no form of integers");
+      return Eligibility::no("the contraction has no integer form");
     replace(result);
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
-  /// The dims of an operand's sums along the depth.
+  /// Returns the dims of an operand after a reduction along K, which keeps K as a dim of size 1.
   Dims sumDims(unsigned side) {
     Dims dims = graph::getDims(op->getOperand(side));
     dims[side ? at.depthInRight : at.depthInLeft] = DimExpr(1);
     return dims;
   }
 
-  /// What belongs to an operand, as it broadcasts to the result.
+  /// Reshapes a scale or zero point of an operand so that it broadcasts to the contraction's
+  /// result.
   Value inResult(Value value, unsigned side) { return value ? c.reshape(value, *placedAs(op, value, side, 2)) : value; }
 
-  /// The sums of an operand's integers along the depth.
+  /// Sums an operand's integers along K, for the terms that zero points add to the accumulators.
   Value sumOf(unsigned side) {
     Value data = side ? right.data : left.data;
     return inResult(c.sum(asInt(data), int64_t(side ? at.depthInRight : at.depthInLeft), true), side);
@@ -176,12 +160,13 @@ private:
     return known ? number(double(*known)) : asInt(c.number(at.sumLength));
   }
 
-  /// The integers less their zero points.
+  /// Returns the operand's integers minus its zero points, as type `type`.
   Value distances(const Quantized &q, Type type) {
     return q.zero ? c.cast(c.sub({asInt(q.data), asInt(q.zero)}), type) : c.cast(q.data, type);
   }
 
-  /// Whether a parameter of the right operand is one, or one a column.
+  /// Returns true if a scale or zero point of the right operand is a scalar or varies along columns
+  /// only.
   bool alongColumns(Value parameter) {
     if (isScalar(parameter))
       return true;
@@ -191,7 +176,8 @@ private:
     return true;
   }
 
-  /// A parameter of the right operand, or a row of one element a column, as it broadcasts to the result.
+  /// Reshapes a scale or zero point with one element per column so that it broadcasts to the
+  /// contraction's result.
   Value alongResult(Value parameter) {
     if (isScalar(parameter))
       return parameter;
@@ -203,32 +189,36 @@ private:
   Value asInt(Value value) { return c.cast(value, b.getI32Type()); }
   Value number(double value) { return graph::makeSplat(b, op->getLoc(), b.getI32Type(), value); }
 
-  /// By how much the integers, and their zero points, move to be of a type.
+  /// Returns the number (0, 128 or -128) to add to an operand's integers and zero points to convert
+  /// them to the signedness of `type`.
   static int64_t distance(const Quantized &q, Type type) {
     bool isUnsigned = graph::isUnsigned(type);
     return graph::isUnsigned(graph::getElementType(q.data)) == isUnsigned ? 0 : isUnsigned ? 128 : -128;
   }
 
-  /// Whether the zero point is known to be 0 when moved.
-  bool losesZero(const Quantized &q, int64_t by) { return q.zero ? isKnownInteger(q.zero, -by, weights) : by == 0; }
+  /// Returns true if the operand's zero point is known to be 0 after `by` is added to it.
+  bool zeroVanishes(const Quantized &q, int64_t by) { return q.zero ? isKnownInteger(q.zero, -by, weights) : by == 0; }
 
-  /// The operands' types that cost least: a zero point of weights takes the sums of rows, one of data those of columns, which only of weights cost nothing,
-  /// a move one addition for each of what a run makes.
+  /// Returns the integer types of both operands with the least cost. If the right operand has a
+  /// zero point, the row sums of the left operand have to be computed, and vice versa the column
+  /// sums of the right operand; those of constant weights are folded. Converting a computed operand
+  /// to the other signedness costs one addition per element.
   plan::OperandTypes chooseTypes() {
     auto cost = [&](const plan::OperandTypes &types) {
       bool movesLeft = distance(left, types.left) != 0, movesRight = distance(right, types.right) != 0;
-      int zeros = !losesZero(right, distance(right, types.right)) +
-                  (at.isComputed && !losesZero(left, distance(left, types.left)));
+      int zeros = !zeroVanishes(right, distance(right, types.right)) +
+                  (at.isComputed && !zeroVanishes(left, distance(left, types.left)));
       return 2 * zeros + movesLeft + (at.isComputed && movesRight);
     };
     SmallVector<plan::OperandTypes, 2> all = plan::byteProducts(op);
     return *llvm::min_element(all, [&](const auto &a, const auto &b) { return cost(a) < cost(b); });
   }
 
-  /// Brings the integers to a type; zero becomes i32, null where it is known to be 0.
+  /// Converts the operand's integers to `type`. Its zero point becomes an i32 tensor, or null if it
+  /// is known to be 0.
   void shiftTo(Quantized &q, Type type) {
     int64_t by = distance(q, type);
-    if (losesZero(q, by))
+    if (zeroVanishes(q, by))
       q.zero = {};
     else if (q.zero)
       q.zero = c.add({asInt(q.zero), number(double(by))});
@@ -238,7 +228,8 @@ private:
       q.data = c.cast(c.add({asInt(q.data), number(double(by))}), type);
   }
 
-  /// Whether the left operand's rows are the result's, so that their sums broadcast to it; not where they are windows.
+  /// Returns true if the left operand's row dims are those of the result, so that row sums
+  /// broadcast to the result. Returns false if the rows are windows of a convolution.
   bool rowsMatch() {
     if (at.maps[0].getNumResults() != at.maps[2].getNumResults())
       return false;
@@ -248,7 +239,32 @@ private:
     return true;
   }
 
-  /// Makes the summed dim a multiple of what instructions take: zeros of the right operand make any left one count nothing.
+  /// Sums the left operand's integers over the terms of each result element, with one column. If
+  /// the rows are windows, sums along K first, and then over the windows: the contraction of these
+  /// sums with a filter of ones, which has one channel and one column.
+  Value rowSums() {
+    // Leave out the elements that pad K: the zero padding of a window has other values there.
+    Value data = left.data;
+    if (const DimExpr &k = at.extents[at.depth]; graph::getDims(data)[at.depthInLeft] != k)
+      data = c.slice(data, int64_t(at.depthInLeft), DimExpr(0), k);
+    Value sums = c.sum(asInt(data), int64_t(at.depthInLeft), true);
+    if (rowsMatch())
+      return sums;
+    Dims filter = graph::getDims(right.data), result = graph::getDims(op->getResult(0));
+    filter[at.depthInRight] = filter[at.columnInRight] = DimExpr(1);
+    result[at.columnInResult] = DimExpr(1);
+    if (graph::numElements(filter).is(1) && graph::getDims(sums) == result) // a 1x1 convolution
+      return sums;
+    Value ones = graph::makeSplat(b, op->getLoc(), b.getI32Type(), 1, graph::staticShape(filter));
+    Operation *windows = b.clone(*op);
+    windows->setOperand(0, sums);
+    windows->setOperand(1, ones);
+    windows->setAttr("to", TypeAttr::get(b.getI32Type()));
+    return succeeded(graph::inferResults(windows)) ? windows->getResult(0) : Value();
+  }
+
+  /// Pads K of both operands to a multiple of `group`. The right operand is padded with zeros, so
+  /// the values in the left operand's padding do not matter.
   void padSums(int64_t group = kGroup) {
     DimExpr k = at.extents[at.depth], more = k.ceilDiv(group) * DimExpr(group) - k;
     if (more.is(0))
@@ -281,10 +297,8 @@ private:
         columnSums = c.sub({columnSums, c.mul({alongResult(right.zero), length()})});
       sum = c.sub({sum, c.mul({columnSums, left.zero})});
     }
-    if (right.zero) {
-      Value rowSums = c.sum(asInt(left.data), int64_t(at.depthInLeft), true);
-      sum = c.sub({sum, c.mul({rowSums, alongResult(right.zero)})});
-    }
+    if (right.zero)
+      sum = c.sub({sum, c.mul({rowSums(), alongResult(right.zero)})});
     return sum;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which contractions can be computed on integers of 8 bits, and how they lie.
+// Decides which contractions can be computed on 8-bit integers.
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_INTEGERFORM_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_INTEGERFORM_H
 
@@ -9,22 +9,27 @@
 
 namespace hewn {
 
-/// A contraction whose right operand has columns of its own, along the summed dim `depth` of which groups of neighbours are summed.
+/// How a contraction is computed on 8-bit integers. The right operand must have a column dim.
+/// Dot-product instructions reduce groups of neighbours along the reduction dim `depth`.
 struct IntegerForm {
   graph::ContractRoles roles;
   llvm::SmallVector<mlir::AffineMap> maps;
   graph::Dims extents;
   unsigned depth = 0;
-  /// Which dim of an operand or of the result these are.
+  /// Positions of the reduction dim and the column dim in the operands and the result.
   unsigned depthInLeft = 0, depthInRight = 0, columnInRight = 0, columnInResult = 0;
-  /// Products in a sum. It may be known only when run, of integers alone, whose sums are counted modulo 2^32 either way, or where a range bounds it.
+  /// Number of multiply-adds per accumulator of the contraction. It may be dynamic in two cases:
+  /// the result is an integer, which wraps modulo 2^32 by definition, or the user's range bounds
+  /// the number.
   graph::DimExpr sumLength;
-  /// Whether a run makes the integers of the right operand.
+  /// True if the right operand's integers are computed at run time.
   bool isComputed = false;
 };
 
-/// What sizes and types say; of what the operands stand for no more than whether a run makes the right one.
-Found<IntegerForm> integerForm(graph::ContractOpInterface op);
+/// Returns how `op` can be computed on 8-bit integers, or the reason why it cannot. This depends on
+/// its sizes and types, and on whether its right operand is constant, but not on the ops that
+/// produce its operands otherwise.
+OrReason<IntegerForm> integerForm(graph::ContractOpInterface op);
 
 } // namespace hewn
 

@@ -47,7 +47,8 @@ bool isSummedInPairs(graph::ContractOpInterface op) {
 bool paysPairs(graph::ContractOpInterface op) {
   constexpr int64_t enoughRows = 64;
   std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-  return graph::isMadeOfConstants(op->getOperand(1)) || // also what is folded only later
+  // true also for constants that are folded only later
+  return graph::isMadeOfConstants(op->getOperand(1)) ||
          (roles && plan::contractShape(op, *roles).rows.constant().value_or(0) >= enoughRows);
 }
 
@@ -96,15 +97,16 @@ std::optional<Dims> placedAs(graph::ContractOpInterface op, Value parameter, uns
   return isScalar(parameter) ? Dims() : placedAs(op, graph::getDims(parameter), from, to);
 }
 
-/// A broadcast parameter with as many dims as the data; one of one element has none.
+/// Reshapes a scale or zero point to `rank` dims, or to a scalar if it has one element.
 static Value aligned(graph::Composer &c, Value parameter, int64_t rank) {
   if (isScalar(parameter))
     return parameter ? c.reshape(parameter, {}) : parameter;
   return c.reshape(parameter, graph::alignedDims(parameter, rank));
 }
 
-/// A parameter of dims `from`, 1 where it does not vary, as it broadcasts to what is reshaped to `to`: it is repeated along dims that become
-/// one with those along which it varies.
+/// Reshapes a scale or zero point when its data is reshaped from `from` to `to`. The parameter has
+/// size 1 in dims along which it does not vary. If the reshape merges such a dim with a dim along
+/// which the parameter varies, the parameter is expanded first.
 static Value reshapedParameter(graph::Composer &c, Value parameter, const Dims &from, const Dims &to) {
   Dims repeated = graph::getDims(parameter), result(to.size(), DimExpr(1));
   for (const graph::ReshapeRun &run : graph::reshapeRuns(from, to)) {
@@ -129,7 +131,7 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const Weig
     return Quantized{data, aligned(c, quantized.getQuantizedScale(), rank),
                      aligned(c, quantized.getQuantizedZero(), rank)};
   }
-  auto view = dyn_cast_or_null<graph::MoveOpInterface>(op);
+  auto view = dyn_cast_or_null<graph::IndexingOpInterface>(op);
   if (!view || !(graph::isViewKind(op) || view.getIsBroadcast()))
     return std::nullopt;
   std::optional<Quantized> inner = quantizedOf(c, op->getOperand(0), weights);
@@ -145,7 +147,7 @@ std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const Weig
     auto reshaped = [&](Value parameter) {
       return isScalar(parameter) ? parameter : reshapedParameter(c, parameter, from, to);
     };
-    // A zero point that is 0 throughout needs no shape.
+    // Drop a zero point whose elements are all 0, so that it need not be reshaped with its data.
     if (inner->zero && isKnownInteger(inner->zero, 0, weights))
       inner->zero = {};
     return Quantized{c.reshape(inner->data, to), reshaped(inner->scale), reshaped(inner->zero)};
@@ -179,16 +181,16 @@ graph::ContractOpInterface rewriteOperands(graph::ContractOpInterface op, Type s
   return cast<graph::ContractOpInterface>(made);
 }
 
-Verdict looksUpFew(graph::MoveOpInterface lookUp) {
+Eligibility looksUpFew(graph::IndexingOpInterface lookUp) {
   graph::Dims table = graph::getDims(lookUp->getOperand(0));
   int64_t elements = graph::numElements(table).constant().value_or(0);
   if (elements <= graph::kSmallWeights)
-    return Verdict::no("its table is small");
+    return Eligibility::no("its table is small");
   if (table[size_t(*lookUp.getLookedUpDim())].is(1))
-    return Verdict::no("its table has one row, which is all that is read");
+    return Eligibility::no("its table has one row");
   if (graph::numElements(graph::getDims(lookUp->getResult(0))).constant().value_or(0) > elements)
-    return Verdict::no("its table is read more than once in a run");
-  return Verdict::yes();
+    return Eligibility::no("it gathers more elements than its table has");
+  return Eligibility::yes();
 }
 
 void castOperands(graph::ContractOpInterface op, Type type) {

@@ -14,99 +14,126 @@
 
 namespace hewn {
 
-/// `weights` holds the constants that zero points may be; null: only those in the IR are known.
+/// Creates the pass that forms integer contractions. `weights` holds named constants, which the
+/// pass reads to recognize zero points that are 0. If it is null, only constants in the IR are
+/// known.
 std::unique_ptr<mlir::Pass> createFormIntegerContractionsPass(const WeightTable *weights);
 
-struct FormCodesPassOptions;
-/// `weights`: as above.
-std::unique_ptr<mlir::Pass> createFormCodesPass(const FormCodesPassOptions &options, const WeightTable *weights);
-
-struct ScaleBehindSumsPassOptions;
-/// `weights`: as above.
-std::unique_ptr<mlir::Pass> createScaleBehindSumsPass(const ScaleBehindSumsPassOptions &options,
-                                                      const WeightTable *weights);
-
-struct NarrowContractionsPassOptions;
-/// `weights` holds the constants, whose range decides whether terms can stand for them; null: only those in the IR are known.
-std::unique_ptr<mlir::Pass> createNarrowContractionsPass(const NarrowContractionsPassOptions &options,
-                                                         const WeightTable *weights);
-
-struct WidenContractionsPassOptions;
-/// `weights` holds the constants, whose range decides whether they can be transformed as float16; null: only those in the IR are known.
-std::unique_ptr<mlir::Pass> createWidenContractionsPass(const WidenContractionsPassOptions &options,
+struct PackLowBitWeightsPassOptions;
+/// Creates the pass that packs low-bit weights. `weights` holds named constants, which the pass
+/// reads for zero points and lookup tables. If it is null, only constants in the IR are known.
+std::unique_ptr<mlir::Pass> createPackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options,
                                                         const WeightTable *weights);
 
-/// `weights` takes the scales that are found; without `evaluate` nothing is.
-std::unique_ptr<mlir::Pass> createRecognizeCodesPass(WeightTable *weights, ConstantEvaluator evaluate);
+struct SinkWeightScalesPassOptions;
+/// Creates the pass that multiplies weight scales with the accumulators instead of the weights.
+/// `weights` holds the named constants, in which the pass finds the values of zero points. If
+/// `weights` is null, the pass knows only constants in the IR.
+std::unique_ptr<mlir::Pass> createSinkWeightScalesPass(const SinkWeightScalesPassOptions &options,
+                                                       const WeightTable *weights);
 
-/// A result of the program that is the left operand of contractions.
+struct LowerMatmulPrecisionPassOptions;
+/// Creates the pass that lowers matmul precision. `weights` holds named constants, whose range
+/// decides whether they can be split into bfloat16 components. If it is null, only constants in the
+/// IR are known.
+std::unique_ptr<mlir::Pass> createLowerMatmulPrecisionPass(const LowerMatmulPrecisionPassOptions &options,
+                                                           const WeightTable *weights);
+
+struct LegalizeMatmulTypesPassOptions;
+/// Creates the pass that legalizes matmul types. `weights` holds named constants, whose range
+/// decides whether their Winograd transform fits float16. If it is null, only constants in the IR
+/// are known.
+std::unique_ptr<mlir::Pass> createLegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options,
+                                                          const WeightTable *weights);
+
+/// Creates the pass that raises ops to graph.dequantize. It adds the scales and zero points that it
+/// finds to `weights`. It does nothing if `evaluate`, the evaluator of constants, is null.
+std::unique_ptr<mlir::Pass> createRaiseDequantizePass(WeightTable *weights, ConstantEvaluator evaluate);
+
+/// A value that calibration observes: the left operand of one or more contractions, returned as an
+/// additional result of the program.
 struct ExposedOperand {
   struct Contraction {
     std::string name, kind;
   };
   unsigned result;
   std::vector<Contraction> readers;
-  /// Its rows are wanted, as the contraction reads them, and not what it is a view of, whose range is.
+  /// True if calibration records the rows of the contraction's operand, which GPTQ needs. Otherwise
+  /// calibration records the range of the value that the operand is a view of.
   bool isRows = false;
-  /// Of what the contraction reads, not of what that is a view of, each channel's squares are wanted, and no range.
+  /// True if calibration records the sum of squares of each channel of the contraction's operand,
+  /// which codebooks need. Otherwise calibration records the range of the value that the operand is
+  /// a view of.
   bool isChannels = false;
-  /// Which dim the channels lie along that are summed, where that is one.
+  /// The channel dim of the observed value, if all contractions that read the value reduce the same
+  /// dim.
   std::optional<unsigned> channelDim;
 };
-/// Exposes operands that `quantization` makes integers of and has no ranges for, and those whose rows its rounding asks for; null: of all that can
-/// be. Where `exposed` names some already, these.
-std::unique_ptr<mlir::Pass> createExposeOperandsPass(const quantize::Quantization *quantization,
-                                                     std::vector<ExposedOperand> *exposed);
+/// Creates the pass that inserts observers. It observes operands that `quantization` converts to
+/// integers and has no ranges for, and operands whose rows its rounding method needs. If
+/// `quantization` is null, it observes all operands that can be integers. If `exposed` is not
+/// empty, it observes the operands in `exposed` instead; otherwise it fills `exposed`.
+std::unique_ptr<mlir::Pass> createInsertObserversPass(const quantize::Quantization *quantization,
+                                                      std::vector<ExposedOperand> *exposed);
 
-/// What became of a contraction.
-struct QuantizedSite {
+/// A report of how a contraction was quantized.
+struct QuantizedCandidate {
   std::string node, kind;
-  /// 0: its weights are float32, and `why` says so.
+  /// Bits of each quantized weight. 0 if the weights stay float32; `why` then has the reason.
   int64_t weightBits = 0;
-  /// What they are kept as, as the text of a quantization names it.
+  /// The type of the quantized weights, named as in a quantization's text.
   std::string weightType;
   bool activations = false;
   std::string why;
-  /// Of the weights: signal to noise, and the bytes of integers with their scales beside those of float32.
+  /// Three properties of the quantized weights: their signal-to-noise ratio in decibels, their
+  /// bytes including scales, and the bytes that they would take in float32.
   double weightDecibels = 0;
   int64_t weightBytes = 0, floatBytes = 0;
-  /// What the model of the machine expects it to take, as floats and as integers, in cycles as #plan.contract has them; 0: it can't tell.
+  /// Estimated time of the contraction in float and in integers, in cycles as `#plan.contract`
+  /// counts them. 0 if unknown.
   int64_t floatCycles = 0, integerCycles = 0;
-  /// Why integers would be slower than floats; empty: they are not, as far as the model can tell.
+  /// Why the contraction is expected to be slower in integers than in float. Empty if it is not.
   std::string slower;
-  /// What evidence says: the factors of its channels, the integers of its weights, the numbers of its codebook. Empty where it says nothing.
+  /// Values that the pass chose from calibration statistics: the smoothing factors of the channels,
+  /// the integers of the weights, the entries of the codebook. Empty if there are no statistics.
   std::vector<double> smooth;
   std::vector<int8_t> codes;
   std::vector<double> codebook;
 };
-/// A result of the program that is Σ (quantized - float) over the rows of a contraction's results, by column; the result behind it is how many
-/// rows there are.
+/// A result of the program that measures the shift by quantization: for each column of a
+/// contraction's result, Σ (quantized - float) over all rows. The next result of the program is the
+/// number of rows.
 struct ExposedShift {
   unsigned result;
   std::string node, kind;
 };
-/// The quantized contractions of a program that computes each of them both ways: its last input, a float32 for each, says how far it is
-/// from the floats (0) to what it is quantized (1).
+/// A program that computes each contraction both in float and quantized, and blends the two
+/// results. Its last input has a float32 share for each contraction, from 0 (float) to 1
+/// (quantized).
 struct QuantizeTrial {
   unsigned size = 0;
-  /// Which number of that input is whose.
+  /// For each contraction, the index of its share in the program's last input, and the
+  /// contraction's name.
   std::vector<std::pair<unsigned, std::string>> sites;
 };
 struct QuantizeRequest {
-  /// Null: the pass's option says it.
+  /// The quantization to apply. If null, the pass reads it from its option.
   const quantize::Quantization *quantization = nullptr;
-  /// Has the constants and takes those that are made.
+  /// Holds the named constants of the model. The pass adds the quantized weights.
   WeightTable *weights = nullptr;
-  /// Each contraction is told there.
-  std::vector<QuantizedSite> *done = nullptr;
-  /// Where given, contractions whose bias is wanted and not known are computed twice: the program goes on with the floats, and what quantizing
-  /// shifts becomes a result.
+  /// If not null, receives a report of each contraction.
+  std::vector<QuantizedCandidate> *done = nullptr;
+  /// If not null, contractions whose scheme requests a bias correction that is not known yet are
+  /// computed twice. The program continues with the float result, and the shift by quantization
+  /// becomes a result.
   std::vector<ExposedShift> *shifts = nullptr;
-  /// Where given, contractions are computed both ways.
+  /// If not null, every contraction is computed both in float and quantized, and the results are
+  /// blended.
   QuantizeTrial *trial = nullptr;
-  /// Where given, what is chosen by it is told.
+  /// If not null, the pass chooses quantization values from these calibration statistics and
+  /// reports them in `done`.
   const quantize::EvidenceOf *evidence = nullptr;
-  /// Whether tables that rows are looked up in are quantized too.
+  /// True if embedding tables are quantized as well.
   bool tables = true;
   Precision precision = Precision::Highest;
 };

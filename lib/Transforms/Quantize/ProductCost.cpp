@@ -11,17 +11,23 @@ namespace hewn {
 
 namespace {
 
-/// In instructions of a vector, of which several are done at once: what rounds an element (a product, a rounding, a zero point, two bounds,
-/// narrowing), what makes a float of an integer again, and what is done with a sum that floats are not (a zero point, a conversion, a scale). Fitted
-/// with kSeparateSum to the times of eighteen contractions on an AMD Zen 4, as code with and without its dots (docs/decisions/quantization.md).
-constexpr double kRoundSteps = 4, kWidenSteps = 3, kScaleSteps = 2;
-/// The same of an element that a run makes of a right operand: what puts it in groups for the products, what sums it where they have zero points, and what
-/// writes it as 32 bits, to be read again. Fitted to where integers begin to gain, with dots of four and with pairs: at some 8 rows instead
-/// of float32's products, at any number instead of i32's (docs/decisions/quantization.md).
+/// Vector instructions per element; several of them issue per cycle. Round: quantize an element
+/// (multiply, round, add the zero point, two bounds, truncate). Extend: convert an integer to
+/// float. Scale: the extra work per accumulator (subtract the zero point's term, convert, scale).
+/// Fitted, together with kSeparateSum, to the times of eighteen contractions on an AMD Zen 4, with
+/// and without its dot-product instructions (docs/decisions/quantization.md).
+constexpr double kRoundSteps = 4, kExtendSteps = 3, kScaleSteps = 2;
+/// Vector instructions per element of a right operand that is computed at run time. Pack:
+/// interleave groups for dot products. Sum: sum along K for zero points. Write: write the element
+/// as a 32-bit integer and reload it. Fitted to the number of rows from which integers are faster,
+/// with 4-way and 2-way dot products: about 8 rows compared with float32, any number compared with
+/// i32 (docs/decisions/quantization.md).
 constexpr double kPackSteps = 5, kSumSteps = 3, kWriteSteps = 5;
-/// What an instruction costs that leaves the sum to another, beside one that adds to it.
+/// Time of a multiply or dot-product instruction followed by a separate addition, relative to an
+/// instruction that accumulates its result itself.
 constexpr double kSeparateSum = 1.35;
-/// Sums of a group of neighbours that do not fill one read a padded copy.
+/// Number of neighbours along K that a dot-product instruction reduces. If K is not a multiple of
+/// it, the kernel reads a padded copy of the operand.
 constexpr int64_t kNeighbours = 4;
 
 class CostModel {
@@ -43,7 +49,7 @@ public:
     found.floats = std::max(floatProducts(), weightBytes(sizeof(float)));
     found.integers = std::max(integerProducts(), weightBytes(1)) + sums * kScaleSteps / lanes;
     if (comesQuantized)
-      found.floats += operand * kWidenSteps / lanes / double(readers);
+      found.floats += operand * kExtendSteps / lanes / double(readers);
     else
       found.integers += operand * kRoundSteps / lanes / double(readers);
     if (lengthOf(form.depth) % kNeighbours != 0)
@@ -52,7 +58,9 @@ public:
   }
 
 private:
-  /// Both operands come quantized. The right one is made floats, or integers of 32 bits where the sums are such, or packed.
+  /// Returns the costs of a contraction of two dequantized operands. To compute it without dot
+  /// products, the right operand is converted to float, or to i32 if the accumulators are i32. To
+  /// compute it on 8-bit integers, the right operand is packed.
   ProductCosts ofComputed() {
     double items = lengthOf(form.roles.batch), depth = lengthOf(form.roles.summed);
     double left = items * lengthOf(form.roles.rows) * depth,
@@ -62,11 +70,12 @@ private:
     bool hasBytes = llvm::any_of(plan::byteProducts(op), [&](const plan::OperandTypes &types) {
       return plan::findDot(op, types.left, types.right, sum) || plan::findMatrix(op, types.left, types.right, sum);
     });
-    // Elements of vectors that hold no two groups are packed one by one.
+    // If a vector is shorter than two groups of neighbours along K, the right operand is packed
+    // element by element.
     double pack = lanes >= 2 * double(hasBytes ? kNeighbours : kNeighbours / 2) ? kPackSteps : kPackSteps * lanes;
     bool scales = graph::getElementType(op->getResult(0)).isF32();
     ProductCosts found;
-    found.floats = (left + right) * kWidenSteps / lanes;
+    found.floats = (left + right) * kExtendSteps / lanes;
     found.floats += scales ? floatProducts() : tiles(shape, 1) * kSeparateSum + right * kWriteSteps / lanes;
     found.integers = integerProducts() + right * pack / lanes;
     if (scales)
@@ -82,7 +91,8 @@ private:
       length *= double(lengthOf(d));
     return length;
   }
-  /// What only a run knows, of operands that it makes, is long.
+  /// Returns the size of the iteration dim `d`. A dynamic dim of a computed operand is assumed to
+  /// be large.
   int64_t lengthOf(unsigned d) {
     constexpr int64_t whenRun = 512;
     return form.extents[d].constant().value_or(whenRun);
@@ -92,17 +102,20 @@ private:
     return double(graph::numElements(graph::getDims(value)).constant().value_or(0));
   }
 
-  /// Weights that come from memory, which one row waits for.
+  /// Returns the time of loading the weights from memory, with `each` bytes per weight. It is a
+  /// lower bound for a GEMV.
   double weightBytes(double each) {
     return fromMemory(double(lengthOf(form.roles.column)) * lengthOf(form.roles.summed) * each);
   }
-  /// What constants of so many bytes take to come from memory, where a cache does not keep them.
+  /// Returns the time of loading `bytes` bytes of weights, or 0 if they fit the L2 cache and stay
+  /// there.
   double fromMemory(double bytes) {
     auto l2 = double(plan::targetOf(op).getL2Bytes());
     return bytes > l2 ? bytes / double(costs.getMemoryBytesPerCycle()) * double(costs.getFmasPerCycle()) : 0;
   }
 
-  /// Products of vectors by register tiles, `group` of them summed by one instruction.
+  /// Returns the time that the contraction's register tiles take in total, with instructions that
+  /// reduce `group` neighbours along K.
   double tiles(plan::ContractShape of, int64_t group) {
     if (!of.rows.constant())
       of.rows = int64_t(lengthOf(form.roles.rows));
@@ -114,8 +127,9 @@ private:
 
   double floatProducts() {
     double direct = tiles(shape, 1) * (plan::targetOf(op).getHasFma() ? 1 : kSeparateSum);
-    // Of a tile of results: products of the direct sum by those of the filter, with half of what is gained spent on transforms. Its weights,
-    // which are more, are each used by a few tiles of rows alone, and so come beside the products.
+    // A Winograd convolution needs fewer multiplications per output tile than a direct one; half of
+    // that gain is assumed to be spent on the transforms. The transformed filter is larger and is
+    // reused by few tiles of rows, so the time of loading it is added to the time of the FMAs.
     int64_t tile =
         plan::chooseWinogradTile(op, plan::largestWinogradTile(op, plan::largestWinogradTile(Precision::Highest)));
     if (tile == 0)
@@ -133,19 +147,21 @@ private:
     of.grouped = true;
     of.rowBytes /= int64_t(sizeof(float));
     for (const plan::OperandTypes &types : plan::byteProducts(op)) {
-      if (plan::MatrixAttr matrix = plan::findMatrix(op, types.left, types.right, sum))
+      if (plan::MatrixUnitAttr matrix = plan::findMatrix(op, types.left, types.right, sum))
         if (shape.rows.constant().value_or(matrix.getMinRows()) >= matrix.getMinRows())
           return tiles(shape, 1) / double(matrix.getRelativeRate());
-      if (plan::DotAttr dot = plan::findDot(op, types.left, types.right, sum))
+      if (plan::DotProductAttr dot = plan::findDot(op, types.left, types.right, sum))
         return tiles(of, dot.getGroup()) * stepsOf(dot);
     }
     of.rowBytes *= 2;
-    if (plan::DotAttr dot = plan::findDot(op, half, half, sum))
+    if (plan::DotProductAttr dot = plan::findDot(op, half, half, sum))
       return tiles(of, dot.getGroup()) * stepsOf(dot);
     return tiles(shape, 1);
   }
 
-  static double stepsOf(plan::DotAttr dot) { return dot.getAccumulates() ? 1 : kSeparateSum; }
+  static double stepsOf(plan::DotProductAttr dot) {
+    return (dot.getAccumulates() ? 1 : kSeparateSum) * dot.getIssueTime();
+  }
 
   graph::ContractOpInterface op;
   const IntegerForm &form;
@@ -159,7 +175,7 @@ private:
 
 std::optional<ProductCosts> productCosts(graph::ContractOpInterface op, const IntegerForm &form, bool comesQuantized,
                                          int64_t readers) {
-  if (!plan::targetOf(op) || plan::gridOf(op))
+  if (!plan::targetOf(op) || plan::gpuOf(op))
     return std::nullopt;
   return CostModel(op, form).run(comesQuantized, std::max<int64_t>(readers, 1));
 }

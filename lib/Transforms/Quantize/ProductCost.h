@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a contraction is expected to take on floats and on integers.
+// Estimates the time of a contraction in float32 and in 8-bit integers.
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_PRODUCTCOST_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_PRODUCTCOST_H
 
@@ -8,16 +8,20 @@
 
 namespace hewn {
 
-/// Cycles as #plan.contract counts them: one product of a vector each.
+/// Estimated times of a contraction in float32 and in 8-bit integers, in cycles as `#plan.contract`
+/// counts them: a cycle is the time of one vector FMA.
 struct ProductCosts {
   double floats = 0, integers = 0;
-  /// By the model; what the two are is known to some tenths.
+  /// Returns true if integers are estimated to be slower. The error of the estimates is some tens
+  /// of percent.
   bool integersLose() const { return integers > floats; }
 };
 
-/// Of a contraction of float32, by constants: with the machine's own choice for it (register tiles, minimal filtering), and on integers of 8 bits,
-/// whose operand is rounded, shared by `readers` contractions, unless it `comesQuantized`, and whose sums are scaled; or by what a run makes, quantized as
-/// the left operand is. nullopt where sizes of constants' products are known only when run, the module names no machine, or the machine is a grid.
+/// Estimates the costs of a contraction. The float costs are those of the schedule that the target
+/// would choose (register tiles, Winograd). The integer costs include scaling the accumulators and
+/// quantizing the left operand, shared by `readers` contractions, unless it `comesQuantized`. With
+/// a computed right operand, both operands are dequantized tensors. Returns nothing if a constant
+/// right operand has dynamic dims, the module has no target, or the target is a GPU.
 std::optional<ProductCosts> productCosts(graph::ContractOpInterface op, const IntegerForm &form, bool comesQuantized,
                                          int64_t readers);
 

@@ -16,11 +16,12 @@ namespace hewn::quantize {
 namespace {
 
 constexpr StringRef kRanges[] = {"minmax", "percentile", "mse", "entropy", "hqq"};
-/// Of these the activations'.
+/// Number of range methods that apply to activations too: the first ones of the list. The other
+/// methods apply to weights only.
 constexpr size_t kNumActivationRanges = 4;
 constexpr StringRef kWeightRanges[] = {"minmax", "mse", "hqq"};
 constexpr Range kWeightRangeValues[] = {Range::MinMax, Range::Mse, Range::HalfQuadratic};
-/// Each contraction asks all of them.
+/// Limit of the rules in a quantization, because every contraction is matched against all rules.
 constexpr size_t kMostRules = 4096;
 constexpr StringRef kRoundings[] = {"auto", "nearest", "gptq"};
 constexpr StringRef kScales[] = {"column", "tensor"};
@@ -30,15 +31,15 @@ struct WeightType {
   int64_t bits;
   Storage storage;
 };
-/// In the order of their names.
+/// Bits and storage of each weight type, in the order of the names in kWeightTypes.
 constexpr WeightType kWeightTypeValues[] = {{8, Storage::Integers}, {4, Storage::Integers},  {3, Storage::Integers},
                                             {2, Storage::Integers}, {4, Storage::Codebook},  {8, Storage::Codebook},
                                             {16, Storage::Float16}, {16, Storage::BFloat16}, {8, Storage::Float8}};
 constexpr StringRef kActivationTypes[] = {"float32", "uint8"};
-constexpr char kNoFloat[] = "is no number that float32 holds";
+constexpr char kNoFloat[] = "is not a float32 number";
 constexpr double kLargestBias = 3e38, kSmallestFactor = 1e-9, kLargestFactor = 1e9;
 
-/// The form of the text.
+/// Version of the format of a quantization's text.
 constexpr int64_t kVersion = 1;
 
 Scheme preset(StringRef name) {
@@ -70,11 +71,12 @@ public:
       return all;
     if (std::optional<int64_t> version = r.integer(*object, "version", "the quantization");
         version && *version != kVersion)
-      r.error("the quantization", "is of version " + llvm::Twine(*version) + "; there is: " + llvm::Twine(kVersion));
+      r.error("the quantization",
+              "has version " + llvm::Twine(*version) + "; the supported version is " + llvm::Twine(kVersion));
     all.scheme = readScheme(*object, "the quantization", Scheme());
     if (const json::Array *rules = object->getArray("rules"); rules && rules->size() > kMostRules) {
       r.error("the quantization",
-              "has " + llvm::Twine(rules->size()) + " 'rules'; there may be " + llvm::Twine(kMostRules));
+              "has " + llvm::Twine(rules->size()) + " 'rules'; at most " + llvm::Twine(kMostRules) + " are allowed");
       return all;
     }
     r.each(*object, "rules", "", [&](const json::Value &value, const std::string &at) { readRule(value, at, all); });
@@ -92,13 +94,14 @@ private:
       return;
     Rule rule{r.string(*object, "node", at), r.string(*object, "op", at), readScheme(*object, at, all.scheme)};
     if (rule.node.empty() && rule.op.empty())
-      r.error(at, "says neither a 'node' nor an 'op' that it is for");
+      r.error(at, "has neither a 'node' nor an 'op'");
     if (llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(rule.node); !glob)
-      r.error(at, "has a 'node' that is no pattern: " + llvm::toString(glob.takeError()));
+      r.error(at, "has an invalid glob pattern as 'node': " + llvm::toString(glob.takeError()));
     all.rules.push_back(std::move(rule));
   }
 
-  /// Numbers from `low` to `high`; of those that are none the first is told.
+  /// Reads a list of numbers of a quantization's text. Reports the first element that is not a
+  /// number from `low` to `high`.
   std::vector<double> readNumbers(const json::Object &object, StringRef key, const std::string &at, double low,
                                   double high, llvm::StringRef otherwise) {
     std::vector<double> numbers;
@@ -129,56 +132,57 @@ private:
     if (site.zero < 0 || site.zero > 255)
       r.error(at, "has a 'zero_point' outside of 0 to 255");
     site.bias = readNumbers(*object, "bias", at, -kLargestBias, kLargestBias, kNoFloat);
-    site.smooth = readNumbers(*object, "smooth", at, kSmallestFactor, kLargestFactor, "is no number from 1e-9 to 1e9");
+    site.smooth =
+        readNumbers(*object, "smooth", at, kSmallestFactor, kLargestFactor, "is not a number from 1e-9 to 1e9");
     readCodes(*object, at, site);
     readCodebook(*object, at, site);
     if (!site.scheme.keepFloat && site.scheme.weights.areFloats() && !site.bias.empty())
-      r.error(at, "has a 'bias' against what rounding to integers shifts, and weights that are floats");
+      r.error(at, "has a 'bias' (bias correction), which float weights do not use");
     if (site.scheme.keepFloat && !site.bias.empty())
-      r.error(at, "keeps floats, and has a 'bias' against what rounding shifts");
+      r.error(at, "has 'keep_float' and a 'bias'");
     if (!site.smooth.empty() && (site.scheme.keepFloat || !site.scheme.activations.integers))
-      r.error(at, "has 'smooth' and no activations of integers");
+      r.error(at, "has 'smooth' without integer activations");
     bool wants = !site.scheme.keepFloat && site.scheme.activations.integers;
     if (wants && site.scale < kLeastScale)
-      r.error(at, "has activations of integers and no 'scale'");
+      r.error(at, "has integer activations without a 'scale'");
     if (!all.sites.try_emplace(site.node, site).second)
-      r.error(at, "is for '" + site.node + "' again");
+      r.error(at, "repeats the node '" + site.node + "'");
   }
 
-  /// Base64 of a byte each.
+  /// Reads the integers of the weights: base64 of one byte per weight.
   void readCodes(const json::Object &object, const std::string &at, Site &site) {
     if (!object.get("codes"))
       return;
     std::vector<char> bytes;
     if (llvm::Error error = llvm::decodeBase64(r.string(object, "codes", at), bytes)) {
       llvm::consumeError(std::move(error));
-      r.error(at, "has 'codes' that are no base64");
+      r.error(at, "has 'codes' that are not base64");
     }
     site.codes.assign(bytes.begin(), bytes.end());
     if (!site.scheme.weights.areIntegers())
-      return r.error(at, "has 'codes', and weights that are no integers");
+      return r.error(at, "has 'codes' and a weight type that is not an integer");
     int64_t high = (1 << (site.scheme.weights.bits - 1)) - 1, low = -high - 1;
     if (llvm::any_of(site.codes, [&](int8_t code) { return code < low || code > high; }))
-      r.error(at, "has 'codes' that are no integers of so many bits");
+      r.error(at, "has 'codes' outside of the range of its weight type");
     else if (site.scheme.weights.bits == 8 && site.scheme.weights.symmetric && llvm::is_contained(site.codes, low))
-      r.error(at, "has -128 among its 'codes', and symmetric integers of 8 bits are from -127 to 127");
+      r.error(at, "has -128 among its 'codes'; symmetric int8 weights range from -127 to 127");
     if (site.scheme.keepFloat)
-      r.error(at, "keeps floats, and has 'codes' of integers");
+      r.error(at, "has 'keep_float' and 'codes'");
   }
 
-  /// Numbers from the smallest to the largest, one a code.
+  /// Reads the lookup table of a codebook: 2^bits numbers in ascending order.
   void readCodebook(const json::Object &object, const std::string &at, Site &site) {
     if (!object.get("codebook"))
       return;
     const Weights &weights = site.scheme.weights;
     if (site.scheme.keepFloat || weights.storage != Storage::Codebook)
-      return r.error(at, "has a 'codebook', and weights that are not looked up in one");
+      return r.error(at, "has a 'codebook' and a weight type without one");
     site.codebook = readNumbers(object, "codebook", at, -kLargestBias, kLargestBias, kNoFloat);
     if (int64_t(site.codebook.size()) != int64_t(1) << weights.bits)
       r.error(at, "has a 'codebook' of " + llvm::Twine(site.codebook.size()) + " numbers; it needs " +
                       llvm::Twine(int64_t(1) << weights.bits));
     else if (!llvm::is_sorted(site.codebook))
-      r.error(at, "has a 'codebook' whose numbers do not ascend");
+      r.error(at, "has a 'codebook' whose numbers are not ascending");
   }
 
   Scheme readScheme(const json::Object &object, const std::string &at, Scheme scheme) {
@@ -186,10 +190,11 @@ private:
     if (object.get("keep_float"))
       scheme.evenIfSlower = !scheme.keepFloat;
     if (scheme.keepFloat && (object.get("weights") || object.get("activations") || object.get("bias_correction")))
-      r.error(at, "keeps floats, and says how they are quantized");
+      r.error(at, "has 'keep_float' together with 'weights', 'activations' or 'bias_correction'");
     if (const json::Value *weights = object.get("weights"))
       readWeights(*weights, at + ", weights", scheme.weights);
-    // What is no integer is multiplied by floats: nothing else can be meant.
+    // A contraction whose weights are in a codebook or in a float type is computed in float, so its
+    // activations default to float.
     if (object.get("weights") && !object.get("activations") && !scheme.weights.areIntegers())
       scheme.activations.integers = false;
     if (const json::Value *activations = object.get("activations"))
@@ -201,17 +206,16 @@ private:
     readSmoothing(object, at, scheme);
     bool says = object.get("weights") || object.get("activations");
     if (says && scheme.activations.integers && !scheme.weights.symmetric)
-      r.error(
-          at,
-          "has activations of integers beside weights that are not symmetric; activations of float32 go with these");
+      r.error(at, "combines integer activations with weights that are not symmetric; use float32 activations");
     if (says && scheme.activations.integers &&
         (scheme.weights.bits != 8 || scheme.weights.group || !scheme.weights.areIntegers()))
-      r.error(at, "has activations of integers beside weights that are not int8 with a scale a column; activations of "
-                  "float32 go with these");
+      r.error(at, "combines integer activations with weights that are not int8 with a scale per column; use float32 "
+                  "activations");
     return scheme;
   }
 
-  /// false, true for what rounds best, or a number.
+  /// Reads the smoothing of a scheme: false, true (the compiler chooses the strength), or a
+  /// strength.
   void readSmoothing(const json::Object &object, const std::string &at, Scheme &scheme) {
     const json::Value *value = object.get("smoothing");
     if (!value)
@@ -228,13 +232,13 @@ private:
       asksForData = "smoothing";
   }
 
-  /// Of a type that has no such integers: what they alone have is left as it is unless told.
+  /// Reports keys of a weight scheme that do not apply to its weight type, and resets their values.
   void checkKeys(const json::Object &object, const std::string &at, Weights &weights) {
     auto refuse = [&](llvm::ArrayRef<StringRef> keys, StringRef whose) {
       for (StringRef key : keys)
         if (object.get(key))
-          r.error(at,
-                  "has a '" + key.str() + "', which " + whose.str() + " have, and weights of " + nameOf(weights).str());
+          r.error(at, "has a '" + key.str() + "', which " + whose.str() + " have, but its weights are " +
+                          nameOf(weights).str());
     };
     if (weights.areIntegers())
       return;
@@ -249,7 +253,7 @@ private:
     weights.perTensor = false;
   }
 
-  /// An object, or the type alone.
+  /// Reads the scheme of the weights: an object, or the name of the type alone.
   void readWeights(const json::Value &value, const std::string &at, Weights &weights) {
     std::optional<StringRef> name = value.getAsString();
     json::Value whole = name ? json::Value(json::Object{{"type", *name}}) : value;
@@ -263,7 +267,7 @@ private:
     if (std::optional<int64_t> group = r.integer(*object, "group", at)) {
       bool fits = *group == 0 || (*group >= 16 && *group <= 1024 && llvm::isPowerOf2_64(uint64_t(*group)));
       if (!fits)
-        r.error(at, "has a 'group' that is neither 0, for a whole column, nor a power of two from 16 to 1024");
+        r.error(at, "has a 'group' that is neither 0 (an entire column) nor a power of two from 16 to 1024");
       weights.group = fits ? *group : 0;
     }
     if (std::optional<size_t> range = r.oneOf(*object, "range", at, kWeightRanges))
@@ -272,7 +276,7 @@ private:
       weights.rounding = Rounding(*rounding);
     if (std::optional<size_t> scales = r.oneOf(*object, "scales", at, kScales))
       weights.perTensor = *scales == 1;
-    // What is neither is told, and taken for what there was.
+    // A value of the key that is not a boolean is reported; the scheme keeps its default.
     if (bool isSymmetric = r.boolean(*object, "symmetric", at); object->getBoolean("symmetric"))
       weights.symmetric = isSymmetric;
     if (weights.perTensor && weights.group)
@@ -431,7 +435,9 @@ std::string writeQuantization(const Quantization &quantization) {
   }
   if (!rules.empty())
     whole["rules"] = std::move(rules);
-  whole["sites"] = std::move(sites); // also where there are none: that says that nothing is left to choose
+  // Write the list `sites` of chosen values even if it is empty, because its presence means that
+  // calibration is complete.
+  whole["sites"] = std::move(sites);
   return llvm::formatv("{0:2}\n", json::Value(std::move(whole))).str();
 }
 

@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a quantization into a graph.
-//
-//     %y = graph.matmul %x, %w          →   %q = graph.quantize %x, 0.02, 114 {to = ui8}
-//                                           %a = graph.dequantize %q, 0.02, 114
-//                                           %b = graph.dequantize %wi, %sw                 // constants
-//                                           %y = graph.matmul %a, %b
-//
-// Channels that are smoothed have scales of their own in graph.quantize alone: %a stands for x divided by the factors, the weights are
-// multiplied by them. So smoothing costs nothing more, whatever makes x.
-//
-//     %y = graph.matmul %x, %w          →   %w = graph.look_up %codes, %table, %scale         // weights alone: a codebook
-//                                           %y = graph.matmul %x, %w
-//                                       →   %p = graph.matmul %x, %w8 {to = f32}            // narrower floats; of 8 bits with scales
-//                                           %y = graph.mul %p, %scale
-//
-// What becomes integers by that is FormIntegerContractions' affair, and FormCodes' where weights alone are quantized. Of a value that
-// several contractions read there is one tensor of integers; others read the floats.
-//
-// Left alone, and said why: contractions of computed operands or without a form of integers, and those whose operand no run has shown.
+// Inserts the quantize and dequantize ops that a quantization describes (see Passes.td).
 #include "dialects/Graph/Analysis/Contents/Contents.h"
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Contract/CodedWeights.h"
+#include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Schedule/WinogradSchedule.h"
+#include "lib/Transforms/Quantize/Candidates.h"
 #include "lib/Transforms/Quantize/Numbers/Codebook.h"
 #include "lib/Transforms/Quantize/Numbers/CompensateRounding.h"
 #include "lib/Transforms/Quantize/Numbers/NarrowFloats.h"
@@ -32,7 +15,6 @@
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Quantize/ProductCost.h"
-#include "lib/Transforms/Quantize/Sites.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -51,7 +33,8 @@ namespace {
 
 constexpr StringRef kQuantizeContractions = "hewn-quantize-contractions";
 
-/// The elements of a constant of float32; empty where the table lacks them.
+/// Returns the elements of a float32 constant, or an empty vector if `weights` does not have its
+/// bytes.
 std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weights) {
   auto type = cast<RankedTensorType>(constant.getType());
   std::vector<float> floats;
@@ -70,11 +53,12 @@ std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weigh
 class Quantizer {
 public:
   Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightTable &weights,
-            std::vector<QuantizedSite> &done, const QuantizeRequest &request)
+            std::vector<QuantizedCandidate> &done, const QuantizeRequest &request)
       : function(function), context(function.getContext()), wanted(wanted), weights(weights), done(done),
         shifts(request.shifts), trial(request.trial), evidence(request.evidence), precision(request.precision) {}
 
-  /// The input of a program that computes contractions both ways. False where there can't be one.
+  /// Adds an input to the function: the shares of a QuantizeTrial, by which float and quantized
+  /// results are blended. Returns false if the function cannot have another input.
   bool addShares(size_t sites) {
     if (!trial)
       return true;
@@ -89,11 +73,12 @@ public:
     return true;
   }
 
-  /// The factors of channels, which all contractions share that read an operand.
-  void smooth(ArrayRef<ContractionSite> sites) {
+  /// Chooses smoothing factors of contractions. All contractions that read the same operand share
+  /// them.
+  void smooth(ArrayRef<ContractionCandidate> sites) {
     using Key = std::pair<void *, double>;
-    llvm::MapVector<Key, SmallVector<const ContractionSite *>, std::map<Key, unsigned>> groups;
-    for (const ContractionSite &site : sites) {
+    llvm::MapVector<Key, SmallVector<const ContractionCandidate *>, std::map<Key, unsigned>> groups;
+    for (const ContractionCandidate &site : sites) {
       const quantize::Scheme &scheme = schemeOf(site);
       if (site.form && scheme.smoothing != 0 && !scheme.keepFloat && scheme.activations.integers &&
           channelDimOf(site, site.source) && evidenceOf(site))
@@ -102,129 +87,132 @@ public:
     for (auto &[key, readers] : groups) {
       const quantize::Evidence &seen = *evidenceOf(*readers.front());
       std::vector<quantize::ChannelWeights> read;
-      for (const ContractionSite *site : readers)
+      for (const ContractionCandidate *site : readers)
         read.push_back(channelWeights(*site));
       if (llvm::any_of(
               read, [&](const auto &w) { return w.elements.empty() || w.channels() != int64_t(seen.channels.size()); }))
         continue;
       std::vector<double> factors =
           quantize::chooseFactors(seen, read, key.second, schemeOf(*readers.front()).biasCorrection);
-      for (const ContractionSite *site : readers)
+      for (const ContractionCandidate *site : readers)
         factorsOf[site->name] = factors;
     }
   }
 
-  void run(const ContractionSite &site) {
-    QuantizedSite &told = done.emplace_back();
-    told.node = site.name;
-    told.kind = site.kind.str();
+  void run(const ContractionCandidate &site) {
+    QuantizedCandidate &report = done.emplace_back();
+    report.node = site.name;
+    report.kind = site.kind.str();
     auto found = wanted.sites.find(site.name);
     const quantize::Scheme &scheme = schemeOf(site);
     const quantize::Site *chosen = found == wanted.sites.end() ? nullptr : &found->second;
-    told.smooth = factorsOf.lookup(site.name);
+    report.smooth = factorsOf.lookup(site.name);
     if (site.form && scheme.activations.integers)
-      compareCosts(site, told);
+      compareCosts(site, report);
     graph::ContractOpInterface contraction = site.op;
     ++number;
     bool isBoth = wantsShift(site, scheme, chosen) || (shares && !scheme.keepFloat);
     Operation *floats = isBoth ? OpBuilder(contraction).clone(*contraction) : nullptr;
-    Verdict verdict = scheme.keepFloat              ? Verdict::no("that was asked for")
-                      : scheme.activations.integers ? both(site, scheme, chosen, told)
-                      : scheme.weights.areFloats()  ? narrowFloats(site, scheme, told)
-                                                    : weightsAlone(site, scheme, chosen, told);
+    Eligibility verdict = scheme.keepFloat              ? Eligibility::no("the quantization keeps it in float")
+                          : scheme.activations.integers ? both(site, scheme, chosen, report)
+                          : scheme.weights.areFloats()  ? narrowFloats(site, scheme, report)
+                                                        : weightsAlone(site, scheme, chosen, report);
     if (verdict && shares)
       return blend(site.op, site.name, floats, addBias(site, chosen));
     if (verdict)
       return floats ? exposeShift(site, floats) : void(addBias(site, chosen));
     if (floats)
       floats->erase();
-    told.why = chosen && !chosen->why.empty() ? chosen->why : verdict.why().str();
+    report.why = chosen && !chosen->why.empty() ? chosen->why : verdict.why().str();
     missed(site.op, kQuantizeContractions, "NotQuantized", verdict.why());
   }
 
-  /// A look-up in a table whose rows are narrower, which is made wide behind it (LookUpNarrow).
-  void run(const TableSite &site) {
-    QuantizedSite &told = done.emplace_back();
-    told.node = site.name;
-    told.kind = site.kind.str();
+  /// Quantizes an embedding table; its rows are dequantized after the gather
+  /// (GatherBeforeDequantize).
+  void run(const TableCandidate &site) {
+    QuantizedCandidate &report = done.emplace_back();
+    report.node = site.name;
+    report.kind = site.kind.str();
     ++number;
     auto found = wanted.sites.find(site.name);
     const quantize::Scheme &scheme =
         found == wanted.sites.end() ? wanted.schemeFor(site.name, site.kind) : found->second.scheme;
-    Verdict verdict = !site.isTable      ? site.isTable
-                      : scheme.keepFloat ? Verdict::no("that was asked for")
-                                         : narrowTable(site, scheme.weights, told);
+    Eligibility verdict = !site.isTable      ? site.isTable
+                          : scheme.keepFloat ? Eligibility::no("the quantization keeps it in float")
+                                             : narrowTable(site, scheme.weights, report);
     if (verdict)
       return;
-    told.why = found != wanted.sites.end() && !found->second.why.empty() ? found->second.why : verdict.why().str();
+    report.why = found != wanted.sites.end() && !found->second.why.empty() ? found->second.why : verdict.why().str();
     missed(site.op, kQuantizeContractions, "NotQuantized", verdict.why());
   }
 
 private:
   using Rounded = quantize::RoundedWeights;
 
-  Verdict narrowTable(const TableSite &site, const quantize::Weights &how, QuantizedSite &told) {
+  Eligibility narrowTable(const TableCandidate &site, const quantize::Weights &how, QuantizedCandidate &report) {
     auto table = site.op->getOperand(0).getDefiningOp<graph::ConstantOp>();
     std::vector<float> floats = floatsOf(table, weights);
     if (floats.empty())
-      return Verdict::no("the bytes of its table are not there");
+      return Eligibility::no("the bytes of its table are not available");
     if (how.storage == quantize::Storage::Codebook)
-      return Verdict::no("tables are kept in integers or narrower floats");
+      return Eligibility::no("tables are quantized to integers or smaller floats, not to a codebook");
     auto type = cast<RankedTensorType>(table.getType());
-    graph::MoveOpInterface lookUp = site.op;
+    graph::IndexingOpInterface lookUp = site.op;
     int64_t dim = *lookUp.getLookedUpDim();
     quantize::ColumnLayout rows{type.getDimSize(dim), 1, 0};
     for (int64_t d = dim + 1; d < type.getRank(); ++d)
       rows.columnStride *= type.getDimSize(d);
     rows.depth = int64_t(floats.size()) / rows.columns;
     OpBuilder b(site.op);
-    Found<Value> wide =
-        how.areFloats() ? floatTable(b, site, floats, rows, how, told) : integerTable(b, site, floats, rows, how, told);
+    OrReason<Value> wide = how.areFloats() ? floatTable(b, site, floats, rows, how, report)
+                                           : integerTable(b, site, floats, rows, how, report);
     if (!wide)
-      return Verdict::no(wide.why());
+      return Eligibility::no(wide.why());
     Operation *whole = shares ? b.clone(*site.op) : nullptr;
     site.op->setOperand(0, *wide);
     blend(site.op, site.name, whole, site.op->getResult(0));
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
-  /// Of 8 bits with a scale a row, whatever fewer bits the scheme has for weights: no kernel looks up a part of a byte.
-  Found<Value> integerTable(OpBuilder &b, const TableSite &site, ArrayRef<float> floats,
-                            const quantize::ColumnLayout &rows, quantize::Weights how, QuantizedSite &told) {
+  /// Quantizes a table to int8 with one scale per row. A scheme with fewer bits also results in
+  /// int8, because no kernel gathers elements of less than a byte.
+  OrReason<Value> integerTable(OpBuilder &b, const TableCandidate &site, ArrayRef<float> floats,
+                               const quantize::ColumnLayout &rows, quantize::Weights how, QuantizedCandidate &report) {
     how.bits = 8;
     how.group = 0;
     how.symmetric = true;
     Rounded rounded = quantize::roundWeights(floats, rows, how, {}, context);
     if (!rounded.isFinite)
-      return Verdict::no("its table is not all finite");
-    tell(told, rounded, how);
+      return Eligibility::no("its table has elements that are not finite");
+    tell(report, rounded, how);
     graph::Composer c(b, site.op->getLoc());
     Value integers = ofTable(b, site, b.getI8Type(), "int8", {rounded.integers.begin(), rounded.integers.end()});
     return graph::composeDequantize(c, integers, scalesOfRows(b, site, rounded.scales), {}, b.getF32Type());
   }
 
-  Found<Value> floatTable(OpBuilder &b, const TableSite &site, ArrayRef<float> floats,
-                          const quantize::ColumnLayout &rows, const quantize::Weights &how, QuantizedSite &told) {
+  OrReason<Value> floatTable(OpBuilder &b, const TableCandidate &site, ArrayRef<float> floats,
+                             const quantize::ColumnLayout &rows, const quantize::Weights &how,
+                             QuantizedCandidate &report) {
     quantize::NarrowedWeights narrowed = quantize::narrowWeights(floats, rows, how.storage);
     if (!narrowed.isFinite)
-      return Verdict::no("its table is not all finite");
-    tell(told, narrowed, how, floats.size());
+      return Eligibility::no("its table has elements that are not finite");
+    tell(report, narrowed, how, floats.size());
     graph::Composer c(b, site.op->getLoc());
     std::vector<float> scales = narrowed.scales;
     Value wide = c.cast(ofTable(b, site, typeOf(how.storage), nameOf(how), std::move(narrowed.bytes)), b.getF32Type());
     return scales.empty() ? wide : c.mul({wide, scalesOfRows(b, site, scales)});
   }
 
-  /// A constant as the site's table, of other elements.
-  Value ofTable(OpBuilder &b, const TableSite &site, Type element, StringRef what, std::vector<char> bytes) {
+  /// Creates a constant with the dims of the candidate's embedding table and another element type.
+  Value ofTable(OpBuilder &b, const TableCandidate &site, Type element, StringRef what, std::vector<char> bytes) {
     auto table = site.op->getOperand(0).getDefiningOp<graph::ConstantOp>();
     auto type = RankedTensorType::get(cast<RankedTensorType>(table.getType()).getShape(), element);
     return constant(b, site.op->getLoc(), type, keyOf(table, site.name) + "." + what.str(), std::move(bytes));
   }
 
-  Value scalesOfRows(OpBuilder &b, const TableSite &site, ArrayRef<float> scales) {
+  Value scalesOfRows(OpBuilder &b, const TableCandidate &site, ArrayRef<float> scales) {
     auto table = site.op->getOperand(0).getDefiningOp<graph::ConstantOp>();
-    graph::MoveOpInterface lookUp = site.op;
+    graph::IndexingOpInterface lookUp = site.op;
     SmallVector<int64_t> dims(size_t(graph::getRank(table)), 1);
     dims[size_t(*lookUp.getLookedUpDim())] = int64_t(scales.size());
     auto *begin = reinterpret_cast<const char *>(scales.data());
@@ -232,19 +220,19 @@ private:
                     keyOf(table, site.name) + ".scale", {begin, begin + scales.size() * sizeof(float)});
   }
 
-  const quantize::Scheme &schemeOf(const ContractionSite &site) {
+  const quantize::Scheme &schemeOf(const ContractionCandidate &site) {
     auto found = wanted.sites.find(site.name);
     return found == wanted.sites.end() ? wanted.schemeFor(site.name, site.kind) : found->second.scheme;
   }
 
-  const quantize::Evidence *evidenceOf(const ContractionSite &site) {
+  const quantize::Evidence *evidenceOf(const ContractionCandidate &site) {
     if (!evidence)
       return nullptr;
     auto found = evidence->find(site.name);
     return found == evidence->end() ? nullptr : found->second;
   }
 
-  quantize::ChannelWeights channelWeights(const ContractionSite &site) {
+  quantize::ChannelWeights channelWeights(const ContractionCandidate &site) {
     quantize::ChannelWeights w;
     w.elements = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     auto type = cast<RankedTensorType>(site.weights.getType());
@@ -262,27 +250,30 @@ private:
     return w;
   }
 
-  /// What the machine's model expects of floats and of integers.
-  static void compareCosts(const ContractionSite &site, QuantizedSite &told) {
+  /// Adds the contraction's estimated costs in float and in integers to its report.
+  static void compareCosts(const ContractionCandidate &site, QuantizedCandidate &report) {
     int64_t readers = llvm::count_if(site.source.getUsers(), llvm::IsaPred<graph::ContractOpInterface>);
     std::optional<ProductCosts> costs = productCosts(site.op, *site.form, /*comesQuantized=*/false, readers);
     if (!costs)
       return;
-    told.floatCycles = int64_t(std::ceil(costs->floats));
-    told.integerCycles = int64_t(std::ceil(costs->integers));
+    report.floatCycles = int64_t(std::ceil(costs->floats));
+    report.integerCycles = int64_t(std::ceil(costs->integers));
     if (costs->integersLose())
-      told.slower = llvm::formatv("by the machine's model integers take {0} cycles, and floats {1}", told.integerCycles,
-                                  told.floatCycles);
+      report.slower =
+          llvm::formatv("estimated cycles: {0} in integers, {1} in float", report.integerCycles, report.floatCycles);
   }
 
-  /// Whether what quantizing shifts is to be seen: it is wanted, and not known.
-  bool wantsShift(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen) {
+  /// Returns true if the program has to measure by how much quantization shifts the contraction's
+  /// result: bias correction is requested, and the bias is not known yet.
+  bool wantsShift(const ContractionCandidate &site, const quantize::Scheme &scheme, const quantize::Site *chosen) {
     return shifts && scheme.biasCorrection && !scheme.keepFloat && !scheme.weights.areFloats() && site.form &&
            isInProgram(site.op->getResult(0)) && (!chosen || chosen->bias.empty());
   }
 
-  /// The program goes on with the floats, so that each contraction tells what its own rounding does.
-  void exposeShift(const ContractionSite &site, Operation *floats) {
+  /// Adds the shift of the contraction's result by quantization to the program's results. Users of
+  /// the contraction read the float result, so that each contraction's shift is measured
+  /// separately.
+  void exposeShift(const ContractionCandidate &site, Operation *floats) {
     OpBuilder b(context);
     b.setInsertionPointAfter(site.op);
     graph::Composer c(b, site.op->getLoc());
@@ -300,11 +291,14 @@ private:
     std::optional<unsigned> result = addResult(function, others.empty() ? shift : c.sum(shift, others, false));
     if (!result || !addResult(function, c.number(rows)))
       failed = true;
-    else if (llvm::none_of(*shifts, [&](const ExposedShift &of) { return of.node == site.name; })) // of another case
+    // Append the contraction to the list of shifts only if the program variant for other dims has
+    // not done so.
+    else if (llvm::none_of(*shifts, [&](const ExposedShift &of) { return of.node == site.name; }))
       shifts->push_back({*result, site.name, site.kind.str()});
   }
 
-  /// The program goes on with floats + share * (quantized - floats).
+  /// Replaces the contraction's quantized result by a blend: floats + share * (quantized - floats),
+  /// where `floats` is its float result.
   void blend(Operation *op, const std::string &name, Operation *floats, Value quantized) {
     if (!floats || !quantized)
       return;
@@ -319,8 +313,9 @@ private:
     trial->sites.push_back({number - 1, name});
   }
 
-  /// The numbers of the site, which are as many as there are columns. What is corrected; null after an error.
-  Value addBias(const ContractionSite &site, const quantize::Site *chosen) {
+  /// Adds the bias correction, one addend per column, to the contraction's result. Returns the
+  /// corrected result, or null after an error.
+  Value addBias(const ContractionCandidate &site, const quantize::Site *chosen) {
     if (!chosen || chosen->bias.empty())
       return site.op->getResult(0);
     OpBuilder b(context);
@@ -343,18 +338,19 @@ private:
     return corrected;
   }
 
-  /// Integers on both sides.
-  Verdict both(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
-               QuantizedSite &told) {
+  /// Quantizes both operands of the contraction to integers.
+  Eligibility both(const ContractionCandidate &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
+                   QuantizedCandidate &report) {
     if (!site.form)
-      return Verdict::no(site.form.why());
+      return Eligibility::no(site.form.why());
     if (!chosen)
-      return isInProgram(site.source) ? Verdict::no("no run has shown the range of its left operand")
-                                      : Verdict::no("it stands in a branch or a loop, where no run shows ranges");
+      return isInProgram(site.source)
+                 ? Eligibility::no("the range of its left operand is not calibrated")
+                 : Eligibility::no("it is inside of a branch or loop, where ranges are not calibrated");
     if (!takesFactors(site, *chosen))
-      return Verdict::no("its 'smooth' is not for its channels");
+      return Eligibility::no("its 'smooth' does not match its channels");
     Rounded rounded;
-    if (Verdict verdict = round(site, scheme.weights, chosen, rounded, told); !verdict)
+    if (Eligibility verdict = round(site, scheme.weights, chosen, rounded, report); !verdict)
       return verdict;
     OpBuilder b(site.op);
     Value before = site.op->getOperand(0);
@@ -362,38 +358,40 @@ private:
     site.op->setOperand(1, channelWeights(site, rounded));
     site.op->setAttr(kDecidedAttr, b.getUnitAttr());
     eraseUnused(before.getDefiningOp());
-    tell(told, rounded, scheme.weights);
-    told.activations = true;
-    return Verdict::yes();
+    tell(report, rounded, scheme.weights);
+    report.activations = true;
+    return Eligibility::yes();
   }
 
-  /// Floats narrower than float32, which the contraction widens when it has read them.
-  Verdict narrowFloats(const ContractionSite &site, const quantize::Scheme &scheme, QuantizedSite &told) {
+  /// Stores the contraction's weights in a float type with fewer bits than float32. The kernel
+  /// extends them to float32 after loading.
+  Eligibility narrowFloats(const ContractionCandidate &site, const quantize::Scheme &scheme,
+                           QuantizedCandidate &report) {
     if (!site.form)
-      return Verdict::no(site.form.why());
+      return Eligibility::no(site.form.why());
     bool isMatrix = graph::getRank(site.weights) == 2 && site.form->columnInRight == 1;
     if (!isMatrix && scheme.weights.storage == quantize::Storage::Float8)
-      return Verdict::no("its weights are no matrix, whose columns have scales");
-    if (plan::gridOf(site.op))
-      return Verdict::no("a grid of threads multiplies floats that were widened before");
+      return Eligibility::no("its weights are not a matrix with a scale per column");
+    if (plan::gpuOf(site.op))
+      return Eligibility::no("GPU kernels multiply weights that are extended at compile time");
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     if (floats.empty())
-      return Verdict::no("the bytes of its weights are not there");
+      return Eligibility::no("the bytes of its weights are not available");
     if (int64_t(floats.size()) <= graph::kSmallWeights)
-      return Verdict::no("its weights are small, and sooner there as floats");
+      return Eligibility::no("its weights are small, and float weights are faster");
     auto type = cast<RankedTensorType>(site.weights.getType());
     int64_t columns = isMatrix ? type.getDimSize(1) : 1;
     quantize::NarrowedWeights narrowed =
         quantize::narrowWeights(floats, {columns, 1, int64_t(floats.size()) / columns}, scheme.weights.storage);
     if (!narrowed.isFinite)
-      return Verdict::no("its weights are not all finite");
+      return Eligibility::no("its weights have elements that are not finite");
     Type element = typeOf(scheme.weights.storage);
     if (plan::targetOf(site.op))
-      if (Verdict pays = paysToWiden(site.op, element); !pays)
-        told.slower = pays.why().str();
-    tell(told, narrowed, scheme.weights, floats.size());
+      if (Eligibility pays = paysToWiden(site.op, element); !pays)
+        report.slower = pays.why().str();
+    tell(report, narrowed, scheme.weights, floats.size());
     multiplyNarrow(site, element, scheme.weights, std::move(narrowed));
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
   Type typeOf(quantize::Storage storage) {
@@ -403,8 +401,9 @@ private:
                                                     : Type(Float8E4M3FNType::get(context));
   }
 
-  /// Sums are float32's; scales, one a column, are taken behind them.
-  void multiplyNarrow(const ContractionSite &site, Type element, const quantize::Weights &how,
+  /// Rewrites the contraction to accumulate in float32, and multiplies its result by the scales of
+  /// the weights, one per column.
+  void multiplyNarrow(const ContractionCandidate &site, Type element, const quantize::Weights &how,
                       quantize::NarrowedWeights narrowed) {
     OpBuilder b(site.op);
     Location loc = site.op->getLoc();
@@ -423,59 +422,63 @@ private:
     sums.replaceAllUsesExcept(scaled, scaled.getDefiningOp());
   }
 
-  /// Weights of few bits, which the contraction decodes, or of 8, which it widens.
-  Verdict weightsAlone(const ContractionSite &site, const quantize::Scheme &scheme, const quantize::Site *chosen,
-                       QuantizedSite &told) {
+  /// Quantizes only the weights of the contraction; activations stay float. The kernel dequantizes
+  /// packed weights, or extends 8-bit ones.
+  Eligibility weightsAlone(const ContractionCandidate &site, const quantize::Scheme &scheme,
+                           const quantize::Site *chosen, QuantizedCandidate &report) {
     if (!site.form)
-      return Verdict::no(site.form.why());
+      return Eligibility::no(site.form.why());
     const quantize::Weights &how = scheme.weights;
     bool isMatrix = graph::getRank(site.weights) == 2 && site.form->columnInRight == 1;
     bool isPlain = how.bits == 8 && how.group == 0 && how.storage != quantize::Storage::Codebook;
     if (!isMatrix && !isPlain)
-      return Verdict::no("its weights are no matrix that is decoded in the product");
+      return Eligibility::no("its weights are not a [k, n] matrix");
     if (how.group && !site.form->sumLength.mod(how.group).is(0))
-      return Verdict::no("the groups of its weights do not divide the sum");
+      return Eligibility::no("the group size of its weights does not divide K");
     Rounded rounded;
-    if (Verdict verdict = round(site, how, chosen, rounded, told); !verdict)
+    if (Eligibility verdict = round(site, how, chosen, rounded, report); !verdict)
       return verdict;
     Value made = isMatrix ? groupedWeights(site, how, rounded) : channelWeights(site, rounded);
     site.op->setOperand(1, made);
-    Found<graph::CodedWeights> coded = codedWeights(site.op, weights);
+    OrReason<graph::PackedWeights> coded = packedWeights(site.op, weights);
     if (!coded && !graph::scaledWeights(site.op)) {
       site.op->setOperand(1, site.weights);
       eraseUnused(made.getDefiningOp());
-      return Verdict::no("its weights are small, and sooner there as floats");
+      return Eligibility::no("its weights are small, and float weights are faster");
     }
-    Verdict decodes = !coded                ? Verdict::no(coded.why())
-                      : scheme.evenIfSlower ? Verdict::yes()
-                                            : paysToDecode(site.op, *coded, precision);
-    tell(told, rounded, how);
+    Eligibility decodes = !coded                ? Eligibility::no(coded.why())
+                          : scheme.evenIfSlower ? Eligibility::yes()
+                                                : paysToDecode(site.op, *coded, precision);
+    tell(report, rounded, how);
     if (isPlain && !decodes)
-      widen(site, scheme, rounded, decodes, told);
+      widen(site, scheme, rounded, decodes, report);
     else if (plan::targetOf(site.op) && !decodes)
-      told.slower = decodes.why().str();
+      report.slower = decodes.why().str();
     if (scheme.evenIfSlower)
       site.op->setAttr(kKeepsWeightsAttr, OpBuilder(site.op).getUnitAttr());
-    return Verdict::yes();
+    return Eligibility::yes();
   }
 
-  /// Tells of integers of 8 bits that the contraction does not decode but widen (ScaleBehindSums).
-  void widen(const ContractionSite &site, const quantize::Scheme &scheme, const Rounded &rounded,
-             const Verdict &decodes, QuantizedSite &told) {
+  /// Completes the report of a contraction whose 8-bit weights the kernel extends
+  /// (SinkWeightScales): the reason if that is slower than float32 weights, and the bytes of
+  /// weights that are stored as float16.
+  void widen(const ContractionCandidate &site, const quantize::Scheme &scheme, const Rounded &rounded,
+             const Eligibility &decodes, QuantizedCandidate &report) {
     Builder b(context);
     bool isByte = rounded.zeros.empty();
-    Verdict pays = paysToScaleSums(site.op, isByte ? Type(b.getI8Type()) : Type(b.getF16Type()), precision);
+    Eligibility pays = paysToScaleSums(site.op, isByte ? Type(b.getI8Type()) : Type(b.getF16Type()), precision);
     if (plan::targetOf(site.op) && !pays && !scheme.evenIfSlower)
-      told.slower = (graph::getRank(site.weights) == 2 ? decodes : pays).why().str();
-    // Bytes as of windows that are not transformed.
+      report.slower = (graph::getRank(site.weights) == 2 ? decodes : pays).why().str();
+    // 8-bit weights are stored as bytes, except the filters of Winograd convolutions, which are
+    // transformed to 16-bit floats.
     int64_t largest = plan::largestWinogradTile(precision);
     bool isTransformed =
         !scheme.evenIfSlower && plan::chooseWinogradTile(site.op, plan::largestWinogradTile(site.op, largest)) != 0;
     if (!isByte || isTransformed)
-      told.weightBytes = told.floatBytes / 2 + int64_t(rounded.scales.size() * sizeof(float));
+      report.weightBytes = report.floatBytes / 2 + int64_t(rounded.scales.size() * sizeof(float));
   }
 
-  /// What nobody reads, and what nothing else reads of it.
+  /// Erases `op` and its operands recursively if they have no uses.
   static void eraseUnused(Operation *op) {
     if (!op || !op->use_empty())
       return;
@@ -485,47 +488,48 @@ private:
       eraseUnused(operand.getDefiningOp());
   }
 
-  void tell(QuantizedSite &told, const Rounded &rounded, const quantize::Weights &how) {
-    told.weightBits = how.bits;
-    told.weightType = nameOf(how).str();
-    told.weightDecibels = quantize::decibels(rounded.signal, rounded.noise);
-    told.weightBytes = int64_t(rounded.integers.size()) * how.storedBits() / 8 +
-                       int64_t((rounded.scales.size() + rounded.zeros.size() + rounded.table.size()) *
-                               sizeof(float)); // zero points are read as floats
-    told.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
+  void tell(QuantizedCandidate &report, const Rounded &rounded, const quantize::Weights &how) {
+    report.weightBits = how.bits;
+    report.weightType = nameOf(how).str();
+    report.weightDecibels = quantize::decibels(rounded.signal, rounded.noise);
+    report.weightBytes = int64_t(rounded.integers.size()) * how.storedBits() / 8 +
+                         int64_t((rounded.scales.size() + rounded.zeros.size() + rounded.table.size()) *
+                                 sizeof(float)); // the zero points are stored as float32
+    report.floatBytes = int64_t(rounded.integers.size() * sizeof(float));
   }
 
-  static void tell(QuantizedSite &told, const quantize::NarrowedWeights &narrowed, const quantize::Weights &how,
+  static void tell(QuantizedCandidate &report, const quantize::NarrowedWeights &narrowed, const quantize::Weights &how,
                    size_t elements) {
-    told.weightBits = how.bits;
-    told.weightType = nameOf(how).str();
-    told.weightDecibels = quantize::decibels(narrowed.signal, narrowed.noise);
-    told.weightBytes = int64_t(narrowed.bytes.size() + narrowed.scales.size() * sizeof(float));
-    told.floatBytes = int64_t(elements * sizeof(float));
+    report.weightBits = how.bits;
+    report.weightType = nameOf(how).str();
+    report.weightDecibels = quantize::decibels(narrowed.signal, narrowed.noise);
+    report.weightBytes = int64_t(narrowed.bytes.size() + narrowed.scales.size() * sizeof(float));
+    report.floatBytes = int64_t(elements * sizeof(float));
   }
 
-  /// Whether a site has as many factors as there are channels; else that is an error.
-  bool takesFactors(const ContractionSite &site, const quantize::Site &chosen) {
+  /// Returns true if the values chosen for the contraction have no smoothing factors, or one for
+  /// each of its channels. Otherwise emits an error.
+  bool takesFactors(const ContractionCandidate &site, const quantize::Site &chosen) {
     std::optional<unsigned> dim = channelDimOf(site, site.source);
     if (chosen.smooth.empty() || (dim && graph::getDims(site.source)[*dim].is(int64_t(chosen.smooth.size()))))
       return true;
     site.op->emitError() << "the quantization has a 'smooth' of " << chosen.smooth.size() << " numbers for '"
                          << site.name << "', whose left operand "
-                         << (dim ? "has another number of channels" : "is read in another order than it lies");
+                         << (dim ? "has another number of channels" : "is read in another order than it is stored");
     failed = true;
     return false;
   }
 
-  Verdict round(const ContractionSite &site, const quantize::Weights &how, const quantize::Site *chosen,
-                Rounded &rounded, QuantizedSite &told) {
+  Eligibility round(const ContractionCandidate &site, const quantize::Weights &how, const quantize::Site *chosen,
+                    Rounded &rounded, QuantizedCandidate &report) {
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     if (floats.empty())
-      return Verdict::no("the bytes of its weights are not there");
+      return Eligibility::no("the bytes of its weights are not available");
     if (chosen && !chosen->codes.empty() && chosen->codes.size() != floats.size()) {
       site.op->emitError() << "the quantization has 'codes' of " << chosen->codes.size() << " integers for '"
                            << site.name << "', which has " << floats.size() << " weights";
       failed = true;
-      return Verdict::no("its 'codes' are not as many as its weights");
+      return Eligibility::no("its 'codes' do not match its weights");
     }
     if (chosen && !chosen->smooth.empty())
       multiply(floats, site, chosen->smooth);
@@ -535,42 +539,49 @@ private:
       layout.columnStride *= type.getDimSize(d);
     layout.depth = int64_t(floats.size()) / layout.columns;
     if (how.storage == quantize::Storage::Codebook)
-      return lookUp(site, how, chosen, layout, floats, rounded, told);
+      return lookUp(site, how, chosen, layout, floats, rounded, report);
     const quantize::Evidence *seen = evidenceOf(site);
-    // What few rows say of directions that none of them has is nothing, and integers would run wild there.
+    // Number of observed rows per row of weights from which error compensation (GPTQ) is used. With
+    // fewer rows, the matrix of second moments is singular in many directions, and error
+    // compensation would produce extreme integers there.
     constexpr int64_t rowsForEach = 4;
     bool isByData =
         how.rounding == quantize::Rounding::Gptq ||
         (how.rounding == quantize::Rounding::Choose && seen && seen->moments.rows >= rowsForEach * seen->moments.size);
     if (seen && isByData && seen->moments.size == layout.depth && sumsChannels(site))
-      told.codes = quantize::compensateRounding(floats, layout, how, seen->moments,
-                                                chosen ? ArrayRef(chosen->smooth) : ArrayRef<double>(), context);
+      report.codes = quantize::compensateRounding(floats, layout, how, seen->moments,
+                                                  chosen ? ArrayRef(chosen->smooth) : ArrayRef<double>(), context);
     rounded =
         quantize::roundWeights(floats, layout, how, chosen ? ArrayRef(chosen->codes) : ArrayRef<int8_t>(), context);
-    return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");
+    return rounded.isFinite ? Eligibility::yes() : Eligibility::no("its weights have elements that are not finite");
   }
 
-  /// The same by a codebook, in which a weight counts as the squares that runs showed it is multiplied with.
-  Verdict lookUp(const ContractionSite &site, const quantize::Weights &how, const quantize::Site *chosen,
-                 const quantize::ColumnLayout &layout, ArrayRef<float> floats, Rounded &rounded, QuantizedSite &told) {
+  /// Rounds the weights to a codebook. The importance of a weight is the mean square of the
+  /// activations that it is multiplied by.
+  Eligibility lookUp(const ContractionCandidate &site, const quantize::Weights &how, const quantize::Site *chosen,
+                     const quantize::ColumnLayout &layout, ArrayRef<float> floats, Rounded &rounded,
+                     QuantizedCandidate &report) {
     std::vector<double> importance;
     const quantize::Evidence *seen = evidenceOf(site);
     if (seen && int64_t(seen->channels.size()) == layout.depth && readsRows(site))
       for (const quantize::Channel &channel : seen->channels)
         importance.push_back(channel.squares);
-    // Kernels multiply a small table's numbers as bytes. They are near [-1, 1], and 1/32 is a fourth of what is between two of sixteen.
+    // Kernels multiply the entries of a small lookup table as int8, so the entries are restricted
+    // to multiples of 1/32. This is precise enough: entries are about in [-1, 1], and the sixteen
+    // entries of a 4-bit table are about four such steps apart.
     quantize::TableSteps steps;
     if (how.bits == 4)
-      steps = {double(graph::Code::tableUnits), double(graph::Code::tableLowest), double(graph::Code::tableHighest)};
+      steps = {double(graph::WeightEncoding::tableUnits), double(graph::WeightEncoding::tableLowest),
+               double(graph::WeightEncoding::tableHighest)};
     rounded = quantize::lookUpWeights(floats, layout, how, importance,
                                       chosen ? ArrayRef(chosen->codebook) : ArrayRef<double>(), steps, context);
     if (!importance.empty())
-      told.codebook.assign(rounded.table.begin(), rounded.table.end());
-    return rounded.isFinite ? Verdict::yes() : Verdict::no("its weights are not all finite");
+      report.codebook.assign(rounded.table.begin(), rounded.table.end());
+    return rounded.isFinite ? Eligibility::yes() : Eligibility::no("its weights have elements that are not finite");
   }
 
-  /// Weights by the factors of their channels.
-  static void multiply(std::vector<float> &floats, const ContractionSite &site, ArrayRef<double> factors) {
+  /// Multiplies a contraction's weights by the smoothing factors of their channels.
+  static void multiply(std::vector<float> &floats, const ContractionCandidate &site, ArrayRef<double> factors) {
     auto type = cast<RankedTensorType>(site.weights.getType());
     int64_t channels = int64_t(factors.size()), inside = 1;
     for (int64_t d = site.form->depthInRight + 1; d < type.getRank(); ++d)
@@ -579,12 +590,12 @@ private:
       w *= float(factors[size_t(int64_t(i) / inside % channels)]);
   }
 
-  /// A name for bytes that are made of the site's weights.
-  std::string keyOf(const ContractionSite &site, StringRef what) {
+  /// Returns the key in the weight table for bytes that are computed from the candidate's weights.
+  std::string keyOf(const ContractionCandidate &site, StringRef what) {
     return keyOf(site.weights.getDefiningOp<graph::ConstantOp>(), site.name) + "." + what.str();
   }
 
-  /// The key of a constant's bytes, or where they have none the name.
+  /// Returns the key of a constant's bytes in the weight table, or `name` if it has none.
   static std::string keyOf(graph::ConstantOp constant, StringRef name) {
     auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
     return (weight ? weight.getKey() : name).str();
@@ -596,19 +607,19 @@ private:
                                      graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size));
   }
 
-  Value scales(OpBuilder &b, const ContractionSite &site, const Rounded &rounded, ArrayRef<int64_t> dims) {
+  Value scales(OpBuilder &b, const ContractionCandidate &site, const Rounded &rounded, ArrayRef<int64_t> dims) {
     return floatConstant(b, site, rounded.scales, dims, "scale");
   }
 
-  Value floatConstant(OpBuilder &b, const ContractionSite &site, ArrayRef<float> numbers, ArrayRef<int64_t> dims,
+  Value floatConstant(OpBuilder &b, const ContractionCandidate &site, ArrayRef<float> numbers, ArrayRef<int64_t> dims,
                       StringRef what) {
     auto *begin = reinterpret_cast<const char *>(numbers.data());
     return constant(b, site.op->getLoc(), RankedTensorType::get(dims, b.getF32Type()), keyOf(site, what),
                     std::vector<char>(begin, begin + numbers.size() * sizeof(float)));
   }
 
-  /// Integers of 8 bits with a scale a column.
-  Value channelWeights(const ContractionSite &site, const Rounded &rounded) {
+  /// Creates the dequantized weights: constants of 8-bit integers with one scale per column.
+  Value channelWeights(const ContractionCandidate &site, const Rounded &rounded) {
     OpBuilder b(site.op);
     graph::Composer c(b, site.op->getLoc());
     auto type = cast<RankedTensorType>(site.weights.getType());
@@ -624,8 +635,9 @@ private:
     return graph::composeDequantize(c, integers, scales(b, site, rounded, dims), zeros, b.getF32Type());
   }
 
-  /// A matrix [k, n] as [k / group, group, n], or as it is where a column has one scale.
-  Value groupedWeights(const ContractionSite &site, const quantize::Weights &how, const Rounded &rounded) {
+  /// Creates the dequantized weights [k, n] from integers [k / group, group, n]. If each column has
+  /// one scale, all of K is one group.
+  Value groupedWeights(const ContractionCandidate &site, const quantize::Weights &how, const Rounded &rounded) {
     OpBuilder b(site.op);
     graph::Composer c(b, site.op->getLoc());
     auto type = cast<RankedTensorType>(site.weights.getType());
@@ -649,8 +661,9 @@ private:
     return c.reshape(floats, graph::getDims(site.weights));
   }
 
-  /// What the contraction reads through integers without a sign, made once for each scale, zero point, and factors along a dim of channels.
-  Value dequantized(const ContractionSite &from, const quantize::Site &site) {
+  /// Quantizes and dequantizes the contraction's source. Contractions that read the same source
+  /// with the same scale, zero point, smoothing factors and channel dim share these ops.
+  Value dequantized(const ContractionCandidate &from, const quantize::Site &site) {
     Value source = from.source;
     int64_t channels = site.smooth.empty() ? -1 : int64_t(*channelDimOf(from, source));
     Value &made = throughIntegers[{source.getAsOpaquePointer(), site.scale, site.zero, channels, site.smooth}];
@@ -677,7 +690,7 @@ private:
   }
 
 public:
-  /// After an error.
+  /// True after the pass has emitted an error.
   bool failed = false;
 
 private:
@@ -685,11 +698,11 @@ private:
   MLIRContext *context;
   const quantize::Quantization &wanted;
   WeightTable &weights;
-  std::vector<QuantizedSite> &done;
+  std::vector<QuantizedCandidate> &done;
   std::vector<ExposedShift> *shifts;
   QuantizeTrial *trial;
   Value shares;
-  /// Of contractions that were looked at.
+  /// Number of quantization candidates that were processed so far.
   unsigned number = 0;
   const quantize::EvidenceOf *evidence;
   Precision precision;
@@ -713,21 +726,23 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
         return signalPassFailure();
     }
     WeightTable ownWeights;
-    std::vector<QuantizedSite> ownDone;
+    std::vector<QuantizedCandidate> ownDone;
     Quantizer quantizer(getOperation(), read ? *read : *request.quantization,
                         request.weights ? *request.weights : ownWeights, request.done ? *request.done : ownDone,
                         request);
-    std::vector<ContractionSite> sites = findContractionSites(getOperation());
-    std::vector<TableSite> tables;
+    std::vector<ContractionCandidate> sites = findContractionCandidates(getOperation());
+    std::vector<TableCandidate> tables;
     if (request.tables)
-      tables = findTableSites(getOperation(), sites);
+      tables = findTableCandidates(getOperation(), sites);
     quantizer.failed = !quantizer.addShares(sites.size() + tables.size());
     quantizer.smooth(sites);
-    for (ContractionSite &site : sites) {
-      site.source = sourceOf(site.op); // which may be a result that was corrected
+    for (ContractionCandidate &site : sites) {
+      // Find the contraction's source again: if an earlier contraction produces it, bias correction
+      // may have replaced it by the corrected result.
+      site.source = sourceOf(site.op);
       quantizer.run(site);
     }
-    for (const TableSite &site : tables)
+    for (const TableCandidate &site : tables)
       quantizer.run(site);
     if (quantizer.failed)
       signalPassFailure();

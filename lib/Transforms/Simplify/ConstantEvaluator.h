@@ -9,8 +9,9 @@
 
 namespace hewn {
 
-/// Runs the function `main` of a graph-stage module, which has no arguments, and gives the bytes of its results.
-/// Transforms may not see the compiler, so it comes from above; the module is used up.
+/// Compiles and runs the function `main` of a graph-stage module, and returns the bytes of each
+/// result. `main` has no arguments. The module is consumed. The caller of a pass passes this
+/// function in as a callback, because lib/Transforms must not depend on lib/Compiler.
 using ConstantEvaluator =
     std::function<mlir::FailureOr<std::vector<std::vector<char>>>(mlir::OwningOpRef<mlir::ModuleOp>)>;
 

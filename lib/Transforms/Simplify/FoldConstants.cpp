@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folds by compiling: what depends on constants alone is compiled by our own pipeline, run, and replaced by its result.
-// No op has a folder of its own. Views of constants are constants of another type, and nothing has to be run.
-//
-//     %w = graph.constant ...                         %f = graph.constant {value = #graph.weight<"folded", 0 : 4096>}
-//     %s = graph.sqrt %w                          →   %y = graph.conv %x, %f
-//     %f = graph.div %a, %s
-//     %y = graph.conv %x, %f
-//
-// Left alone: results of many more elements than what they are made from (an expanded scalar would grow the weights; a
-// dequantized matrix does too, but is read at every run; what contractions decode as they go stays a code, and what may become one
-// integers until a machine has been asked), sizes that are not static, ops with regions, and all where the evaluator is missing or
-// refuses. What is done now is bounded as well: some operations for each element that the constants have, and some more; a short file
-// may ask for any number of them. Work is done in batches, so that a model of large constants does not lie in memory twice.
+// Folds constant subgraphs by compiling and running them (see Passes.td).
 #include "dialects/Graph/Analysis/Views.h"
-#include "dialects/Graph/Contract/CodedWeights.h"
+#include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/Schedule.h"
 #include "lib/Support/Remarks.h"
@@ -34,13 +22,15 @@ namespace {
 
 constexpr StringRef kFoldConstants = "hewn-fold-constants";
 
-/// Up to so many elements a result may be larger than what it is made from.
+/// A constant result is folded only if it has at most this many more elements than the operands.
 constexpr int64_t kSmallElements = 16 << 10;
-/// Up to this size a result stands in the IR, where other passes see its elements.
+/// Folded results up to this size are stored in the IR, where other passes can read the elements;
+/// larger ones are stored in the weight table.
 constexpr int64_t kInlineBytes = 256;
-/// Operations for each element of the constants: ops on weights are few, one after another.
+/// Budget of constant folding: element operations per element of the model's constants. It suffices
+/// for usual models, whose constant subgraphs are short chains of ops on weights.
 constexpr int64_t kFoldingPerElement = 64;
-/// Constants of one batch.
+/// Limit of the bytes of constants that the constant subgraphs evaluated in one batch read.
 constexpr int64_t kBatchBytes = 64 << 20;
 
 int64_t bytesOf(Value value) {
@@ -50,7 +40,8 @@ int64_t bytesOf(Value value) {
 
 int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
-/// How many elements the op computes with: all that it reads and makes, of a contraction all products.
+/// Returns the number of element operations that evaluating the op takes: elements read and
+/// written, plus multiply-adds of a contraction.
 uint64_t operationsOf(Operation *op) {
   uint64_t operations = 0;
   for (Value operand : op->getOperands())
@@ -71,10 +62,11 @@ bool isTensor(Type type) {
   return tensor && tensor.hasStaticShape();
 }
 
-/// Whether a result can be a constant: what is narrower than a byte is made and used on the way.
+/// Returns true if the result of a folded subgraph can be stored as a constant. Sub-byte types
+/// cannot; they occur only inside of a folded subgraph.
 bool isStorable(Type type) { return cast<RankedTensorType>(type).getElementTypeBitWidth() >= 8; }
 
-/// A view of a constant is the same bytes as another tensor.
+/// Replaces a view of a constant by a constant with the same bytes and the view's type.
 void retypeView(Operation *op) {
   auto constant = graph::isView(op) ? op->getOperand(0).getDefiningOp<graph::ConstantOp>() : nullptr;
   if (!constant || !isTensor(op->getResult(0).getType()))
@@ -104,17 +96,17 @@ public:
   void fold(KeptCodes codes) {
     if (codes != KeptCodes::None)
       function.walk([&](graph::ContractOpInterface op) {
-        if (Found<graph::CodedWeights> coded = graph::codedWeights(op))
+        if (OrReason<graph::PackedWeights> coded = graph::packedWeights(op))
           kept.insert(coded->op);
         else if (graph::QuantizedOpInterface scaled = graph::scaledWeights(op); scaled && codes == KeptCodes::All)
           kept.insert(scaled);
       });
     function.walk([&](Operation *op) {
-      if (!readsConstants(op))
+      if (!isConstantComputation(op))
         return;
-      Verdict folds = isFoldable(op);
-      if (folds && !mayTake(operationsOf(op)))
-        folds = Verdict::no("it takes more operations than may be done when compiling");
+      Eligibility folds = isFoldable(op);
+      if (folds && !reserveOperations(operationsOf(op)))
+        folds = Eligibility::no("its constant operands are not folded: the compile-time operation budget is used up");
       if (folds)
         foldable.insert(op);
       else
@@ -156,44 +148,46 @@ private:
     return llvm::any_of(op->getUsers(), [&](Operation *user) { return !foldable.contains(user); });
   }
 
-  /// Whether all readers take the code as it is.
-  static bool staysCode(Operation *op) {
+  /// Returns true if every user is a contraction that dequantizes the op's result in its kernel.
+  static bool staysPacked(Operation *op) {
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
       auto contraction = dyn_cast<graph::ContractOpInterface>(user);
       return contraction && plan::decoderOf(contraction) == op;
     });
   }
 
-  /// Whether the op is a code, for which scales are repeated that all columns share: they are made when compiling, whatever they grow by.
-  static bool isCode(Operation *op) { return isa<graph::CodedOpInterface>(op); }
+  /// Returns true if the op produces packed low-bit weights. Their scales are folded even if
+  /// folding enlarges them, because kernels need the scales expanded to all columns.
+  static bool isPackedWeights(Operation *op) { return isa<graph::PackedWeightsOpInterface>(op); }
 
   bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
     return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));
   }
 
-  /// Whether lists of dims in attributes are numbers, and no expressions over symbols.
-  static bool saysNumbers(Operation *op) {
+  /// Returns true if no list attribute of the op contains symbolic dims, so that the op can be
+  /// evaluated at compile time.
+  static bool hasStaticLists(Operation *op) {
     return llvm::all_of(op->getAttrs(), [](NamedAttribute attribute) {
       auto list = dyn_cast<ArrayAttr>(attribute.getValue());
       return !list || llvm::all_of(list, llvm::IsaPred<IntegerAttr, ArrayAttr>);
     });
   }
 
-  /// Whether the op computes, and of constants alone.
-  bool readsConstants(Operation *op) {
-    bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::CumulateOpInterface,
-                      graph::ContractOpInterface, graph::MoveOpInterface, graph::ComposeOpInterface>(op);
-    return isKind && !op->getNumRegions() && isMemoryEffectFree(op) && (op->getNumOperands() || saysNumbers(op)) &&
+  /// Returns true if the op computes on constants only.
+  bool isConstantComputation(Operation *op) {
+    bool isKind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::PrefixScanOpInterface,
+                      graph::ContractOpInterface, graph::IndexingOpInterface, graph::DecomposeOpInterface>(op);
+    return isKind && !op->getNumRegions() && isMemoryEffectFree(op) && (op->getNumOperands() || hasStaticLists(op)) &&
            llvm::all_of(op->getOperands(),
                         [&](Value operand) { return isConstant(operand) && isTensor(operand.getType()); });
   }
 
-  Verdict isFoldable(Operation *op) {
+  Eligibility isFoldable(Operation *op) {
     if (kept.contains(op))
-      return Verdict::no("it makes floats of integers that a contraction may read instead");
+      return Eligibility::no("a contraction may read the integer weights directly");
     if (!llvm::all_of(op->getResultTypes(), isTensor))
-      return Verdict::no("the dims of its result are known only when run");
+      return Eligibility::no("its result has dynamic dims");
     int64_t from = kSmallElements, to = 0;
     llvm::SmallDenseSet<Value> read;
     for (Value operand : op->getOperands())
@@ -201,15 +195,16 @@ private:
         from += elementsOf(operand);
     for (Value result : op->getResults())
       to += elementsOf(result);
-    if (isCode(op) && to > kSmallElements && staysCode(op))
-      return Verdict::no("a contraction decodes it as it multiplies");
-    if (!isCode(op) && to > from && !llvm::all_of(op->getUsers(), isCode))
-      return Verdict::no("its result has many more elements than what it is made of");
-    return Verdict::yes();
+    if (isPackedWeights(op) && to > kSmallElements && staysPacked(op))
+      return Eligibility::no("a contraction dequantizes these weights in its kernel");
+    if (!isPackedWeights(op) && to > from && !llvm::all_of(op->getUsers(), isPackedWeights))
+      return Eligibility::no("its result has many more elements than its operands, and would grow the weights");
+    return Eligibility::yes();
   }
 
-  /// Takes so many operations of those that may be done now; false: there are fewer.
-  bool mayTake(uint64_t operations) {
+  /// Subtracts `operations` from the remaining folding budget. Returns false if the budget is too
+  /// small.
+  bool reserveOperations(uint64_t operations) {
     if (operations > operationsLeft)
       return false;
     operationsLeft -= operations;
@@ -223,7 +218,7 @@ private:
     return bytes;
   }
 
-  /// The ops behind `values` as a module that returns them.
+  /// Returns a module whose `main` computes and returns `values`.
   OwningOpRef<ModuleOp> extract(ArrayRef<Value> values) {
     llvm::SetVector<Operation *> needed;
     SmallVector<Operation *> waiting = llvm::map_to_vector(values, [](Value v) { return v.getDefiningOp(); });
@@ -266,7 +261,8 @@ private:
       weights.letGo(weights.bytes(weight));
     if (failed(results) || results->size() != values.size()) {
       for (Value value : values)
-        missed(value.getDefiningOp(), kFoldConstants, "NotFolded", "the evaluator refuses a program with it");
+        missed(value.getDefiningOp(), kFoldConstants, "NotFolded",
+               "the constant subgraph could not be compiled and run");
       return;
     }
     for (auto [value, bytes] : llvm::zip(values, *results))
@@ -276,12 +272,13 @@ private:
   void replace(Value value, Attribute content) {
     OpBuilder b(value.getDefiningOp());
     auto constant = graph::ConstantOp::create(b, value.getLoc(), cast<RankedTensorType>(value.getType()), content);
-    made[value] = constant;
+    foldedConstants[value] = constant;
     noteTransposition(value, constant);
     value.replaceUsesWithIf(constant.getResult(), [&](OpOperand &use) { return !foldable.contains(use.getOwner()); });
   }
 
-  /// Whether the bytes of a constant are nowhere; so are then those of what is made of it.
+  /// Returns true if the constant has a name but no bytes. Constants computed from it have no bytes
+  /// either.
   bool isNameOnly(Value value) {
     Operation *op = value.getDefiningOp();
     auto constant = dyn_cast<graph::ConstantOp>(op);
@@ -289,14 +286,15 @@ private:
     return named.contains(op) || (weight && weights.isNameOnly(weight.getKey()));
   }
 
-  /// Who packs the matrix that was made may find that what it was made of need not be there as well.
+  /// Records that `value` is the transpose of a stored weight. PackConstants then stores only one
+  /// of the two if it can.
   void noteTransposition(Value value, graph::ConstantOp folded) {
-    auto move = dyn_cast<graph::MoveOpInterface>(value.getDefiningOp());
+    auto move = dyn_cast<graph::IndexingOpInterface>(value.getDefiningOp());
     if (!move || move.getViewKind() != graph::ViewKind::Transpose || move.getViewOrder() != ArrayRef<int64_t>{1, 0})
       return;
     auto source = move->getOperand(0).getDefiningOp<graph::ConstantOp>();
     if (!source)
-      source = made.lookup(move->getOperand(0));
+      source = foldedConstants.lookup(move->getOperand(0));
     auto from = source ? dyn_cast<graph::WeightAttr>(source.getValue()) : graph::WeightAttr();
     if (auto to = dyn_cast<graph::WeightAttr>(folded.getValue()); from && to)
       weights.transposed(from) = to.getKey().str();
@@ -306,7 +304,8 @@ private:
     if (int64_t(bytes.size()) <= kInlineBytes && !type.getEncoding() && !bytes.empty())
       return DenseElementsAttr::getFromRawBuffer(type, bytes);
     int64_t size = int64_t(bytes.size());
-    // The same may have been computed for another machine.
+    // Constants with equal bytes share one weight in the table: the same constant may already have
+    // been folded for another target.
     std::string &key = weights.derived("folded " + WeightTable::contentHash(bytes));
     if (key.empty() || weights.bytes(key, 0, size) != ArrayRef<char>(bytes))
       key = weights.add("folded", std::move(bytes));
@@ -318,11 +317,12 @@ private:
   ConstantEvaluator &evaluate;
   uint64_t operationsLeft;
   llvm::SetVector<Operation *> foldable;
-  /// Of these, what reads constants that are names alone.
+  /// Foldable ops that read constants without bytes: only the constants' names are known.
   llvm::DenseSet<Operation *> named;
-  /// What has become a constant that others than foldable ops read.
-  llvm::DenseMap<Value, graph::ConstantOp> made;
-  /// What makes floats of integers that a contraction may take instead.
+  /// The new constant of each folded value that ops outside of the folded subgraphs read.
+  llvm::DenseMap<Value, graph::ConstantOp> foldedConstants;
+  /// Ops that convert integer weights to floats. They are not folded, because a contraction may
+  /// read the integers.
   llvm::DenseSet<Operation *> kept;
 };
 

@@ -10,11 +10,13 @@
 
 namespace hewn {
 
-/// Which weights in few bits stay apart from their scales, as a contraction may take them so: none, matrices (graph::codedWeights), or all of 8 bits, too
+/// Selects the low-bit weights that are not folded with their scales, because a contraction may
+/// read them packed: none, matrices (graph::packedWeights), or also all 8-bit weights
 /// (graph::scaledWeights).
 enum class KeptCodes { None, Matrices, All };
 
-/// `maxFoldedOps`: how many operations on elements may be done now, beside kFoldingPerElement for each element of the constants.
+/// Creates the constant folding pass. `maxFoldedOps` bounds the element operations that folding may
+/// execute, in addition to kFoldingPerElement for each constant element.
 std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate,
                                                     int64_t maxFoldedOps, KeptCodes kept = KeptCodes::None);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The requirements that a function already looks at: when it begins, and before its ops.
+// The dim requirements that a function already checks, at its start and before single ops.
 #ifndef HEWN_LIB_TRANSFORMS_SIMPLIFY_REQUIRED_H
 #define HEWN_LIB_TRANSFORMS_SIMPLIFY_REQUIRED_H
 
@@ -14,26 +14,29 @@ namespace hewn {
 
 class Required {
 public:
-  /// Reads `graph.requires`.
+  /// Reads the function's attribute `graph.requires`, the checks at the start of a run.
   explicit Required(mlir::func::FuncOp function);
 
-  /// Whether it is true of these sizes, or looked at before `op` runs.
+  /// Returns true if the types imply the dim requirement, or if the function checks it before `op`
+  /// runs.
   bool holds(mlir::Operation *op, const graph::Requirement &requirement) const;
-  /// Whether it can be looked at when a run begins: its symbols have values, and the op runs in every run.
+  /// Returns true if a dim requirement of `op` can be checked at the start of a run. Its symbols
+  /// must be defined by the function's arguments, and every run must execute `op`.
   bool isKnownAtStart(mlir::Operation *op, const graph::Requirement &requirement) const;
 
   void addAtStart(mlir::Operation *op, const graph::Requirement &requirement);
-  /// `check` stands before `op`.
+  /// Records that the op `check`, which precedes `op`, checks the dim requirement.
   void addBefore(mlir::Operation *op, const graph::Requirement &requirement, mlir::Operation *check);
-  /// Writes `graph.requires`.
+  /// Writes the collected checks to the function's attribute `graph.requires`.
   void write();
 
 private:
   mlir::func::FuncOp function;
-  llvm::StringSet<> symbols;                                                // of the function's arguments
-  llvm::SetVector<mlir::Attribute> entries;                                 // as the attribute has them
-  llvm::StringSet<> texts;                                                  // of those
-  llvm::DenseMap<mlir::Block *, llvm::StringMap<mlir::Operation *>> checks; // by block: the first check of each text
+  llvm::StringSet<> symbols;                // symbols of the function's arguments
+  llvm::SetVector<mlir::Attribute> entries; // entries of `graph.requires`
+  llvm::StringSet<> texts;                  // the text of each entry
+  // For each block, the first check of each requirement, by the requirement's text.
+  llvm::DenseMap<mlir::Block *, llvm::StringMap<mlir::Operation *>> checks;
 };
 
 } // namespace hewn

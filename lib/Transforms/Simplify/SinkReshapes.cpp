@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves reshapes of a contraction's result, and interleaved operands, behind the elementwise ops that follow.
-//
-//     %0 = graph.matmul %x, %w : tensor<128x3072xf32>           %0 = graph.matmul %x, %w : tensor<128x3072xf32>
-//     %1 = graph.reshape %0 : tensor<1x128x3072xf32>        →   %1 = graph.add %0, %bias : tensor<128x3072xf32>
-//     %2 = graph.add %1, %bias : tensor<1x128x3072xf32>         %2 = graph.reshape %1 : tensor<1x128x3072xf32>
-//
-// A reshape costs nothing, but a kernel has one space: behind a reshape, elementwise ops can't be evaluated on the
-// accumulators of the contraction. Exporters put one between every matrix product and its activation, to flatten the batch.
-//
-// Other operands take the contraction's shape: full ones by a reshape of their own (free, or one that falls away with its
-// opposite), broadcast ones where the dims that they have are the last ones of both shapes, or they are repeated along all or none of the dims
-// that the reshape makes of one. Left alone: ops with an operand of another kind, reshapes of anything but a contraction and the elementwise ops on it.
-//
-// A contraction's result whose elements are moved (tiles that are put side by side, heads that become a batch) is treated alike, by reshapes and
-// transpositions one after another, where the op makes no wider elements, so that not more bytes are moved, and what else it reads are
-// scalars or constants that follow one dim of the contraction's result: those are repeated for it. Where all that is done is one transposition, other
-// full operands are transposed back, which is a matter of their layouts.
-//
-// Of what is interleaved, the results of contractions or those and others, elementwise ops are done for each operand, if what they read
-// beside it is the same for all.
+// Sinks reshapes, transposes and interleaving concats of a contraction's result below elementwise
+// ops, so that these fuse into the contraction's epilogue (see Passes.td).
 #include "dialects/Graph/Builders/Compose.h"
-#include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Graph/Indexing/Interleave.h"
 #include "lib/Transforms/Simplify/Passes.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -38,13 +20,14 @@ namespace hewn {
 
 namespace {
 
-/// What a reshape shows under another shape; null where `value` is none.
-Value reshaped(Value value) {
-  auto move = value.getDefiningOp<graph::MoveOpInterface>();
+/// Returns the operand of the reshape that defines `value`, or null if no reshape defines it.
+Value reshapeSource(Value value) {
+  auto move = value.getDefiningOp<graph::IndexingOpInterface>();
   return move && move.getViewKind() == graph::ViewKind::Reshape ? move->getOperand(0) : Value();
 }
 
-/// Whether the value is a contraction's result or elementwise ops on one, all in one shape.
+/// Returns true if `value` is the result of a contraction, or of elementwise ops on one with the
+/// same dims.
 bool isOnContraction(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<graph::ContractOpInterface>(op))
@@ -62,8 +45,9 @@ bool isOnContraction(Value value) {
   return false;
 }
 
-/// Where two shapes of the same elements end together: dims of `from` and of `to` up to there. Nothing where their elements' counts are
-/// not the same by what is known of symbols.
+/// Returns pairs (i, j) such that the first i dims of `from` and the first j dims of `to` have
+/// equally many elements. Returns an empty list if the symbolic element counts are not provably
+/// equal.
 SmallVector<std::pair<size_t, size_t>> commonEnds(const Dims &from, const Dims &to) {
   SmallVector<std::pair<size_t, size_t>> ends;
   size_t j = 0;
@@ -82,18 +66,22 @@ SmallVector<std::pair<size_t, size_t>> commonEnds(const Dims &from, const Dims &
   return ends;
 }
 
-/// How what is broadcast to a move's result is broadcast to its operand: repeated to these dims, then moved back, which gives those.
-struct Before {
+/// How to broadcast an operand of an elementwise op after an indexing op is sunk below the op. The
+/// operand was broadcast to the indexing op's result. Now it is expanded to `repeated`, and the
+/// inverse of the indexing op is applied, which results in `dims`.
+struct SourceBroadcast {
   Dims repeated, dims;
 };
 
-/// The same of a value of these dims, as many as a reshape's result has. Along dims that the reshape makes of one, it is repeated for all or
-/// none of them. Nothing where the dims can't be told apart.
-std::optional<Before> beforeReshape(const Dims &from, const Dims &to, const Dims &dims) {
+/// Returns how to broadcast a value to `from`, the operand of a reshape, if it was broadcast to the
+/// reshape's result `to`. The value's dims `dims` are as many as `to` has. The value must be
+/// broadcast along all or none of each set of dims that the reshape merges or splits. Returns
+/// nothing if the dims cannot be matched.
+std::optional<SourceBroadcast> broadcastBeforeReshape(const Dims &from, const Dims &to, const Dims &dims) {
   SmallVector<std::pair<size_t, size_t>> ends = commonEnds(from, to);
   if (ends.empty())
     return std::nullopt;
-  Before before;
+  SourceBroadcast before;
   std::pair<size_t, size_t> begin = {0, 0};
   for (auto end : ends) {
     bool follows = llvm::any_of(ArrayRef(dims).slice(begin.second, end.second - begin.second),
@@ -107,33 +95,37 @@ std::optional<Before> beforeReshape(const Dims &from, const Dims &to, const Dims
   return before;
 }
 
-/// The same for a value of as many dims as a move's result has.
-std::optional<Before> beforeMove(graph::MoveOpInterface move, const Dims &dims) {
+/// Returns how to broadcast an operand of an elementwise op to the operand of the indexing op
+/// `move`, which is sunk below the elementwise op. `dims` are the operand's dims, as many as
+/// `move`'s result has.
+std::optional<SourceBroadcast> broadcastBeforeIndexing(graph::IndexingOpInterface move, const Dims &dims) {
   if (move.getViewKind() == graph::ViewKind::Transpose)
-    return Before{dims, applyPermutation(dims, invertPermutationVector(move.getViewOrder()))};
-  return beforeReshape(graph::getDims(move->getOperand(0)), graph::getDims(move->getResult(0)), dims);
+    return SourceBroadcast{dims, applyPermutation(dims, invertPermutationVector(move.getViewOrder()))};
+  return broadcastBeforeReshape(graph::getDims(move->getOperand(0)), graph::getDims(move->getResult(0)), dims);
 }
 
-/// The dims with ones in front, as many as `target` has.
-Dims withOnesInFront(const Dims &dims, const Dims &target) {
+/// Returns `dims` with ones prepended, so that it has as many dims as `target`.
+Dims withLeadingOnes(const Dims &dims, const Dims &target) {
   Dims all(target.size() - dims.size(), DimExpr(1));
   all.append(dims);
   return all;
 }
 
-/// What both patterns do with an elementwise op of one result.
+/// Base class of the patterns that sink indexing ops below elementwise ops. It matches elementwise
+/// ops with one result.
 struct Sinker : OpInterfaceRewritePattern<graph::ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
-  /// The first operand of the result's dims that is of the kind; null where none is.
-  static OpOperand *findWhole(Operation *op, const Dims &target, llvm::function_ref<bool(Value)> isOfKind) {
+  /// Returns the elementwise op's first operand with dims `target` for which `isOfKind` returns
+  /// true, or null.
+  static OpOperand *findFullOperand(Operation *op, const Dims &target, llvm::function_ref<bool(Value)> isOfKind) {
     for (OpOperand &operand : op->getOpOperands())
       if (graph::getDims(operand.get()) == target && isOfKind(operand.get()))
         return &operand;
     return nullptr;
   }
 
-  /// Makes `op`'s result one of these dims and of the element type of `like`'s.
+  /// Sets the type of `op`'s result: dims `dims`, and the element type of `like`'s result.
   static void setShape(Operation *op, Operation *like, const Dims &dims) {
     Type element = graph::getElementType(like->getResult(0));
     op->getResult(0).setType(RankedTensorType::get(graph::staticShape(dims), element));
@@ -141,7 +133,7 @@ struct Sinker : OpInterfaceRewritePattern<graph::ElementwiseOpInterface> {
   }
 };
 
-/// Makes the op work in the shape of a reshaped operand.
+/// Sinks a reshape of a contraction's result below an elementwise op.
 struct SinkReshape : Sinker {
   using Sinker::Sinker;
 
@@ -151,24 +143,24 @@ struct SinkReshape : Sinker {
     Dims target = graph::getDims(op->getResult(0));
     Value source;
     for (Value operand : op->getOperands())
-      if (Value inner = reshaped(operand);
+      if (Value inner = reshapeSource(operand);
           inner && !source && graph::getDims(operand) == target && isOnContraction(inner))
         source = inner;
     if (!source)
-      return rewriter.notifyMatchFailure(op, "reads no reshape of a contraction's result");
+      return rewriter.notifyMatchFailure(op, "no operand is a reshaped result of a contraction");
     Dims shape = graph::getDims(source);
     SmallVector<Dims> dims;
     for (Value operand : op->getOperands()) {
       std::optional<Dims> own = inShape(graph::getDims(operand), target, shape);
       if (!own)
-        return rewriter.notifyMatchFailure(op,
-                                           "an operand is broadcast along some of the dims that the reshape makes one");
+        return rewriter.notifyMatchFailure(
+            op, "an operand is broadcast along only some of the dims that the reshape merges");
       dims.push_back(*own);
     }
     graph::Composer c(rewriter, op->getLoc());
     SmallVector<Value> operands;
     for (auto [operand, own] : llvm::zip_equal(op->getOperands(), dims)) {
-      Value inner = reshaped(operand);
+      Value inner = reshapeSource(operand);
       operands.push_back(inner && graph::getDims(inner) == own ? inner : c.reshape(operand, own));
     }
     Operation *moved = rewriter.clone(*op);
@@ -179,54 +171,59 @@ struct SinkReshape : Sinker {
   }
 
 private:
-  /// The dims of an operand of `dims` for results of `shape` instead of `target`; nothing where it can't be broadcast to these.
+  /// Returns the dims to which an operand with dims `dims` is reshaped when the op's dims change
+  /// from `target` to `shape`. Returns nothing if the operand could not be broadcast to `shape`.
   static std::optional<Dims> inShape(const Dims &dims, const Dims &target, const Dims &shape) {
     if (dims == target)
       return shape;
-    size_t common = 0; // dims in which both shapes end
+    size_t common = 0; // common trailing dims of both shapes
     while (common < shape.size() && common < target.size() &&
            shape[shape.size() - 1 - common] == target[target.size() - 1 - common])
       ++common;
     common = std::min(common, dims.size());
     if (llvm::all_of(ArrayRef<DimExpr>(dims).drop_back(common), [](const DimExpr &dim) { return dim.is(1); }))
       return Dims(ArrayRef<DimExpr>(dims).take_back(common));
-    Dims all = withOnesInFront(dims, target);
-    std::optional<Before> before = beforeReshape(shape, target, all);
+    Dims all = withLeadingOnes(dims, target);
+    std::optional<SourceBroadcast> before = broadcastBeforeReshape(shape, target, all);
     return before && before->repeated == all ? std::optional(before->dims) : std::nullopt;
   }
 };
 
-/// Reshapes and transpositions, the last one first, between a contraction's result and a value that nothing else reads. All of one block: in a
-/// loop's body they would be done at each step.
+/// The reshapes and transposes between a contraction's result and a value that an elementwise op
+/// reads, starting with the last op. Each has one use, and all are in one block, because sinking an
+/// op into a loop body would execute it at each step.
 struct Rearrangement {
-  SmallVector<graph::MoveOpInterface> moves;
-  /// The contraction's result; null where there is none, or where it is reshaped alone.
+  SmallVector<graph::IndexingOpInterface> moves;
+  /// The result of the contraction that the reshapes and transposes move. Null if no contraction
+  /// produces the value, or if there are only reshapes and no transpose.
   Value source;
 
   explicit Rearrangement(Value value, Block *block) {
     while (value.hasOneUse()) {
-      auto move = value.getDefiningOp<graph::MoveOpInterface>();
+      auto move = value.getDefiningOp<graph::IndexingOpInterface>();
       if (!move || move.getViewKind() == graph::ViewKind::None || move->getBlock() != block)
         break;
       moves.push_back(move);
       value = move->getOperand(0);
     }
-    // Asked of few values: the answer takes a walk along all elementwise ops before them.
+    // isOnContraction is called last, because it is slow: it walks all elementwise ops before the
+    // value.
     bool isTransposed = llvm::any_of(
-        moves, [](graph::MoveOpInterface move) { return move.getViewKind() == graph::ViewKind::Transpose; });
+        moves, [](graph::IndexingOpInterface move) { return move.getViewKind() == graph::ViewKind::Transpose; });
     if (isTransposed && value.hasOneUse() && isOnContraction(value))
       source = value;
   }
 
-  /// Whether it is reshapes and then one transposition, which layouts can take in.
-  bool isTransposedAtLast() {
+  /// Returns true if the sequence of indexing ops consists of reshapes followed by one transpose,
+  /// which layout assignment can absorb.
+  bool isReshapesThenTranspose() {
     return !moves.empty() && moves.front().getViewKind() == graph::ViewKind::Transpose &&
            llvm::all_of(ArrayRef(moves).drop_front(),
-                        [](graph::MoveOpInterface move) { return move.getViewKind() == graph::ViewKind::Reshape; });
+                        [](graph::IndexingOpInterface move) { return move.getViewKind() == graph::ViewKind::Reshape; });
   }
 };
 
-/// Makes the op work on a contraction's result instead of on what is rearranged of it.
+/// Sinks reshapes and transposes of a contraction's result below an elementwise op.
 struct SinkRearrangement : Sinker {
   using Sinker::Sinker;
 
@@ -234,33 +231,35 @@ struct SinkRearrangement : Sinker {
     if (op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "has several results");
     Dims target = graph::getDims(op->getResult(0));
-    OpOperand *whole =
-        findWhole(op, target, [&](Value operand) { return bool(Rearrangement(operand, op->getBlock()).source); });
-    if (!whole)
-      return rewriter.notifyMatchFailure(op, "reads no contraction's result whose elements are moved");
-    Rearrangement rearranged(whole->get(), op->getBlock());
+    OpOperand *fullOperand =
+        findFullOperand(op, target, [&](Value operand) { return bool(Rearrangement(operand, op->getBlock()).source); });
+    if (!fullOperand)
+      return rewriter.notifyMatchFailure(op, "no operand is a rearranged result of a contraction");
+    Rearrangement rearranged(fullOperand->get(), op->getBlock());
     if (graph::getElementType(op->getResult(0)).getIntOrFloatBitWidth() >
         graph::getElementType(rearranged.source).getIntOrFloatBitWidth())
-      return rewriter.notifyMatchFailure(op, "makes wider elements, of which more bytes would be moved");
+      return rewriter.notifyMatchFailure(op, "the result type is wider, so that more bytes would be moved");
     for (OpOperand &operand : op->getOpOperands())
-      if (&operand != whole && !isWhole(operand.get(), target, rearranged) &&
-          !followsOneDim(operand.get(), target, rearranged))
-        return rewriter.notifyMatchFailure(op, "an operand is no constant along one dim of the contraction's result");
+      if (&operand != fullOperand && !hasFullShape(operand.get(), target, rearranged) &&
+          !variesAlongOneDim(operand.get(), target, rearranged))
+        return rewriter.notifyMatchFailure(
+            op, "an operand is neither a scalar nor a constant along one dim of the contraction's result");
     graph::Composer c(rewriter, op->getLoc());
     SmallVector<Value> operands;
     for (OpOperand &operand : op->getOpOperands())
-      operands.push_back(&operand == whole ? rearranged.source : beforeAll(c, operand.get(), target, rearranged));
+      operands.push_back(&operand == fullOperand ? rearranged.source
+                                                 : toContractionShape(c, operand.get(), target, rearranged));
     Operation *moved = rewriter.clone(*op);
     moved->setOperands(operands);
     setShape(moved, op, graph::getDims(rearranged.source));
     Value result = moved->getResult(0);
-    for (graph::MoveOpInterface move : llvm::reverse(rearranged.moves)) {
+    for (graph::IndexingOpInterface move : llvm::reverse(rearranged.moves)) {
       graph::Composer own(rewriter, move->getLoc());
       result = move.getViewKind() == graph::ViewKind::Reshape ? own.reshape(result, graph::getDims(move->getResult(0)))
                                                               : own.transpose(result, move.getViewOrder());
     }
     rewriter.replaceOp(op, result);
-    for (graph::MoveOpInterface move : rearranged.moves)
+    for (graph::IndexingOpInterface move : rearranged.moves)
       rewriter.eraseOp(move);
     return success();
   }
@@ -269,20 +268,22 @@ private:
   static bool isScalar(const Dims &dims) {
     return llvm::all_of(dims, [](const DimExpr &dim) { return dim.is(1); });
   }
-  /// Whether the operand has all elements, and lies as the contraction's result does where layouts see to it.
-  static bool isWhole(Value operand, const Dims &target, Rearrangement &rearranged) {
-    return graph::getDims(operand) == target && rearranged.isTransposedAtLast();
+  /// Returns true if the elementwise op's other operand has the full shape and layout assignment
+  /// can absorb the transpose that it then needs.
+  static bool hasFullShape(Value operand, const Dims &target, Rearrangement &rearranged) {
+    return graph::getDims(operand) == target && rearranged.isReshapesThenTranspose();
   }
 
-  /// Whether the operand is a scalar, or a constant that changes along one dim of the contraction's result alone.
-  static bool followsOneDim(Value operand, const Dims &target, const Rearrangement &rearranged) {
-    Dims dims = withOnesInFront(graph::getDims(operand), target);
+  /// Returns true if the elementwise op's other operand is a scalar, or a constant that varies
+  /// along only one dim of the contraction's result.
+  static bool variesAlongOneDim(Value operand, const Dims &target, const Rearrangement &rearranged) {
+    Dims dims = withLeadingOnes(graph::getDims(operand), target);
     if (isScalar(dims))
       return true;
     if (!isa_and_nonnull<graph::ConstantOp>(operand.getDefiningOp()))
       return false;
-    for (graph::MoveOpInterface move : rearranged.moves) {
-      std::optional<Before> before = beforeMove(move, dims);
+    for (graph::IndexingOpInterface move : rearranged.moves) {
+      std::optional<SourceBroadcast> before = broadcastBeforeIndexing(move, dims);
       if (!before)
         return false;
       dims = before->dims;
@@ -290,22 +291,25 @@ private:
     return llvm::count_if(dims, [](const DimExpr &dim) { return !dim.is(1); }) == 1;
   }
 
-  /// Either for results in the shape of the contraction's.
-  static Value beforeAll(graph::Composer &c, Value operand, const Dims &target, const Rearrangement &rearranged) {
-    Dims dims = withOnesInFront(graph::getDims(operand), target);
+  /// Returns the elementwise op's operand `operand`, converted to the shape of the contraction's
+  /// result.
+  static Value toContractionShape(graph::Composer &c, Value operand, const Dims &target,
+                                  const Rearrangement &rearranged) {
+    Dims dims = withLeadingOnes(graph::getDims(operand), target);
     if (isScalar(dims))
       return c.reshape(operand, {});
     Value value = c.reshape(operand, dims);
-    for (graph::MoveOpInterface move : rearranged.moves) {
-      Before before = *beforeMove(move, graph::getDims(value));
-      value = moveBack(c, c.expand(value, before.repeated), move, before.dims);
+    for (graph::IndexingOpInterface move : rearranged.moves) {
+      SourceBroadcast before = *broadcastBeforeIndexing(move, graph::getDims(value));
+      value = undoIndexing(c, c.expand(value, before.repeated), move, before.dims);
     }
     return value;
   }
 
-  /// What the move would make the value of; what it was made of, where that is so.
-  static Value moveBack(graph::Composer &c, Value value, graph::MoveOpInterface move, const Dims &dims) {
-    auto other = value.getDefiningOp<graph::MoveOpInterface>();
+  /// Applies the inverse of `move` to `value`, with result dims `dims`. If an indexing op equal to
+  /// `move` defines `value`, returns that op's operand.
+  static Value undoIndexing(graph::Composer &c, Value value, graph::IndexingOpInterface move, const Dims &dims) {
+    auto other = value.getDefiningOp<graph::IndexingOpInterface>();
     bool same = other && other.getViewKind() == move.getViewKind() && graph::getDims(other->getOperand(0)) == dims;
     if (move.getViewKind() == graph::ViewKind::Reshape)
       return same ? other->getOperand(0) : c.reshape(value, dims);
@@ -315,7 +319,7 @@ private:
   }
 };
 
-/// Makes the op work on the interleaved operands of an operand.
+/// Clones an elementwise op onto each operand of an interleaving concat.
 struct SinkInterleave : Sinker {
   using Sinker::Sinker;
 
@@ -323,19 +327,19 @@ struct SinkInterleave : Sinker {
     if (op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "has several results");
     Dims target = graph::getDims(op->getResult(0));
-    OpOperand *whole =
-        findWhole(op, target, [](Value operand) { return operand.hasOneUse() && isInterleaved(operand); });
-    if (!whole)
-      return rewriter.notifyMatchFailure(op, "reads no interleaved results of contractions");
-    Operation *interleave = whole->get().getDefiningOp();
+    OpOperand *fullOperand =
+        findFullOperand(op, target, [](Value operand) { return operand.hasOneUse() && isInterleaved(operand); });
+    if (!fullOperand)
+      return rewriter.notifyMatchFailure(op, "no operand interleaves results of contractions");
+    Operation *interleave = fullOperand->get().getDefiningOp();
     SmallVector<int64_t> steps = graph::assemblyOf(interleave)->steps;
     for (OpOperand &operand : op->getOpOperands())
-      if (&operand != whole && !isSameForAll(operand.get(), steps))
-        return rewriter.notifyMatchFailure(op, "an operand is not the same for all that are interleaved");
+      if (&operand != fullOperand && !isBroadcastAlongInterleaved(operand.get(), steps))
+        return rewriter.notifyMatchFailure(op, "an operand differs between the interleaved operands");
     SmallVector<Value> operands;
     for (Value operand : interleave->getOperands()) {
       Operation *own = rewriter.clone(*op);
-      own->setOperand(whole->getOperandNumber(), operand);
+      own->setOperand(fullOperand->getOperandNumber(), operand);
       setShape(own, op, graph::getDims(operand));
       operands.push_back(own->getResult(0));
     }
@@ -348,15 +352,17 @@ struct SinkInterleave : Sinker {
   }
 
 private:
-  /// Whether the value is interleaved of operands of which contractions make some.
+  /// Returns true if an interleaving concat defines the value and a contraction computes at least
+  /// one of its operands.
   static bool isInterleaved(Value value) {
     Operation *maker = value.getDefiningOp();
     std::optional<graph::Assembly> assembly = maker ? graph::assemblyOf(maker) : std::nullopt;
     return assembly && assembly->isInterleaved() && llvm::any_of(maker->getOperands(), isOnContraction);
   }
 
-  /// Whether the operand, broadcast to a whole that is interleaved by such steps, is the same for all interleaved operands.
-  static bool isSameForAll(Value operand, ArrayRef<int64_t> steps) {
+  /// Returns true if `operand` is broadcast along all dims that are interleaved, so that each
+  /// interleaved operand reads the same elements. A dim is interleaved if its step is not 1.
+  static bool isBroadcastAlongInterleaved(Value operand, ArrayRef<int64_t> steps) {
     Dims dims = graph::getDims(operand);
     for (auto [dim, step] : llvm::zip(llvm::reverse(dims), llvm::reverse(steps)))
       if (step != 1 && !dim.is(1))
@@ -371,7 +377,9 @@ struct SinkReshapesPass : impl::SinkReshapesPassBase<SinkReshapesPass> {
     patterns.add<SinkReshape>(&getContext(), /*benefit=*/3);
     patterns.add<SinkRearrangement>(&getContext(), /*benefit=*/2);
     patterns.add<SinkInterleave>(&getContext(), /*benefit=*/1);
-    walkAndApplyPatterns(getOperation(), std::move(patterns)); // once each: what an op becomes is where it was to be
+    // The pattern driver visits each op once. That suffices, because a rewritten op keeps its
+    // position.
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doors for programs that were written for another engine: `hewn.compat.onnxruntime` for onnxruntime's."""
+"""Interfaces of other engines, for programs that use them: `hewn.compat.onnxruntime` has
+onnxruntime's."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile(model, backend="hewn"), for inference. Imports torch: hewn itself does not import this package, torch does, by the entry
-point, or who gives `hewn.dynamo.backend` to torch.compile."""
+"""Backend for torch.compile(model, backend="hewn"), for inference. Imports torch. hewn does not
+import this package: torch does, by the entry point, or a program that passes `hewn.dynamo.backend`
+to torch.compile."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..frontends import is_there
 
 if not is_there("torch"):
     raise ModuleNotFoundError(
-        "hewn.dynamo wants torch, which is not installed: pip install 'hewn-compiler[torch]'", name="torch"
+        "hewn.dynamo requires torch, which is not installed: pip install 'hewn-compiler[torch]'", name="torch"
     )
 
 import torch
@@ -31,11 +32,12 @@ log = logging.getLogger(__name__)
 
 
 class FallbackWarning(UserWarning):
-    """A graph, or a run of one, is left to eager PyTorch, and why."""
+    """A graph, or a run of a graph, falls back to eager PyTorch, with the reason."""
 
 
-# Graphs that dynamo gave ("graphs"), modules compiled of them ("compiled"), those taken through AOTAutograd ("functionalized"), graphs
-# and runs left to eager PyTorch ("fallbacks"), in this process.
+# Counts of this process: graphs from dynamo ("graphs"), compiled modules ("compiled"), graphs
+# processed by AOTAutograd ("functionalized"), graphs and runs that fell back to eager PyTorch
+# ("fallbacks").
 counts: collections.Counter = collections.Counter()
 
 _OWN = {"parameters": "freeze", "fallback": True}
@@ -55,17 +57,17 @@ _PASSED_ON = {
 
 def _expect_options(options: Mapping[str, object], mode: str | None) -> None:
     if mode not in (None, "default"):
-        raise ValueError(f"mode={mode!r} is for torch's own backend; hewn takes options={{...}}")
+        raise ValueError(f"mode={mode!r} is only supported by torch's own backend; pass options={{...}} to hewn")
     if unknown := sorted(options.keys() - _OWN.keys() - _PASSED_ON):
         raise ValueError(
-            f"no such options: {', '.join(unknown)}; there are {', '.join(sorted(_OWN.keys() | _PASSED_ON))}"
+            f"unknown options: {', '.join(unknown)}; supported: {', '.join(sorted(_OWN.keys() | _PASSED_ON))}"
         )
     if options.get("parameters", "freeze") not in ("freeze", "lift"):
-        raise ValueError("the option parameters is 'freeze' or 'lift'")
+        raise ValueError("the option parameters must be 'freeze' or 'lift'")
 
 
 class _Compiler:
-    """One graph's way through: what is made of it, or why it is left to PyTorch."""
+    """Compiles a graph, or falls back to eager PyTorch."""
 
     def __init__(self, eager: Callable, options: Mapping[str, object]) -> None:
         self._eager, self._options, self._told = eager, {**_OWN, **options}, set()
@@ -73,10 +75,10 @@ class _Compiler:
     def fall_back(self, reason: str) -> Callable:
         counts["fallbacks"] += 1
         if not self._options["fallback"]:
-            raise RuntimeError(f"hewn can't compile this graph: {reason}")
+            raise RuntimeError(f"hewn cannot compile this graph: {reason}")
         if reason not in self._told:
             self._told.add(reason)
-            text = f"hewn leaves a graph to eager PyTorch: {reason}"
+            text = f"falling back to eager PyTorch for a graph: {reason}"
             log.info(text)
             warnings.warn(text, FallbackWarning, stacklevel=3)
         return self._eager
@@ -87,7 +89,8 @@ class _Compiler:
         return hewn.compile(model, **{"threads": torch.get_num_threads(), **passed_on})
 
     def graph(self, made: Exported, static: Sequence[int], arguments: Sequence[object] | None) -> Callable:
-        """The graph as a callable; compiled now where its arguments are known, else when it is called first."""
+        """Returns the graph as a callable. Compiles it now if its arguments are known, else in the
+        first call."""
         lift = self._options["parameters"] == "lift"
         graph = Graph(made, () if lift else static, self._module, lambda reason, given: self.fall_back(reason)(*given))
         if arguments is not None:
@@ -96,7 +99,7 @@ class _Compiler:
 
 
 def _static(graph_module: torch.fx.GraphModule) -> list[int]:
-    """The arguments that dynamo knows as parameters and buffers of modules."""
+    """Returns the indices of arguments that are parameters or buffers of modules."""
     nodes = enumerate(graph_module.graph.find_nodes(op="placeholder"))
     return [i for i, node in nodes if node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")]
 
@@ -107,12 +110,13 @@ def _trains(example_inputs: Sequence[object]) -> bool:
 
 
 def _functionalized(graph_module: torch.fx.GraphModule, example_inputs: Sequence[object], options: Mapping) -> Callable:
-    """The graph by AOTAutograd: what reaches the exporter has no writes and no aliases, and what calls the result puts them back."""
+    """Compiles the graph through AOTAutograd, which removes writes and aliases before the export,
+    and restores them in the returned callable."""
     counts["functionalized"] += 1
 
     def compile(aten: torch.fx.GraphModule, inputs: Sequence[object]) -> Callable:
         compiler = _Compiler(aten, options)
-        # What the graph itself writes is no constant.
+        # Parameters that the graph writes to are not compiled as constants.
         found = TracingContext.get().fw_metadata
         static = [i for i in found.static_input_indices or () if not found.input_info[i].mutates_data]
         try:
@@ -131,13 +135,14 @@ def backend(
     mode: str | None = None,
     name: str | None = None,
 ) -> Callable:
-    """What torch.compile calls with each graph that it captures. Gives a function that runs the graph's compiled code, or, with a
-    FallbackWarning that tells the reason, the graph as it is.
+    """Called by torch.compile for each captured graph. Returns a function that runs the graph's
+    compiled code, or the original graph with a FallbackWarning that has the reason.
 
-    `options` of torch.compile: those of hewn.compile that name no file of one model (threads: torch's number where it is left out, target,
-    precision, quantize, optimize, cache_dir, remarks, limits, custom_ops, tuning); parameters: "freeze" makes constants of the modules' parameters
-    and buffers, packed for the machine, and compiles again for those that change, "lift" reads them where torch has them; fallback: False
-    raises what would be a warning.
+    `options` of torch.compile: the options of hewn.compile that do not name a file of one model
+    (threads, by default the number of torch's threads; target, precision, quantize, optimize,
+    cache_dir, remarks, limits, custom_ops, tuning); parameters: "freeze" makes the modules'
+    parameters and buffers constants, packed for the target, and recompiles when they change, "lift"
+    reads them from torch's memory; fallback: False raises an error instead of a warning.
     """
     options = options or {}
     _expect_options(options, mode)
@@ -145,13 +150,13 @@ def backend(
     compiler = _Compiler(graph_module.forward, options)
     if _trains(example_inputs):
         return compiler.fall_back(
-            "grad mode is on and inputs require grad, and compiled graphs have no backward: call the model under torch.no_grad() or "
+            "inputs require grad, but compiled graphs have no backward: call the model under torch.no_grad() or "
             "torch.inference_mode()"
         )
     try:
         return compiler.graph(exported(graph_module, functional=False), _static(graph_module), example_inputs)
     except NeedsFunctionalization as reason:
-        log.info("by AOTAutograd: %s", reason)
+        log.info("using AOTAutograd: %s", reason)
     except (Unsupported, hewn.CompileError) as problem:
         return compiler.fall_back(str(problem))
     return _functionalized(graph_module, example_inputs, options)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph that dynamo captured, as an ONNX model: by torch.export and torch.onnx.export. Parameters are inputs of the model like all else
-that the graph is called with, so exporting reads no weight; `running` makes constants of them."""
+"""Exports a graph captured by dynamo to ONNX, by torch.export and torch.onnx.export. Parameters are
+inputs of the model like all arguments of the graph, so that the export reads no weights; `running`
+converts them to constants."""
 
 from __future__ import annotations
 
@@ -26,16 +27,18 @@ from ..frontends.onnx_of_torch import quietly_exported
 
 
 class Unsupported(Exception):
-    """Why a graph is left to PyTorch."""
+    """Raised for a graph that cannot be exported. PyTorch then runs the graph."""
 
 
 class NeedsFunctionalization(Exception):
-    """The graph writes into its arguments, or gives parts of them: AOTAutograd is to take that out of it."""
+    """Raised for a graph that writes to its arguments or returns aliases of them. AOTAutograd has
+    to remove these writes and aliases before the export."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """One value that a graph gives: the ONNX model's output `name`, read as `kind` has it, or, without a name, a constant."""
+    """A result of a graph: the ONNX model's output `name`, converted to `kind`, or a constant if
+    `name` is None."""
 
     name: str | None
     kind: type = torch.Tensor
@@ -44,7 +47,7 @@ class Output:
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """The model, and which argument of the graph each of its inputs is."""
+    """The model, and for each of its inputs the index of the graph's argument."""
 
     model: onnx.ModelProto
     inputs: dict[str, int]
@@ -52,27 +55,27 @@ class Exported:
 
 
 def example_value(node: torch.fx.Node) -> object:
-    """What the graph's tracer knew of a value: a fake tensor, a symbolic or a plain number."""
+    """Returns the tracer's example of a value: a fake tensor, or a symbolic or plain number."""
     return node.meta.get("example_value", node.meta.get("val"))
 
 
 def _symbol(value: object) -> object:
-    """The symbol that an int or a size stands for, or None where it is a number or a formula."""
+    """Returns the symbol of an int or a size, or None for a number or an expression."""
     expression = value.node.expr if isinstance(value, torch.SymInt) else None
     return expression if expression is not None and expression.is_Symbol else None
 
 
 def _number(value: object) -> object:
-    """A symbolic number's value in the call that was traced; asked without a guard."""
+    """Returns the value of a symbolic number in the traced call, without adding a guard."""
     return value.node.hint if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool) else value
 
 
 def expect_plain(value: object) -> None:
-    """Unsupported for tensors that a compiled model can't read."""
+    """Raises Unsupported for tensors that a compiled model cannot read."""
     if not isinstance(value, torch.Tensor):
         return
     if value.device.type != "cpu":
-        raise Unsupported(f"a tensor is on {value.device}, compiled graphs run on the CPU")
+        raise Unsupported(f"a tensor is on {value.device}, but compiled graphs run on the CPU")
     if value.layout != torch.strided or value.is_quantized:
         raise Unsupported(f"a tensor is {value.layout}{', quantized' * value.is_quantized}")
     if value.dtype.is_complex:
@@ -82,7 +85,8 @@ def expect_plain(value: object) -> None:
 
 
 def _stand_in(value: object) -> object:
-    """What the export is traced on: never read. Inference tensors, and the fake ones of AOTAutograd, get plain ones in their place."""
+    """Returns a stand-in for an argument, with which the graph is traced and whose elements are
+    never read. Replaces inference tensors and AOTAutograd's fake tensors by plain ones."""
     if not isinstance(value, torch.Tensor):
         return _number(value)
     if isinstance(value, FakeTensor) or value.is_inference():
@@ -92,7 +96,8 @@ def _stand_in(value: object) -> object:
 
 
 def _open_dims(value: object) -> object:
-    """torch.export's word for the dims that dynamo left open; whether they can stay so is for the export to find."""
+    """Returns torch.export's specification of dims that are dynamic in dynamo; the export
+    determines if they stay dynamic."""
     if isinstance(value, torch.SymInt):
         return torch.export.Dim.AUTO
     if not isinstance(value, torch.Tensor):
@@ -101,8 +106,8 @@ def _open_dims(value: object) -> object:
 
 
 def with_sizes_of_tensors(graph_module: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[int]]:
-    """The graph without those ints among its arguments that are sizes of its tensors: these are asked for their sizes instead. Also
-    which arguments are left."""
+    """Removes int arguments that are sizes of tensor arguments; the graph reads the sizes of the
+    tensors instead. Also returns the indices of the remaining arguments."""
     module = torch.fx.GraphModule(graph_module, copy.deepcopy(graph_module.graph))
     placeholders = list(module.graph.find_nodes(op="placeholder"))
     last, left, found = placeholders[-1] if placeholders else None, [], {}
@@ -127,7 +132,8 @@ def with_sizes_of_tensors(graph_module: torch.fx.GraphModule) -> tuple[torch.fx.
 
 
 def _expect_no_aliases(graph_module: torch.fx.GraphModule) -> None:
-    """NeedsFunctionalization where a result shares memory with an argument or with another result."""
+    """Raises NeedsFunctionalization if a result shares memory with an argument or with another
+    result."""
 
     def storages(nodes: Sequence[object]) -> Iterator[int]:
         for node in nodes:
@@ -145,7 +151,7 @@ def _expect_no_aliases(graph_module: torch.fx.GraphModule) -> None:
 
 @contextlib.contextmanager
 def _apart_from_dynamo() -> Iterator[None]:
-    """Tracing of its own, in the middle of dynamo's."""
+    """Context manager that suspends dynamo's tracing, so that torch.export can trace a graph."""
     with tracing(None), _disable_current_modes(), torch.inference_mode(False), torch.no_grad():
         yield
 
@@ -154,8 +160,9 @@ KINDS = {TensorArgument: torch.Tensor, SymIntArgument: int, SymFloatArgument: fl
 
 
 def exported(graph_module: torch.fx.GraphModule, *, functional: bool) -> Exported:
-    """Exports a graph. `functional`: it comes from AOTAutograd, which has taken writes and aliases out. NeedsFunctionalization where that
-    has yet to be done; Unsupported with the exporter's words where there is no ONNX for it."""
+    """Exports a graph. `functional`: AOTAutograd has already removed writes and aliases. Raises
+    NeedsFunctionalization if it has to, and Unsupported with the exporter's message if the export
+    fails."""
     for node in graph_module.graph.find_nodes(op="placeholder"):
         expect_plain(example_value(node))
     if not functional:
@@ -163,7 +170,8 @@ def exported(graph_module: torch.fx.GraphModule, *, functional: bool) -> Exporte
     with _apart_from_dynamo():
         module, left = with_sizes_of_tensors(graph_module)
         values = [example_value(node) for node in module.graph.find_nodes(op="placeholder")]
-        # One argument that is a list: whatever the placeholders are called.
+        # All arguments of the exported graph are one tuple, so that the shapes do not depend on the
+        # names of its placeholders.
         shapes = tuple(_open_dims(value) for value in values)
         try:
             program = torch.export.export(module, tuple(map(_stand_in, values)), dynamic_shapes=shapes, strict=False)
@@ -172,8 +180,8 @@ def exported(graph_module: torch.fx.GraphModule, *, functional: bool) -> Exporte
         signature = program.graph_signature
         if signature.user_inputs_to_mutate or signature.buffers_to_mutate:
             if functional:
-                raise Unsupported("the graph writes into its arguments")
-            raise NeedsFunctionalization("the graph writes into its arguments")
+                raise Unsupported("the graph writes to its arguments")
+            raise NeedsFunctionalization("the graph writes to its arguments")
         try:
             onnx_program = quietly_exported(program)
         except Exception as problem:
@@ -186,7 +194,7 @@ def _with_names(onnx_program: torch.onnx.ONNXProgram, signature: object, positio
     specs = [(p, s) for p, s in zip(positions, signature.input_specs[-len(positions) :] if positions else [])]
     taken = [position for position, spec in specs if not isinstance(spec.arg, ConstantArgument)]
     if len(taken) != len(graph.inputs):
-        raise Unsupported(f"the exporter made {len(graph.inputs)} inputs of {len(taken)} arguments")
+        raise Unsupported(f"the exporter created {len(graph.inputs)} inputs for {len(taken)} arguments")
     inputs = {}
     for position, value in zip(taken, graph.inputs):
         value.name = f"argument_{position}"
@@ -205,7 +213,7 @@ def _with_names(onnx_program: torch.onnx.ONNXProgram, signature: object, positio
 
 
 def _first_lines(problem: BaseException, count: int = 3) -> str:
-    """What was said, in few words; the whole is the exception's cause."""
+    """Returns the first lines of the innermost message; the full one is the exception's cause."""
     innermost = problem
     while innermost.__cause__ is not None:
         innermost = innermost.__cause__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exported graph, compiled for the parameters that it is called with, and its runs on tensors."""
+"""Compiles an exported graph for its parameters, and runs it on tensors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ import hewn
 from .._tensors import array_of, tensor_of
 from .exporting import Exported
 
-# Sets of parameters that one graph gets code of its own for: what is called with more of them (layers of one class, each a graph, or
-# weights that change from run to run) takes its parameters as inputs from then on.
+# Maximum number of parameter sets for which a graph is specialized. A graph with more (layers of
+# the same class, or weights that change between runs) takes its parameters as inputs from then on.
 MOST_FROZEN = 32
-# Writes into the parameters of one set that a graph is compiled again for: what is written more often is an input from then on.
+# Maximum number of recompilations of a graph because of writes to its parameters. After that, the
+# parameters are inputs of the compiled model.
 MOST_WRITTEN = 4
 ALIGNMENT = 64
 DIRECT = (torch.float32, torch.float16, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.int8)
 
 
 def frozen(model: onnx.ModelProto, weights: dict[str, torch.Tensor], folder: pathlib.Path) -> str:
-    """The path of a file of the model where inputs are constants; their bytes lie in a second file beside it."""
+    """Writes the model with some inputs as constants, whose data are in a second file. Returns the
+    path."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     types = {value.name: value.type.tensor_type.elem_type for value in made.graph.input}
@@ -50,25 +52,28 @@ def frozen(model: onnx.ModelProto, weights: dict[str, torch.Tensor], folder: pat
 
 
 class Frozen:
-    """A module that has some parameters inside, and which these were: the same tensors, at the same place, not written since."""
+    """A module with constant parameters, and the state that identifies them: the same tensors, at
+    the same addresses, not written since."""
 
     def __init__(self, module: hewn.Module, state: tuple, parameters: Sequence[torch.Tensor]) -> None:
         self.module, self.state, self.alive = module, state, True
         self._watched = [weakref.ref(parameter, self._end) for parameter in parameters]
 
     def _end(self, _: object) -> None:
-        self.alive = False  # another tensor may get the identity of this one
+        self.alive = False  # a parameter was freed, and a new tensor may get the same id
 
 
 def state_of(parameters: Sequence[torch.Tensor]) -> tuple:
-    """What tells parameters from others, and from themselves after a write into them that torch counts."""
+    """Returns the identities, addresses and versions of parameters. torch increments the version in
+    each write."""
     counted = tuple(-1 if p.is_inference() else p._version for p in parameters)
     return tuple(map(id, parameters)), tuple(p.data_ptr() for p in parameters), counted
 
 
 class Graph:
-    """A callable in place of a graph of dynamo's. `static` are the arguments that are parameters and buffers; `compile` makes a module of
-    a model; `refused` is asked for the result where a run can't be done, with the reason."""
+    """A callable that replaces a graph of dynamo. `static` are the indices of arguments that are
+    parameters and buffers; `compile` compiles a model to a module; `refused` computes the result if
+    a run fails, and gets the reason."""
 
     def __init__(
         self,
@@ -86,7 +91,7 @@ class Graph:
         self._making = threading.Lock()
 
     def prepare(self, arguments: Sequence[object]) -> None:
-        """Compiles for these arguments' parameters. CompileError where hewn can't."""
+        """Compiles the graph for the parameters in these arguments. Raises CompileError."""
         self._module_for(arguments)
 
     def _module_for(self, arguments: Sequence[object]) -> hewn.Module:
@@ -100,7 +105,8 @@ class Graph:
             self._frozen = [known for known in self._frozen if known.alive]
             known = next((known for known in self._frozen if known.state == state), None)
             if known is None:
-                # Written since: what was made of the values before is of no use to anyone.
+                # Drop the modules that were compiled for these parameters before the last write:
+                # they contain the old values.
                 valid = [known for known in self._frozen if known.state[0] != state[0]]
                 self._written += len(valid) < len(self._frozen)
                 self._frozen = valid
@@ -139,7 +145,7 @@ class Graph:
 
 
 def _array(value: object) -> object:
-    """A tensor as an array in the order of its dims; ints as they are."""
+    """Returns a tensor as a contiguous array; ints unchanged."""
     if not isinstance(value, torch.Tensor):
         return value
     dense = value.detach().contiguous()

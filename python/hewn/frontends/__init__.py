@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model may be beside an ONNX file, and who makes ONNX of it. The kind of an object is decided here and nowhere else."""
+"""Frontends: the types of models that hewn accepts in addition to ONNX, and their converters to
+ONNX."""
 
 from __future__ import annotations
 
@@ -15,20 +16,21 @@ from collections.abc import Iterator, Mapping
 
 
 class ConversionError(Exception):
-    """A model of a framework can't be written as ONNX: what its converter says (the cause), and what to do."""
+    """A model of a framework cannot be converted to ONNX. Has the converter's message (and its
+    exception as the cause), and advice."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Frontend:
-    """A kind of model. An object is of it by `classes`, full names of which one is among its type's bases, or, being callable, by the
-    package that its example inputs are of."""
+    """A type of model. An object belongs to it if the full name of its type or a base is in
+    `classes`, or if it is callable and its example inputs come from the package `calls_with`."""
 
     kind: str
     classes: frozenset[str]
     converter: str  # a module of this package
-    needs: tuple[str, ...]  # packages that it imports
-    extra: str  # what pip calls them
-    calls_with: str | None = None  # a callable on arrays of this package is of this kind
+    needs: tuple[str, ...]  # packages that the converter imports
+    extra: str  # pip extra that installs them
+    calls_with: str | None = None  # package of the example inputs by which a callable is recognized
 
 
 _TORCH = ("onnx_of_torch", ("torch", "onnxscript"), "torch")
@@ -66,17 +68,19 @@ FRONTENDS = (
     ),
 )
 TAKEN = (
-    "a model is a path, bytes, a ModelProto, " + ", ".join(f.kind for f in FRONTENDS[:-1]) + f" or {FRONTENDS[-1].kind}"
+    "model must be a path, bytes, a ModelProto, "
+    + ", ".join(f.kind for f in FRONTENDS[:-1])
+    + f" or {FRONTENDS[-1].kind}"
 )
 
 
 def full_names(value: object) -> set[str]:
-    """Of an object's class and all of its bases."""
+    """Returns the full names of an object's class and all of its bases."""
     return {f"{base.__module__}.{base.__qualname__}" for base in type(value).__mro__}
 
 
 def leaves(value: object) -> Iterator[object]:
-    """What lies in lists, tuples and dicts."""
+    """Yields the leaves of nested lists, tuples and dicts."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
     if isinstance(value, list | tuple):
@@ -91,14 +95,15 @@ def _packages(value: object) -> set[str]:
 
 
 def frontend_of(model: object, example_inputs: object = None) -> Frontend | None:
-    """The kind of a model, or None where it is none of these. Imports nothing."""
+    """Returns the frontend that accepts a model, or None. Imports no framework."""
     names = full_names(model)
     for frontend in FRONTENDS:
         if names & frontend.classes:
             return frontend
     if callable(model):
         packages = {package for leaf in leaves(example_inputs) for package in _packages(leaf)}
-        # Arrays of numpy's are anybody's: then the function itself says whose it is, by what it calls.
+        # If the example inputs are numpy arrays, the modules that the function uses determine the
+        # framework.
         used = getattr(model, "__globals__", {}).values() if not packages & {f.calls_with for f in FRONTENDS} else ()
         packages |= {getattr(value, "__name__", "").split(".")[0] for value in used if type(value) is type(sys)}
         found = [f for f in FRONTENDS if f.calls_with in packages]
@@ -107,7 +112,7 @@ def frontend_of(model: object, example_inputs: object = None) -> Frontend | None
 
 
 def is_there(package: str) -> bool:
-    """Whether a package can be imported; imports nothing."""
+    """Returns True if a package is installed, without importing it."""
     if package in sys.modules:
         return sys.modules[package] is not None
     try:
@@ -117,11 +122,11 @@ def is_there(package: str) -> bool:
 
 
 def expect_packages(frontend: Frontend) -> None:
-    """ModuleNotFoundError with the command that installs what is missing."""
+    """Raises ModuleNotFoundError with the command that installs missing packages."""
     missing = [package for package in frontend.needs if not is_there(package)]
     if missing:
         raise ModuleNotFoundError(
-            f"{frontend.kind} becomes ONNX by {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "
+            f"converting {frontend.kind} to ONNX requires {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "
             f"not installed: pip install 'hewn-compiler[{frontend.extra}]'",
             name=missing[0],
         )
@@ -129,16 +134,17 @@ def expect_packages(frontend: Frontend) -> None:
 
 @contextlib.contextmanager
 def as_onnx(model: object, example_inputs: object = None, dynamic_shapes: object = None) -> Iterator[object]:
-    """The model as what the compiler reads: itself where it is ONNX already, else a file, or a ModelProto, which lasts as long as the
-    context does. TypeError for what is no model, ModuleNotFoundError where a converter is missing, ConversionError with its words."""
+    """Yields the model as ONNX: unchanged if it already is, else converted to a file or a
+    ModelProto. A file exists until the context exits. Raises TypeError for other objects,
+    ModuleNotFoundError if a converter is not installed, and ConversionError if it fails."""
     is_onnx = isinstance(model, str | os.PathLike | bytes | bytearray | memoryview)
     frontend = None if is_onnx else frontend_of(model, example_inputs)
     if frontend is None:
         if not is_onnx and not hasattr(model, "SerializeToString"):
-            hint = ": a function's kind is told by its example_inputs, arrays of torch's or of jax's" * callable(model)
-            raise TypeError(f"{TAKEN}, not {type(model).__name__}{hint}")
+            hint = ": for a function, pass torch or jax arrays as example_inputs" * callable(model)
+            raise TypeError(f"{TAKEN}, got {type(model).__name__}{hint}")
         if example_inputs is not None or dynamic_shapes is not None:
-            raise TypeError("example_inputs and dynamic_shapes are for models that are not ONNX yet")
+            raise TypeError("example_inputs and dynamic_shapes do not apply to ONNX models")
         yield model
         return
     expect_packages(frontend)
@@ -148,16 +154,18 @@ def as_onnx(model: object, example_inputs: object = None, dynamic_shapes: object
 
 
 def positional(example_inputs: object) -> tuple:
-    """Example inputs as a call's arguments: one that is no tuple or list is the only one."""
+    """Returns example inputs as positional arguments; an object that is not a tuple or list is the
+    only argument."""
     return tuple(example_inputs) if isinstance(example_inputs, list | tuple) else (example_inputs,)
 
 
 def failed(what: str, problem: BaseException, advice: str) -> ConversionError:
-    """The error that names the converter, says its reason, without a terminal's colours, and what to do about it."""
+    """Returns the error with the converter's name and message (without terminal colors), and
+    advice."""
     reason = re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).strip()
     return ConversionError(f"{what}: {type(problem).__name__}: {reason}\n{advice}")
 
 
 def expect_nothing_dynamic(kind: str, dynamic_shapes: object, instead: str) -> None:
     if dynamic_shapes is not None:
-        raise TypeError(f"dynamic_shapes is for models of torch; of {kind} {instead}")
+        raise TypeError(f"dynamic_shapes is only supported for torch; for {kind}, {instead}")

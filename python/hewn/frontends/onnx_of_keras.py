@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of Keras: by Model.export(format="onnx"), which asks tf2onnx, or, where Keras computes by torch, torch.onnx.export."""
+"""Converts Keras models by Model.export(format="onnx"), which uses tf2onnx or, with the torch
+backend, torch.onnx.export."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ import pathlib
 from . import expect_nothing_dynamic, failed, positional
 
 ADVICE = (
-    "model.export('model.onnx', format='onnx') says the same without hewn; under KERAS_BACKEND=tensorflow (tf2onnx) and =torch "
-    "(torch.onnx) it takes different ops. An ONNX file made in another way compiles as hewn.compile(path)."
+    "To reproduce without hewn: model.export('model.onnx', format='onnx'). KERAS_BACKEND=tensorflow (tf2onnx) and =torch "
+    "(torch.onnx) support different ops. A model converted in another way can be compiled by hewn.compile(path)."
 )
 
 
 def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: object) -> str:
-    """Example inputs only for a model that was never called or built: others know their own."""
-    expect_nothing_dynamic("Keras", dynamic_shapes, "open dims are those that are None in its inputs")
+    """Converts a model. Example inputs are only necessary for a model that was never called or
+    built."""
+    expect_nothing_dynamic("Keras", dynamic_shapes, "use None for dynamic dims in its inputs")
     path = pathlib.Path(folder) / "model.onnx"
     try:
         if example_inputs is not None:
@@ -27,5 +29,5 @@ def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: 
             model(zeros if len(zeros) > 1 else zeros[0])
         model.export(path, format="onnx", verbose=False)
     except Exception as problem:
-        raise failed("Keras can't export this model", problem, ADVICE) from problem
+        raise failed("Keras cannot export this model", problem, ADVICE) from problem
     return str(path)

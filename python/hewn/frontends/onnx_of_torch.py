@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of torch: by torch.onnx.export(dynamo=True)."""
+"""Converts torch models by torch.onnx.export(dynamo=True)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import torch
 from . import failed, positional
 
 ADVICE = (
-    "torch.onnx.export(model, example_inputs, dynamo=True, report=True) shows where it stops. What torch.export can't trace can be left out "
-    "of the model, or the graphs around it compiled by torch.compile(model, backend='hewn'); an ONNX file made in another way "
-    "compiles as hewn.compile(path)."
+    "torch.onnx.export(model, example_inputs, dynamo=True, report=True) shows the cause. Remove code that torch.export cannot trace, or "
+    "use torch.compile(model, backend='hewn'), which compiles the graphs around it. A model converted in another way can be compiled by "
+    "hewn.compile(path)."
 )
 
 
 @contextlib.contextmanager
 def evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """The module as it is at inference: dropout off, statistics of norms as they are. Each submodule's mode is its own again afterwards."""
+    """Sets the module to inference mode (no dropout, fixed statistics of norms). Restores the mode
+    of each submodule afterwards."""
     training = [submodule for submodule in module.modules() if submodule.training]
     for submodule in training:
         submodule.training = False
@@ -33,7 +34,7 @@ def evaluating(module: torch.nn.Module) -> Iterator[None]:
 
 
 class Function(torch.nn.Module):
-    """A plain function on tensors."""
+    """Wraps a function as a module."""
 
     def __init__(self, function) -> None:
         super().__init__()
@@ -41,13 +42,15 @@ class Function(torch.nn.Module):
 
 
 def written(program: torch.onnx.ONNXProgram, path: pathlib.Path) -> str:
-    """The program as a file; its weights lie in a second one beside it."""
+    """Writes the exported ONNX program to a file, and its weights to a second file in the same
+    folder."""
     program.save(path, external_data=True)
     return str(path)
 
 
 def quietly_exported(*args: object, **options: object) -> torch.onnx.ONNXProgram:
-    """torch.onnx.export without its progress on the terminal, and without warnings about torch's own insides."""
+    """Calls torch.onnx.export without progress output and without warnings about torch
+    internals."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
@@ -55,33 +58,34 @@ def quietly_exported(*args: object, **options: object) -> torch.onnx.ONNXProgram
 
 
 def _expect_state_kept(program: torch.export.ExportedProgram) -> None:
-    """A compiled model keeps nothing from run to run."""
+    """Warns if the model changes its state, because a compiled model has no state."""
     signature = program.graph_signature
     changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
     if changed:
         warnings.warn(
-            f"the model writes into {', '.join(changed)} when it runs: the compiled one does not, each run starts from what was there when "
-            "it was exported. torch.compile(model, backend='hewn') keeps such writes",
+            f"the model writes to {', '.join(changed)}, but the compiled model does not: each run starts with the exported values. "
+            "torch.compile(model, backend='hewn') preserves such writes",
             stacklevel=6,
         )
 
 
 def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: object) -> str:
-    """A module or function with example inputs (a tuple of arguments, a dict by name, or the only one), or an exported program."""
+    """Converts a module or function with example inputs (a tuple of arguments, a dict by name, or a
+    single argument), or an exported program."""
     path = pathlib.Path(folder) / "model.onnx"
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None:
             raise TypeError(
-                "an ExportedProgram has its inputs and dynamic shapes already: leave out example_inputs, dynamic_shapes"
+                "an ExportedProgram already has inputs and dynamic shapes: remove example_inputs, dynamic_shapes"
             )
         exported, args, options, mode = model, (), {}, contextlib.nullcontext()
     else:
         if example_inputs is None:
             raise TypeError(
-                "a torch.nn.Module is traced on inputs like those that it will get: hewn.compile(model, example_inputs=(x,)), "
-                "with dynamic_shapes=, as torch.export has it, for dims that stay open"
+                "a torch.nn.Module requires example inputs: hewn.compile(model, example_inputs=(x,)), and for dynamic dims "
+                "dynamic_shapes=, as in torch.export"
             )
-        exported = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+        exported = getattr(model, "_orig_mod", model)  # unwraps torch.compile
         exported = exported if isinstance(exported, torch.nn.Module) else Function(exported)
         named = isinstance(example_inputs, Mapping)
         args = () if named else positional(example_inputs)
@@ -91,6 +95,6 @@ def convert(model: object, folder: str, example_inputs: object, dynamic_shapes: 
         with torch.no_grad(), mode:
             program = quietly_exported(exported, args, **options)
     except Exception as problem:
-        raise failed("torch.onnx.export can't export this model", problem, ADVICE) from problem
+        raise failed("torch.onnx.export cannot export this model", problem, ADVICE) from problem
     _expect_state_kept(program.exported_program)
     return written(program, path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of Hugging Face's transformers, compiled: objects of the model's own class whose forward is a library, so that `pipeline` and `generate`,
-which are transformers' own code, take them.
+"""Compiles models of Hugging Face transformers. A compiled model is an object of the model's class
+whose forward runs a library, so that transformers' `pipeline` and `generate` accept it.
 
     from hewn.transformers import AutoModelForSequenceClassification
     model = AutoModelForSequenceClassification.from_pretrained("a folder or a name of the hub")
@@ -17,7 +17,7 @@ NEEDS = ("torch", "onnxscript", "transformers")
 missing = [package for package in NEEDS if not is_there(package)]
 if missing:
     raise ModuleNotFoundError(
-        f"hewn.transformers wants {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed: "
+        f"hewn.transformers requires {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed: "
         "pip install 'hewn-compiler[transformers]'",
         name=missing[0],
     )
@@ -27,7 +27,7 @@ import transformers  # noqa: E402
 from .exporting import UnsupportedModel  # noqa: E402
 from .running import compiled  # noqa: E402
 
-# As transformers names them: what a model is for is its head.
+# The supported Auto classes of transformers, by the head of the model.
 HEADS = (
     "AutoModel",
     "AutoModelForCausalLM",
@@ -42,21 +42,23 @@ __all__ = [*HEADS, "UnsupportedModel", "compiled"]
 
 
 class _Auto:
-    """One of transformers' Auto classes, whose models are compiled. Options that are hewn's (`compiled`) go by `hewn={...}`."""
+    """An Auto class of transformers that compiles its models. Options of `compiled` are passed by
+    `hewn={...}`."""
 
     auto: str
 
     def __init__(self) -> None:
-        raise OSError(f"{type(self).__name__} is made by from_pretrained(name) or from_config(config)")
+        raise OSError(f"{type(self).__name__} must be created by from_pretrained(name) or from_config(config)")
 
     @classmethod
     def from_pretrained(cls, name: object, *args: object, hewn: dict | None = None, **options: object):
-        """As transformers has it: a folder, or a name of the hub, and options."""
+        """Loads and compiles a model from a folder or a name of the hub, with the options of
+        transformers."""
         return compiled(getattr(transformers, cls.auto).from_pretrained(name, *args, **options), **(hewn or {}))
 
     @classmethod
     def from_config(cls, config: transformers.PretrainedConfig, hewn: dict | None = None, **options: object):
-        """With weights that are drawn."""
+        """Creates a model with random weights and compiles it."""
         return compiled(getattr(transformers, cls.auto).from_config(config, **options), **(hewn or {}))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of transformers as a torch.nn.Module that takes tensors in order and gives tensors in order, for torch's exporter."""
+"""Wraps a model of transformers as a torch.nn.Module with positional tensors as arguments and
+results, for torch's exporter."""
 
 from __future__ import annotations
 
@@ -9,17 +10,18 @@ import inspect
 import torch
 import transformers
 
-BATCH, LENGTH, PAST = 2, 5, 3  # of the example inputs: dims that differ, and none of which is 1
+BATCH, LENGTH, PAST = 2, 5, 3  # dims of the example inputs: all different, none is 1
 
 
 class UnsupportedModel(TypeError):
-    """A model of transformers that can't be taken, and why."""
+    """The model of transformers is not supported."""
 
 
 @dataclasses.dataclass
 class Interface:
-    """What goes into the exported model and comes out, in order; `layers`: of the cache, 0 where there is none; `counts_positions`: where no
-    positions are given, it takes those of the tokens, one after another, whatever tokens and mask are."""
+    """Inputs and outputs of the exported model, in order. `layers` is the number of layers of the
+    cache, or 0. `counts_positions`: if positions are not given, the model uses consecutive
+    positions, independent of tokens and mask."""
 
     inputs: list[str]
     outputs: list[str]
@@ -30,7 +32,7 @@ class Interface:
 
     @property
     def given(self) -> list[str]:
-        """The inputs that are no cache's."""
+        """The inputs of the exported model other than the tensors of the key-value cache."""
         return self.inputs[: len(self.inputs) - 2 * self.layers]
 
 
@@ -58,21 +60,22 @@ def _expect_text(model: transformers.PreTrainedModel) -> None:
     name = type(model).__name__
     if model.config.is_encoder_decoder:
         raise UnsupportedModel(
-            f"{name} has an encoder and a decoder: hewn.transformers takes either alone; "
-            "torch.compile(model, backend='hewn') takes both"
+            f"{name} has an encoder and a decoder, which hewn.transformers does not support; "
+            "use torch.compile(model, backend='hewn')"
         )
     if model.main_input_name != "input_ids":
         raise UnsupportedModel(
-            f"{name} reads {model.main_input_name}: hewn.transformers takes models of tokens; "
-            "hewn.compile(model, example_inputs=...) takes any"
+            f"{name} reads {model.main_input_name}, but hewn.transformers only supports models of tokens; "
+            "use hewn.compile(model, example_inputs=...)"
         )
     kept = [what for what in ("output_hidden_states", "output_attentions") if getattr(model.config, what, False)]
     if kept:
-        raise UnsupportedModel(f"{name}'s config asks for {' and '.join(kept)}, which a compiled model does not give")
+        raise UnsupportedModel(f"the config of {name} sets {' and '.join(kept)}, which compiled models do not support")
 
 
 def _counts_positions(model: transformers.PreTrainedModel) -> bool:
-    """Whether positions that are not given are 0, 1, 2, ...: by running it, with a row that begins with padding."""
+    """Runs the model on a row that begins with padding. Returns True if its default positions are
+    0, 1, 2, ..."""
     tokens = torch.arange(1, 1 + LENGTH).expand(BATCH, LENGTH).remainder(model.config.vocab_size).contiguous()
     mask = torch.ones((BATCH, LENGTH), dtype=torch.int64)
     mask[0, 0] = 0
@@ -88,12 +91,13 @@ def _counts_positions(model: transformers.PreTrainedModel) -> bool:
 
 
 def generates(model: transformers.PreTrainedModel) -> bool:
-    """Whether it is a decoder that goes on from a cache of keys and values."""
+    """Returns True for a decoder with a cache of keys and values."""
     return model.can_generate() and "past_key_values" in inspect.signature(model.forward).parameters
 
 
 def _cache_of(model: transformers.PreTrainedModel) -> list[torch.Tensor]:
-    """Keys and values of some tokens, by running them: their heads and widths are the model's own affair."""
+    """Runs the model on some tokens and returns their keys and values, whose dims depend on the
+    model."""
     tokens = torch.zeros((BATCH, PAST), dtype=torch.int64)
     with torch.no_grad():
         cache = model(input_ids=tokens, use_cache=True, return_dict=True).past_key_values
@@ -102,13 +106,14 @@ def _cache_of(model: transformers.PreTrainedModel) -> list[torch.Tensor]:
     if not plain:
         kinds = sorted({type(layer).__name__ for layer in layers or [cache]})
         raise UnsupportedModel(
-            f"{type(model).__name__} keeps {', '.join(kinds)} from token to token: hewn.transformers takes caches of all keys and values"
+            f"{type(model).__name__} has a cache of {', '.join(kinds)}, but hewn.transformers only supports caches of all keys and values"
         )
     return [tensor for layer in layers for tensor in (layer.keys, layer.values)]
 
 
 def interface_of(model: transformers.PreTrainedModel) -> Interface:
-    """Tokens, their mask, and what else of the usual the model's forward takes; UnsupportedModel for others."""
+    """Returns the interface: tokens, their mask, and the other supported arguments of the model's
+    forward. Raises UnsupportedModel for other models."""
     _expect_text(model)
     parameters = inspect.signature(model.forward).parameters
     auto = torch.export.Dim.DYNAMIC

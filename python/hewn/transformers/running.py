@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An object of a model's own class that has no weights of torch's: its forward runs a library."""
+"""An object of a model's class without torch weights, whose forward runs a library."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import hewn
 from ..frontends.onnx_of_torch import evaluating
 from .exporting import Flat, Interface, UnsupportedModel, interface_of
 
-# Of forward's arguments, those that are done here, or that say what the cache's length says.
+# Arguments of a model's forward that are no inputs of the compiled model: the forward implements
+# them, or the length of the cache implies them.
 IGNORED = {"cache_position", "logits_to_keep", "use_cache", "return_dict"}
 UNSET = (None, False)
 
 
 class Compiled:
-    """What all compiled models have, in front of the class that they were of."""
+    """First base class of every compiled model, so that it overrides the model's own class."""
 
     hewn_module: hewn.Module
     hewn_interface: Interface
@@ -34,26 +35,27 @@ class Compiled:
         return self.config.dtype or torch.float32
 
     def to(self, *args: object, **options: object):
-        """Itself: on the CPU, in the type that it was compiled in."""
+        """Returns the compiled model itself, which cannot be moved or converted. Raises ValueError
+        if a device other than the CPU or another type is requested."""
         device, dtype, *_ = torch._C._nn._parse_to(*args, **options)
         if device is not None and device.type != "cpu":
-            raise ValueError(f"a compiled model is on the CPU: it can't go to {device}")
+            raise ValueError(f"a compiled model is on the CPU and cannot be moved to {device}")
         if dtype is not None and dtype != self.dtype:
-            raise ValueError(f"a compiled model stays {self.dtype}; load it with dtype={dtype}")
+            raise ValueError(f"a compiled model cannot be converted from {self.dtype}; load it with dtype={dtype}")
         return self
 
     def train(self, mode: bool = True):
         if mode:
-            raise ValueError("a compiled model is for inference: it can't be trained")
+            raise ValueError("a compiled model cannot be trained")
         return super().train(False)
 
     def save_pretrained(self, *args: object, **options: object):
         raise NotImplementedError(
-            "a compiled model has no weights of torch's to save; hewn.transformers.compiled(model, output='libmodel.so') keeps the library"
+            "a compiled model has no torch weights to save; use hewn.transformers.compiled(model, output='libmodel.so') to keep the library"
         )
 
     def _hewn_forward(self, given: dict):
-        """What the model's own forward would give for these arguments."""
+        """Implements the model's forward."""
         interface, name = self.hewn_interface, type(self).__name__
         input_ids = given.pop("input_ids", None)
         cache, use_cache = given.pop("past_key_values", None), given.pop("use_cache", None)
@@ -62,7 +64,7 @@ class Compiled:
         feeds |= {key: given.pop(key) for key in interface.given if given.get(key) is not None}
         types = given.get("token_type_ids")
         if types is not None and not interface.layers and not types.any():
-            given.pop("token_type_ids")  # an encoder of one type takes all for that
+            given.pop("token_type_ids")  # all zero, which an encoder with one type implies
         unknown = sorted(k for k, v in given.items() if k not in IGNORED and not any(v is unset for unset in UNSET))
         if unknown or input_ids is None:
             raise UnsupportedModel(
@@ -86,7 +88,8 @@ class Compiled:
         return result if return_dict in (None, True) else result.to_tuple()
 
     def _hewn_complete(self, feeds: dict, length: int) -> None:
-        """What transformers' forward would make of tokens alone."""
+        """Adds default values to `feeds` for inputs, such as the attention mask, that the caller
+        did not pass."""
         tokens = feeds["input_ids"]
         batch, new = tokens.shape
         for key in self.hewn_interface.given:
@@ -95,18 +98,14 @@ class Compiled:
                 if mask is None:
                     mask = torch.ones((batch, length + new), dtype=torch.int64)
                 if mask.dim() != 2:
-                    raise UnsupportedModel(
-                        f"{type(self).__name__} is compiled for a mask of two dims, not of {mask.dim()}"
-                    )
+                    raise UnsupportedModel(f"{type(self).__name__} requires a mask with 2 dims, got {mask.dim()}")
                 feeds[key] = mask.to(torch.int64)
             elif key == "token_type_ids" and key not in feeds:
                 feeds[key] = torch.zeros_like(tokens)
             elif key == "position_ids":
                 positions = feeds.get(key)
                 if positions is None and not self.hewn_interface.counts_positions:
-                    raise UnsupportedModel(
-                        f"{type(self).__name__} counts positions in a way of its own: give position_ids, as generate does"
-                    )
+                    raise UnsupportedModel(f"{type(self).__name__} requires position_ids, as passed by generate")
                 if positions is None:
                     positions = torch.arange(length, length + new)[None]
                 feeds[key] = positions.expand(batch, new)
@@ -114,12 +113,10 @@ class Compiled:
             feeds[key] = value.contiguous()
 
     def _hewn_past(self, cache: transformers.DynamicCache | None, batch: int) -> list[torch.Tensor]:
-        """The cache's tensors, empty ones where there is nothing yet."""
+        """Returns the tensors of the cache, or empty tensors if there are none yet."""
         tensors = []
         if self.hewn_interface.layers and cache is not None and type(cache) is not transformers.DynamicCache:
-            raise UnsupportedModel(
-                f"{type(self).__name__} is compiled for a DynamicCache, not for {type(cache).__name__}"
-            )
+            raise UnsupportedModel(f"{type(self).__name__} requires a DynamicCache, got {type(cache).__name__}")
         for layer, example in enumerate(self.hewn_interface.example[len(self.hewn_interface.given) :: 2]):
             if cache is not None and cache.get_seq_length(layer):
                 tensors += [cache.layers[layer].keys.contiguous(), cache.layers[layer].values.contiguous()]
@@ -131,7 +128,8 @@ class Compiled:
         return tensors
 
     def _hewn_kept(self, found: dict, cache: transformers.DynamicCache | None, use_cache: bool | None) -> dict:
-        """The cache with what was computed: the whole of it, beside what it held before."""
+        """Returns the cache with the computed keys and values, which include those of preceding
+        tokens."""
         if use_cache is False or (use_cache is None and cache is None and not self.config.use_cache):
             return {}
         made = transformers.DynamicCache() if cache is None else cache
@@ -145,11 +143,13 @@ class Compiled:
 
 
 def compiled(model: transformers.PreTrainedModel, **options: object):
-    """A model of transformers, compiled: an object of its class, with its config and its generation config, whose forward runs a library. The
-    model given stays as it is. Options are hewn.compile's: threads, target, precision, quantize, output, cache_dir, ... UnsupportedModel for
-    models that are not of tokens, that have an encoder and a decoder, or that keep something else than keys and values."""
+    """Compiles a model of transformers. Returns an object of its class, with its config and
+    generation config, whose forward runs a library. Does not change the given model. Options are
+    those of hewn.compile: threads, target, precision, quantize, output, cache_dir, ... Raises
+    UnsupportedModel for models whose input is not tokens, that have an encoder and a decoder, or
+    that cache other data than keys and values."""
     if isinstance(model, Compiled) or not isinstance(model, transformers.PreTrainedModel):
-        raise TypeError(f"a model of transformers is compiled, not {type(model).__name__}")
+        raise TypeError(f"model must be a model of transformers, got {type(model).__name__}")
     with evaluating(model):
         interface = interface_of(model)
         with torch.no_grad():
@@ -161,7 +161,7 @@ def compiled(model: transformers.PreTrainedModel, **options: object):
         module = hewn.compile(
             Flat(model, interface),
             example_inputs=interface.example,
-            dynamic_shapes=(interface.dynamic,),  # of *tensors
+            dynamic_shapes=(interface.dynamic,),  # a tuple for *tensors
             **{"threads": torch.get_num_threads(), **options},
         )
     kind = type(model)
@@ -179,7 +179,8 @@ def _without_modules(self, config: transformers.PretrainedConfig) -> None:
 
 
 def _forward_of(kind: type):
-    """A forward with the signature of the class's own, by which `generate` knows what to pass."""
+    """Returns a forward with the signature of the class's forward, from which `generate` derives
+    the arguments to pass."""
     signature = inspect.signature(kind.forward)
 
     def forward(self, *args: object, **options: object):

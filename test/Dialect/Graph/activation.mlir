@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Activations: functions of one float with parameters.
+// Activations: parametrized unary float functions.
 
 // CHECK-LABEL: func.func @parameters
 func.func @parameters(%x: tensor<4xf16>) {

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-compose-ops | FileCheck %s --check-prefix=COMPOSED
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-decompose-ops | FileCheck %s --check-prefix=COMPOSED
 
 // CHECK-LABEL: func.func @grouped
 // COMPOSED-LABEL: func.func @grouped
@@ -21,7 +21,8 @@ func.func @grouped(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf32>, %v: tensor<
 
 // COMPOSED-LABEL: func.func @causal
 func.func @causal(%q: tensor<1x2x4x8xf16>, %k: tensor<1x2x6x8xf16>, %m: tensor<4x6xi1>) -> tensor<1x2x4x8xf16> {
-  // The scale is not rounded to float16: only what it makes of the queries is.
+  // The decomposition of attention does not round the scale to float16, but only the scaled
+  // queries.
   // COMPOSED: %[[WIDE:.*]] = graph.cast %{{.*}} -> tensor<1x2x4x8xf32>
   // COMPOSED: %[[SCALED:.*]] = graph.mul %[[WIDE]], %{{.*}} : {{.*}} -> tensor<1x2x4x8xf32>
   // COMPOSED: graph.cast %[[SCALED]] {{.*}} -> tensor<1x2x4x8xf16>
@@ -39,7 +40,7 @@ func.func @causal(%q: tensor<1x2x4x8xf16>, %k: tensor<1x2x6x8xf16>, %m: tensor<4
 // -----
 
 func.func @heads(%q: tensor<2x5x4x8xf32>, %k: tensor<2x3x5x8xf32>) {
-  // expected-error @+1 {{has 5 heads for 3 of keys}}
+  // expected-error @+1 {{number of query heads (5) is not a multiple of the number of key heads (3)}}
   %0:2 = graph.attention %q, %k, %k {scale = 0.25 : f64, offset = [0], precision = f32}
     : (tensor<2x5x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>) -> (tensor<2x5x4x8xf32>, tensor<2x5x4x5xf32>)
   return
@@ -56,7 +57,7 @@ func.func @ranks(%q: tensor<5x4x8xf32>) {
 // -----
 
 func.func @sizes(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x9xf32>) {
-  // expected-error @below {{q, k and v do not fit together}}
+  // expected-error @below {{shape mismatch between q, k and v}}
   %0:2 = graph.attention %q, %k, %k {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<2x6x4x8xf32>, tensor<2x3x5x9xf32>, tensor<2x3x5x9xf32>) -> (tensor<2x6x4x9xf32>, tensor<2x6x4x5xf32>)
   return
 }
@@ -64,7 +65,7 @@ func.func @sizes(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x9xf32>) {
 // -----
 
 func.func @types(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf16>) {
-  // expected-error @below {{takes q, k and v of one float type}}
+  // expected-error @below {{requires q, k and v of the same float type}}
   %0:2 = graph.attention %q, %k, %k {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<2x6x4x8xf32>, tensor<2x3x5x8xf16>, tensor<2x3x5x8xf16>) -> (tensor<2x6x4x8xf32>, tensor<2x6x4x5xf32>)
   return
 }
@@ -72,7 +73,7 @@ func.func @types(%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf16>) {
 // -----
 
 func.func @mask(%q: tensor<1x2x4x8xf32>, %m: tensor<3x6xi1>) {
-  // expected-error @below {{the mask is no list of bools or floats of the scores' shape}}
+  // expected-error @below {{mask must be bool or q's float type and broadcast to the scores' shape}}
   %0:2 = graph.attention %q, %q, %q mask %m {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<3x6xi1>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x4xf32>)
   return
 }
@@ -80,7 +81,7 @@ func.func @mask(%q: tensor<1x2x4x8xf32>, %m: tensor<3x6xi1>) {
 // -----
 
 func.func @lengths(%q: tensor<1x2x4x8xf32>, %l: tensor<1xf32>) {
-  // expected-error @below {{lengths is no list of integers}}
+  // expected-error @below {{lengths must be a 1-D integer tensor}}
   %0:2 = graph.attention %q, %q, %q lengths %l {scale = 0.25 : f64, offset = [0], precision = f32} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x4xf32>)
   return
 }
@@ -88,7 +89,7 @@ func.func @lengths(%q: tensor<1x2x4x8xf32>, %l: tensor<1xf32>) {
 // -----
 
 func.func @offset(%q: tensor<1x2x4x8xf32>) {
-  // expected-error @below {{offset is no number}}
+  // expected-error @below {{offset must be a single integer}}
   %0:2 = graph.attention %q, %q, %q {scale = 0.25 : f64, offset = [0, 1], precision = f32} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4x4xf32>)
   return
 }

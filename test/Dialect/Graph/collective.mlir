@@ -1,7 +1,8 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics --cse | FileCheck %s --check-prefix=CSE
 
-// What ranks do together is done as often as it is written, read or not.
+// A program executes each of its collectives, even if equal ones exist or the result has no uses,
+// because all ranks take part.
 // CHECK-LABEL: @ranks
 // CSE-LABEL: @ranks
 func.func @ranks(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}) {
@@ -43,7 +44,7 @@ func.func @parts(%x: tensor<2xi1>) {
 // -----
 
 func.func @uneven(%x: tensor<3xf32>) {
-  // expected-error @below {{wants a first dim of one part for each of its ranks}}
+  // expected-error @below {{the first dim must be the number of ranks}}
   %0 = graph.reduce_scatter %x {first = 0 : i64, ranks = 2 : i64} : (tensor<3xf32>) -> tensor<f32>
   return
 }
@@ -51,7 +52,7 @@ func.func @uneven(%x: tensor<3xf32>) {
 // -----
 
 func.func @fewbits(%x: tensor<2xi4>) {
-  // expected-error @below {{can't hand on elements of type 'i4'}}
+  // expected-error @below {{cannot send elements of type 'i4'}}
   %0 = graph.all_gather %x {first = 0 : i64, ranks = 2 : i64} : (tensor<2xi4>) -> tensor<2x2xi4>
   return
 }
@@ -59,7 +60,7 @@ func.func @fewbits(%x: tensor<2xi4>) {
 // -----
 
 func.func @sent(%x: tensor<2xi4>) {
-  // expected-error @below {{can't hand on elements of type 'i4'}}
+  // expected-error @below {{cannot send elements of type 'i4'}}
   %0 = graph.send %x {to = 0 : i64} : (tensor<2xi4>) -> tensor<0xi8>
   return
 }
@@ -67,7 +68,7 @@ func.func @sent(%x: tensor<2xi4>) {
 // -----
 
 func.func @nobody(%x: tensor<2xf32>) {
-  // expected-error @below {{adds up for no ranks}}
+  // expected-error @below {{requires at least one rank}}
   %0 = graph.all_reduce %x {first = 0 : i64, ranks = 0 : i64} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
@@ -75,7 +76,7 @@ func.func @nobody(%x: tensor<2xf32>) {
 // -----
 
 func.func @none(%x: tensor<2xf32>) {
-  // expected-error @below {{gathers from no ranks}}
+  // expected-error @below {{requires at least one rank}}
   %0 = graph.all_gather %x {first = 0 : i64, ranks = 0 : i64} : (tensor<2xf32>) -> tensor<0x2xf32>
   return
 }
@@ -83,7 +84,7 @@ func.func @none(%x: tensor<2xf32>) {
 // -----
 
 func.func @malformed() {
-  // expected-error @below {{has a malformed shape}}
+  // expected-error @below {{shape must be a list of integers and expressions}}
   %0 = graph.receive {elementType = f32, shape = ["x"], from = 0 : i64} : () -> tensor<2xf32>
   return
 }
@@ -91,7 +92,7 @@ func.func @malformed() {
 // -----
 
 func.func @received() {
-  // expected-error @below {{can't take elements of type 'i4'}}
+  // expected-error @below {{cannot receive elements of type 'i4'}}
   %0 = graph.receive {elementType = i4, shape = [2], from = 0 : i64} : () -> tensor<2xi4>
   return
 }

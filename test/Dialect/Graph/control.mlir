@@ -15,7 +15,7 @@ func.func @branches(%c: tensor<i1>, %x: tensor<?x4xf32> {graph.dims = [#graph.di
 // -----
 
 func.func @unlikeBranches(%c: tensor<i1>, %x: tensor<4xf32>, %y: tensor<5xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{yielded value 0 of type 'tensor<5xf32>' does not fit 'tensor<4xf32>'}}
+  // expected-error @+1 {{yielded value 0 of type 'tensor<5xf32>' is not compatible with 'tensor<4xf32>'}}
   %0 = graph.if %c {
     graph.yield %x : tensor<4xf32>
   } else {
@@ -38,7 +38,7 @@ func.func @loopWithoutCondition(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<4xf3
 // -----
 
 func.func @loopAppends(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<4xf32>) -> tensor<?x5xf32> {
-  // expected-error @+1 {{result 1 of type 'tensor<?x5xf32>' does not append 'tensor<4xf32>'}}
+  // expected-error @+1 {{result 1 of type 'tensor<?x5xf32>' does not stack 'tensor<4xf32>'}}
   %0:2 = graph.loop %n, %c, %x {
   ^bb0(%i: tensor<i64>, %go: tensor<i1>, %h: tensor<4xf32>):
     graph.yield %go, %h, %h : tensor<i1>, tensor<4xf32>, tensor<4xf32>
@@ -49,7 +49,7 @@ func.func @loopAppends(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<4xf32>) -> te
 // -----
 
 func.func @scanSlices(%h: tensor<4xf32>, %x: tensor<10x4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{input 1 of type 'tensor<4xf32>' does not fit 'tensor<10x4xf32>'}}
+  // expected-error @+1 {{input 1 of type 'tensor<4xf32>' is not compatible with 'tensor<10x4xf32>'}}
   %0 = graph.scan %h, %x attributes {numStates = 1 : i64, backward = array<i1: false>} {
   ^bb0(%s: tensor<4xf32>, %e: tensor<10x4xf32>):
     graph.yield %s : tensor<4xf32>
@@ -96,7 +96,7 @@ func.func @condition(%c: tensor<2xi1>, %x: tensor<4xf32>) {
 // -----
 
 func.func @yielded_less(%c: tensor<i1>, %x: tensor<4xf32>) {
-  // expected-error @below {{has 0 yielded value, wants 1}}
+  // expected-error @below {{has 0 yielded values instead of 1}}
   %0 = graph.if %c {
     graph.yield %x : tensor<4xf32>
   } else {
@@ -164,7 +164,7 @@ func.func @backward(%x: tensor<4xf32>) {
 // -----
 
 func.func @scalar_sequence(%x: tensor<f32>) {
-  // expected-error @below {{a sequence needs a dim to run along}}
+  // expected-error @below {{a sequence must have rank 1 or more}}
   %0 = graph.scan %x attributes {numStates = 0 : i64, backward = array<i1: false, false>} {
   ^bb0(%s: tensor<f32>):
     graph.yield %s : tensor<f32>
@@ -175,7 +175,7 @@ func.func @scalar_sequence(%x: tensor<f32>) {
 // -----
 
 func.func @unlike_lengths(%x: tensor<4xf32>, %y: tensor<5xf32>) {
-  // expected-error @below {{sequences have unlike lengths}}
+  // expected-error @below {{sequences differ in length}}
   %0 = graph.scan %x, %y attributes {numStates = 0 : i64, backward = array<i1: false, false, false>} {
   ^bb0(%s: tensor<f32>, %t: tensor<f32>):
     graph.yield %s : tensor<f32>
@@ -186,7 +186,7 @@ func.func @unlike_lengths(%x: tensor<4xf32>, %y: tensor<5xf32>) {
 // -----
 
 func.func @region_dims(%x: tensor<4x?xf32> {graph.dims = [4, #graph.dim<"n">]}) {
-  // expected-error @below {{graph.region_dims [3] are no dims of 'tensor<?xf32>'}}
+  // expected-error @below {{graph.region_dims [3] does not match 'tensor<?xf32>'}}
   %0 = graph.scan %x attributes {numStates = 0 : i64, backward = array<i1: false, false>, graph.region_dims = [[[3]]], graph.dims = [[4, #graph.dim<"n">]]} {
   ^bb0(%s: tensor<?xf32>):
     graph.yield %s : tensor<?xf32>

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Running sums and products along a dim.
+// Prefix sums and products along a dim.
 
 // CHECK-LABEL: func.func @running
 func.func @running(%x: tensor<2x?xf32> {graph.dims = [2, #graph.dim<"n">]}) {

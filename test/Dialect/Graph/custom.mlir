@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | FileCheck %s
-// Ops that the user gives: their definition is on them.
+// Custom ops: their definition is in their attributes.
 
 // CHECK-LABEL: func.func @known
 // CHECK: graph.custom {{.*}} -> (tensor<?x2x?xf32>, tensor<?xi64>)
@@ -29,7 +29,7 @@ func.func @told(%x: tensor<4xf32>) -> tensor<?xf32> {
 // -----
 
 func.func @rank(%x: tensor<4xf32>) {
-  // expected-error @below {{input 0 has dims [4], and its definition says [n, m]}}
+  // expected-error @below {{input 0 has dims [4], but its definition requires [n, m]}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n">, #graph.dim<"m">]],
     text = array<i1: false, false>, sizeNames = [], outputDims = [[#graph.dim<"n">]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
@@ -38,7 +38,7 @@ func.func @rank(%x: tensor<4xf32>) {
 // -----
 
 func.func @unlike(%x: tensor<4xf32>, %y: tensor<3xf32>) {
-  // expected-error @below {{has an input with a dim of 3 where its definition says 4}}
+  // expected-error @below {{has an input with a dim of 3 where its definition requires 4}}
   %0 = graph.custom %x, %y {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, inputDims = [[#graph.dim<"n">], [#graph.dim<"n">]],
     text = array<i1: false, false, false>, sizeNames = [], outputDims = [[#graph.dim<"n">]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>, tensor<3xf32>) -> tensor<4xf32>
   return
@@ -47,7 +47,7 @@ func.func @unlike(%x: tensor<4xf32>, %y: tensor<3xf32>) {
 // -----
 
 func.func @counted(%x: tensor<4xf32>) {
-  // expected-error @below {{is not well-formed: its sizes and results don't fit its definition}}
+  // expected-error @below {{is not well-formed: its sizes and results do not match its definition}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n">]],
     text = array<i1: false, false>, sizeNames = ["k"], outputDims = [[#graph.dim<"2*k">]], outputTypes = [f32], sizes = ["n0"], bounds = [#graph.dim<"n">], counts,
     graph.dims = [[#graph.dim<"2*n0">]]} : (tensor<4xf32>) -> tensor<?xf32>
@@ -57,7 +57,7 @@ func.func @counted(%x: tensor<4xf32>) {
 // -----
 
 func.func @segments(%x: tensor<4xf32>) {
-  // expected-error @below {{is not well-formed: its attributes don't fit its operands and results}}
+  // expected-error @below {{is not well-formed: its attributes do not match its operands and results}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 1 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n">]],
     text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
@@ -66,7 +66,7 @@ func.func @segments(%x: tensor<4xf32>) {
 // -----
 
 func.func @own(%x: tensor<4xf32>) {
-  // expected-error @below {{is not well-formed: its attributes don't fit its operands and results}}
+  // expected-error @below {{is not well-formed: its attributes do not match its operands and results}}
   %0 = graph.custom %x {function = "main", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n">]],
     text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
@@ -75,7 +75,7 @@ func.func @own(%x: tensor<4xf32>) {
 // -----
 
 func.func @unknown_name(%x: tensor<4xf32>) {
-  // expected-error @below {{has a dim by the name 'n', which is none of its inputs' and attributes'}}
+  // expected-error @below {{has a dim by the name 'n', which is not a dim of an input or an attribute}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n + m">]], text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -83,7 +83,7 @@ func.func @unknown_name(%x: tensor<4xf32>) {
 // -----
 
 func.func @unreadable(%x: tensor<4xf32>) {
-  // expected-error @below {{input 0 has dims [4], and its definition says nothing that can be read}}
+  // expected-error @below {{input 0 has dims [4], but its definition requires malformed dims}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[1.0]], text = array<i1: false, false>, sizeNames = [], outputDims = [[4]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -91,7 +91,7 @@ func.func @unreadable(%x: tensor<4xf32>) {
 // -----
 
 func.func @absent_name(%x: tensor<4xf32>) {
-  // expected-error @below {{output 0 has a dim 'q' that is not known: what it is named after is absent}}
+  // expected-error @below {{output 0 has a dim 'q' that is not known, because its input or attribute is absent}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n">]], text = array<i1: false, false>, sizeNames = [], outputDims = [[#graph.dim<"q">]], outputTypes = [f32], sizes = [], bounds = []} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -99,7 +99,7 @@ func.func @absent_name(%x: tensor<4xf32>) {
 // -----
 
 func.func @larger_than_memory(%x: tensor<4xf32>) {
-  // expected-error @below {{has a result 0 that may be larger than any memory}}
+  // expected-error @below {{has a result 0 whose size in bytes may overflow}}
   %0 = graph.custom %x {function = "f", values = [], numTensors = 0 : i64, operandSegmentSizes = array<i32: 1>, inputDims = [[#graph.dim<"n">]], text = array<i1: false, false>, sizeNames = ["k"], outputDims = [[#graph.dim<"k">]], outputTypes = [f32], sizes = ["n0"], bounds = [9223372036854775807], counts, graph.dims = [[#graph.dim<"n0">]]} : (tensor<4xf32>) -> tensor<?xf32>
   return
 }

@@ -109,7 +109,7 @@ func.func @terms(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @no_such_term(%x: tensor<2xf32>) {
-  // expected-error @below {{has no term 2 of 2: there are 2 or 3, counted from 0}}
+  // expected-error @below {{has no component 2 of 2: the count must be 2 or 3, and indices start at 0}}
   %0 = graph.term %x {index = 2, count = 2} : (tensor<2xf32>) -> tensor<2xbf16>
   return
 }
@@ -124,7 +124,7 @@ func.func @terms_of(%x: tensor<2xf64>) {
 
 // -----
 
-// Functions of one float each.
+// Unary float functions.
 // CHECK-LABEL: func.func @functions
 func.func @functions(%x: tensor<2x?xf64> {graph.dims = [2, #graph.dim<"n">]}) {
   // CHECK: graph.sqrt %{{.*}} {graph.dims = {{\[\[}}2, #graph.dim<"n">{{\]\]}}} : (tensor<2x?xf64>) -> tensor<2x?xf64>
@@ -242,7 +242,7 @@ func.func @bits(%x: tensor<2x3xui16>, %y: tensor<3xui16>) {
 
 // -----
 
-// The same elements in another order in memory.
+// graph.relayout copies the elements to another memory layout.
 // CHECK-LABEL: func.func @layouts
 func.func @layouts(%x: tensor<2x3xf32>) {
   // CHECK: graph.relayout %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32, #graph.layout<[1, 0]>>
@@ -288,7 +288,7 @@ func.func @numbers_alone(%x: tensor<2xi1>) {
 // -----
 
 func.func @condition(%x: tensor<2xf32>) {
-  // expected-error @below {{chooses by bools, not by 'f32'}}
+  // expected-error @below {{requires a bool condition, not 'f32'}}
   %0 = graph.where %x, %x, %x : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   return
 }
@@ -296,7 +296,7 @@ func.func @condition(%x: tensor<2xf32>) {
 // -----
 
 func.func @choices(%c: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<2xi32>) {
-  // expected-error @below {{chooses between 'f32' and 'i32'}}
+  // expected-error @below {{operands differ in element type: 'f32' and 'i32'}}
   %0 = graph.where %c, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xi32>) -> tensor<2xf32>
   return
 }

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --canonicalize | FileCheck %s
-// Ops that fold to what is there: one that changes no order, and one that takes another one back.
+// Foldable ops: an identity transpose, and a transpose that inverts another one.
 
 // CHECK-LABEL: func.func @same
 // CHECK-NEXT: return %arg0
@@ -16,7 +16,8 @@ func.func @back(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   return %1 : tensor<2x3x4xf32>
 }
 
-// Twice the same cycle is another order; and another layout is another place of each element.
+// A cyclic permutation applied twice is another permutation, so that the transposes stay. A
+// transpose that changes the layout stays too.
 // CHECK-LABEL: func.func @onward
 // CHECK-COUNT-3: graph.transpose
 func.func @onward(%x: tensor<3x3x3xf32>, %y: tensor<3x3xf32>) -> (tensor<3x3x3xf32>, tensor<3x3xf32, #graph.layout<[1, 0]>>) {

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Moves by indices, triangles, diagonals and ranges.
+// Gathers, triangles, diagonals and ranges.
 
 // CHECK-LABEL: func.func @indices
 func.func @indices(%x: tensor<2x3xf32>, %e: tensor<2x5xi64>, %n: tensor<4x1xi32>, %i: tensor<4xi64>, %v: tensor<2xf16>) {
@@ -76,7 +76,7 @@ func.func @batch(%x: tensor<2x3xf32>, %i: tensor<4x1xi32>) {
 // -----
 
 func.func @depth(%x: tensor<2x3xf32>, %i: tensor<4x3xi32>) {
-  // expected-error @below {{the indices' last dim must be a position in the operand}}
+  // expected-error @below {{the last dim of the indices must be an index into the operand}}
   %0 = graph.gather_nd %x, %i {batchDims = 0} : (tensor<2x3xf32>, tensor<4x3xi32>) -> tensor<4xf32>
   return
 }
@@ -132,7 +132,7 @@ func.func @diagonal_of_nothing(%x: tensor<4x3x3xf32>) {
 // -----
 
 func.func @one_axis(%x: tensor<4x3xf32>, %l: tensor<3xi64>) {
-  // expected-error @below {{needs two unlike axes of the operand and lengths of rank 1}}
+  // expected-error @below {{requires two different axes of the operand and lengths of rank 1}}
   %0 = graph.reverse_sequence %x, %l {batchAxis = 1, timeAxis = 1} : (tensor<4x3xf32>, tensor<3xi64>) -> tensor<4x3xf32>
   return
 }

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// How a tensor's elements lie in memory: the encoding of its type.
+// The memory layout of a tensor: the encoding of its type.
 
 // CHECK-LABEL: func.func @layouts
 // CHECK-SAME: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>
@@ -15,7 +15,7 @@ func.func @layouts(%a: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>,
 
 // -----
 
-// expected-error @below {{a layout names each dim once}}
+// expected-error @below {{a layout must name each dim once}}
 #twice = #graph.layout<[0, 0]>
 
 // -----
@@ -25,15 +25,15 @@ func.func @layouts(%a: tensor<1x8x4x4xf32, #graph.layout<[0, 2, 3, 1]>>,
 
 // -----
 
-// expected-error @below {{groupDim must name a dim beside the blocked one and group be positive}}
+// expected-error @below {{groupDim must be a dim other than blockDim, and group must be positive}}
 #group = #graph.layout<[0, 1], blockDim = 1, block = 8, groupDim = 1, group = 2>
 
 // -----
 
-// expected-error @below {{a tile is 2 or 4, with two dims as windows beside the blocked one and none grouped}}
+// expected-error @below {{tile must be 2 or 4, with two window dims other than blockDim and no groupDim}}
 #tile = #graph.layout<[0, 1, 2, 3], blockDim = 0, block = 16 tile = 3, windows = [2, 3]>
 
 // -----
 
-// expected-error @below {{a subview lies along a dim, in a tensor that is longer than 0 there, and in no blocks}}
+// expected-error @below {{a subview needs a valid dim, a positive size of the enclosing tensor, and no blockDim}}
 #subview = #graph.layout<[0, 1] subview of 6 along 2>

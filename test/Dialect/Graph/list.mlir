@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | FileCheck %s
-// Lists that only a run knows.
+// Lists whose length is known only at run time, for ONNX's sequences.
 
 // CHECK-LABEL: func.func @collect
 // CHECK: graph.list_insert {{.*}} -> tensor<!handle.sequence<f32, 1>>
@@ -17,7 +17,7 @@ func.func @collect(%x: tensor<3xf32>, %at: tensor<i64>) -> tensor<?xf32> {
 // -----
 
 func.func @no_list(%x: tensor<3xf32>) {
-  // expected-error @below {{takes a list}}
+  // expected-error @below {{requires a list}}
   %0 = graph.list_length %x : (tensor<3xf32>) -> tensor<i64>
   return
 }
@@ -33,7 +33,7 @@ func.func @no_handle(%x: tensor<3xf32>) {
 // -----
 
 func.func @axis(%x: tensor<2x3xf32>, %n: tensor<i64>) {
-  // expected-error @below {{takes a list, and places as single i64s}}
+  // expected-error @below {{requires a list, and positions as i64 scalars}}
   %0 = graph.list_split %x, %n {axis = 2 : i64, drop = false, to = !handle.sequence<f32, 2>, text = false} : (tensor<2x3xf32>, tensor<i64>) -> tensor<!handle.sequence<f32, 2>>
   return
 }
@@ -72,7 +72,7 @@ func.func @no_list_made(%l: tensor<!handle.sequence<f32, 1>>, %at: tensor<i64>) 
 // -----
 
 func.func @dims_of_no_list(%x: tensor<3xf32>, %at: tensor<i64>) {
-  // expected-error @below {{takes a list, a place as a single i64, and a rank}}
+  // expected-error @below {{requires a list, a position as an i64 scalar, and a rank}}
   %0 = graph.list_dims %x, %at {rank = 1} : (tensor<3xf32>, tensor<i64>) -> tensor<1xi64>
   return
 }
@@ -80,7 +80,7 @@ func.func @dims_of_no_list(%x: tensor<3xf32>, %at: tensor<i64>) {
 // -----
 
 func.func @place(%l: tensor<!handle.sequence<f32, 1>>, %at: tensor<2xi64>) {
-  // expected-error @below {{takes a list, a place as a single i64, and dims}}
+  // expected-error @below {{requires a list, a position as an i64 scalar, and dims}}
   %0 = graph.list_at %l, %at {shape = [3], of = f32} : (tensor<!handle.sequence<f32, 1>>, tensor<2xi64>) -> tensor<3xf32>
   return
 }

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-compose-ops | FileCheck %s --check-prefix=COMPOSED
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-decompose-ops | FileCheck %s --check-prefix=COMPOSED
 
 // CHECK-LABEL: @softmax
 // COMPOSED-LABEL: @softmax
@@ -31,7 +31,8 @@ func.func @layer_norm(%x: tensor<2x3x4xf32>, %scale: tensor<4xf32>) -> tensor<2x
 
 // -----
 
-// The data meets two ops alone; the rest is over what may be constant.
+// Only two of the ops that a normalization is decomposed into read the data. The operands of the
+// others may be constant.
 // COMPOSED-LABEL: @batch_norm
 // COMPOSED-SAME: %[[X:[^:]*]]: tensor<1x3x?x?xf32>
 func.func @batch_norm(%x: tensor<1x3x?x?xf32> {graph.dims = [1, 3, #graph.dim<"h">, #graph.dim<"w">]}, %c: tensor<3xf32>) -> tensor<1x3x?x?xf32> {
@@ -81,7 +82,7 @@ func.func @scale(%x: tensor<2x4xf32>, %scale: tensor<3xf32>) {
 // -----
 
 func.func @groups(%x: tensor<2x6x5xf32>, %c: tensor<6xf32>) {
-  // expected-error @below {{4 groups do not divide 6 channels}}
+  // expected-error @below {{6 channels are not divisible by 4 groups}}
   %0 = graph.group_norm %x, %c, %c {groups = 4 : i64} : (tensor<2x6x5xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6x5xf32>
   return
 }
@@ -122,7 +123,7 @@ func.func @group_rank(%x: tensor<6xf32>, %c: tensor<6xf32>) {
 // -----
 
 func.func @lrn_size(%x: tensor<1x8x5x5xf32>) {
-  // expected-error @below {{needs a size above 0 and channels}}
+  // expected-error @below {{requires a positive size and a channel dim}}
   %0 = graph.lrn %x {size = 0 : i64} : (tensor<1x8x5x5xf32>) -> tensor<1x8x5x5xf32>
   return
 }

@@ -1,6 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// What a program has beside what it computes: constants, sizes and symbols, groups, sequences that are known when compiling, and what must
-// hold when it runs.
+// Ops that structure a program instead of computing: constants, sizes and symbols, groups,
+// sequences of constant length, and run-time requirements.
 
 // CHECK-LABEL: func.func @values
 func.func @values() {
@@ -48,7 +48,7 @@ func.func @grouped(%x: tensor<4xf32>) {
 // -----
 
 func.func @values_of_text() {
-  // expected-error @below {{values are no list of integers and expressions}}
+  // expected-error @below {{values must be a list of integers and expressions}}
   %0 = graph.dim_value {values = [1.0]} : () -> tensor<1xi64>
   return
 }
@@ -56,7 +56,7 @@ func.func @values_of_text() {
 // -----
 
 func.func @scratch_shape() {
-  // expected-error @below {{shape is no list of integers and expressions}}
+  // expected-error @below {{shape must be a list of integers and expressions}}
   %0 = graph.scratch {shape = ["n"], of = f32} : () -> tensor<?xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @relation() {
 // -----
 
 func.func @one_size() {
-  // expected-error @below {{compares two expressions}}
+  // expected-error @below {{sizes must be two expressions}}
   graph.require_dims equal [#graph.dim<"n">]
   return
 }
@@ -81,7 +81,7 @@ func.func @one_size() {
 // -----
 
 func.func @constant_of_another_type() {
-  // expected-error @below {{has elements of 'tensor<2xi64>', and is of 'tensor<4xf32>'}}
+  // expected-error @below {{has elements of type 'tensor<2xi64>', but the result type is 'tensor<4xf32>'}}
   %0 = graph.constant {value = dense<[1, 2]> : tensor<2xi64>} : tensor<4xf32>
   return
 }
@@ -89,7 +89,7 @@ func.func @constant_of_another_type() {
 // -----
 
 func.func @symbol_behind_the_end(%x: tensor<2xi64>) {
-  // expected-error @below {{reads element 2 of 'tensor<2xi64>', which has no such one for sure}}
+  // expected-error @below {{element 2 may be out of bounds for 'tensor<2xi64>'}}
   graph.read_symbol "n" = %x[2] : tensor<2xi64>
   return
 }
@@ -97,7 +97,7 @@ func.func @symbol_behind_the_end(%x: tensor<2xi64>) {
 // -----
 
 func.func @symbol_of_a_float(%x: tensor<2xf32>) {
-  // expected-error @below {{reads an integer, and no element of 'tensor<2xf32>'}}
+  // expected-error @below {{requires an integer tensor of at least 8 bits, not 'tensor<2xf32>'}}
   graph.read_symbol "n" = %x[0] : tensor<2xf32>
   return
 }
@@ -105,7 +105,7 @@ func.func @symbol_of_a_float(%x: tensor<2xf32>) {
 // -----
 
 func.func @float_indices(%x: tensor<2xf32>, %e: tensor<1xi64>) {
-  // expected-error @below {{compares integers with extents of i64, and no 'tensor<2xf32>' with 'tensor<1xi64>'}}
+  // expected-error @below {{requires integer indices and i64 extents, not 'tensor<2xf32>' and 'tensor<1xi64>'}}
   graph.check_indices %x, %e : tensor<2xf32>, tensor<1xi64>
   return
 }
@@ -113,7 +113,7 @@ func.func @float_indices(%x: tensor<2xf32>, %e: tensor<1xi64>) {
 // -----
 
 func.func @too_many_extents(%x: tensor<4x2xi64>, %e: tensor<3xi64>) {
-  // expected-error @below {{has 3 extents for indices of 2}}
+  // expected-error @below {{has 3 extents for index tuples of size 2}}
   graph.check_indices %x, %e : tensor<4x2xi64>, tensor<3xi64>
   return
 }
@@ -121,7 +121,7 @@ func.func @too_many_extents(%x: tensor<4x2xi64>, %e: tensor<3xi64>) {
 // -----
 
 func.func @two_conditions(%x: tensor<2xi1>) {
-  // expected-error @below {{needs one bool, and is given 'tensor<2xi1>'}}
+  // expected-error @below {{requires a single i1, not 'tensor<2xi1>'}}
   graph.require %x : tensor<2xi1>
   return
 }
@@ -129,7 +129,7 @@ func.func @two_conditions(%x: tensor<2xi1>) {
 // -----
 
 func.func @another_tuple(%x: tensor<2xi64>) {
-  // expected-error @below {{is a tuple of other types than its elements}}
+  // expected-error @below {{the result type does not match the element types}}
   %0 = graph.sequence(%x) : (tensor<2xi64>) -> tuple<tensor<3xi64>>
   return
 }

@@ -28,7 +28,7 @@ func.func @wide(%x: tensor<2xf32>, %scale: tensor<f32>) {
 // -----
 
 func.func @scale(%x: tensor<2xi8>, %scale: tensor<i32>) {
-  // expected-error @below {{scales by floats, not by 'i32'}}
+  // expected-error @below {{the scale must be a float type, not 'i32'}}
   %0 = graph.dequantize %x, %scale {to = f32} : (tensor<2xi8>, tensor<i32>) -> tensor<2xf32>
   return
 }
@@ -64,7 +64,7 @@ func.func @decode(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %offset: te
 // -----
 
 func.func @odd(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>) {
-  // expected-error @below {{needs 2, 4 or 8 bits, and blocks of whole words}}
+  // expected-error @below {{requires 2, 4 or 8 bits, and blocks of complete words}}
   %0 = graph.decode %codes, %scale {bits = 4, block = 12} : (tensor<4x6xui32>, tensor<2x6xf32>) -> tensor<32x6xf32>
   return
 }
@@ -72,7 +72,7 @@ func.func @odd(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>) {
 // -----
 
 func.func @types(%codes: tensor<4x6xi32>, %scale: tensor<2x6xf32>) {
-  // expected-error @below {{needs codes in words of ui32, scales and offsets of f32}}
+  // expected-error @below {{requires codes packed in ui32, and scales and offsets of f32}}
   %0 = graph.decode %codes, %scale {bits = 4, block = 16} : (tensor<4x6xi32>, tensor<2x6xf32>) -> tensor<32x6xf32>
   return
 }
@@ -80,7 +80,7 @@ func.func @types(%codes: tensor<4x6xi32>, %scale: tensor<2x6xf32>) {
 // -----
 
 func.func @blocks(%codes: tensor<4x6xui32>, %scale: tensor<3x6xf32>) {
-  // expected-error @below {{needs a scale and an offset for each block of each column}}
+  // expected-error @below {{requires a scale and an offset for each block of each column}}
   %0 = graph.decode %codes, %scale {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<3x6xf32>) -> tensor<32x6xf32>
   return
 }
@@ -97,7 +97,7 @@ func.func @decode_by_table(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %t
 // -----
 
 func.func @bits(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<4xf32>) {
-  // expected-error @below {{needs 4 or 8 bits, and blocks of whole words}}
+  // expected-error @below {{requires 4 or 8 bits, and blocks of complete words}}
   %0 = graph.decode_by_table %codes, %scale, %table {bits = 2, block = 32} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<4xf32>) -> tensor<64x6xf32>
   return
 }
@@ -105,7 +105,7 @@ func.func @bits(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tenso
 // -----
 
 func.func @table_types(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<16xf16>) {
-  // expected-error @below {{needs codes in words of ui32, scales and a table of f32}}
+  // expected-error @below {{requires codes packed in ui32, and scales and a table of f32}}
   %0 = graph.decode_by_table %codes, %scale, %table {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<16xf16>) -> tensor<32x6xf32>
   return
 }
@@ -113,7 +113,7 @@ func.func @table_types(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table
 // -----
 
 func.func @short_table(%codes: tensor<4x6xui32>, %scale: tensor<2x6xf32>, %table: tensor<15xf32>) {
-  // expected-error @below {{needs a table of 16 numbers, one a code}}
+  // expected-error @below {{needs a table of 16 entries, one per code}}
   %0 = graph.decode_by_table %codes, %scale, %table {bits = 4, block = 16} : (tensor<4x6xui32>, tensor<2x6xf32>, tensor<15xf32>) -> tensor<32x6xf32>
   return
 }
@@ -138,7 +138,7 @@ func.func @look_up(%codes: tensor<2x3xui4>, %table: tensor<16xf32>, %scale: tens
 // -----
 
 func.func @signed(%codes: tensor<2x3xi4>, %table: tensor<16xf32>, %scale: tensor<f32>) {
-  // expected-error @below {{looks up integers of 8 bits or less without a sign, not 'i4'}}
+  // expected-error @below {{requires unsigned integers of at most 8 bits, not 'i4'}}
   %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xi4>, tensor<16xf32>, tensor<f32>) -> tensor<2x3xf32>
   return
 }
@@ -154,7 +154,7 @@ func.func @half_table(%codes: tensor<2x3xui4>, %table: tensor<16xf16>, %scale: t
 // -----
 
 func.func @long_table(%codes: tensor<2x3xui4>, %table: tensor<17xf32>, %scale: tensor<f32>) {
-  // expected-error @below {{needs a table of 16 numbers, one a code}}
+  // expected-error @below {{needs a table of 16 entries, one per code}}
   %0 = graph.look_up %codes, %table, %scale : (tensor<2x3xui4>, tensor<17xf32>, tensor<f32>) -> tensor<2x3xf32>
   return
 }
@@ -179,7 +179,7 @@ func.func @center(%x: tensor<2x3xui8>, %zero: tensor<ui8>) {
 // -----
 
 func.func @integers(%x: tensor<2xi64>, %scale: tensor<f32>) {
-  // expected-error @below {{has numbers that are floats or i32, not 'i64'}}
+  // expected-error @below {{unquantized values must be floats or i32, not 'i64'}}
   %0 = graph.quantize %x, %scale {to = ui8} : (tensor<2xi64>, tensor<f32>) -> tensor<2xui8>
   return
 }
@@ -211,7 +211,7 @@ func.func @mapped_words(%x: tensor<2xi16>) {
 // -----
 
 func.func @mapped_by_few(%x: tensor<2xui8>) {
-  // expected-error @below {{has a number for each of 256 integers}}
+  // expected-error @below {{requires a 1-D table of 256 entries}}
   %0 = graph.map_codes %x {table = dense<1.0> : tensor<255xf32>} : (tensor<2xui8>) -> tensor<2xf32>
   return
 }
@@ -219,7 +219,7 @@ func.func @mapped_by_few(%x: tensor<2xui8>) {
 // -----
 
 func.func @mapped_to_doubles(%x: tensor<2xui8>) {
-  // expected-error @below {{has numbers that are float32 or integers of 8 or 16 bits, not 'f64'}}
+  // expected-error @below {{table entries must be float32 or integers of 8 or 16 bits, not 'f64'}}
   %0 = graph.map_codes %x {table = dense<1.0> : tensor<256xf64>} : (tensor<2xui8>) -> tensor<2xf64>
   return
 }
@@ -276,7 +276,7 @@ func.func @zero_by_reciprocal(%x: tensor<2xf32>, %f: tensor<f32>, %zero: tensor<
 // -----
 
 func.func @floats_with_zero(%x: tensor<2xf32>, %f: tensor<f32>) -> tensor<2xf32> {
-  // expected-error @below {{has a zero point, which integers alone have}}
+  // expected-error @below {{a zero point requires an integer result}}
   %0 = graph.quantize_by_reciprocal %x, %f, %f, %f, %f, %f {to = f32} : (tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }

@@ -1,6 +1,6 @@
-// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-compose-ops | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-decompose-ops | FileCheck %s
 
-// The product with the input covers all steps; the body has the one with the state.
+// One matmul multiplies the inputs of all steps. The loop body contains the matmul with the state.
 // CHECK-LABEL: func.func @lstm
 func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = [#graph.dim<"t">, 2, 3]}, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %b: tensor<1x32xf32>)
     -> (tensor<?x1x2x4xf32>, tensor<1x2x4xf32>) {
@@ -22,7 +22,8 @@ func.func @lstm(%x: tensor<?x2x3xf32> {graph.dims = [#graph.dim<"t">, 2, 3]}, %w
 
 // -----
 
-// Two directions are two scans. Steps beyond a sequence's length keep the state; y is not made where nobody reads it.
+// A bidirectional recurrent op becomes two scans, one for each direction. Steps beyond a sequence's
+// length keep the state; y is not computed if it has no uses.
 // CHECK-LABEL: func.func @gru
 func.func @gru(%x: tensor<5x2x3xf32>, %w: tensor<2x12x3xf32>, %r: tensor<2x12x4xf32>, %n: tensor<2xi32>) -> tensor<2x2x4xf32> {
   // CHECK: graph.range
@@ -41,7 +42,7 @@ func.func @gru(%x: tensor<5x2x3xf32>, %w: tensor<2x12x3xf32>, %r: tensor<2x12x4x
 
 // -----
 
-// One step is no loop.
+// A recurrent op on a sequence of one step does not become a loop.
 // CHECK-LABEL: func.func @rnn
 // CHECK-NOT: graph.scan
 func.func @rnn(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) -> tensor<1x2x4xf32> {
@@ -54,7 +55,7 @@ func.func @rnn(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf3
 // -----
 
 func.func @unknownActivation(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
-  // expected-error @+1 {{activation "sine"}}
+  // expected-error @+1 {{activation "sine" is not supported}}
   %y, %h = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["sine"], alphas = array<f64: 0.0>,
       betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
   return
@@ -63,7 +64,7 @@ func.func @unknownActivation(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: t
 // -----
 
 func.func @misfit(%x: tensor<1x2x3xf32>, %w: tensor<1x5x3xf32>, %r: tensor<1x4x4xf32>) {
-  // expected-error @+1 {{needs weights of 1 directions, 1 gates of 4, and 3 inputs}}
+  // expected-error @+1 {{requires weights for 1 directions, 1 gates of size 4, and 3 inputs}}
   %y, %h = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>,
       betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x5x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
   return
@@ -72,7 +73,7 @@ func.func @misfit(%x: tensor<1x2x3xf32>, %w: tensor<1x5x3xf32>, %r: tensor<1x4x4
 // -----
 
 func.func @rank(%x: tensor<2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
-  // expected-error @below {{input and weights need rank 3, and layout is 0 or 1}}
+  // expected-error @below {{input and weights must have rank 3, and layout must be 0 or 1}}
   %0:2 = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>} : (tensor<2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
   return
 }
@@ -80,7 +81,7 @@ func.func @rank(%x: tensor<2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32
 // -----
 
 func.func @direction(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>) {
-  // expected-error @below {{direction 'sideways'}}
+  // expected-error @below {{direction 'sideways' is not supported}}
   %0:2 = graph.rnn %x, %w, %r {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>, direction = "sideways", activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
   return
 }
@@ -88,7 +89,7 @@ func.func @direction(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x
 // -----
 
 func.func @bias(%x: tensor<1x2x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>, %b: tensor<1x4xf32>) {
-  // expected-error @below {{bias, sequence lengths or initial state do not fit input and weights}}
+  // expected-error @below {{shape mismatch of bias, sequence lengths or initial state}}
   %0:2 = graph.rnn %x, %w, %r, %b {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>} : (tensor<1x2x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>, tensor<1x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>)
   return
 }
@@ -112,7 +113,7 @@ func.func @weights_without_scale(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xui8>, 
 // -----
 
 func.func @scales(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xui8>, %r: tensor<1x16x4xui8>, %s: tensor<2xf32>) {
-  // expected-error @below {{has scales or zero points that are not one a direction, or one a direction and gate}}
+  // expected-error @below {{scales and zero points must be one per direction, or one per direction and gate}}
   %0:3 = graph.lstm %x, %w, %r, %s, %s {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0>, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>} : (tensor<1x2x3xf32>, tensor<1x16x3xui8>, tensor<1x16x4xui8>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
   return
 }
@@ -120,7 +121,7 @@ func.func @scales(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xui8>, %r: tensor<1x16
 // -----
 
 func.func @peepholes(%x: tensor<1x2x3xf32>, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %p: tensor<1x4xf32>) {
-  // expected-error @below {{initial cell state or peepholes do not fit input and weights}}
+  // expected-error @below {{shape mismatch of initial cell state or peepholes}}
   %0:3 = graph.lstm %x, %w, %r, %p {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0>, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>} : (tensor<1x2x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
   return
 }

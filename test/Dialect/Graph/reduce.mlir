@@ -14,7 +14,7 @@ func.func @reductions(%x: tensor<2x?x4xf32> {graph.dims = [2, #graph.dim<"n">, 4
 // -----
 
 func.func @nothing(%x: tensor<2x3xf32>) {
-  // expected-error @below {{reduces over no dims: its operand is what it gives}}
+  // expected-error @below {{must reduce at least one dim}}
   %0 = graph.reduce_sum %x {dims = array<i64>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
@@ -30,7 +30,7 @@ func.func @order(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @dims(%x: tensor<2x3xf32>) {
-  // expected-error @below {{has a position along one dim alone}}
+  // expected-error @below {{must reduce exactly one dim}}
   %0 = graph.arg_min %x {dims = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<1x1xi64>
   return
 }
@@ -52,7 +52,7 @@ func.func @more_reductions(%x: tensor<3x4xf32>) {
 
 // -----
 
-// Where in the tensor a position within a window is.
+// Converts a position within a window to an index of the tensor.
 // CHECK-LABEL: func.func @window_position
 func.func @window_position(%x: tensor<1x3x4x4xi64>) {
   // CHECK: graph.window_position %{{.*}} {columnMajor = false, dilations = array<i64: 1, 1>, extents = [8, 8], kernel = array<i64: 2, 2>, low = [0, 0], strides = array<i64: 2, 2>} : (tensor<1x3x4x4xi64>) -> tensor<1x3x4x4xi64>
@@ -63,7 +63,7 @@ func.func @window_position(%x: tensor<1x3x4x4xi64>) {
 // -----
 
 func.func @window_entries(%x: tensor<1x3x4x4xi64>) {
-  // expected-error @below {{kernel, strides, dilations, low and extents need one entry a spatial dim}}
+  // expected-error @below {{kernel, strides, dilations, low and extents must have one entry per spatial dim}}
   %0 = graph.window_position %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, low = [0], extents = [8, 8], columnMajor = false} : (tensor<1x3x4x4xi64>) -> tensor<1x3x4x4xi64>
   return
 }

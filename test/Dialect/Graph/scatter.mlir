@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Scatters, and what is taken of images by boxes: parts of the runtime, but for tensor_scatter.
+// Scatter ops and box sampling: runtime calls, except tensor_scatter.
 
 // CHECK-LABEL: func.func @scatters
 func.func @scatters(%x: tensor<2x3xf32>, %i: tensor<2x2xi64>, %u: tensor<2x2xf32>, %n: tensor<4x1xi32>, %r: tensor<4x3xf32>) {
@@ -41,7 +41,7 @@ func.func @reduction(%x: tensor<2x3xf32>, %i: tensor<2x2xi64>, %u: tensor<2x2xf3
 // -----
 
 func.func @strings(%x: tensor<2x!handle.string>, %i: tensor<1xi64>, %u: tensor<1x!handle.string>) {
-  // expected-error @below {{weighs elements, which strings are not}}
+  // expected-error @below {{a reduction does not support strings}}
   %0 = graph.scatter_elements %x, %i, %u {axis = 0, reduction = "add"} : (tensor<2x!handle.string>, tensor<1xi64>, tensor<1x!handle.string>) -> tensor<2x!handle.string>
   return
 }
@@ -65,7 +65,7 @@ func.func @types(%x: tensor<2x3xf32>, %i: tensor<2x2xi64>, %u: tensor<2x2xf16>) 
 // -----
 
 func.func @axis(%x: tensor<2x3xf32>, %i: tensor<2x2xi64>, %u: tensor<2x2xf32>) {
-  // expected-error @below {{operand, indices and updates need one rank, and the axis must lie in it}}
+  // expected-error @below {{operand, indices and updates must have equal ranks, and the axis must be valid}}
   %0 = graph.scatter_elements %x, %i, %u {axis = 2} : (tensor<2x3xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<2x3xf32>
   return
 }
@@ -81,7 +81,7 @@ func.func @unlike(%x: tensor<2x3xf32>, %i: tensor<2x2xi64>, %u: tensor<2x1xf32>)
 // -----
 
 func.func @beyond(%x: tensor<2x3xf32>, %i: tensor<4x2xi64>, %u: tensor<4x2xf32>) {
-  // expected-error @below {{indices reach beyond dim 0}}
+  // expected-error @below {{indices are larger than the operand in dim 0}}
   %0 = graph.scatter_elements %x, %i, %u {axis = 1} : (tensor<2x3xf32>, tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<2x3xf32>
   return
 }
@@ -89,7 +89,7 @@ func.func @beyond(%x: tensor<2x3xf32>, %i: tensor<4x2xi64>, %u: tensor<4x2xf32>)
 // -----
 
 func.func @position(%x: tensor<2x3xf32>, %i: tensor<4x3xi64>, %u: tensor<4xf32>) {
-  // expected-error @below {{the indices' last dim must be a position in the operand, and updates a slice for each}}
+  // expected-error @below {{the last dim of the indices must index the operand, with one slice of updates for each index}}
   %0 = graph.scatter_nd %x, %i, %u : (tensor<2x3xf32>, tensor<4x3xi64>, tensor<4xf32>) -> tensor<2x3xf32>
   return
 }
@@ -97,7 +97,7 @@ func.func @position(%x: tensor<2x3xf32>, %i: tensor<4x3xi64>, %u: tensor<4xf32>)
 // -----
 
 func.func @slices(%x: tensor<2x3xf32>, %i: tensor<4x1xi64>, %u: tensor<4x2xf32>) {
-  // expected-error @below {{updates do not fit in dim 1}}
+  // expected-error @below {{updates have a shape mismatch in dim 1}}
   %0 = graph.scatter_nd %x, %i, %u : (tensor<2x3xf32>, tensor<4x1xi64>, tensor<4x2xf32>) -> tensor<2x3xf32>
   return
 }
@@ -105,7 +105,7 @@ func.func @slices(%x: tensor<2x3xf32>, %i: tensor<4x1xi64>, %u: tensor<4x2xf32>)
 // -----
 
 func.func @batch(%x: tensor<2x8x4xf16>, %u: tensor<2x1x4xf16>, %s: tensor<2xi64>) {
-  // expected-error @below {{cache and update need one rank, starts rank 1, and the axis stands after the batch}}
+  // expected-error @below {{cache and update must have equal ranks, starts rank 1, and the axis must not be the batch dim}}
   %0 = graph.tensor_scatter %x, %u, %s {axis = 0, circular = true} : (tensor<2x8x4xf16>, tensor<2x1x4xf16>, tensor<2xi64>) -> tensor<2x8x4xf16>
   return
 }

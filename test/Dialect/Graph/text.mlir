@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | FileCheck %s
-// Strings: what their ops take and give, and that they move like any element.
+// Strings: operand and result types of their ops; indexing ops treat them as any element.
 
 // CHECK-LABEL: func.func @moves
 // CHECK: graph.transpose {{.*}} : (tensor<2x3x!handle.string>) -> tensor<3x2x!handle.string>
@@ -14,10 +14,10 @@ func.func @moves(%x: tensor<2x3x!handle.string>) -> tensor<3x2x!handle.string> {
 // CHECK: graph.text {{.*}} -> tensor<2x!handle.string>
 // CHECK: graph.text_equal {{.*}} -> tensor<2xi1>
 // CHECK: graph.lookup {{.*}} -> tensor<2xi64>
-func.func @parts(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>, %starts: tensor<2xi64>) -> (tensor<2xi1>, tensor<2xi64>) {
+func.func @parts(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>, %starts: tensor<2xi64>, %slots: tensor<4xi32>) -> (tensor<2xi1>, tensor<2xi64>) {
   %0 = graph.text %bytes, %starts : (tensor<5xui8>, tensor<2xi64>) -> tensor<2x!handle.string>
   %1 = graph.text_equal %x, %0 : (tensor<2x!handle.string>, tensor<2x!handle.string>) -> tensor<2xi1>
-  %2 = graph.lookup %x, %0 {text = true} : (tensor<2x!handle.string>, tensor<2x!handle.string>) -> tensor<2xi64>
+  %2 = graph.lookup %x, %0, %slots {text = true} : (tensor<2x!handle.string>, tensor<2x!handle.string>, tensor<4xi32>) -> tensor<2xi64>
   return %1, %2 : tensor<2xi1>, tensor<2xi64>
 }
 
@@ -32,7 +32,7 @@ func.func @numbers(%x: tensor<2xf32>) {
 // -----
 
 func.func @shapes(%x: tensor<2x!handle.string>, %y: tensor<3x!handle.string>) {
-  // expected-error @below {{takes strings of one shape}}
+  // expected-error @below {{requires strings of equal shape}}
   %0 = graph.text_equal %x, %y : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<2xi1>
   return
 }
@@ -40,14 +40,14 @@ func.func @shapes(%x: tensor<2x!handle.string>, %y: tensor<3x!handle.string>) {
 // -----
 
 func.func @weighed(%x: tensor<2x!handle.string>) {
-  // expected-error @below {{weighs elements, which strings are not}}
+  // expected-error @below {{does not support strings}}
   %0 = graph.resize %x {dim = 0 : i64, size = [4], scale = 2.0 : f64, mode = "linear", coordinates = "half_pixel", nearest = "floor", cubicCoeff = -0.75 : f64, excludeOutside = false, extrapolate = 0.0 : f64} : (tensor<2x!handle.string>) -> tensor<4x!handle.string>
   return
 }
 
 // -----
 
-// expected-error @below {{-5 is no rank}}
+// expected-error @below {{-5 is not a valid rank}}
 func.func @rank(%x: tensor<!handle.sequence<f32, -5>>) {
   return
 }
@@ -72,7 +72,7 @@ func.func @more(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>, %stop: tens
 // -----
 
 func.func @starts(%bytes: tensor<5xui8>, %starts: tensor<2xi32>) {
-  // expected-error @below {{needs bytes, and where strings begin in them as i64}}
+  // expected-error @below {{requires bytes, and the start of each string as i64}}
   %0 = graph.text %bytes, %starts : (tensor<5xui8>, tensor<2xi32>) -> tensor<2x!handle.string>
   return
 }
@@ -104,7 +104,7 @@ func.func @width(%x: tensor<2x!handle.string>, %bytes: tensor<5xui8>) {
 // -----
 
 func.func @lists(%x: tensor<2x2x!handle.string>, %stop: tensor<3x!handle.string>) {
-  // expected-error @below {{takes two lists of strings}}
+  // expected-error @below {{requires two 1-D tensors of strings}}
   %0 = graph.text_normalize %x, %stop {change = 1, caseSensitive = true, count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   return
 }
@@ -112,24 +112,32 @@ func.func @lists(%x: tensor<2x2x!handle.string>, %stop: tensor<3x!handle.string>
 // -----
 
 func.func @case(%x: tensor<2x!handle.string>, %stop: tensor<3x!handle.string>) {
-  // expected-error @below {{changes no case (0), makes lower (1) or upper (2) case}}
+  // expected-error @below {{change must be 0 (none), 1 (lower case) or 2 (upper case)}}
   %0 = graph.text_normalize %x, %stop {change = 3, caseSensitive = true, count = "n0", graph.dims = [[#graph.dim<"n0">]]} : (tensor<2x!handle.string>, tensor<3x!handle.string>) -> tensor<?x!handle.string>
   return
 }
 
 // -----
 
-func.func @keys(%x: tensor<2xi64>, %keys: tensor<2xi32>) {
-  // expected-error @below {{needs a list of keys of its elements' type}}
-  %0 = graph.lookup %x, %keys {text = false} : (tensor<2xi64>, tensor<2xi32>) -> tensor<2xi64>
+func.func @keys(%x: tensor<2xi64>, %keys: tensor<2xi32>, %slots: tensor<4xi32>) {
+  // expected-error @below {{requires a 1-D tensor of keys with the operand's element type}}
+  %0 = graph.lookup %x, %keys, %slots {text = false} : (tensor<2xi64>, tensor<2xi32>, tensor<4xi32>) -> tensor<2xi64>
   return
 }
 
 // -----
 
-func.func @key_text(%x: tensor<2xf32>, %keys: tensor<2xf32>) {
+func.func @key_text(%x: tensor<2xf32>, %keys: tensor<2xf32>, %slots: tensor<4xi32>) {
   // expected-error @below {{can't compare elements of type 'f32'}}
-  %0 = graph.lookup %x, %keys {text = true} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi64>
+  %0 = graph.lookup %x, %keys, %slots {text = true} : (tensor<2xf32>, tensor<2xf32>, tensor<4xi32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @full_table(%x: tensor<2xf32>, %keys: tensor<4xf32>, %slots: tensor<4xi32>) {
+  // expected-error @below {{requires a hash table of i32, whose size is a power of two and more than the number of keys}}
+  %0 = graph.lookup %x, %keys, %slots {text = false} : (tensor<2xf32>, tensor<4xf32>, tensor<4xi32>) -> tensor<2xi64>
   return
 }
 
@@ -147,7 +155,7 @@ func.func @numbers_as_text(%x: tensor<2x!handle.string>) -> tensor<2x!handle.str
 // -----
 
 func.func @parsed(%x: tensor<2x!handle.string>) {
-  // expected-error @below {{takes strings, and makes f32, f64, i64 or ui64 of them}}
+  // expected-error @below {{requires strings, and a result type of f32, f64, i64 or ui64}}
   %0 = graph.text_parse %x {to = i8} : (tensor<2x!handle.string>) -> tensor<2xi8>
   return
 }

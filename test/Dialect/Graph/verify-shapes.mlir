@@ -1,6 +1,6 @@
 // RUN: hewn-opt %s --verify-diagnostics --split-input-file -o /dev/null
-// The verifier of ops with inferred shapes: element type, rank and static dims must be what the op makes; a dim that is
-// static on one side alone, and a layout, are no error.
+// The verifier of ops with inferred shapes requires that element type, rank and static dims match.
+// It accepts a dim that is static in only one of both types, and another layout.
 
 func.func @good(%a: tensor<?x4xf32>, %b: tensor<2x4xf32>) -> tensor<2x4xf32, #graph.layout<[1, 0]>> {
   %0 = graph.add %a, %b : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32, #graph.layout<[1, 0]>>

@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Element types that stand for objects of the runtime.
+// Element types that represent runtime objects.
 
 // CHECK-LABEL: func.func @types
 // CHECK-SAME: tensor<2x!handle.string>
@@ -13,14 +13,14 @@ func.func @types(%a: tensor<2x!handle.string>, %b: tensor<!handle.sequence<f32, 
 
 // -----
 
-// expected-error @below {{holds tensors of numbers or strings}}
+// expected-error @below {{the elements of a list must be tensors of numbers or strings}}
 func.func @element(%x: tensor<!handle.sequence<tensor<2xf32>, 1>>) {
   return
 }
 
 // -----
 
-// expected-error @below {{65 is no rank}}
+// expected-error @below {{65 is not a valid rank}}
 func.func @rank(%x: tensor<!handle.optional<f32, 65>>) {
   return
 }

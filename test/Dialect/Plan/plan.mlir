@@ -1,5 +1,5 @@
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics | hewn-opt --split-input-file | FileCheck %s
-// Kernels, their launches, copies between a machine's two memories, and tensors that are made of subviews.
+// Kernels, launches, copies between host and device memory, and tensors assembled from subviews.
 
 // CHECK: plan.kernel @negated(%arg0: tensor<?x6xf32> {graph.dims = [#graph.dim<"s0">, 6]}) -> tensor<?x6xf32> attributes {symbols = ["s0"], why = "elementwise"} {
 // CHECK: graph.yield
@@ -8,8 +8,8 @@ plan.kernel @negated(%x: tensor<?x6xf32> {graph.dims = [#graph.dim<"s0">, 6]}) -
   graph.yield %0 : tensor<?x6xf32>
 }
 
-// CHECK: plan.kernel @product({{.*}}) -> tensor<4x4xf32> attributes {schedule = #plan.grid_tile<m = 32, n = 32, splits = 2>, symbols = []} {
-plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32> attributes {schedule = #plan.grid_tile<m = 32, n = 32, splits = 2>, symbols = []} {
+// CHECK: plan.kernel @product({{.*}}) -> tensor<4x4xf32> attributes {schedule = #plan.gpu_tile<m = 32, n = 32, splits = 2>, symbols = []} {
+plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32> attributes {schedule = #plan.gpu_tile<m = 32, n = 32, splits = 2>, symbols = []} {
   %0 = graph.matmul %x, %w : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>
   graph.yield %0 : tensor<4x4xf32>
 }
@@ -38,7 +38,7 @@ func.func @memory(%x: tensor<4xf32>) {
 // -----
 
 func.func @no_subviews() {
-  // expected-error @below {{needs subviews, and a dim of theirs}}
+  // expected-error @below {{needs at least one subview, and a dim below the rank of the result}}
   %0 = plan.assemble along 0 : () -> tensor<8x6xf32>
   return
 }
@@ -56,7 +56,7 @@ func.func @no_turns(%x: tensor<4x6xf32>) {
 
 func.func @unlike_subviews(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf16>
-  // expected-error @below {{has subviews that don't fit, or of unknown length along the dim}}
+  // expected-error @below {{has a subview whose rank or element type differs from the result's, or whose length is dynamic}}
   %1 = plan.assemble %0 along 0 : (tensor<4x6xf16>) -> tensor<4x6xf32>
   return
 }
@@ -64,7 +64,7 @@ func.func @unlike_subviews(%x: tensor<4x6xf32>) {
 // -----
 
 func.func @nobody_makes(%x: tensor<4x6xf32>) {
-  // expected-error @below {{has subviews that no launch beside it makes}}
+  // expected-error @below {{has a subview that is not the result of a launch in the same block}}
   %0 = plan.assemble %x along 0 : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @nobody_makes(%x: tensor<4x6xf32>) {
 
 func.func @shared(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  // expected-error @below {{has a subview that is another's, too}}
+  // expected-error @below {{has a subview that is an operand of another plan.assemble}}
   %1 = plan.assemble %0, %0 along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   return
 }
@@ -82,7 +82,7 @@ func.func @shared(%x: tensor<4x6xf32>) {
 
 func.func @apart(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x3xf32>
-  // expected-error @below {{has a subview that does not lie in memory as its result does: 'tensor<4x3xf32>'}}
+  // expected-error @below {{has a subview whose layout differs from its part of the result: 'tensor<4x3xf32>'}}
   %1 = plan.assemble %0 along 1 : (tensor<4x3xf32>) -> tensor<4x6xf32>
   return
 }
@@ -91,15 +91,15 @@ func.func @apart(%x: tensor<4x6xf32>) {
 
 func.func @shorter(%x: tensor<4x6xf32>) {
   %0 = plan.launch @k(%x) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  // expected-error @below {{is not as long as its subviews}}
+  // expected-error @below {{has a result whose length is not the sum of the subviews' lengths}}
   %1 = plan.assemble %0 along 0 : (tensor<4x6xf32>) -> tensor<8x6xf32>
   return
 }
 
 // -----
 
-// expected-error @below {{argument must not be negative, and bytes at least 1}}
-#box = #plan.box<argument = -1, bytes = 4, extents = [8, 8], strides = [32], sizes = [8, 8]>
+// expected-error @below {{argument must be at least 0, and bytes at least 1}}
+#box = #plan.tma_tile<argument = -1, bytes = 4, extents = [8, 8], strides = [32], sizes = [8, 8]>
 
 // -----
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/benchmark_gpu.py on the emulator, with a stand-in for PyTorch: what it says of a model, and of what could not be run."""
+"""Tests tools/benchmark_gpu.py on the emulator, with a stand-in for PyTorch: its report for models
+that run and for models that cannot run."""
 
 import json
 import os
@@ -20,7 +21,7 @@ EMULATOR = pathlib.Path(os.environ["HEWN_EMULATOR"])
 
 @pytest.fixture
 def benchmark(tmp_path):
-    """The records and the text that a run with these arguments gives."""
+    """Returns a function that runs the tool and returns its JSON records and its output."""
     kernels = tmp_path / "model.ll"
     hewn._compile(MODELS["product"], kernels, emit="llvm", target="sm_80", transient=True)
     paths = [str(pathlib.Path(__file__).parent / "standin"), os.environ["PYTHONPATH"]]
@@ -47,7 +48,8 @@ def benchmark(tmp_path):
 
 
 def test_models_side_by_side(benchmark, tmp_path):
-    """Two of them prepare at once; PyTorch has no model of their names, which is said."""
+    """Prepares two models in parallel. PyTorch has no models of these names, and the report says
+    so."""
     for name in ("first", "second"):
         onnx.save(MODELS["product"], tmp_path / f"{name}.onnx")
     records, text = benchmark("--jobs", "2", tmp_path / "first.onnx", tmp_path / "second.onnx")
@@ -60,7 +62,8 @@ def test_models_side_by_side(benchmark, tmp_path):
 
 
 def test_what_cannot_run_is_said(benchmark, tmp_path):
-    """A device whose driver does not take the code: its last words, and the next model's turn."""
+    """If the driver rejects the PTX, the report contains the error, and the tool continues with the
+    next model."""
     for name in ("first", "second"):
         onnx.save(MODELS["product"], tmp_path / f"{name}.onnx")
     paths = (tmp_path / "first.onnx", tmp_path / "second.onnx")
@@ -72,4 +75,4 @@ def test_what_cannot_run_is_said(benchmark, tmp_path):
 def test_no_patience(benchmark, tmp_path):
     onnx.save(MODELS["product"], tmp_path / "first.onnx")
     records, _ = benchmark("--patience", "0.01", tmp_path / "first.onnx")
-    assert "not done in 0 s" in records[0]["why"] and "error" not in records[0]
+    assert "not finished within 0 s" in records[0]["why"] and "error" not in records[0]

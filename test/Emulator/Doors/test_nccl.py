@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that hand each other what lies on devices by NCCL, of which there is one of processes (../Nccl): results, recordings, and whatever may
-become of one of them."""
+"""Ranks whose devices exchange data by NCCL. The tests use an emulated NCCL between processes
+(../Nccl). They check results, captured graphs, and failures of a rank."""
 
 import contextlib
 import ctypes
@@ -23,12 +23,14 @@ from test_partition import check
 from test_profile import check as check_profile
 
 FOLDER = pathlib.Path(emulated.DRIVER._name).parent
-NCCL = ctypes.CDLL(str(FOLDER / "libnccl.so.2"), mode=ctypes.RTLD_GLOBAL)  # found by its name from now on
+# makes later loads of the library by its name find this file
+NCCL = ctypes.CDLL(str(FOLDER / "libnccl.so.2"), mode=ctypes.RTLD_GLOBAL)
 SECONDS = 30
 
 
 def compiled(name, partition, folder, target="sm_80"):
-    """The library, its code for the emulator, and what to feed it."""
+    """Writes the library and its LLVM IR for the emulator to `folder`. Returns the model and its
+    inputs."""
     model, feeds = MODELS[name]()
     source = folder / "model.onnx"
     source.write_bytes(model.SerializeToString())
@@ -82,8 +84,9 @@ def test_ranks_by_mpi(launcher, name, partition, ranks, tmp_path):
 
 @pytest.mark.parametrize("name, partition", [("attention-fused", "tensor=2"), ("mlp", "tensor=2,pipeline=2")])
 def test_bytes_and_profiles(name, partition, tmp_path):
-    """As many bytes are moved as by the host; kernels are timed one by one, and so is what ranks do together: by the host's clock, with what of it
-    is waiting, or by the device's, without."""
+    """NCCL transfers as many bytes as the host transport. A profile runs kernels and transfers one
+    at a time. With the host transport, the host's clock times a transfer, including the wait for
+    other ranks. With NCCL, the device's clock times it, without that wait."""
     compiled(name, partition, tmp_path)
     there = {**os.environ, **environment(tmp_path)}
     np.savez(tmp_path / "given.npz", **MODELS[name]()[1])
@@ -116,18 +119,21 @@ def test_bytes_and_profiles(name, partition, tmp_path):
     assert rows[0] == rows[1]
 
 
-# What ranks of other processes do, and say.
+# Functions that run ranks in other processes.
 
 
 def answer(pipe, rank, device, folder, name, action, ranks, wait, loads, more):
-    """One rank: what `action` says of its module, the last time that it is loaded, or what was raised."""
+    """Runs one rank. Sends the result of `action` on the module, or the error text, to `pipe`. The
+    module is loaded `loads` times, and `action` gets the last one."""
     os.environ.update(environment(folder, **more))
     try:
         group = hewn.NcclRanks(hewn.LocalRanks(name, rank, ranks, timeout=wait), timeout=wait)
         for _ in range(loads):
             with hewn.load(folder / "model.so", device=device, communicator=group) as module:
                 said = action(module, rank)
-            assert NCCL.emulator_nccl_comms() == 0  # nothing of NCCL's is left when the context is gone
+            # The module's context, which ends with the `with` block, has released its NCCL
+            # communicators.
+            assert NCCL.emulator_nccl_comms() == 0
     except (hewn.RunError, RuntimeError) as problem:
         said = str(problem)
     assert NCCL.emulator_nccl_stuck() == 0
@@ -136,7 +142,8 @@ def answer(pipe, rank, device, folder, name, action, ranks, wait, loads, more):
 
 
 def on_ranks(folder, action, ranks=2, wait=20.0, loads=1, devices=(0, 1, 2, 3), **more):
-    """What each of the ranks says; None of one that is gone. They are forked: the emulator and NCCL are loaded. `more` is in their
+    """Runs `action` on each rank. Returns the results by rank, with None for a rank that died. The
+    ranks are forked processes, which inherit the loaded emulator and NCCL. `more` is added to their
     environment."""
     fork, name = multiprocessing.get_context("fork"), group_name()
     processes, pipes = [], []
@@ -173,7 +180,8 @@ def feed(rows=5):
 
 
 def run_often(module, rank):
-    """Results of runs with new and with old dims, and what the device was asked for."""
+    """Returns the results of runs with new and repeated dims, and the number of driver calls of
+    each run."""
     driver, results, counts = emulated.DRIVER, [], []
     for rows in (5, 5, 5, 3, 3):
         before = [getattr(driver, f"emulator_{name}")() for name in ("launches", "graphs", "host_copies")]
@@ -184,7 +192,8 @@ def run_often(module, rank):
 
 
 def test_a_run_is_one_recording(mlp):
-    """What ranks do together is recorded with the kernels around it, and nothing but inputs and outputs is copied to the host."""
+    """One graph contains the collectives and the kernels around them. Only inputs and outputs are
+    copied between host and device."""
     one = hewn.compile(MODELS["mlp"]()[0])
     said = on_ranks(mlp, run_often)
     for results, counts, _ in said:
@@ -194,9 +203,11 @@ def test_a_run_is_one_recording(mlp):
         assert launches > 0
         assert [count[0] for count in counts] == [launches, 0, 0, launches, 0]
         assert [count[1:] for count in counts] == [(1, 2)] * 5
-    # Both have the same bits, and each replay has moved as much as the recorded run.
+    # The ranks have bitwise equal results, and each replay transfers as many bytes as the captured
+    # run.
     assert all(np.array_equal(a, b) for a, b in zip(said[0][0], said[1][0]))
-    # A sum of n rows of 64 floats, of which each rank has its share come and go.
+    # The expected number of bytes is that of an all-reduce of n rows of 64 floats, of which each
+    # rank sends and receives its share.
     assert sum(moved for _, _, moved in said) == 2 * 64 * 4 * (3 * 5 + 2 * 3)
 
 
@@ -231,16 +242,17 @@ def run_twice(module, rank):
         ("late-init", 1, ["a run of rank 1 has failed", "NCCL: remote process exited"]),
         ("call", 1, ["a run of rank 1 has failed", "NCCL: internal error"]),
         ("async", 1, ["a run of rank 1 has failed", "NCCL: remote process exited"]),
-        ("die", 1, ["rank 1 is gone", None]),
-        ("die", 0, [None, "rank 0 is gone"]),
+        ("die", 1, ["rank 1 has exited", None]),
+        ("die", 0, [None, "rank 0 has exited"]),
         ("stop", 1, ["within 1500 ms|a run of rank 1 has failed", "within 1500 ms|a run of rank 0 has failed"]),
     ],
 )
 @pytest.mark.parametrize("name", ["mlp", "control"])
 def test_all_ranks_are_told(name, how, failing, told, tmp_path, mlp):
-    """A rank that fails in each of the ways that NCCL knows, or is gone, or never comes: the others end, and soon."""
+    """One rank fails with an NCCL error, dies, or never makes its call. The other ranks end soon
+    after."""
     folder, action = mlp, run_twice
-    if name == "control":  # which is not recorded
+    if name == "control":  # runs of this model are not captured as graphs
         folder = tmp_path
         feeds = compiled("control", "tensor=2", tmp_path)[1]
 
@@ -260,8 +272,8 @@ def test_all_ranks_are_told(name, how, failing, told, tmp_path, mlp):
 
 def test_inputs_of_other_shapes(mlp):
     said = on_ranks(mlp, lambda module, rank: module.run(feed(5 if rank else 3)))
-    assert any("ranks 0 and 1 do not do the same" in text for text in said)
-    assert all("the same" in text or "has failed" in text for text in said)
+    assert any("ranks 0 and 1 make different calls" in text for text in said)
+    assert all("different calls" in text or "has failed" in text for text in said)
 
 
 def test_each_rank_has_a_device(mlp):
@@ -272,8 +284,9 @@ def test_each_rank_has_a_device(mlp):
 
 @pytest.mark.parametrize("recorded, most", [(False, 30), (True, 12)])
 def test_calls_of_the_driver_fail(mlp, recorded, most):
-    """Each of them in turn on one rank, in the run that is recorded or in one that is played: it ends by its status, and so does the other
-    one, unless it has had all that it needs by then."""
+    """Each driver call of one rank fails once, in the captured run or in a replay. That rank's run
+    returns an error. The other rank's run fails too, unless it already has all the data that it
+    needs."""
 
     def failing(number):
         def run(module, rank):
@@ -289,7 +302,8 @@ def test_calls_of_the_driver_fail(mlp, recorded, most):
     failed = 0
     for call in range(1, most):
         first, second = on_ranks(mlp, failing(call))
-        # Memory for copies may be had in another way.
+        # The failure of this allocation causes no error: the runtime does not need the buffer,
+        # because without it the driver copies.
         assert second == "done" or "GPU failed" in second, (call, second)
         assert first == "done" or (second != "done" and "rank 1" in first), (call, first)
         failed += second != "done"
@@ -297,7 +311,8 @@ def test_calls_of_the_driver_fail(mlp, recorded, most):
 
 
 def test_modules_after_each_other(mlp):
-    """On one communicator; some run and others do not."""
+    """Tests that several modules can be loaded one after another with one communicator, even if
+    some of them are never run."""
     assert np.array_equal(*on_ranks(mlp, lambda module, rank: module.run(feed())["v8_0"], loads=3))
     assert on_ranks(mlp, lambda module, rank: "done", loads=2) == ["done", "done"]
 
@@ -316,9 +331,9 @@ def test_what_can_not_be_made(mlp, tmp_path):
     group = hewn.LocalRanks(group_name(), 0, 1)
     with setting(HEWN_EMULATOR_NCCL="old"), pytest.raises(RuntimeError, match=r"must be NCCL 2\.14 or newer"):
         hewn.NcclRanks(group)
-    with pytest.raises(ValueError, match="a timeout is a number of seconds above 0"):
+    with pytest.raises(ValueError, match="timeout must be a number of seconds above 0"):
         hewn.NcclRanks(group, timeout=0)
-    with pytest.raises(TypeError, match="a communicator is"):
+    with pytest.raises(TypeError, match=r"communicator must be hewn\.LocalRanks"):
         hewn.NcclRanks(3)
     made = hewn.NcclRanks(group)
     assert (made.rank, made.num_ranks) == (0, 1)
@@ -336,13 +351,14 @@ def run_by_nccl(library, **there):
 
 
 def test_hewn_run_says_what_is_not_there(mlp, tmp_path):
-    # Of the emulator the driver alone; an NCCL of this machine's is not looked for behind a file of its name.
+    # This test uses only the driver of the emulator, without the emulated NCCL. The invalid
+    # libnccl.so.2 hides an NCCL that is installed on this machine.
     (tmp_path / "libcuda.so.1").symlink_to(FOLDER / "libcuda.so.1")
     (tmp_path / "libnccl.so.2").write_text("no library")
     done = run_by_nccl(mlp / "model.so", LD_LIBRARY_PATH=str(tmp_path))
-    assert done.returncode == 1 and "there is no NCCL: libnccl.so.2 can't be opened" in done.stderr
+    assert done.returncode == 1 and "NCCL is not available: cannot load libnccl.so.2" in done.stderr
     for_host = tmp_path / "host.so"
     made = hewn_command("compile", mlp / "model.onnx", "--partition", "tensor=2", "--quiet", "-o", for_host)
     subprocess.run(made, check=True, timeout=300)
     done = run_by_nccl(for_host)
-    assert done.returncode == 1 and "--transport=nccl is for models that are compiled for a GPU" in done.stderr
+    assert done.returncode == 1 and "--transport=nccl requires a model that is compiled for a GPU" in done.stderr

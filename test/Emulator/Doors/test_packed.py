@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that tools/pack_gpu.py packs for another machine, run there by the pack's own script, which needs no hewn."""
+"""Tests tools/pack_gpu.py, which packs models for a machine with a GPU. A script in the pack runs
+the models there and does not need hewn."""
 
 import json
 import os
@@ -19,7 +20,7 @@ EMULATOR = pathlib.Path(os.environ["HEWN_EMULATOR"])
 
 
 def packed(folder, name, *options):
-    """A folder of one model, and the code of its kernels for the emulator."""
+    """Returns a pack with one model, and the LLVM IR of its kernels for the emulator."""
     source, kernels = folder / f"{name}.onnx", folder / "model.ll"
     onnx.save(MODELS[name], source)
     pack = [sys.executable, TOOLS / "pack_gpu.py", folder / "pack", source, "--target", "sm_90a", *options]
@@ -30,7 +31,7 @@ def packed(folder, name, *options):
 
 
 def run(pack, *options, **environment):
-    """What the script says. It sees nothing of this build."""
+    """Runs the pack's script, without access to this build."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", "HEWN"))}
     command = [sys.executable, pack / "run.py", "--check", *options]
     return subprocess.run(command, capture_output=True, text=True, env=kept | environment)
@@ -46,23 +47,24 @@ def test_packed(tmp_path):
     }
     there = {"LD_LIBRARY_PATH": str(EMULATOR.parent), "HEWN_EMULATOR_CODE": str(kernels)}
     done = run(pack, "--json", tmp_path / "said.json", **there)
-    assert done.returncode == 0 and "1 of 1 ran, and are right" in done.stdout, done.stdout
+    assert done.returncode == 0 and "1 of 1 ran with correct results" in done.stdout, done.stdout
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("| product")]
     assert float(row.split("|")[2]) < 1e-6
     said = json.loads((tmp_path / "said.json").read_text())
     assert said["right"] == 1 and said["models"][0]["model"] == "product" and said["models"][0]["error"] < 1e-6
     assert all(kernel["microseconds"] > 0 and kernel["launches"] for kernel in said["models"][0]["kernels"])
     assert len(said["models"][0]["kernels"]) > 0
-    # Without the driver the model fails with the reason, and the script goes on to its end.
+    # On a machine without a CUDA driver, the report of the pack says that the model failed and why,
+    # and the script completes.
     done = run(pack, "--json", tmp_path / "said.json")
     said = json.loads((tmp_path / "said.json").read_text())
     assert said["right"] == 0 and "no NVIDIA driver" in said["models"][0]["why"]
-    assert done.returncode == 1 and "FAILED product" in done.stdout and "0 of 1 ran, and are right" in done.stdout
+    assert done.returncode == 1 and "FAILED product" in done.stdout and "0 of 1 ran with correct results" in done.stdout
     assert "no NVIDIA driver" in done.stdout, done.stdout
 
 
 def test_wrong_results_show(tmp_path):
-    """Kernels that give something else: the error says so."""
+    """The report of a pack's run flags wrong results, which the test causes by modified kernels."""
     pack, kernels = packed(tmp_path, "elementwise")
     text = kernels.read_text()
     kernels.write_text(text.replace("fmul", "fadd"))
@@ -71,10 +73,11 @@ def test_wrong_results_show(tmp_path):
     done = run(pack, **there)
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("| elementwise")]
     assert not float(row.split("|")[2]) < 1e-3
-    assert "FAILED elementwise: wrong" in done.stdout and "0 of 1 ran, and are right" in done.stdout
+    assert "FAILED elementwise: wrong" in done.stdout and "0 of 1 ran with correct results" in done.stdout
 
 
-# A case of each: several outputs, bytes, bfloat16 by its bits, an empty tensor, a result that is no float.
+# Names of ONNX node tests: models with several outputs, with bytes, with bfloat16 as bits, with an
+# empty tensor, and with a result that is not a float.
 CASES = (
     "test_split_equal_parts_1d_opset18",
     "test_add_uint8",
@@ -90,7 +93,8 @@ CASES = (
 
 
 def test_cases_of_onnx(tmp_path, monkeypatch, capsys):
-    """Cases of ONNX's with ONNX's own results: right on the emulator, each with its own kernels; and one that is made wrong shows."""
+    """Runs ONNX node cases on the emulator, each with its own kernels, and compares them with
+    ONNX's results. A case whose expected results are modified must fail."""
     tools = str(TOOLS)
     monkeypatch.setattr(sys, "path", [tools, str(TOOLS.parent / "test" / "NodeSuite"), *sys.path])
     import pack_gpu
@@ -101,7 +105,7 @@ def test_cases_of_onnx(tmp_path, monkeypatch, capsys):
     pack = tmp_path / "pack"
     monkeypatch.setattr(sys, "argv", ["pack_gpu.py", str(pack), "--suite", "--target", "sm_90a"])
     pack_gpu.main()
-    assert f"{len(CASES)} cases of ONNX's" in capsys.readouterr().out
+    assert f"{len(CASES)} ONNX cases" in capsys.readouterr().out
     models = []
     for name in CASES:
         kernels = tmp_path / name / "model.ll"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models for a device that are split over ranks: each rank is a process with a context on the device, and hands on what the host has of it."""
+"""Models for a GPU that are split over ranks. Each rank is a process with a context on the device.
+The ranks exchange data through host memory."""
 
 import pathlib
 import subprocess

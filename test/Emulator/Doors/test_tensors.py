@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on the device from Python: by DLPack, and as torch and CuPy have them, of which stand-ins are enough where there is no device."""
+"""Tests device tensors that Python passes by DLPack, and as torch and CuPy tensors. Stand-ins
+replace torch and CuPy, because the tests run without a GPU."""
 
 import contextlib
 import ctypes
@@ -34,7 +35,7 @@ ADD = model(
 
 
 class Exported:
-    """An array in the device's memory that some package gives by DLPack."""
+    """A device array that a package exports by DLPack."""
 
     def __init__(self, array, strides=None, read_only=False, device=(2, 0)):
         self.memory, self.shape, self.dtype = Memory(array), array.shape, array.dtype
@@ -63,7 +64,9 @@ def rows(n=3):
 
 @contextlib.contextmanager
 def adding():
-    """A module on the device that adds one to each element, in the device's context, and a function that makes streams there. Nothing is left."""
+    """Yields a module on the device that adds one to each element, and a function that creates
+    streams in the device's context. Afterwards checks that no object of the driver is still
+    alive."""
     before, streams = DRIVER.emulator_objects(), []
 
     def stream():
@@ -86,7 +89,8 @@ def freed(*exported):
 
 
 def test_in_and_out_on_a_stream():
-    """Nothing is copied to the host, and nothing waits: results are there when the stream has come to them."""
+    """Device inputs and outputs are not copied to the host, and `run` does not wait: the results
+    are complete when the stream has executed the run."""
     with adding() as (module, make_stream):
         stream = make_stream()
         x, y = Exported(rows()), Exported(rows() * 0)
@@ -94,12 +98,14 @@ def test_in_and_out_on_a_stream():
         for _ in range(3):
             assert module.run({"x": x}, out={"y": y}, stream=stream)["y"] is y
         assert DRIVER.emulator_waiting() > 0 and DRIVER.emulator_host_copies() == copies
-        assert set(x.streams + y.streams) == {stream}  # whose work theirs comes before
+        # the exporter gets `stream`, and orders its earlier work before it
+        assert set(x.streams + y.streams) == {stream}
         assert WAIT(stream) == 0
         np.testing.assert_array_equal(y.memory.read(), rows() + 1)
-        # Arrays of the host still go in and out, and such a run waits for its end.
+        # A run with host arrays returns when it is complete.
         np.testing.assert_array_equal(module.run({"x": rows(5)})["y"], rows(5) + 1)
-        # From the device to the host, and the other way.
+        # Tests runs with a device input and a host output, and with a host input and a device
+        # output.
         np.testing.assert_array_equal(module.run({"x": x})["y"], rows() + 1)
         module.run({"x": rows() + 1}, out={"y": y})
         np.testing.assert_allclose(y.memory.read(), rows() + 2, rtol=1e-5, atol=1e-6)
@@ -109,8 +115,8 @@ def test_in_and_out_on_a_stream():
 @pytest.mark.parametrize(
     "make, why",
     [
-        (lambda: Exported(rows().astype(np.float64)), "input 'x' is float64, the model wants float32"),
-        (lambda: Exported(rows(), strides=(1, 3)), "input 'x': a tensor on a device whose elements are not dense"),
+        (lambda: Exported(rows().astype(np.float64)), "input 'x' is float64, but the model expects float32"),
+        (lambda: Exported(rows(), strides=(1, 3)), "input 'x': the tensor on the device is not dense"),
         (lambda: Exported(rows()[:, :5].copy()), "input 'x': shape [n, 64] expected, got [3, 5]"),
         (lambda: Exported(rows(), device=(2, 1)), "input 'x': memory of device 0 expected, got that of device 1"),
     ],
@@ -128,9 +134,9 @@ def test_outputs_that_are_refused():
     with adding() as (module, _):
         x = Exported(rows())
         for make, why in [
-            (lambda: Exported(rows(), read_only=True), "out 'y': a tensor on a device that may not be written"),
-            (lambda: Exported(rows(), strides=(1, 3)), "out 'y': a tensor on a device whose elements are not dense"),
-            (lambda: Exported(rows().astype(np.float64)), "out 'y' is float64, the model gives float32"),
+            (lambda: Exported(rows(), read_only=True), "out 'y': the tensor on the device is read-only"),
+            (lambda: Exported(rows(), strides=(1, 3)), "out 'y': the tensor on the device is not dense"),
+            (lambda: Exported(rows().astype(np.float64)), "out 'y' is float64, but the model returns float32"),
             (lambda: Exported(rows(4)), "output 'y': shape [3, 64] expected, got [4, 64]"),
         ]:
             y = make()
@@ -140,9 +146,9 @@ def test_outputs_that_are_refused():
             freed(y)
         with pytest.raises(hewn.RunError, match="out 'y' shares memory with an input"):
             module.run({"x": x}, out={"y": x})
-        with pytest.raises(TypeError, match="stream is torch's, CuPy's, or the address"):
+        with pytest.raises(TypeError, match="stream must be a torch or CuPy stream, or the address"):
             module.run({"x": x}, stream="this one")
-        with pytest.raises(ValueError, match="stream is an address"):
+        with pytest.raises(ValueError, match="stream must be an address"):
             module.run({"x": x}, stream=-1)
         with pytest.raises(hewn.RunError, match="no such outputs: z"):
             module.run({"x": x}, out={"z": x})
@@ -150,7 +156,7 @@ def test_outputs_that_are_refused():
 
 
 def test_a_stream_for_the_host():
-    with pytest.raises(hewn.RunError, match="a stream is a device's"):
+    with pytest.raises(hewn.RunError, match="stream requires a model for a GPU"):
         hewn.compile(ADD).run({"x": rows()}, stream=7)
 
 
@@ -179,7 +185,7 @@ class Stream:
 
 
 class FakeTorch(types.ModuleType):
-    """As much of torch as hewn asks for."""
+    """The part of torch that hewn uses."""
 
     def __init__(self, current):
         super().__init__("torch")
@@ -190,7 +196,7 @@ class FakeTorch(types.ModuleType):
         torch = self
 
         class Tensor:
-            """Of float32, in the device's memory."""
+            """A float32 tensor in device memory."""
 
             def __init__(self, array, contiguous=True):
                 self.memory, self.shape, self.contiguously, self.recorded = Memory(array), array.shape, contiguous, []
@@ -233,7 +239,8 @@ class FakeTorch(types.ModuleType):
 
 
 def test_tensors_of_torch(monkeypatch):
-    """Results are torch's, on the device, allocated where and when its caching allocator expects it."""
+    """Results are torch tensors on the device, allocated on the stream that torch's caching
+    allocator expects."""
     with adding() as (module, make_stream):
         first, second = make_stream(), make_stream()
         torch = FakeTorch(first)
@@ -245,7 +252,8 @@ def test_tensors_of_torch(monkeypatch):
             assert WAIT(first) == 0
             np.testing.assert_array_equal(y.memory.read(), rows(n) + 1)
             freed(x, y)
-        # On another stream than torch's own: it comes behind that, and memory is not given away before.
+        # The run gets another stream than torch's current one. It starts after torch's work, and
+        # torch does not reuse the memory before the run ends.
         x = torch.Tensor(rows())
         y = module.run({"x": x}, stream=Stream(second))["y"]
         assert x.recorded == [second] and y.made_on == second
@@ -253,18 +261,19 @@ def test_tensors_of_torch(monkeypatch):
         assert WAIT(second) == 0
         np.testing.assert_array_equal(y.memory.read(), rows() + 1)
         freed(y)
-        # An output that is given, and an input that is not dense.
+        # Tests a run for which the caller passes an output tensor, and an input that is not
+        # contiguous.
         y, other = torch.Tensor(rows() * 0), torch.Tensor(rows(), contiguous=False)
         assert module.run({"x": other}, out={"y": y})["y"] is y
         assert WAIT(first) == 0
         np.testing.assert_array_equal(y.memory.read(), rows() + 1)
-        with pytest.raises(hewn.RunError, match="out 'y': a tensor on a device whose elements are not dense"):
+        with pytest.raises(hewn.RunError, match="out 'y': the tensor on the device is not dense"):
             module.run({"x": x}, out={"y": other})
         freed(x, y, other, *torch.copies)
 
 
 class FakeCupy(types.ModuleType):
-    """As much of CuPy as hewn asks for."""
+    """The part of CuPy that hewn uses."""
 
     def __init__(self, current):
         super().__init__("cupy")
@@ -312,7 +321,8 @@ def test_arrays_of_cupy(monkeypatch):
 
 
 def test_sizes_that_only_a_run_tells(monkeypatch):
-    """Go to the host; beside them, what is known stays on the device."""
+    """Outputs with data-dependent sizes are returned as host arrays. The other outputs stay on the
+    device."""
     nodes = [helper.make_node("NonZero", ["x"], ["z"]), helper.make_node("Neg", ["x"], ["n"])]
     built = model(nodes, [("x", TensorProto.FLOAT, ["m"])], [("z", TensorProto.INT64), ("n", TensorProto.FLOAT)])
     values = (np.arange(20) % 3 - 1).astype(np.float32)

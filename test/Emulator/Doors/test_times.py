@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hewn bench and profile on a device: kernels by its own clock. Of the emulator's, which says nothing of a real device's times."""
+"""Tests hewn bench and hewn profile on a device. The device's clock times the kernels; the
+emulator's times do not predict those of a GPU."""
 
 import json
 import os
@@ -17,7 +18,8 @@ net (float[rows, 32] x) => (float[rows, 32] y) { s = Softmax(x)  y = CumSum(s, a
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory):
-    """A library of two kernels, one of them launched for each of some steps, and what the emulator runs in their place."""
+    """Returns a library with two kernels, one of which is launched several times, next to its LLVM
+    IR for the emulator."""
     folder = tmp_path_factory.mktemp("times")
     net = parser.parse_model(TEXT)
     net.graph.initializer.append(helper.make_tensor("axis", TensorProto.INT64, [], [0]))
@@ -28,7 +30,7 @@ def artifact(tmp_path_factory):
 
 
 def said(artifact, command, *options):
-    """What a command says of the library, where the emulator is the driver."""
+    """Returns the output of a hewn command for the library, with the emulator as the driver."""
     there = {
         "LD_LIBRARY_PATH": str(pathlib.Path(os.environ["HEWN_EMULATOR"]).parent),
         "HEWN_EMULATOR_CODE": str(artifact.with_suffix(".ll")),
@@ -58,7 +60,7 @@ def test_profile(artifact, tmp_path):
     lanes = {event["args"]["name"]: event["tid"] for event in events if event["name"] == "thread_name"}
     slices = [event for event in events if event.get("cat") == "kernel"]
     assert len(slices) == run["launches"] and {event["tid"] for event in slices} == {lanes["device"]}
-    assert "copies, launches, what the host does" in said(artifact, "profile")
+    assert "copies, launches, host code" in said(artifact, "profile")
 
 
 def test_the_host_has_no_device(tmp_path):

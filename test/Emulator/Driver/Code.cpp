@@ -33,7 +33,7 @@ public:
 private:
   struct Found {
     Kernel kernel;
-    std::vector<std::pair<std::string, uint64_t>> shared; // symbols, bytes
+    std::vector<std::pair<std::string, uint64_t>> shared; // symbol names and sizes in bytes
     bool resolved = false;
   };
   Error addModule(StringRef text);
@@ -44,8 +44,9 @@ private:
   unsigned modules = 0;
 };
 
-/// Defines a function of the grid that returns four values by one that writes them where its last argument says. Arguments are
-/// stored, by type, to arrays; `leading` is passed before these. What has no array is passed as it is.
+/// Defines the `simt` function, which returns four values, as a call of `by`, which writes them to
+/// an array. For "emulator.product", the operands are passed in arrays after `leading`; otherwise,
+/// the argument is passed by value before `leading`.
 void define(Module &module, StringRef name, StringRef by, int32_t leading) {
   Function *function = module.getFunction(name);
   if (!function)
@@ -78,7 +79,8 @@ void define(Module &module, StringRef name, StringRef by, int32_t leading) {
   b.CreateRet(result);
 }
 
-/// Defines a copy by the one for any number of bytes.
+/// Defines the function `name`, which copies a fixed number of bytes, as a call of the function
+/// that copies any number.
 void defineCopy(Module &module, StringRef name, int32_t bytes) {
   Function *function = module.getFunction(name);
   if (!function)
@@ -91,10 +93,10 @@ void defineCopy(Module &module, StringRef name, int32_t bytes) {
   b.CreateRetVoid();
 }
 
-/// Defines what groups of warps do with sums, which become an array: their product, or a wait for it.
+/// Defines a warpgroup MMA, or a wait for one, as a call that passes the accumulators in an array.
 void defineGroup(Module &module, Function &function) {
   StringRef name = function.getName();
-  bool isWait = !name.consume_front("hewn.grid.group.product.");
+  bool isWait = !name.consume_front("hewn.simt.group.product.");
   auto *results = cast<StructType>(function.getReturnType());
   unsigned count = results->getNumElements(), first = function.arg_size() - count;
   function.setLinkage(GlobalValue::InternalLinkage);
@@ -109,7 +111,7 @@ void defineGroup(Module &module, Function &function) {
     arguments.push_back(function.getArg(i));
   StringRef by = isWait ? "emulator.group.wait" : "emulator.group.product";
   if (!isWait) {
-    SmallVector<StringRef> parts; // type, how left and right lie, columns
+    SmallVector<StringRef> parts; // element types, major order of left and right, columns
     name.split(parts, '.');
     if (parts[1] == "r")
       by = "emulator.group.product.words";
@@ -128,7 +130,8 @@ void defineGroup(Module &module, Function &function) {
   b.CreateRet(result);
 }
 
-/// Devices end a kernel whose accesses do not lie as their instructions say; processors do not mind.
+/// Inserts alignment checks before memory accesses. A GPU ends a kernel with a misaligned access, a
+/// CPU does not.
 void checkAlignments(Module &module) {
   std::vector<std::pair<Instruction *, uint64_t>> accesses;
   for (Function &function : module)
@@ -146,14 +149,16 @@ void checkAlignments(Module &module) {
     Value *wrong = b.CreateIsNotNull(b.CreateAnd(address, b.getInt64(align - 1)));
     b.SetInsertPoint(SplitBlockAndInsertIfThen(wrong, access, /*Unreachable=*/false));
     b.CreateCall(misaligned, b.getInt32(uint32_t(align)));
-    if (auto *load = dyn_cast<LoadInst>(access)) // so that it goes on until somebody looks
+    // After a failed check, the emulator lowers the alignment of the access, so that it works at
+    // any address and the kernel continues until the error is reported.
+    if (auto *load = dyn_cast<LoadInst>(access))
       load->setAlignment(Align(1));
     else
       cast<StoreInst>(access)->setAlignment(Align(1));
   }
 }
 
-/// Each access of memory that is not a thread's own says so before.
+/// Inserts a call of the race detector before each access of memory that other threads can access.
 void tellAccesses(Module &module) {
   struct Access {
     Instruction *instruction;
@@ -199,9 +204,10 @@ void tellAccesses(Module &module) {
   }
 }
 
-/// Additions to counters that nobody looks at are not those where a thread learns of others.
+/// Replaces each atomic addition to a counter in global memory, if its result is unused, by a call
+/// that has release order and does not acquire.
 void nameReleases(Module &module) {
-  Function *add = module.getFunction("hewn.grid.counter.add");
+  Function *add = module.getFunction("hewn.simt.counter.add");
   if (!add)
     return;
   FunctionCallee release = module.getOrInsertFunction("emulator.counter.release", add->getFunctionType());
@@ -210,11 +216,13 @@ void nameReleases(Module &module) {
       call->setCalledFunction(release);
 }
 
-/// Makes code for this machine of code for a thread of a grid.
+/// Converts the LLVM IR of a GPU kernel to IR for this CPU.
 void JITCode::prepare(Module &module) {
   if (looksForRaces())
     tellAccesses(module);
-  checkAlignments(module); // before there is anything else
+  // This call checks only the kernel's own accesses, so it comes before the emulator adds accesses
+  // that need no check.
+  checkAlignments(module);
   module.setTargetTriple(jit->getTargetTriple());
   module.setDataLayout(jit->getDataLayout());
   std::vector<std::pair<std::string, uint64_t>> shared;
@@ -226,26 +234,26 @@ void JITCode::prepare(Module &module) {
       shared.push_back({variable.getName().str(), module.getDataLayout().getTypeAllocSize(variable.getValueType())});
     }
   bool synchronizes = any_of(module.functions(), [](const Function &function) {
-    static const StringRef positions[] = {"hewn.grid.thread", "hewn.grid.block", "hewn.grid.blocks"};
-    return function.getName().starts_with("hewn.grid.") && !is_contained(positions, function.getName());
+    static const StringRef positions[] = {"hewn.simt.thread", "hewn.simt.block", "hewn.simt.blocks"};
+    return function.getName().starts_with("hewn.simt.") && !is_contained(positions, function.getName());
   });
-  bool counts = module.getFunction("hewn.grid.counter.add") != nullptr;
+  bool counts = module.getFunction("hewn.simt.counter.add") != nullptr;
   nameReleases(module);
-  define(module, "hewn.grid.product", "emulator.product", 32);
-  define(module, "hewn.grid.product.f16", "emulator.product", 16);
-  define(module, "hewn.grid.product.bf16", "emulator.product", -16);
-  define(module, "hewn.grid.product.u8.u8", "emulator.product", kProductOfBytes);
-  define(module, "hewn.grid.product.s8.u8", "emulator.product", kProductOfBytes + 1);
-  define(module, "hewn.grid.product.u8.s8", "emulator.product", kProductOfBytes + 2);
-  define(module, "hewn.grid.product.s8.s8", "emulator.product", kProductOfBytes + 3);
-  define(module, "hewn.grid.ldmatrix", "emulator.lines", 0);
-  define(module, "hewn.grid.ldmatrix.transposed", "emulator.lines", 1);
-  defineCopy(module, "hewn.grid.copy16", 16);
-  defineCopy(module, "hewn.grid.copy8", 8);
-  defineCopy(module, "hewn.grid.copy4", 4);
+  define(module, "hewn.simt.product", "emulator.product", 32);
+  define(module, "hewn.simt.product.f16", "emulator.product", 16);
+  define(module, "hewn.simt.product.bf16", "emulator.product", -16);
+  define(module, "hewn.simt.product.u8.u8", "emulator.product", kProductOfBytes);
+  define(module, "hewn.simt.product.s8.u8", "emulator.product", kProductOfBytes + 1);
+  define(module, "hewn.simt.product.u8.s8", "emulator.product", kProductOfBytes + 2);
+  define(module, "hewn.simt.product.s8.s8", "emulator.product", kProductOfBytes + 3);
+  define(module, "hewn.simt.ldmatrix", "emulator.lines", 0);
+  define(module, "hewn.simt.ldmatrix.transposed", "emulator.lines", 1);
+  defineCopy(module, "hewn.simt.copy16", 16);
+  defineCopy(module, "hewn.simt.copy8", 8);
+  defineCopy(module, "hewn.simt.copy4", 4);
   std::vector<Function *> found;
   for (Function &function : module)
-    if (function.getName().starts_with("hewn.grid.group.") && function.getReturnType()->isStructTy())
+    if (function.getName().starts_with("hewn.simt.group.") && function.getReturnType()->isStructTy())
       found.push_back(&function);
   for (Function *function : found)
     defineGroup(module, *function);
@@ -271,7 +279,8 @@ void JITCode::prepare(Module &module) {
     SmallVector<Value *> arguments;
     for (Argument &argument : function->args()) {
       bool isTensor = argument.hasByValAttr();
-      argument.removeAttr(Attribute::ByVal); // it comes as a pointer here
+      // The emulator passes a pointer to the tensor map instead of a copy on the stack.
+      argument.removeAttr(Attribute::ByVal);
       entry.kernel.parameters.push_back(isTensor                            ? Kernel::Argument::Tensor
                                         : argument.getType()->isPointerTy() ? Kernel::Argument::Pointer
                                                                             : Kernel::Argument::Value);
@@ -299,7 +308,8 @@ template <typename T> orc::ExecutorSymbolDef symbolOf(T *address) {
   return {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
 }
 
-/// Conversions that LLVM calls a library for, where this processor has no instruction for them: devices have them all.
+/// Implements type conversions for which LLVM calls a library if the CPU has no instruction. GPUs
+/// have instructions for all of them.
 APInt rounded(APFloat value, const fltSemantics &to) {
   bool lost = false;
   value.convert(to, APFloat::rmNearestTiesToEven, &lost);
@@ -328,42 +338,42 @@ Error JITCode::load(StringRef text) {
     return made.takeError();
   jit = std::move(*made);
   orc::SymbolMap symbols;
-  symbols[jit->mangleAndIntern("hewn.grid.thread")] = symbolOf(&gridThread);
-  symbols[jit->mangleAndIntern("hewn.grid.block")] = symbolOf(&gridBlock);
-  symbols[jit->mangleAndIntern("hewn.grid.blocks")] = symbolOf(&gridBlocks);
-  symbols[jit->mangleAndIntern("hewn.grid.barrier")] = symbolOf(&gridBarrier);
-  symbols[jit->mangleAndIntern("hewn.grid.barrier.some")] = symbolOf(&gridBarrierSome);
-  symbols[jit->mangleAndIntern("hewn.grid.counter.add")] = symbolOf(&gridCounterAdd);
-  symbols[jit->mangleAndIntern("hewn.grid.counter.read")] = symbolOf(&gridCounterRead);
-  symbols[jit->mangleAndIntern("hewn.grid.counter.peek")] = symbolOf(&gridCounterPeek);
-  symbols[jit->mangleAndIntern("hewn.grid.shuffle")] = symbolOf(&gridShuffle);
-  symbols[jit->mangleAndIntern("hewn.grid.exp2")] = symbolOf(&gridExp2);
-  symbols[jit->mangleAndIntern("hewn.grid.prefetch")] = symbolOf(&gridPrefetch);
-  symbols[jit->mangleAndIntern("hewn.grid.copies.close")] = symbolOf(&gridCopiesClose);
-  symbols[jit->mangleAndIntern("hewn.grid.copies.wait")] = symbolOf(&gridCopiesWait);
-  symbols[jit->mangleAndIntern("emulator.counter.release")] = symbolOf(&gridCounterRelease);
-  symbols[jit->mangleAndIntern("emulator.misaligned")] = symbolOf(&gridMisaligned);
-  symbols[jit->mangleAndIntern("emulator.access")] = symbolOf(&gridAccess);
-  symbols[jit->mangleAndIntern("emulator.store")] = symbolOf(&gridStore);
-  symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gridProduct);
-  symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gridLines);
-  symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gridCopy);
-  symbols[jit->mangleAndIntern("hewn.grid.group.begin")] = symbolOf(&gridGroupBegin);
-  symbols[jit->mangleAndIntern("hewn.grid.group.close")] = symbolOf(&gridGroupClose);
-  symbols[jit->mangleAndIntern("hewn.grid.group.publish")] = symbolOf(&gridGroupPublish);
-  symbols[jit->mangleAndIntern("hewn.grid.mbarrier.init")] = symbolOf(&gridMbarrierInit);
-  symbols[jit->mangleAndIntern("hewn.grid.mbarriers.ready")] = symbolOf(&gridMbarriersReady);
-  symbols[jit->mangleAndIntern("hewn.grid.mbarrier.arrive")] = symbolOf(&gridMbarrierArrive);
-  symbols[jit->mangleAndIntern("hewn.grid.mbarrier.expect")] = symbolOf(&gridMbarrierExpect);
-  symbols[jit->mangleAndIntern("hewn.grid.mbarrier.wait")] = symbolOf(&gridMbarrierWait);
-  symbols[jit->mangleAndIntern("hewn.grid.fetch.2")] = symbolOf(&gridFetch2);
-  symbols[jit->mangleAndIntern("hewn.grid.fetch.3")] = symbolOf(&gridFetch3);
-  symbols[jit->mangleAndIntern("hewn.grid.registers.keep")] = symbolOf(&gridRegisters);
-  symbols[jit->mangleAndIntern("hewn.grid.registers.take")] = symbolOf(&gridRegisters);
-  symbols[jit->mangleAndIntern("emulator.group.product")] = symbolOf(&gridGroupProduct);
-  symbols[jit->mangleAndIntern("emulator.group.product.words")] = symbolOf(&gridGroupProductWords);
-  symbols[jit->mangleAndIntern("hewn.grid.warp.barrier")] = symbolOf(&gridWarpBarrier);
-  symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gridGroupWait);
+  symbols[jit->mangleAndIntern("hewn.simt.thread")] = symbolOf(&gpuThread);
+  symbols[jit->mangleAndIntern("hewn.simt.block")] = symbolOf(&gpuBlock);
+  symbols[jit->mangleAndIntern("hewn.simt.blocks")] = symbolOf(&gpuBlocks);
+  symbols[jit->mangleAndIntern("hewn.simt.barrier")] = symbolOf(&gridBarrier);
+  symbols[jit->mangleAndIntern("hewn.simt.barrier.some")] = symbolOf(&gridBarrierSome);
+  symbols[jit->mangleAndIntern("hewn.simt.counter.add")] = symbolOf(&gpuCounterAdd);
+  symbols[jit->mangleAndIntern("hewn.simt.counter.read")] = symbolOf(&gpuCounterRead);
+  symbols[jit->mangleAndIntern("hewn.simt.counter.peek")] = symbolOf(&gpuCounterPeek);
+  symbols[jit->mangleAndIntern("hewn.simt.shuffle")] = symbolOf(&gpuShuffle);
+  symbols[jit->mangleAndIntern("hewn.simt.exp2")] = symbolOf(&gpuExp2);
+  symbols[jit->mangleAndIntern("hewn.simt.prefetch")] = symbolOf(&gpuPrefetch);
+  symbols[jit->mangleAndIntern("hewn.simt.copies.close")] = symbolOf(&gpuCopiesClose);
+  symbols[jit->mangleAndIntern("hewn.simt.copies.wait")] = symbolOf(&gpuCopiesWait);
+  symbols[jit->mangleAndIntern("emulator.counter.release")] = symbolOf(&gpuCounterRelease);
+  symbols[jit->mangleAndIntern("emulator.misaligned")] = symbolOf(&gpuMisaligned);
+  symbols[jit->mangleAndIntern("emulator.access")] = symbolOf(&gpuAccess);
+  symbols[jit->mangleAndIntern("emulator.store")] = symbolOf(&gpuStore);
+  symbols[jit->mangleAndIntern("emulator.product")] = symbolOf(&gpuProduct);
+  symbols[jit->mangleAndIntern("emulator.lines")] = symbolOf(&gpuLdmatrix);
+  symbols[jit->mangleAndIntern("emulator.copy")] = symbolOf(&gpuCopy);
+  symbols[jit->mangleAndIntern("hewn.simt.group.begin")] = symbolOf(&gpuGroupBegin);
+  symbols[jit->mangleAndIntern("hewn.simt.group.close")] = symbolOf(&gpuGroupClose);
+  symbols[jit->mangleAndIntern("hewn.simt.group.publish")] = symbolOf(&gpuGroupPublish);
+  symbols[jit->mangleAndIntern("hewn.simt.mbarrier.init")] = symbolOf(&gpuMbarrierInit);
+  symbols[jit->mangleAndIntern("hewn.simt.mbarriers.ready")] = symbolOf(&gpuMbarrierInitFence);
+  symbols[jit->mangleAndIntern("hewn.simt.mbarrier.arrive")] = symbolOf(&gpuMbarrierArrive);
+  symbols[jit->mangleAndIntern("hewn.simt.mbarrier.expect")] = symbolOf(&gpuMbarrierExpect);
+  symbols[jit->mangleAndIntern("hewn.simt.mbarrier.wait")] = symbolOf(&gpuMbarrierWait);
+  symbols[jit->mangleAndIntern("hewn.simt.fetch.2")] = symbolOf(&gpuFetch2);
+  symbols[jit->mangleAndIntern("hewn.simt.fetch.3")] = symbolOf(&gpuFetch3);
+  symbols[jit->mangleAndIntern("hewn.simt.registers.keep")] = symbolOf(&gpuRegisters);
+  symbols[jit->mangleAndIntern("hewn.simt.registers.take")] = symbolOf(&gpuRegisters);
+  symbols[jit->mangleAndIntern("emulator.group.product")] = symbolOf(&gpuGroupProduct);
+  symbols[jit->mangleAndIntern("emulator.group.product.words")] = symbolOf(&gpuGroupProductWords);
+  symbols[jit->mangleAndIntern("hewn.simt.warp.barrier")] = symbolOf(&gpuWarpBarrier);
+  symbols[jit->mangleAndIntern("emulator.group.wait")] = symbolOf(&gpuGroupWait);
   symbols[jit->mangleAndIntern("__truncsfbf2")] = symbolOf(&floatToBfloat);
   symbols[jit->mangleAndIntern("__truncdfbf2")] = symbolOf(&doubleToBfloat);
   symbols[jit->mangleAndIntern("__truncsfhf2")] = symbolOf(&floatToHalf);
@@ -371,7 +381,7 @@ Error JITCode::load(StringRef text) {
   symbols[jit->mangleAndIntern("__extendhfsf2")] = symbolOf(&halfToFloat);
   if (Error error = jit->getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols))))
     return error;
-  // The C library's mathematics for LLVM's own intrinsics, and memory functions.
+  // Provides the C library's math functions for LLVM intrinsics, and its memory functions.
   auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit->getDataLayout().getGlobalPrefix());
   if (!process)
     return process.takeError();

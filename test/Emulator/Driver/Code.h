@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the text of `hewn compile --emit=llvm --target=sm_80` to kernels that the CPU runs.
+// Compiles the kernels' LLVM IR (the output of `hewn compile --emit=llvm --target=sm_80`) for the
+// CPU.
 #ifndef HEWN_TEST_EMULATOR_DRIVER_CODE_H
 #define HEWN_TEST_EMULATOR_DRIVER_CODE_H
 
@@ -14,11 +15,12 @@ namespace emulator {
 class Code {
 public:
   virtual ~Code() = default;
-  /// Null for a name that no module defines.
+  /// Returns the kernel of that name, or null if no module defines one.
   virtual const Kernel *find(const std::string &name) = 0;
 };
 
-/// Null where the file can't be read or compiled; `problem` says why.
+/// Reads and compiles the file at `path`. Returns null and sets `problem` if the file can't be read
+/// or compiled.
 std::unique_ptr<Code> loadCode(const std::string &path, std::string &problem);
 
 } // namespace emulator

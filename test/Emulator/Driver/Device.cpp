@@ -26,7 +26,8 @@ std::map<char *, size_t> pinned;
 
 } // namespace
 
-/// Between two looks whether another process has done its part; or another thread of this one, which may call the driver meanwhile.
+/// Sleeps between two polls of another process. Unlocks the mutex meanwhile, so that other threads
+/// of this process can call the driver.
 static void pause() {
   mutex.unlock();
   usleep(50);
@@ -139,7 +140,8 @@ int ask(void *handle, Step step) {
 uint64_t allocate(size_t bytes) {
   if (bytes == 0 || bytes > size_t(1) << 36)
     return 0;
-  // The end is the end of a page (but for alignment), with a page behind it that nobody may touch.
+  // A device allocation ends at the end of a page, except for alignment. An inaccessible page
+  // follows, so that an access beyond the allocation faults.
   size_t pages = roundUp(bytes);
   void *memory =
       mmap(nullptr, pages + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -157,7 +159,7 @@ int release(uint64_t address) {
   auto found = allocations.find(address);
   if (found == allocations.end())
     return kInvalidValue;
-  int result = found->second.context->flush(); // it waits
+  int result = found->second.context->flush(); // cuMemFree waits for all work of the context
   uint64_t start = hostAddress(address) / kPage * kPage;
   if (found->second.context->lost)
     return result;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The emulated devices' state: contexts and what is in them.
+// State of the emulated devices: contexts, streams, events and memory.
 //
-// Streams are as lazy as a real one may be: nothing is done before somebody waits for it. Memory that the host may not touch
-// lies where no process has memory. An error of a kernel is sticky: the context is lost, and with it all that is in it.
+// Streams execute as late as the driver's interface allows: a step runs only when somebody waits
+// for it. Device addresses are outside of the process's address space, so a host access faults. A
+// kernel error is sticky: the context is lost, with everything in it.
 #ifndef HEWN_TEST_EMULATOR_DRIVER_DEVICE_H
 #define HEWN_TEST_EMULATOR_DRIVER_DEVICE_H
 
@@ -38,12 +39,13 @@ enum Result {
   kWrongThread = 908,
 };
 
-/// Those that there are, and the most that HEWN_EMULATOR_DEVICES may say.
+/// Default number of devices, and the largest number that HEWN_EMULATOR_DEVICES can set.
 inline constexpr int kDevices = 2, kMostDevices = 4;
 
-/// What a stream does. A step that returns kNotReady waits for another process, and is called again.
+/// One operation in a stream of an emulated device. If the operation returns kNotReady, it waits
+/// for another process, and the stream calls it again.
 using Step = std::function<int()>;
-/// What a stream was asked for while it was recorded.
+/// Recorded steps of a stream, as the result of stream capture.
 using Graph = std::vector<Step>;
 
 struct Context;
@@ -53,29 +55,33 @@ struct Stream {
   std::deque<Step> work;
   uint64_t asked = 0, done = 0;
   std::unique_ptr<Graph> recording;
-  /// What is the recording thread's alone.
+  /// Identifies the thread that captures this stream: the address of a thread-local variable of
+  /// that thread.
   const int *recorder = nullptr;
-  /// Does what was asked for up to number `upTo`; where it does not wait, as far as other processes let it: kNotReady.
+  /// Runs the steps of this stream up to number `upTo`. If `waits` is false, returns kNotReady at
+  /// the first step that is not ready.
   int flush(uint64_t upTo = ~uint64_t(0), bool waits = true);
 };
 
 struct Event {
   std::shared_ptr<Stream> stream;
   uint64_t at = 0;
-  /// Whether it may be asked for its time.
+  /// False if the event was created without timing.
   bool timed = true;
-  /// When the stream had come to it: shared with the stream's work, which an event may be gone before.
+  /// Time at which the stream reached the event. The event and the stream's step share it, because
+  /// the event may be destroyed before the step runs.
   std::shared_ptr<std::chrono::steady_clock::time_point> time;
 };
 
 struct Context {
   int device = 0;
-  int retained = 0; // of a primary one
+  int retained = 0; // reference count of a primary context
   bool lost = false;
-  /// For the handles that stand for it: its work is done at once, behind all other.
+  /// The context's legacy default stream (handles 0 to 2). Its steps run at once, after the work of
+  /// all other streams.
   std::shared_ptr<Stream> legacy;
   std::set<std::shared_ptr<Stream>> streams;
-  /// All but streams, by handle, with how to destroy it.
+  /// The context's other objects (events, graphs, modules) by handle, with their destructors.
   std::map<void *, std::function<void()>> objects;
 
   int flush(bool waits = true);
@@ -83,31 +89,33 @@ struct Context {
 };
 
 extern std::recursive_mutex mutex;
-/// What was in contexts that were good when they ended, counted for good.
+/// Number of objects that were still alive when their contexts were destroyed without an error.
+/// Never reset.
 extern uint64_t leaked;
 
 /// The device's primary context.
 Context &primary(int device);
-/// The thread's contexts, the current one last.
+/// Stack of the calling thread's contexts. The last one is current.
 std::vector<Context *> &current();
-/// All contexts that there are, for counting.
+/// All existing contexts of the emulated devices.
 std::set<Context *> &contexts();
 
-/// The stream of a handle; null for one that does not exist, or is in another context.
+/// Returns the stream of a handle, or null if the current context has no such stream.
 std::shared_ptr<Stream> streamOf(void *handle);
-/// In the stream's turn, or recorded.
+/// Appends the step to the stream, or to the graph that the stream captures. Returns an error code.
 int ask(void *stream, Step step);
 
-/// Device memory in the current context: an address, 0 where there is none.
+/// Allocates device memory in the current context. Returns its address, or 0 on failure.
 uint64_t allocate(size_t bytes);
 int release(uint64_t address);
-/// Where `bytes` at a device's address are; null where they are not all in one allocation of `device` (-1: any).
+/// Returns the host pointer for `bytes` bytes at a device address. Returns null if they are not
+/// inside of one allocation of `device` (-1: of any device).
 char *memoryAt(uint64_t address, size_t bytes, int device = -1);
-/// Of which device; -1: of none.
+/// Returns the device that owns the address, or -1.
 int deviceOf(uint64_t address);
-/// What the host sees of a pointer.
+/// Converts a device address to the address of its bytes in this process.
 uint64_t hostAddress(uint64_t address);
-/// Memory of the host that the device reads and writes itself.
+/// A block of pinned host memory, which the device accesses directly.
 void *allocatePinned(size_t bytes);
 int releasePinned(void *memory);
 bool isPinned(const void *memory, size_t bytes);

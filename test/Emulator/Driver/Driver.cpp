@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A libcuda.so.1 without a device: the functions of NVIDIA's driver that the runtime calls, on the CPU.
+// A libcuda.so.1 for machines without a GPU: implements the functions of NVIDIA's driver that the
+// runtime calls, on the CPU.
 //
-// The PTX that it is given is not read but for its kernels' names: it runs the same kernels from the LLVM IR in the file that
-// HEWN_EMULATOR_CODE names. There are two devices, whose state is Device.h's. HEWN_EMULATOR_SCHEDULE is forward, backward or
-// random; HEWN_EMULATOR_RACES looks for races (Races.h); HEWN_EMULATOR_BLOCKS is how many blocks a kernel has at most;
-// HEWN_EMULATOR_FAIL names what goes wrong: no-device, old-driver, wrong-device, small-device, linker, out-of-memory,
-// no-pinned-memory, launch (a kernel fails when it is run). emulator_fail_at makes any one call fail.
+// The driver takes only the kernels' names from the PTX. It runs the same kernels from the LLVM IR
+// in the file that HEWN_EMULATOR_CODE names. The state of the devices is in Device.h. Further
+// environment variables:
+// - HEWN_EMULATOR_SCHEDULE: forward, backward or random.
+// - HEWN_EMULATOR_RACES: enables race detection (Races.h).
+// - HEWN_EMULATOR_BLOCKS: the maximum number of blocks of a kernel.
+// - HEWN_EMULATOR_DEVICES: the number of devices, at most 4 (default 2).
+// - HEWN_EMULATOR_FAIL: the failure to simulate. Values are no-device, old-driver, wrong-device,
+//   small-device, `no-meetings` (no cooperative launches), shared-memory, linker, out-of-memory,
+//   no-pinned-memory, and launch (a kernel fails when it runs).
+//
+// The function emulator_fail_at makes any single call fail.
 #include "test/Emulator/Driver/Code.h"
 #include "test/Emulator/Driver/Device.h"
 #include "test/Emulator/Driver/Mbarriers.h"
@@ -26,7 +34,8 @@ struct Module {
   std::string text;
 };
 
-/// Shared memory of a block without asking, and the most that it may ask for, in bytes.
+/// Sizes in bytes of a block's shared memory: the default limit, and the largest size that a kernel
+/// can request.
 constexpr int kFreeShared = 48 << 10, kMostShared = 227 << 10;
 
 struct Function {
@@ -42,10 +51,12 @@ struct Link {
 const std::string kTranslated = "translated for the emulator\n";
 
 uint64_t launches = 0, graphLaunches = 0, translations = 0, hostCopies = 0;
-/// The call that fails, counted from 1, and how.
+/// For injected failures: the number of driver calls so far, the number of the call that fails
+/// (from 1), and the error code that this call returns.
 uint64_t calls = 0, failAt = 0;
 int failWith = 0;
-/// Streams that are recorded: all of them, and this thread's, which may neither wait nor allocate meanwhile.
+/// Number of streams that all threads capture. `recordingsHere` counts those of this thread, which
+/// may neither wait nor allocate during the capture.
 int recordings = 0;
 thread_local int recordingsHere = 0;
 
@@ -61,7 +72,8 @@ Schedule schedule() {
   return wanted && std::strcmp(wanted, "random") == 0 ? Schedule::Random : Schedule::Forward;
 }
 
-/// Kernels give the same on any number of blocks: on few of them each does several parts.
+/// Returns the number of blocks to run: `wanted`, limited by HEWN_EMULATOR_BLOCKS. Results do not
+/// depend on it. With fewer blocks, each block runs several tasks.
 int64_t blocksOf(unsigned wanted) {
   const char *most = std::getenv("HEWN_EMULATOR_BLOCKS");
   return most ? std::min<int64_t>(wanted, std::max(1, std::atoi(most))) : wanted;
@@ -69,7 +81,7 @@ int64_t blocksOf(unsigned wanted) {
 
 Context *context() { return current().back(); }
 
-/// An object of the current context.
+/// Registers an object with the current context, which owns it.
 template <typename T> T *keep(T *object) {
   context()->objects[object] = [object] { delete object; };
   return object;
@@ -85,12 +97,13 @@ int numDevices() {
   return wanted ? std::min(std::atoi(wanted), kMostDevices) : kDevices;
 }
 int deviceGetCount(int *count) { return *count = numDevices(), 0; }
-// Not the ordinal: who mixes up the two finds no device.
+// A device handle differs from its ordinal, so that mistaking one for the other is an error.
 int deviceGet(int *device, int ordinal) {
   return *device = ordinal + 70, ordinal >= 0 && ordinal < numDevices() ? 0 : kInvalidValue;
 }
 int deviceGetName(char *name, int bytes, int) { return std::snprintf(name, size_t(bytes), "emulator"), 0; }
-/// Few, so that blocks of tests have more than one task each.
+/// Number of SMs of the device. It is small, so that a block of a test kernel has more than one
+/// task.
 constexpr int kProcessors = 3;
 int deviceGetAttribute(int *value, int attribute, int) {
   const int processors = 16, cooperates = 95, mostShared = 97;
@@ -138,12 +151,13 @@ int translate(const char *text) {
     return kUnsupportedPtx;
   if (fails("wrong-device"))
     return kNoBinary;
-  if (text && !std::strstr(text, ".version")) // as devices do
+  if (text && !std::strstr(text, ".version")) // devices also reject text without a version
     return kInvalidImage;
   return ++translations, text ? 0 : kInvalidValue;
 }
 
-/// As older texts may, a kernel has no more than 544 arguments of eight bytes.
+/// Returns true if the text has PTX version 7 and a kernel with more than 544 parameters of eight
+/// bytes each. PTX 7 allows no more.
 bool hasTooManyArguments(const std::string &text) {
   constexpr size_t most = 544;
   if (text.find(".version 7") == std::string::npos)
@@ -243,7 +257,8 @@ int copyIn(uint64_t to, const void *from, size_t bytes, void *stream) {
   if (recordingsHere)
     return kCapturing;
   ++hostCopies;
-  // Of memory that the device can't read itself the driver takes a copy first.
+  // As NVIDIA's driver does, a copy from pageable host memory reads this memory before the call
+  // returns.
   std::shared_ptr<std::vector<char>> taken;
   if (!isPinned(from, bytes)) {
     auto *bytesOf = static_cast<const char *>(from);
@@ -335,7 +350,7 @@ int eventRecord(Event *event, void *stream) {
   }
   return event->at = event->stream->asked, 0;
 }
-/// Of events that the device has come to.
+/// Returns the time between two events. The stream must have reached both.
 int eventElapsedTime(float *milliseconds, Event *from, Event *to) {
   const std::chrono::steady_clock::time_point never;
   if (!from->time || !to->time)
@@ -354,7 +369,7 @@ int beginCapture(void *stream, int mode) {
   if (!found || found->recording || found == context()->legacy)
     return kInvalidValue;
   if (mode != threadLocal) {
-    std::fprintf(stderr, "emulator: this recording makes calls of the application's other threads fail\n");
+    std::fprintf(stderr, "emulator: the capture mode is not thread-local: calls of other threads would fail\n");
     return kInvalidValue;
   }
   found->recording = std::make_unique<Graph>();
@@ -383,13 +398,15 @@ int graphLaunch(Graph *exec, void *stream) {
   ++graphLaunches;
   return ask(stream, [steps = *exec, at = size_t(0)]() mutable {
     for (; at < steps.size(); ++at)
-      if (int result = steps[at]()) // goes on there where it is not ready
+      // A repeated call of a graph launch resumes at the step that was not ready.
+      if (int result = steps[at]())
         return result;
     return at = 0, 0;
   });
 }
 
-/// What the driver checks, and that the tensor lies in one allocation.
+/// Checks the parameters of a tensor map as the driver does, and that the tensor is inside of one
+/// allocation.
 int tensorMapEncodeTiled(void *map, int type, unsigned rank, void *memory, const uint64_t *extents,
                          const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
                          int swizzle, int, int) {
@@ -429,7 +446,7 @@ int launch(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, u
     return kInvalidValue;
   ++launches;
   std::vector<uint64_t> values;
-  std::vector<std::shared_ptr<Tensor>> tensors; // kept until it has run
+  std::vector<std::shared_ptr<Tensor>> tensors; // owned by the step until the kernel has run
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
     uint64_t value;
     if (kernel.parameters[i] == Kernel::Argument::Tensor) {
@@ -441,7 +458,7 @@ int launch(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ, u
     std::memcpy(&value, arguments[i], sizeof(value));
     if (kernel.parameters[i] == Kernel::Argument::Pointer && value) {
       if (!memoryAt(value, 0, context()->device)) {
-        std::fprintf(stderr, "emulator: argument %zu of %s is no device memory\n", i, function->name.c_str());
+        std::fprintf(stderr, "emulator: argument %zu of %s is not a device address\n", i, function->name.c_str());
         return kInvalidValue;
       }
       value = hostAddress(value);
@@ -477,7 +494,8 @@ int setBytes(uint64_t at, unsigned char value, size_t bytes, void *stream) {
   });
 }
 
-/// What goes wrong before a function does anything: the call that a test chose, or a context that is lost or none.
+/// Returns the error that a call reports before it does anything: the injected failure, no current
+/// context, or a lost context.
 int problemOf(bool acquires, bool inContext) {
   if (acquires && ++calls == failAt) {
     if (failWith == kLaunchFailed && !current().empty())
@@ -489,7 +507,8 @@ int problemOf(bool acquires, bool inContext) {
   return inContext && context()->lost ? kLaunchFailed : 0;
 }
 
-/// How a function is entered.
+/// Wraps the implementation of a driver function: takes the lock, and returns the error of
+/// `problemOf` if there is one.
 template <auto F, bool acquires, bool inContext> struct Entry;
 template <typename... Arguments, int (*F)(Arguments...), bool acquires, bool inContext>
 struct Entry<F, acquires, inContext> {
@@ -497,7 +516,7 @@ struct Entry<F, acquires, inContext> {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     int problem = problemOf(acquires, inContext);
     if constexpr (std::is_same_v<decltype(F), decltype(&endCapture)>)
-      if (problem && !current().empty()) // it ends all the same
+      if (problem && !current().empty()) // the capture ends although the call fails
         abandonCapture(arguments...);
     return problem ? problem : F(arguments...);
   }
@@ -512,21 +531,21 @@ template <auto F> void *always() { return reinterpret_cast<void *>(&Entry<F, fal
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-/// For tests: how much is allocated, how many kernels were launched, recorded runs played, texts translated, and copies made
-/// between the two memories.
+/// Return counts for tests: live allocations, kernel launches, graph launches, translated PTX
+/// texts, and copies between host and device.
 EXPORT uint64_t emulator_allocations() { return numAllocations(); }
 EXPORT uint64_t emulator_launches() { return launches; }
 EXPORT uint64_t emulator_graphs() { return graphLaunches; }
 EXPORT uint64_t emulator_translations() { return translations; }
 EXPORT uint64_t emulator_host_copies() { return hostCopies; }
-/// All that somebody has to give back.
+/// Returns the number of objects that the application still has to release.
 EXPORT uint64_t emulator_objects() {
   uint64_t count = numAllocations() + leaked;
   for (Context *one : contexts())
     count += one->objects.size() + one->streams.size() + uint64_t(one->retained);
   return count + uint64_t(recordings);
 }
-/// What streams were asked for and have not done.
+/// Returns the number of stream steps that have not run yet.
 EXPORT uint64_t emulator_waiting() {
   uint64_t count = 0;
   for (Context *one : contexts())
@@ -534,7 +553,8 @@ EXPORT uint64_t emulator_waiting() {
       count += stream->work.size();
   return count;
 }
-/// The `call`th call from now on that can fail does; 0: none. Returns how many there were since the last time.
+/// Makes the `call`th of the following calls that can fail return `result`. `call` 0 cancels an
+/// earlier request. Returns the number of such calls since the previous invocation.
 EXPORT uint64_t emulator_fail_at(uint64_t call, int result) {
   uint64_t made = calls;
   calls = 0;
@@ -542,8 +562,10 @@ EXPORT uint64_t emulator_fail_at(uint64_t call, int result) {
   failWith = result;
   return made;
 }
-/// For other libraries of the device's (../Nccl): a step of a stream, recorded where that is, and its argument, which is dropped when no
-/// stream and no recording has the step any more; what lies at an address of the current context's device; which one that is.
+/// The following functions are for other emulated libraries (../Nccl). `emulator_enqueue` appends a
+/// step to a stream, or to the graph that the stream captures; `drop` destroys the argument when no
+/// stream and no graph holds the step. `emulator_memory` returns the host pointer for a device
+/// address. `emulator_device` returns the ordinal of the current context's device.
 EXPORT int emulator_enqueue(void *stream, int (*step)(void *), void *argument, void (*drop)(void *)) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   std::shared_ptr<void> kept(argument, drop);
@@ -553,7 +575,7 @@ EXPORT void *emulator_memory(uint64_t address, uint64_t bytes, int device) {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   return memoryAt(address, bytes, device);
 }
-/// What is asked of the current context's streams, as far as other processes let it.
+/// Runs the current context's streams until a step waits for another process.
 EXPORT void emulator_progress() {
   std::lock_guard<std::recursive_mutex> lock(mutex);
   if (!current().empty())
@@ -565,7 +587,7 @@ EXPORT int emulator_is_recorded(void *stream) {
   return found && found->recording;
 }
 EXPORT int emulator_device() { return current().empty() ? -1 : context()->device; }
-/// A context of an application's own.
+/// Creates a context that is not the device's primary one.
 EXPORT void *emulator_context_create(int device) {
   auto *made = new Context;
   made->device = device;

@@ -9,7 +9,8 @@ namespace emulator {
 
 namespace {
 
-/// Sums that are under way: a number that signals, which no arithmetic gives, with their name.
+/// Until an MMA completes, its accumulator registers hold a signalling NaN, which no arithmetic
+/// produces. The low 16 bits of the NaN identify the result.
 constexpr uint32_t kUnderWay = 0x7fa50000;
 
 uint32_t bitsOf(float value) {
@@ -18,13 +19,15 @@ uint32_t bitsOf(float value) {
   return bits;
 }
 
-/// Threads keep words, so that nothing makes another number of it.
+/// Sets `count` accumulators to `bits`. Uses memcpy, because a float assignment could quiet the
+/// NaN.
 void name(float *sums, int32_t count, uint32_t bits) {
   for (int32_t i = 0; i < count; ++i)
     std::memcpy(&sums[i], &bits, sizeof(bits));
 }
 
-/// A matrix in shared memory, as its form says; rows are columns of a right one.
+/// A matrix in shared memory, decoded from its descriptor. For the right operand, "row" means a
+/// column of the matrix.
 struct Form {
   uint64_t address, line, blocks, panels, bytes;
   bool alongSum;
@@ -47,7 +50,8 @@ struct Form {
       to += row / 8 * blocks + row % 8 * line + inSum * bytes;
     else
       to += row * bytes / line * panels + row * bytes % line + inSum / 8 * blocks + inSum % 8 * line;
-    // Chunks change by the bits of the address itself.
+    // The swizzle of a matrix permutes its 16-byte chunks depending on bits of the shared-memory
+    // address.
     return to ^ ((to >> 7 & (line / 16 - 1)) << 4);
   }
 };
@@ -57,7 +61,7 @@ double elementAt(uint64_t address, int32_t bits, bool isSigned = false) {
     uint8_t byte = *reinterpret_cast<const uint8_t *>(address);
     return isSigned ? double(int8_t(byte)) : double(byte);
   }
-  if (bits == 32) { // its leading eleven significant bits
+  if (bits == 32) { // truncates the float32 operand to the eleven leading significant bits of TF32
     uint32_t word;
     std::memcpy(&word, reinterpret_cast<const char *>(address), sizeof(word));
     word &= 0xffffe000;
@@ -87,9 +91,9 @@ std::string GroupWarp::make(const Product &product) {
   uint64_t depth = 32 / left.bytes;
   bool inRegisters = matrices.leftInRegisters;
   if ((matrices.bits == 32 || matrices.bits == 8) && ((!left.alongSum && !inRegisters) || !right.alongSum))
-    return "matrices of float32s, or of integers, that do not lie along the sum";
+    return "a float32 or integer matrix of a warpgroup MMA is not K-major";
   if ((!inRegisters && !left.exists(matrices.leftForm)) || !right.exists(matrices.rightForm))
-    return "a matrix of a group has a form that is none";
+    return "a warpgroup MMA has an invalid matrix descriptor";
   std::string problem;
   auto read = [&](const Form &form, bool isSigned, uint64_t row, uint64_t inSum) {
     uint64_t at = form.at(row, inSum);
@@ -98,7 +102,7 @@ std::string GroupWarp::make(const Product &product) {
       if (at >= start && at + form.bytes <= start + memory.bytes)
         return elementAt(at, matrices.bits, isSigned);
     }
-    problem = "a group's matrix lies outside of shared memory";
+    problem = "a matrix of a warpgroup MMA is outside of shared memory";
     return 0.0;
   };
   Sums &to = sums.at(product.sums);
@@ -114,7 +118,7 @@ std::string GroupWarp::make(const Product &product) {
     for (uint64_t i = 0; i < uint64_t(to.columns) / 2; ++i) {
       uint64_t row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
       float &value = to.values[lane][i];
-      if (matrices.bits != 8) { // as an H100 adds
+      if (matrices.bits != 8) { // float MMAs add products in the order of an H100
         constexpr int64_t moreBits = 2;
         int64_t atOnce = matrices.bits == 32 ? 8 : 16;
         value = addProducts(value, &lefts[row * depth], &rights[column * depth], int64_t(depth), atOnce, moreBits);
@@ -146,7 +150,7 @@ std::vector<uint64_t> GroupWarp::linesOfLast() const {
   return {lines.begin(), lines.end()};
 }
 
-/// A warp's 16 rows of a left matrix that its lanes have.
+/// Returns the warp's 16 rows of a left operand that the lanes hold in registers.
 static std::vector<double> rowsOf(GroupStep *const *lanes) {
   int32_t bits = lanes[0]->matrices.bits;
   int64_t count = bits == 32 ? 1 : 2, depth = 8 * count, bytes = 4 / count;
@@ -167,14 +171,14 @@ std::string GroupWarp::product(GroupStep *const *lanes) {
   bool underWay = (word & 0xffff0000) == kUnderWay && sums.count(which);
   for (int64_t lane = 0; lane < kWarp; ++lane) {
     if (lanes[lane]->matrices != lanes[0]->matrices)
-      return "threads of a warp come with different matrices";
+      return "threads of a warp have different matrix descriptors";
     for (int32_t i = 0; underWay && i < count; ++i)
       if (bitsOf(lanes[lane]->sums[i]) != word)
-        return "sums of a group's product that is under way are changed";
+        return "accumulators of a pending warpgroup MMA are modified";
   }
   if (!underWay) {
     if (!begun)
-      return "a group's product has sums that are not ready for it";
+      return "a warpgroup MMA uses accumulators without a fence";
     which = names++ & 0xffff;
     Sums fresh{lanes[0]->columns, {}, 0};
     for (int64_t lane = 0; lane < kWarp; ++lane)
@@ -182,7 +186,7 @@ std::string GroupWarp::product(GroupStep *const *lanes) {
     sums[which] = std::move(fresh);
   }
   if (sums.at(which).columns != lanes[0]->columns)
-    return "a group's product has sums of other columns";
+    return "a warpgroup MMA uses accumulators with another number of columns";
   for (int64_t lane = 0; lane < kWarp; ++lane)
     name(lanes[lane]->sums, count, kUnderWay | which);
   ++sums.at(which).left;
@@ -191,7 +195,8 @@ std::string GroupWarp::product(GroupStep *const *lanes) {
       {lanes[0]->matrices, which, sets, lanes[0]->matrices.leftInRegisters ? rowsOf(lanes) : std::vector<double>()});
   if (!early())
     return "";
-  // Those before it too, to keep their order. They are done all the same only when they have been waited for.
+  // Computes all pending MMAs of the warp, in order. For the kernel, they are complete only after
+  // its wait.
   for (Product &earlier : open)
     if (earlier.matrices.bits) {
       if (std::string problem = make(earlier); !problem.empty())
@@ -214,7 +219,7 @@ std::string GroupWarp::wait(GroupStep *const *lanes) {
     }
   }
   open = std::move(rest);
-  begun = false; // whoever waits may change sums
+  begun = false; // after a wait, the kernel may change the accumulator registers
   uint32_t word = bitsOf(lanes[0]->sums[0]), which = word & 0xffff;
   if ((word & 0xffff0000) != kUnderWay || !sums.count(which) || sums.at(which).left > 0)
     return "";
@@ -230,7 +235,7 @@ std::string GroupWarp::step(GroupStep *const *lanes) {
   for (int64_t lane = 1; lane < kWarp; ++lane)
     if (lanes[lane]->kind != lanes[0]->kind || lanes[lane]->columns != lanes[0]->columns ||
         lanes[lane]->open != lanes[0]->open)
-      return "threads of a warp come to their group for different things";
+      return "threads of a warp execute different warpgroup instructions";
   switch (lanes[0]->kind) {
   case GroupStep::Kind::Begin:
     begun = true;
@@ -246,6 +251,6 @@ std::string GroupWarp::step(GroupStep *const *lanes) {
   return "";
 }
 
-std::string GroupWarp::end() const { return open.empty() ? "" : "a warp ends before its group's products"; }
+std::string GroupWarp::end() const { return open.empty() ? "" : "a warp ends before its warpgroup MMAs complete"; }
 
 } // namespace emulator

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of groups of warps (lib/Codegen/Grid/Grid.h), a warp's part of each: its sixteen rows.
+// Executes warpgroup MMAs (lib/Codegen/GPU/GpuBuilder.h) for one warp at a time: a warp computes 16
+// rows of the result.
 //
-// A product is only noted when a warp comes to it; it is made when the warp waits for it (or at once, where copies are early too).
-// Until then the sums that the code has are no numbers, which name those that will be.
+// An MMA is queued when a warp issues it. It is computed when the warp waits for it, or at once
+// under a schedule that completes asynchronous work early. Until the wait, the accumulator
+// registers hold signalling NaNs that identify the pending result.
 #ifndef HEWN_TEST_EMULATOR_DRIVER_GROUP_H
 #define HEWN_TEST_EMULATOR_DRIVER_GROUP_H
 
@@ -16,15 +18,17 @@ namespace emulator {
 
 constexpr int64_t kWarp = 32;
 
-/// A region of a block's shared memory: filled with ones' bits (not a number) before each block.
+/// A region of a block's shared memory. Filled with 0xff bytes (NaN) before each block.
 struct SharedMemory {
   char *address;
   uint64_t bytes;
 };
 
-/// Two matrices whose product is to be added.
+/// Descriptors and types of the operands of a warpgroup MMA.
 struct GroupMatrices {
-  /// 16 for float16, -16 for bfloat16, 32 for float32, 8 for integers; which of them lie along the sum.
+  /// `bits` is the element type of the operands of a warpgroup MMA: 16 is float16, -16 is bfloat16,
+  /// 32 is float32, 8 is an integer type. The flags are true for matrices that are contiguous along
+  /// K.
   int32_t bits = 0;
   bool leftAlongSum = false, rightAlongSum = false, leftInRegisters = false;
   int64_t left = 0, right = 0, leftForm = 0, rightForm = 0;
@@ -32,52 +36,59 @@ struct GroupMatrices {
   bool operator==(const GroupMatrices &) const = default;
 };
 
-/// What a thread comes with.
+/// A warpgroup instruction with one thread's operands.
 struct GroupStep {
   enum class Kind { Begin, Product, Close, Wait };
   Kind kind = Kind::Begin;
   GroupMatrices matrices;
-  /// This thread's words of a left matrix in registers.
+  /// This thread's registers of the left operand of a warpgroup MMA, if the operand is not in
+  /// shared memory.
   int32_t words[4] = {};
-  /// Of a wait: sets that may stay open.
+  /// For a wait of a warpgroup: the number of commit groups of MMAs that may stay pending.
   int32_t open = 0;
-  /// Of a product or a wait: columns / 2 sums, which are replaced; of integers their words.
+  /// For an MMA and a wait: this thread's `columns / 2` accumulators, which the step overwrites.
+  /// Integer accumulators are passed as their bits.
   float *sums = nullptr;
   int32_t columns = 0;
 };
 
 class GroupWarp {
 public:
-  /// Warp number `warp` of a block. `early`: whether a product is made at once, asked each time.
+  /// Creates the state of warp `warp` of a block. `early` is called for each MMA and returns true
+  /// if the MMA is computed at once.
   GroupWarp(int64_t warp, const std::vector<SharedMemory> &shared, bool (*early)())
       : warp(warp), shared(&shared), early(early) {}
 
-  /// What the warp's threads have come for; why they can't, or nothing.
+  /// Executes the instruction that the 32 lanes have issued. Returns an error text, or an empty
+  /// string.
   std::string step(GroupStep *const *lanes);
-  /// Why the warp may not end now, or nothing.
+  /// Returns an error text if the warp may not end now, because MMAs are pending, else an empty
+  /// string.
   std::string end() const;
-  /// Sets of products that are closed; and where the warp's part of the newest product reads shared memory: lines of 16 bytes.
+  /// `closed` returns the number of committed groups. `linesOfLast` returns the addresses of the
+  /// 16-byte chunks of shared memory that this warp's rows of the newest MMA read.
   int64_t closed() const { return sets; }
   std::vector<uint64_t> linesOfLast() const;
-  /// All products so far: a group's warps must have the same.
+  /// All MMAs that this warp has issued. The four warps of a warpgroup must issue the same ones.
   std::vector<GroupMatrices> history;
 
 private:
   struct Sums {
     int32_t columns;
     std::vector<float> values[kWarp];
-    int64_t left = 0; // products that are to be made
+    int64_t left = 0; // number of MMAs of the group that are not computed yet
   };
   struct Product {
     GroupMatrices matrices;
     uint32_t sums;
     int64_t set;
-    std::vector<double> left; // in registers: 16 rows
+    std::vector<double> left; // 16 rows, if in registers
   };
   int64_t warp;
   const std::vector<SharedMemory> *shared;
   bool (*early)();
-  /// Whether registers may be a product's sums.
+  /// True after the warp has executed the fence (wgmma.fence) that makes registers available as
+  /// accumulators.
   bool begun = false;
   int64_t sets = 0;
   uint32_t names = 0;

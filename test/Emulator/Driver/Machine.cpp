@@ -11,7 +11,8 @@
 #include <sys/mman.h>
 #include <utility>
 
-// Saves the callee's registers on the stack, stores the stack in *from, and goes on where `to` was left.
+// Saves the callee-saved registers on the stack, stores the stack pointer in *from, and resumes the
+// fiber whose stack pointer is `to`.
 extern "C" void emulatorSwitch(void **from, void *to);
 asm(R"(
 .text
@@ -43,22 +44,23 @@ namespace {
 
 constexpr size_t kStack = 64 << 10;
 
-/// What a block that others take turns with has of its own.
+/// Saved state of one of the interleaved blocks, while another block runs.
 struct Block {
   std::vector<Fiber> fibers;
-  std::vector<GroupWarp> groups; // of each warp
+  std::vector<GroupWarp> groups;
   std::unique_ptr<Mbarriers> mbarriers;
   std::unique_ptr<BlockRaces> order;
   std::vector<std::vector<char>> shared;
   bool begun = false, paused = false, ended = false;
-  /// How often counters had changed when it last looked, and when it last counted.
+  /// Values of `run.changes` when the block last ran, and when it last updated a counter.
   uint64_t seen = 0, counted = 0;
 };
 
-/// Blocks that can run at once.
+/// Largest number of blocks of a launch that the emulator interleaves.
 constexpr int64_t kMostTogether = 8;
 
-/// Stacks of all threads that the current block can have, kept.
+/// Returns the stacks of the fibers of the current block's threads. They are allocated once, for
+/// the largest block.
 char *stacks() {
   static thread_local char *memory =
       static_cast<char *>(mmap(nullptr, kStack * 1024 * kMostTogether, PROT_READ | PROT_WRITE,
@@ -69,12 +71,13 @@ char *stacks() {
 void begin() {
   run.kernel->call(run.arguments);
   if (!run.fibers[run.current].copies.empty())
-    run.problem = "a thread ends before its copies";
+    run.problem = "a thread ends before its asynchronous copies complete";
   leave(State::Done);
 }
 
 void prepare(int64_t thread) {
-  // As emulatorSwitch leaves a stack: six registers, then where to return to; aligned as after a call.
+  // The frame that emulatorSwitch leaves: six registers and the return address, aligned as after a
+  // call.
   char *top = stacks() + kStack * (thread + 1) - 64;
   auto *frame = reinterpret_cast<void **>(top - 8) - 7;
   std::memset(frame, 0, 7 * sizeof(void *));
@@ -86,7 +89,7 @@ void prepare(int64_t thread) {
 
 std::string where() { return " in block " + std::to_string(run.block); }
 
-/// Lets every ready thread of a warp run until it waits; whether there was one.
+/// Runs each ready thread of a warp until the thread waits. Returns true if any thread was ready.
 bool runReady(int64_t warp) {
   bool any = false;
   int64_t first = run.schedule == Schedule::Random ? int64_t(nextRandom() % kWarp) : 0;
@@ -113,15 +116,16 @@ int64_t count(int64_t warp, State state) {
   return found;
 }
 
-/// A warp's newest product must be that of the others of its group, and what it reads published.
+/// Checks that the warp's newest MMA agrees with those of the other warps of the warpgroup, and
+/// that the writes of the MMA's operands are visible to the async proxy.
 void checkGroup(int64_t warp) {
   size_t last = run.groups[warp].history.size() - 1;
   for (int64_t other = warp / 4 * 4; other < warp / 4 * 4 + 4; ++other)
     if (other >= int64_t(run.groups.size()))
-      run.problem = "a group lacks warps";
+      run.problem = "a warpgroup has fewer than four warps";
     else if (run.groups[other].history.size() > last &&
              run.groups[other].history[last] != run.groups[warp].history[last])
-      run.problem = "warps of a group have different products";
+      run.problem = "warps of a warpgroup issue different MMAs";
   const GroupMatrices &matrices = run.groups[warp].history[last];
   if ((matrices.leftInRegisters || run.mbarriers->isFetched(uint64_t(matrices.left))) &&
       run.mbarriers->isFetched(uint64_t(matrices.right)))
@@ -133,10 +137,10 @@ void checkGroup(int64_t warp) {
     return;
   for (const Fiber &fiber : run.fibers)
     if (!fiber.visible)
-      run.problem = "a group reads what is not published";
+      run.problem = "a warpgroup MMA reads shared memory that was written without a proxy fence";
 }
 
-/// What a warp has met for puts into an order.
+/// Updates the race detector after a warp-synchronous instruction.
 void orderWarp(int64_t warp, const Meeting &meeting, const GroupWarp &group, bool multiplies) {
   if (meeting.kind == Meeting::Kind::None) {
     std::vector<int64_t> lanes(kWarp);
@@ -150,7 +154,8 @@ void orderWarp(int64_t warp, const Meeting &meeting, const GroupWarp &group, boo
   run.order->order.step(warp, kWarp);
 }
 
-/// A warp whose threads have all come to a meeting goes on; whether it has.
+/// Executes the instruction at which all threads of a warp wait. Returns true if the warp
+/// continues.
 bool warpBarrier(int64_t warp) {
   int64_t waiting = count(warp, State::AtMeeting);
   if (waiting == 0)
@@ -158,13 +163,13 @@ bool warpBarrier(int64_t warp) {
   if (waiting != kWarp && count(warp, State::AtMbarrier) > 0)
     return false;
   if (waiting != kWarp) {
-    run.problem = "only " + std::to_string(waiting) + " threads of a warp come to a meeting";
+    run.problem = "only " + std::to_string(waiting) + " threads of a warp reach a warp-synchronous instruction";
     return false;
   }
   Meeting *lanes[kWarp];
   for (int64_t i = 0; i < kWarp; ++i) {
     if (run.fibers[warp + i].place != run.fibers[warp].place)
-      note("threads of a warp meet at different instructions");
+      note("threads of a warp wait at different instructions");
     lanes[i] = &run.fibers[warp + i].meeting;
     run.fibers[warp + i].state = State::Ready;
   }
@@ -191,8 +196,9 @@ bool warpBarrier(int64_t warp) {
   return true;
 }
 
-/// Runs warps until none can go on: each as far as it comes before the next one begins, so that those which don't wait for others
-/// are found out; or a random one a little further. Whether any has gone on.
+/// Runs warps until none can continue. Returns true if any has run. Under Random, a random warp
+/// runs until its next wait. Otherwise each warp runs as far as possible before the next one
+/// starts, which exposes missing synchronization between warps.
 bool runWarps() {
   bool any = false;
   if (run.schedule == Schedule::Random) {
@@ -221,9 +227,9 @@ bool runWarps() {
   return any;
 }
 
-/// Registers that groups have divided among them must be the block's.
+/// Checks that the registers that warpgroups request (setmaxnreg) do not exceed those of the block.
 std::string checkRegisters() {
-  // A block begins with as many for each thread as a processor has, in eights.
+  // At the start of a block, each thread has an equal share of the SM's registers: a multiple of 8.
   constexpr int64_t ofProcessor = 65536, most = 256, step = 8, group = 4 * kWarp;
   int64_t all = run.threads * std::min(most, ofProcessor / run.threads / step * step);
   int64_t sum = 0, saying = 0;
@@ -232,9 +238,10 @@ std::string checkRegisters() {
     sum += fiber.registers;
     saying += fiber.registers > 0;
     if (fiber.registers != run.fibers[size_t(t / group * group)].registers)
-      return "threads of a group want different numbers of registers";
+      return "threads of a warpgroup request different register counts";
   }
-  return sum > all || (saying > 0 && saying < run.threads) ? "groups divide registers that a block does not have" : "";
+  return sum > all || (saying > 0 && saying < run.threads) ? "warpgroups request more registers than the block has"
+                                                           : "";
 }
 
 std::string endGroups() {
@@ -246,7 +253,7 @@ std::string endGroups() {
     if (std::string problem = group.end(); !problem.empty())
       return problem + where();
     if (group.history.size() != run.groups[size_t(&group - run.groups.data()) / 4 * 4].history.size())
-      return "warps of a group have different products" + where();
+      return "warps of a warpgroup issue different MMAs" + where();
   }
   return "";
 }
@@ -265,23 +272,24 @@ void beginBlock() {
     run.groups.emplace_back(warp, run.kernel->shared, isEarly);
 }
 
-/// Lets those go on who wait at a barrier to which all have come; whether there are any.
+/// Releases the threads that wait at barriers that all expected threads have reached. Returns true
+/// if there are any.
 bool openBarriers() {
   struct Waiting {
     int64_t comers = 0, came = 0;
   };
-  std::map<int32_t, Waiting> waiting; // by number: a device counts who comes to each
+  std::map<int32_t, Waiting> waiting; // by barrier number: a device counts arrivals per barrier
   for (const Fiber &fiber : run.fibers)
     if (fiber.state == State::AtBarrier) {
       Waiting &here = waiting[fiber.barrier];
       if (here.came++ > 0 && here.comers != fiber.comers)
-        note("threads come to one barrier for different numbers of them");
+        note("threads wait at one barrier with different thread counts");
       here.comers = fiber.comers;
     }
-  for (int64_t t = 0; t < run.threads; ++t) // instructions are of whole warps
+  for (int64_t t = 0; t < run.threads; ++t) // barrier instructions apply to full warps
     if (const Fiber &fiber = run.fibers[size_t(t)], &first = run.fibers[size_t(t / kWarp * kWarp)];
         fiber.state == State::AtBarrier && first.state == State::AtBarrier && fiber.place != first.place)
-      note("threads of a warp come to different barriers");
+      note("threads of a warp wait at different barriers");
   bool opened = false;
   for (auto [number, here] : waiting) {
     if (here.came != here.comers)
@@ -304,7 +312,8 @@ bool openBarriers() {
   return opened;
 }
 
-/// Runs the block until it has ended, has counted, or can't go on before another one counts.
+/// Runs the block until it has ended, updated a counter, or waits for another block's counter
+/// update.
 std::string runBlock(bool &ended, bool &paused) {
   for (;;) {
     while (!run.paused && runWarps() && run.problem.empty())
@@ -332,7 +341,7 @@ std::string runBlock(bool &ended, bool &paused) {
     if (ended)
       return endGroups();
     if (atMbarriers > 0)
-      return std::to_string(atMbarriers) + " threads wait at mbarriers for ever" + where();
+      return std::to_string(atMbarriers) + " threads deadlock at mbarriers" + where();
     if (openBarriers() && run.problem.empty())
       continue;
     if (!run.problem.empty())
@@ -356,8 +365,10 @@ std::vector<std::pair<const SharedMemory *, std::vector<char> *>> zipShared(Bloc
   return list;
 }
 
-/// The blocks' turns: the first one, or the last, that can go on, or any. So those that don't wait for others are found out. Those
-/// that have just counted come after the others, who did last first: it may be the one that does what is left.
+/// Chooses the next of the interleaved blocks: the first or the last one that can continue, or a
+/// random one. This exposes blocks that do not wait for others. Except under Random, a block that
+/// has just updated a counter comes after the others. Of several such blocks, the most recent one
+/// comes first, because it may be the block that completes the work.
 Block *nextBlock(std::vector<Block> &blocks) {
   std::vector<Block *> able;
   for (Block &block : blocks)
@@ -378,7 +389,7 @@ Block *nextBlock(std::vector<Block> &blocks) {
   return able[i];
 }
 
-/// Runs some blocks by turns.
+/// Runs the blocks `first` to `first + count - 1` interleaved.
 std::string runTogether(int64_t first, int64_t count) {
   std::vector<Block> blocks{size_t(count)};
   int64_t ended = 0;
@@ -404,7 +415,9 @@ std::string runTogether(int64_t first, int64_t count) {
       beginBlock();
       next->begun = true;
     }
-    next->seen = run.changes - (std::exchange(next->paused, false) ? 1 : 0); // its own change may be what it waits for
+    // The block that runs may itself wait for the counter value that its own update has produced,
+    // so this update does not count as seen by the block.
+    next->seen = run.changes - (std::exchange(next->paused, false) ? 1 : 0);
     if (std::string problem = runBlock(next->ended, next->paused); !problem.empty())
       return problem;
     next->counted = run.changes;
@@ -444,7 +457,6 @@ void note(const std::string &problem) {
     run.problem = problem;
 }
 
-/// Whether a thread that waits at a mbarrier may go on.
 bool passesMbarrier(Fiber &fiber) {
   bool does = false;
   note(run.mbarriers->passes(uint64_t(fiber.mbarrier), fiber.parity, does, fiber.told));

@@ -7,10 +7,11 @@ namespace emulator {
 
 namespace {
 
-/// What a mbarrier's own eight bytes hold: nobody else may write there.
+/// Value of the eight bytes of an mbarrier in shared memory. A changed value shows that the kernel
+/// has overwritten the mbarrier.
 constexpr uint64_t kMbarrierBits = 0x6a7e6a7e6a7e6a7e;
 
-/// A float32's leading eleven significant bits, to the nearest.
+/// Rounds a float32 to TF32 (eleven significant bits), to nearest even.
 void roundWord(char *memory) {
   uint32_t word;
   std::memcpy(&word, memory, sizeof(word));
@@ -40,11 +41,11 @@ bool Mbarriers::isShared(uint64_t from, uint64_t bytes) const {
 
 std::string Mbarriers::make(uint64_t mbarrier, int32_t arrivals) {
   if (mbarrier % 8 != 0 || !isShared(mbarrier, 8))
-    return "a mbarrier is not at a multiple of eight bytes of shared memory";
+    return "an mbarrier is not 8-byte aligned in shared memory";
   if (arrivals < 1)
-    return "a mbarrier without arrivals";
+    return "an mbarrier is initialized with no arrivals";
   if (mbarriers.count(mbarrier))
-    return "a mbarrier is made twice";
+    return "an mbarrier is initialized twice";
   mbarriers[mbarrier] = {arrivals, arrivals};
   std::memcpy(reinterpret_cast<char *>(mbarrier), &kMbarrierBits, sizeof(kMbarrierBits));
   return "";
@@ -65,11 +66,11 @@ void Mbarriers::meet() {
 Mbarriers::Mbarrier *Mbarriers::find(uint64_t mbarrier, std::string &problem) {
   auto found = mbarriers.find(mbarrier);
   if (found == mbarriers.end())
-    problem = "what should be a mbarrier is none";
+    problem = "the address is not an mbarrier";
   else if (found->second.state != Mbarrier::Used)
-    problem = "a mbarrier is used before all threads know of it";
+    problem = "an mbarrier is used before its initialization is visible to all threads";
   else if (std::memcmp(reinterpret_cast<char *>(mbarrier), &kMbarrierBits, sizeof(kMbarrierBits)) != 0)
-    problem = "a mbarrier was written over";
+    problem = "an mbarrier was overwritten";
   return problem.empty() ? &found->second : nullptr;
 }
 
@@ -90,7 +91,7 @@ std::string Mbarriers::arrive(uint64_t address, bool published, int32_t bytes) {
   if (!mbarrier)
     return problem;
   if (mbarrier->missing == 0)
-    return "more arrive at a mbarrier than it has been made for";
+    return "an mbarrier gets more arrivals than it was initialized for";
   mbarrier->bytes += bytes;
   mbarrier->published &= published;
   --mbarrier->missing;
@@ -110,10 +111,10 @@ std::string Mbarriers::passes(uint64_t address, int32_t parity, bool &does, bool
 
 std::string Mbarriers::fetch(uint64_t to, const Tensor &tensor, const int32_t *at, uint64_t mbarrier, bool early) {
   if (tensor.magic != Tensor::kMagic)
-    return "what should describe a tensor does not";
+    return "the tensor map is invalid";
   uint64_t bytes = boxBytes(tensor);
   if (to % 128 != 0 || !isShared(to, bytes))
-    return "a box comes to where it can't be";
+    return "the destination of a TMA load is misaligned or outside of shared memory";
   Fetch one{to, mbarrier, tensor, {}};
   for (uint32_t i = 0; i < tensor.rank; ++i)
     one.at[i] = at[i];
@@ -171,6 +172,6 @@ bool Mbarriers::landOne(std::string &problem) {
   return true;
 }
 
-std::string Mbarriers::end() const { return open.empty() ? "" : "a block ends before what it fetches has come"; }
+std::string Mbarriers::end() const { return open.empty() ? "" : "a block ends before its TMA loads complete"; }
 
 } // namespace emulator

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mbarriers of a block, and boxes of tensors that come to its shared memory through them (lib/Codegen/Grid/Grid.h).
+// Mbarriers of a block, and the TMA loads that complete on them (lib/Codegen/GPU/GpuBuilder.h).
 //
-// A box is fetched as late as it may be, when no thread can go on without it, or at once. From when it is asked for until it has come,
-// its place in shared memory holds no numbers.
+// A TMA load completes either at once or as late as possible, that is, when no thread can continue
+// without it. From its issue until it completes, its tile in shared memory is filled with NaN.
 #ifndef HEWN_TEST_EMULATOR_DRIVER_GATES_H
 #define HEWN_TEST_EMULATOR_DRIVER_GATES_H
 
@@ -14,7 +14,7 @@
 
 namespace emulator {
 
-/// What the driver makes of a description of a tensor; a launch copies it.
+/// Contents of an emulated tensor map, a kernel argument that each launch copies.
 struct Tensor {
   uint64_t magic, address;
   uint32_t bytes, rank;
@@ -30,23 +30,26 @@ class Mbarriers {
 public:
   explicit Mbarriers(const std::vector<SharedMemory> &shared) : shared(&shared) {}
 
-  // Each returns what is wrong with it, or nothing.
+  // The functions that return a string return an error text, or an empty string on success.
   std::string make(uint64_t mbarrier, int32_t arrivals);
   std::string expect(uint64_t mbarrier, int32_t bytes) { return arrive(mbarrier, false, bytes); }
-  /// `published`: whether what was written before is for groups.
+  /// `published`: true if the thread's warp has executed proxy fences for its earlier writes.
   std::string arrive(uint64_t mbarrier, bool published, int32_t bytes = 0);
   std::string fetch(uint64_t to, const Tensor &tensor, const int32_t *at, uint64_t mbarrier, bool early);
   std::string end() const;
-  /// What has been made is ready when its thread has said so, and used when all have met after that.
+  /// `ready` is the fence after mbarriers are initialized. Threads may use a new mbarrier only
+  /// after `ready` and a later barrier of the block (`meet`).
   void ready();
   void meet();
-  /// Whether the last phase of that parity has ended; of the last one to end, whether all that arrived had published.
+  /// Sets `does` to whether the last phase with that parity has completed. Sets `published` to
+  /// whether all arrivals of the last completed phase were published.
   std::string passes(uint64_t mbarrier, int32_t parity, bool &does, bool &published);
-  /// Called when a turn of one has ended, with its address.
+  /// A function that is called with the address of an mbarrier when a phase of this mbarrier
+  /// completes.
   std::function<void(uint64_t)> turned;
-  /// The box that was asked for last comes; false: none is on its way.
+  /// Completes the pending TMA load that was issued last. Returns false if none is pending.
   bool landOne(std::string &problem);
-  /// Whether the line that begins there was fetched.
+  /// Returns true if a TMA load wrote the 16-byte chunk at the address.
   bool isFetched(uint64_t address) const { return fetched.count(address / kChunk) > 0; }
 
 private:
@@ -54,7 +57,8 @@ private:
   struct Mbarrier {
     int32_t arrivals, missing;
     int64_t bytes = 0, phases = 0;
-    /// Of those that have arrived in this phase, and in the one before.
+    /// True if all arrivals at the mbarrier were published. One flag is for the current phase, the
+    /// other one for the previous phase.
     bool published = true, before = false;
     enum { Made, Ready, Used } state = Made;
   };
@@ -66,7 +70,7 @@ private:
   const std::vector<SharedMemory> *shared;
   std::map<uint64_t, Mbarrier> mbarriers;
   std::vector<Fetch> open;
-  /// Numbers of chunks of 16 bytes.
+  /// Indices of the 16-byte chunks of shared memory that TMA loads wrote.
   std::set<uint64_t> fetched;
 
   Mbarrier *find(uint64_t mbarrier, std::string &problem);

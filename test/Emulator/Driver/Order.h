@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens before what among the threads of a launch, by vector clocks: what a thread knows of how far the others had come.
+// Happens-before relation among the threads of a launch, by vector clocks: for each thread, the
+// time up to which it knows the actions of each other thread.
 //
-// A block's clock goes on whenever somebody lets others know something, so that all who meet at a time have the same one after it.
+// The clock of a block advances at every synchronization, so that all threads that take part in one
+// have the same time afterwards.
 #ifndef HEWN_TEST_EMULATOR_DRIVER_ORDER_H
 #define HEWN_TEST_EMULATOR_DRIVER_ORDER_H
 
@@ -15,7 +17,8 @@ namespace emulator {
 
 using Time = uint32_t;
 
-/// Times up to which each of some things is known: `all`, and of some more than that. Copies share their list.
+/// A vector clock: the time `all` for every index, and later times for some indices. Copies of a
+/// clock share the list of later times (copy on write).
 class Times {
 public:
   Time of(size_t thing) const { return list && thing < list->size() && (*list)[thing] > all ? (*list)[thing] : all; }
@@ -30,26 +33,29 @@ private:
   std::vector<Time> &own(size_t size);
 };
 
-/// What is known of a block's threads.
+/// Times of the clocks of a block's threads, up to which one thread knows the actions of these
+/// threads.
 struct BlockView {
-  /// What they have written, which is there to read; and what they have done with what they read.
+  /// Times up to which the block's threads have visible writes, and up to which their reads have
+  /// completed.
   Times seen, passed;
-  /// What they have written that products of groups and fetched boxes see.
+  /// Times up to which the block's threads have writes that the async proxy (warpgroup MMA and TMA
+  /// loads) sees.
   Times shown;
   void join(const BlockView &other) { seen.join(other.seen), passed.join(other.passed), shown.join(other.shown); }
 };
 
-/// What a thread knows, or what others will who come to where it has been left.
+/// Vector clocks of a thread, or those that a release stores for later acquires.
 class View {
 public:
   BlockView own;
-  /// Turns of mbarriers, by number, up to which what was fetched is there.
+  /// For each mbarrier by number, the number of completed phases whose TMA loads are visible.
   Times fetched;
 
   void join(const View &other);
-  /// Of other blocks; null: nothing.
+  /// Returns what the thread knows about the actions of another block, or null if it knows nothing.
   const BlockView *ofOther(int64_t block) const;
-  /// As others see it who are not of this block.
+  /// Converts the view of a thread of `block` into the view that threads of other blocks acquire.
   void publish(int64_t block);
 
 private:
@@ -57,7 +63,7 @@ private:
   std::shared_ptr<const Others> others;
 };
 
-/// The threads of a block, which meet.
+/// Vector clocks of the threads of a block.
 class BlockOrder {
 public:
   BlockOrder(int64_t block, int64_t threads) : block(block), nows(size_t(threads), 1), views(size_t(threads)) {}
@@ -67,16 +73,19 @@ public:
   const View &view(int64_t thread) const { return views[size_t(thread)]; }
   int64_t threads() const { return int64_t(nows.size()); }
 
-  /// All threads of the block have come to a barrier; or some: a part of them, or a warp.
+  /// Executes a barrier of all threads of the block, or of the listed ones (a warp, or a part of
+  /// the block).
   void meet();
   void meet(const std::vector<int64_t> &some);
-  /// A warp does something together: whatever its threads have read has come, but what they have written need not be there.
+  /// Records a warp-synchronous instruction: the earlier reads of the lanes have completed, but
+  /// their writes do not become visible.
   void step(int64_t warp, int64_t lanes);
-  /// What the thread has done is left for others, who come to `to` from the same block, or from any.
+  /// Merges the thread's clocks into `to`. After `release`, threads of the same block can acquire
+  /// them from there; after `releaseToAll`, threads of any block can.
   void release(int64_t thread, View &to);
   void releaseToAll(int64_t thread, View &to);
   void acquire(int64_t thread, const View &from);
-  /// What the thread knows of is shown to products of groups and fetched boxes.
+  /// Executes a proxy fence: makes all writes that the thread has seen visible to the async proxy.
   void show(int64_t thread);
   void hasFetched(int64_t thread, size_t mbarrier, Time turns);
 

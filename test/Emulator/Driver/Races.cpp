@@ -10,7 +10,7 @@ namespace emulator {
 
 namespace {
 
-/// When a copy on its way is done, as far as anybody knows.
+/// The time that an access record gets for a write by a pending asynchronous copy.
 constexpr Time kNotYet = std::numeric_limits<Time>::max();
 
 std::string nameOf(int64_t thread, int64_t block) {
@@ -89,8 +89,8 @@ std::string Races::read(BlockRaces &block, int64_t thread, uint64_t at, uint64_t
   memoryOf(block, at).overUnits(at, bytes, [&](Touched &touched) {
     if (problem.empty() && !sees(block, thread, touched, by)) {
       bool isFetched = touched.writer == Touched::Fetched;
-      problem = "race: " + nameOf(thread, block.order.block) + " reads what " +
-                (isFetched                 ? "is fetched"
+      problem = "race: " + nameOf(thread, block.order.block) + " reads bytes that " +
+                (isFetched                 ? "a TMA load writes"
                  : touched.time == kNotYet ? nameOf(touched.writer, touched.block) + " copies"
                                            : nameOf(touched.writer, touched.block) + " writes") +
                 place(at);
@@ -100,7 +100,8 @@ std::string Races::read(BlockRaces &block, int64_t thread, uint64_t at, uint64_t
         reader.lanes |= lane;
         return;
       }
-    // One of another block is as good as all of them where blocks know nothing of each other.
+    // If the blocks of a launch do not synchronize, the access record of a unit keeps one reader in
+    // another block, which represents all readers in other blocks.
     bool others = false;
     std::erase_if(touched.readers, [&](const Touched::Reader &reader) {
       if (!many && reader.block != block.order.block)
@@ -118,15 +119,16 @@ std::string Races::write(BlockRaces &block, int64_t thread, uint64_t at, uint64_
   bool isThere = value && std::memcmp(value, reinterpret_cast<const char *>(at), bytes) == 0;
   auto tell = [&](const std::string &what) {
     if (problem.empty())
-      problem = "race: " + nameOf(thread, block.order.block) + " writes what " + what + place(at);
+      problem = "race: " + nameOf(thread, block.order.block) + " writes bytes that " + what + place(at);
   };
   memoryOf(block, at).overUnits(at, bytes, [&](Touched &touched) {
     bool isSame =
         isThere && touched.block == as.block && touched.writer >= 0 && touched.writer / kWarp == thread / kWarp;
     if (!isSame && !sees(block, thread, touched, by))
-      tell(touched.writer == Touched::Fetched ? "is fetched" : nameOf(touched.writer, touched.block) + " writes");
+      tell(touched.writer == Touched::Fetched ? "a TMA load writes"
+                                              : nameOf(touched.writer, touched.block) + " writes");
     if (touched.reading > 0)
-      tell("a product of a group reads");
+      tell("a warpgroup MMA reads");
     for (const Touched::Reader &reader : touched.readers)
       if (!comesAfter(block, thread, reader))
         tell("warp " + std::to_string(reader.warp) + " of block " + std::to_string(reader.block) + " reads");
@@ -165,7 +167,8 @@ std::string Races::copied(BlockRaces &block, int64_t thread, int64_t groups) {
   std::erase_if(block.copies[size_t(thread)], [&](const BlockRaces::Copy &copy) {
     if (copy.group >= groups)
       return false;
-    if (copy.from.bytes > 0 && problem.empty()) // it may have been read as late as now
+    // the pending copy may read its source as late as at this wait
+    if (copy.from.bytes > 0 && problem.empty())
       problem = read(block, thread, copy.from.from, copy.from.bytes);
     memoryOf(block, copy.to.from).overUnits(copy.to.from, copy.to.bytes, [&](Touched &touched) {
       if (touched.writer == thread && touched.time == kNotYet)
@@ -207,7 +210,7 @@ void Races::multiplied(BlockRaces &block, int64_t warp, int64_t sets) {
     for (const BlockRaces::Region &region : product.regions)
       memoryOf(block, region.from).overUnits(region.from, region.bytes, [&](Touched &touched) {
         --touched.reading;
-        // As if each lane read it now.
+        // Record a read by each lane at the current time.
         for (int64_t lane = 0; lane < kWarp; ++lane) {
           Time now = block.order.now(warp * kWarp + lane);
           Touched::Reader reader{block.order.block, uint32_t(warp), uint32_t(1) << lane, now};

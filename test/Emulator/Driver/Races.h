@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds accesses of the same bytes, one of them a write, that nothing puts into an order: as compute-sanitizer's racecheck does, of
-// global memory as well, and whatever order threads have run in here.
+// Detects data races: two accesses of the same bytes, at least one of them a write, without a
+// happens-before relation. It resembles compute-sanitizer's racecheck, but also covers global
+// memory, and does not depend on the order in which the emulator runs the threads.
 //
-// HEWN_EMULATOR_RACES turns it on. Copies on their way write until they are waited for, products of groups read until then, and what is
-// fetched is there for those who have waited at its mbarrier. Products of groups and fetched boxes see what was written only behind a
-// fence. Everything has happened before a launch, and is over when it ends.
+// Race detection is on if the environment variable HEWN_EMULATOR_RACES is set. An asynchronous copy
+// writes until its thread waits for it. A warpgroup MMA reads until its warp waits for it. A TMA
+// load is visible to threads that have waited at its mbarrier. Warpgroup MMAs and TMA loads see
+// earlier writes only after a proxy fence. A kernel launch orders everything before and after it.
 #ifndef HEWN_TEST_EMULATOR_DRIVER_RACES_H
 #define HEWN_TEST_EMULATOR_DRIVER_RACES_H
 
@@ -18,15 +20,15 @@
 
 namespace emulator {
 
-/// Who has written a few bytes last, and who has read them since.
+/// Access record of a few bytes: the last writer, and the readers since that write.
 struct Touched {
-  /// Of writes that are not of a thread's own.
+  /// Values of `writer` that are not a thread's index.
   enum : int32_t { Nobody = -1, Fetched = -2 };
-  int32_t writer = Nobody; // a thread
-  uint32_t mbarrier = 0;   // of what was fetched
+  int32_t writer = Nobody; // a thread's index
+  uint32_t mbarrier = 0;   // if a TMA load wrote the bytes
   int64_t block = 0;
   Time time = 0;
-  /// Products under way that read here.
+  /// Number of pending warpgroup MMAs that read the bytes of this record.
   uint32_t reading = 0;
   struct Reader {
     int64_t block;
@@ -36,10 +38,11 @@ struct Touched {
   std::vector<Reader> readers;
 };
 
-/// What has been touched of a memory, in units of as few bytes as anybody touches near them.
+/// Access records of a memory. Each page is split into units of equal size, as small as the
+/// smallest access to the page.
 class TouchedMemory {
 public:
-  /// `visit` whatever lies in [from, from + bytes).
+  /// Calls `visit` for the access record of each unit of the addresses [from, from + bytes).
   template <typename Visit> void overUnits(uint64_t from, uint64_t bytes, Visit visit) {
     for (uint64_t end = from + bytes; from < end;) {
       uint64_t stop = std::min(end, (from / kPage + 1) * kPage);
@@ -57,11 +60,12 @@ private:
   };
   std::unordered_map<uint64_t, Page> pages;
 
-  /// The page of these bytes, whose units begin and end with them.
+  /// Returns the page of these bytes. Splits its units, if necessary, so that the bytes begin and
+  /// end at units.
   Page &fine(uint64_t from, uint64_t stop);
 };
 
-/// A block's order and shared memory.
+/// Vector clocks and shared-memory records of a block.
 class BlockRaces {
 public:
   BlockRaces(int64_t block, int64_t threads) : order(block, threads), copies(size_t(threads)) {}
@@ -86,40 +90,41 @@ private:
     int64_t set;
   };
   TouchedMemory shared;
-  std::vector<std::vector<Copy>> copies; // of each thread
+  std::vector<std::vector<Copy>> copies;
   std::map<uint64_t, Turns> mbarriers;
-  std::map<int64_t, std::vector<Product>> products; // of each warp
+  std::map<int64_t, std::vector<Product>> products; // pending MMAs of each warp
   friend class Races;
 
   Turns &turns(uint64_t mbarrier);
 };
 
-/// Of a launch.
+/// Race detection of a launch.
 class Races {
 public:
-  /// `many`: whether blocks know of each other.
+  /// `many`: true if the blocks of the launch synchronize with each other.
   Races(const std::vector<SharedMemory> &shared, bool many) : shared(&shared), many(many) {}
 
-  // Each returns what is wrong, or nothing.
-  // `value`: what is written, where it is a number; threads of a warp may all write the same one.
+  // The following functions return an error text, or an empty string. `value` contains the stored
+  // bits if the access stores a scalar: threads of a warp may all store the same value.
   std::string access(BlockRaces &block, int64_t thread, uint64_t at, uint64_t bytes, bool writes,
                      const uint64_t *value = nullptr);
   std::string copy(BlockRaces &block, int64_t thread, uint64_t to, uint64_t from, uint64_t bytes, uint64_t present,
                    int64_t group);
-  /// Groups of copies below `groups` have been waited for.
+  /// Records that the thread has waited for its copy groups with numbers below `groups`.
   std::string copied(BlockRaces &block, int64_t thread, int64_t groups);
-  /// A box was asked for, which comes by the mbarrier's turn of now.
+  /// Records that the thread issued a TMA load that completes in the current phase of the mbarrier.
   std::string fetch(BlockRaces &block, int64_t thread, uint64_t to, uint64_t bytes, uint64_t mbarrier);
-  /// A warp's product of the next set reads lines of sixteen bytes.
+  /// Records that the warp issued an MMA of commit group `set` that reads these 16-byte chunks.
   std::string product(BlockRaces &block, int64_t warp, const std::vector<uint64_t> &lines, int64_t set);
-  /// Its sets of products below `sets` have been waited for.
+  /// Records that the warp has waited for its commit groups with numbers below `sets`.
   void multiplied(BlockRaces &block, int64_t warp, int64_t sets);
 
-  // An arrival at a mbarrier; that its turn has ended; and a thread that has waited for it.
+  // Record an arrival at an mbarrier, the end of its phase, and that a thread has waited for the
+  // phase.
   void arrive(BlockRaces &block, int64_t thread, uint64_t mbarrier);
   void turn(BlockRaces &block, uint64_t mbarrier);
   void pass(BlockRaces &block, int64_t thread, uint64_t mbarrier);
-  // A counter of all blocks is added to, or looked at.
+  // Record an addition to a counter in global memory, and a read of it.
   void release(BlockRaces &block, int64_t thread, uint64_t counter);
   void acquire(BlockRaces &block, int64_t thread, uint64_t counter);
 
@@ -129,15 +134,15 @@ private:
   TouchedMemory global;
   std::map<uint64_t, View> counters;
 
-  enum class By { Thread, Async }; // by what memory is seen
+  enum class By { Thread, Async }; // proxy of the access
   bool isShared(uint64_t at) const;
   TouchedMemory &memoryOf(BlockRaces &block, uint64_t at) { return isShared(at) ? block.shared : global; }
   std::string place(uint64_t at) const;
-  /// Whether what was written there is there for the thread.
+  /// Returns true if the recorded write is visible to the thread.
   static bool sees(const BlockRaces &block, int64_t thread, const Touched &touched, By by);
   static bool comesAfter(const BlockRaces &block, int64_t thread, const Touched::Reader &reader);
   std::string read(BlockRaces &block, int64_t thread, uint64_t at, uint64_t bytes, By by = By::Thread);
-  /// `as`: who it is from then on.
+  /// Records a write to the bytes of an access record. `as` describes the new writer.
   std::string write(BlockRaces &block, int64_t thread, uint64_t at, uint64_t bytes, const Touched &as,
                     By by = By::Thread, const uint64_t *value = nullptr);
 };

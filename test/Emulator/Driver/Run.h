@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernel that runs is at: for what lets its threads take turns (Machine.cpp), and what they call (Calls.cpp).
+// State of the kernel that runs, shared by the scheduler (Machine.cpp) and the functions that
+// kernels call (Calls.cpp).
 #ifndef HEWN_TEST_EMULATOR_DRIVER_RUN_H
 #define HEWN_TEST_EMULATOR_DRIVER_RUN_H
 
@@ -13,7 +14,7 @@ namespace emulator {
 
 enum class State { Ready, AtBarrier, AtMeeting, AtMbarrier, AtCounter, Done };
 
-/// A copy to shared memory that is on its way.
+/// A pending asynchronous copy to shared memory.
 struct Copy {
   char *to;
   const char *from;
@@ -22,24 +23,28 @@ struct Copy {
 };
 
 struct Fiber {
-  void *stack = nullptr; // where it was left
+  void *stack = nullptr; // saved stack pointer
   State state = State::Done;
-  /// Where in the kernel's code it waits for others.
+  /// Return address of the call in which this thread waits for others.
   const void *place = nullptr;
-  /// The barrier that it waits at, and how many threads come there.
+  /// Number of the barrier at which this thread waits, and the number of threads that the barrier
+  /// expects.
   int32_t barrier = 0;
   int64_t comers = 0;
   Meeting meeting;
   std::vector<Copy> copies;
-  /// Groups of copies that are closed.
+  /// Number of copy groups that this thread has committed.
   int64_t groups = 0;
-  /// Whether all that it has written is for groups; whether it was at the last barrier; whether it was of all threads of its warp when
-  /// they met, for which it may speak at a mbarrier; whether all have who came to the mbarrier where it has waited last.
+  /// `published`: a proxy fence follows all writes of the thread. `visible`: value of `published`
+  /// at the last barrier. `speaks`: whether all lanes were `published` at the last warp barrier;
+  /// the thread passes this on when it arrives at an mbarrier. `told`: whether all arrivals of the
+  /// mbarrier phase that the thread waited for last were published.
   bool published = false, visible = false, speaks = false, told = false;
-  /// The mbarrier where it waits, and for what.
+  /// The mbarrier and the parity for which this thread waits.
   int64_t mbarrier = 0;
   int32_t parity = 0;
-  /// What it has said that it needs; 0: nothing.
+  /// Number of registers that the thread has requested by setmaxnreg, or 0 if it has made no
+  /// request.
   int32_t registers = 0;
 };
 
@@ -48,34 +53,37 @@ struct Run {
   const uint64_t *arguments = nullptr;
   int64_t block = 0, blocks = 0, threads = 0, current = 0;
   std::vector<Fiber> fibers;
-  std::vector<GroupWarp> groups; // of each warp
+  std::vector<GroupWarp> groups;
   std::unique_ptr<Mbarriers> mbarriers;
-  /// Null where nobody looks for races.
+  /// The race detector, or null if race detection is off.
   std::unique_ptr<Races> races;
   std::unique_ptr<BlockRaces> order;
-  /// Whether all blocks run at once, and how often their counters have changed.
+  /// `together` is true in a cooperative launch. `changes` counts the updates of counters in global
+  /// memory.
   bool together = false;
   uint64_t changes = 0;
-  /// Of the blocks that take turns, the one whose turn it is; whether its turn has ended, with threads that could go on.
+  /// Index of the running block among the interleaved ones. `paused` is true if the block yields
+  /// although some of its threads could continue.
   int64_t slot = 0;
   bool paused = false;
   void *scheduler = nullptr;
   uint64_t random = 88172645463325252u;
   Schedule schedule = Schedule::Forward;
-  /// What a thread has done that it must not.
+  /// Text of the first error in any thread, or an empty string.
   std::string problem;
 };
 
 extern thread_local Run run;
 
-/// Lets others go on, until this thread may.
+/// Suspends the current thread in `state`, until the scheduler resumes it.
 void leave(State state);
 uint64_t nextRandom();
-/// Whether what is asynchronous is done at once, or not before it is waited for.
+/// Returns true if the next asynchronous operation (copy, TMA load or warpgroup MMA) completes at
+/// once, false if it completes when a thread waits for it.
 bool isEarly();
-/// Keeps the first problem.
+/// Records an error of the kernel that runs, unless an earlier error is recorded already.
 void note(const std::string &problem);
-/// Whether a thread that waits at a mbarrier may go on.
+/// Returns true if the mbarrier phase for which the thread waits has completed.
 bool passesMbarrier(Fiber &fiber);
 
 } // namespace emulator

@@ -14,7 +14,7 @@ float asFloat(uint32_t bits) {
   return value;
 }
 
-/// A factor as the instruction reads it: the leading eleven significant bits.
+/// Returns the TF32 value of a float32 operand: its eleven leading significant bits.
 double leading(int32_t word) { return double(asFloat(uint32_t(word) & 0xffffe000)); }
 
 double halfOf(int32_t word, int64_t which) {
@@ -31,8 +31,9 @@ double byteOf(int32_t word, int64_t which, bool isSigned) {
   return isSigned ? double(int8_t(byte)) : double(byte);
 }
 
-/// 16 x 8 sums += 16 x 8 words times 8 x 8 words, of `count` elements each: `left` and `right` take them out of words, `add` adds
-/// the products of `8 * count` pairs to a sum.
+/// Computes a 16x8 tile of accumulators from 16x8 and 8x8 registers of `count` elements each.
+/// `left` and `right` extract an element from a register. `add` multiplies `8 * count` pairs and
+/// adds them to an accumulator.
 template <typename Sum, typename Left, typename Right, typename Add>
 void multiply(Meeting *const *lanes, int64_t count, Left leftElement, Right rightElement, Add add) {
   double left[16][32], right[8][32];
@@ -53,7 +54,7 @@ void multiply(Meeting *const *lanes, int64_t count, Left leftElement, Right righ
     }
 }
 
-/// The same of floats, as an A100 adds: some products at a time.
+/// Computes a warp-level MMA of floats. Adds products in the order in which an A100 adds them.
 template <typename Element> void multiplyFloats(Meeting *const *lanes, int64_t count, Element element) {
   multiply<float>(lanes, count, element, element, [=](float sum, const double *left, const double *right) {
     constexpr int64_t atOnce = 4, moreBits = 1;
@@ -65,7 +66,7 @@ std::string shuffle(Meeting *const *lanes) {
   int32_t values[kWarp];
   for (int64_t i = 0; i < kWarp; ++i) {
     if (lanes[i]->laneXor != lanes[0]->laneXor)
-      return "threads of a warp come to different shuffles";
+      return "threads of a warp execute different shuffles";
     values[i] = lanes[(i ^ lanes[i]->laneXor) % kWarp]->value;
   }
   for (int64_t i = 0; i < kWarp; ++i)
@@ -76,7 +77,7 @@ std::string shuffle(Meeting *const *lanes) {
 std::string readLines(Meeting *const *lanes, bool turned) {
   for (int64_t i = 0; i < kWarp; ++i)
     if (reinterpret_cast<uintptr_t>(lanes[i]->line) % 16 != 0)
-      return "a line of a matrix begins within 16 bytes";
+      return "a row of ldmatrix is not 16-byte aligned";
   for (int64_t lane = 0; lane < kWarp; ++lane)
     for (int64_t matrix = 0; matrix < 4; ++matrix) {
       int64_t g = lane / 4, t = lane % 4;
@@ -95,7 +96,7 @@ std::string readLines(Meeting *const *lanes, bool turned) {
 std::string meet(Meeting *const *lanes, GroupWarp &group) {
   for (int64_t i = 0; i < kWarp; ++i)
     if (lanes[i]->kind != lanes[0]->kind)
-      return "threads of a warp meet for different things";
+      return "threads of a warp execute different warp-synchronous instructions";
   switch (lanes[0]->kind) {
   case Meeting::Kind::None:
     return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the threads of a warp do together: shuffles, products of matrices, reads of matrices (lib/Codegen/Grid/Grid.h).
+// Warp-synchronous instructions: shuffles, MMA, ldmatrix (lib/Codegen/GPU/GpuBuilder.h).
 #ifndef HEWN_TEST_EMULATOR_DRIVER_WARP_H
 #define HEWN_TEST_EMULATOR_DRIVER_WARP_H
 
@@ -10,26 +10,26 @@
 
 namespace emulator {
 
-/// What a thread comes to such a meeting with, and what it gets.
+/// Operands and results of a warp-synchronous instruction for one lane.
 struct Meeting {
   enum class Kind { None, Shuffle, Product, ProductF16, ProductBF16, ProductBytes, Lines, LinesTurned, Group };
   Kind kind = Kind::None;
-  /// Of a shuffle: its value, then the other lane's; and which that is.
+  /// For a shuffle: this lane's value, which the other lane's value replaces, and the xor mask.
   int32_t value = 0, laneXor = 0;
-  /// Of a product: four words of the left matrix and two of the right one; four sums, which are added to.
+  /// For an MMA: four registers of the left matrix, two of the right one, and four accumulators.
   const int32_t *factors = nullptr;
   void *sums = nullptr;
-  /// Of bytes: bits 0 and 1, whether the left and the right ones are signed.
+  /// For an integer MMA: bit 0 is set if the left operand is signed, bit 1 if the right one is.
   int32_t isSigned = 0;
-  /// Of lines: where this lane's one is; four words.
+  /// For ldmatrix: the address of this lane's row, and four result registers.
   const char *line = nullptr;
   int32_t *words = nullptr;
-  /// Of what concerns groups.
+  /// For a warpgroup instruction: its operands.
   GroupStep group;
 };
 
-/// Lets the threads of a warp do what they have met for; why they can't, or nothing. `group`: the warp's
-/// products by groups.
+/// Executes the instruction that all lanes have reached. `group` is the warp's warpgroup state.
+/// Returns an error text, or an empty string.
 std::string meet(Meeting *const *lanes, GroupWarp &group);
 
 } // namespace emulator

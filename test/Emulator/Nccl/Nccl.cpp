@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A libnccl.so.2 without devices: what the runtime calls of NVIDIA's NCCL, between processes of one machine. README.md says how it fails.
+// A libnccl.so.2 for machines without GPUs: implements the functions of NVIDIA's NCCL that the
+// runtime calls, between processes of one machine. README.md lists the failures that it simulates.
 #include "hewn/communicator.h"
 
 #include <algorithm>
@@ -36,14 +37,16 @@ enum Kind : uint64_t { Gather = 1, Sum = 2, Scatter = 3, Send = 4, Receive = 5 }
 constexpr size_t kChunk = 8192, kMostRanks = 8, kSumBlock = 1024;
 constexpr int kNotReady = 600, kLaunchFailed = 719;
 
-/// Of a rank, in a round: what it is in, and the bytes that it brings. `at` is odd once these are there, and even when it has read all.
+/// Data of one rank in one round of a collective. In round `r`, `at` becomes 2r + 1 when the rank
+/// has written its data, and 2r + 2 when it has read the data of all ranks.
 struct Slot {
   std::atomic<uint64_t> at;
   uint64_t kind, bytes;
   int device;
   alignas(64) char data[kChunk];
 };
-/// From one rank to another: 1 where a chunk is there.
+/// Channel for messages from one rank to another. `state` is 1 if a chunk has not been received
+/// yet.
 struct Channel {
   std::atomic<uint32_t> state;
   uint64_t bytes;
@@ -60,9 +63,10 @@ struct Comm {
   std::string name;
   int rank = 0, ranks = 0, device = -1;
   uint64_t rounds = 0;
-  /// So often it says that it is still busy with the last call.
+  /// Number of further status queries for which the communicator returns InProgress for its last
+  /// call, as an asynchronous NCCL does.
   int busy = 0;
-  /// Calls that recordings have.
+  /// Number of calls on this communicator that captured graphs contain.
   int recorded = 0;
   bool isReady = false, isFinal = false, isAborted = false;
   Result error = Success;
@@ -75,7 +79,7 @@ using Handle = std::shared_ptr<Comm>;
 
 std::atomic<int64_t> comms = 0, stuck = 0;
 
-/// The emulated driver's functions.
+/// Functions of the emulated driver, found by name.
 struct Driver {
   int (*enqueue)(void *, int (*)(void *), void *, void (*)(void *));
   void *(*memory)(uint64_t, uint64_t, int);
@@ -117,15 +121,15 @@ DLDataType typeOf(int type) {
   return {codes[type], uint8_t(8 * bytesOf(type)), 1};
 }
 
-/// A call, as often as a stream comes to it.
+/// A step of a stream that executes one NCCL call. A graph may execute the step several times.
 struct Transfer {
   Handle comm;
   Kind kind;
   uint64_t from, to;
-  uint64_t bytes; ///< of what a rank brings, or of a message
+  uint64_t bytes; ///< bytes that a rank contributes to a collective, or size of a message
   int type, peer;
   bool isRecorded;
-  /// Where it is.
+  /// Progress of the current execution of this stream step, which executes one NCCL call.
   uint64_t offset = 0;
   enum { Bring, Read, Leave } phase = Bring;
 
@@ -145,7 +149,7 @@ struct Transfer {
   void read(char *result, size_t size);
 };
 
-/// What all have brought at `offset`, handed on as the call says.
+/// Computes the result for the chunk at `offset` from the data of all ranks, and writes it.
 void Transfer::read(char *result, size_t size) {
   const Slot *slots = comm->shared->slots;
   if (kind == Gather) {
@@ -181,7 +185,7 @@ int Transfer::meet() {
       return kNotReady;
     const char *mine = at(from + offset, size);
     if (!mine)
-      return complain("what is sent is no memory of the device");
+      return complain("the sent data is not in the device's memory");
     if (fails("die", comm->rank))
       _exit(9);
     std::memcpy(own.data, mine, size);
@@ -195,13 +199,13 @@ int Transfer::meet() {
       return kNotReady;
     for (int r = 0; r < comm->ranks; ++r)
       if (comm->shared->slots[r].kind != kind || comm->shared->slots[r].bytes != bytes)
-        return complain("ranks do not do the same");
+        return complain("ranks make different calls");
     uint64_t whole = kind == Gather    ? bytes * uint64_t(comm->ranks)
                      : kind == Scatter ? bytes / uint64_t(comm->ranks)
                                        : bytes;
     char *result = at(to, whole);
     if (!result)
-      return complain("what is received goes to no memory of the device");
+      return complain("the receive buffer is not in the device's memory");
     read(result, size);
     own.at.store(round + 2, std::memory_order_release);
     ++comm->rounds;
@@ -220,11 +224,11 @@ int Transfer::message() {
       return kNotReady;
     char *memory = at((kind == Send ? from : to) + offset, size);
     if (!memory)
-      return complain("a message is no memory of the device");
+      return complain("the buffer of a message is not in the device's memory");
     if (fails("die", comm->rank))
       _exit(9);
     if (kind == Receive && line.bytes != bytes)
-      return complain("ranks do not do the same");
+      return complain("ranks make different calls");
     line.bytes = bytes;
     std::memcpy(kind == Send ? line.data : memory, kind == Send ? memory : line.data, size);
     offset += size;
@@ -234,7 +238,7 @@ int Transfer::message() {
 }
 
 int Transfer::step() {
-  if (comm->isAborted) // the kernel ends, whatever became of it
+  if (comm->isAborted) // an abort ends the transfer in any state
     return ended();
   if (fails("stop", comm->rank) || comm->error)
     return kNotReady;
@@ -244,7 +248,7 @@ int Transfer::step() {
 Result begin(Handle *handle, Kind kind, const void *from, void *to, size_t count, int type, int peer, void *stream) {
   Comm &comm = **handle;
   if (!comm.isReady || comm.busy || comm.isFinal)
-    return complain("a communicator is called that is not done with the call before"), InvalidUsage;
+    return complain("a call on a communicator that is still busy with the previous call"), InvalidUsage;
   if (bytesOf(type) == 0 || driver().device() != comm.device)
     return InvalidArgument;
   if (fails("call", comm.rank))
@@ -279,7 +283,7 @@ struct Config {
 } // namespace
 
 EXPORT int64_t emulator_nccl_comms() { return comms; }
-/// How often the real one would have waited for ever.
+/// Returns the number of situations so far in which NVIDIA's NCCL would have hung.
 EXPORT int64_t emulator_nccl_stuck() { return stuck; }
 
 EXPORT int ncclGetVersion(int *version) {
@@ -309,7 +313,7 @@ EXPORT int ncclGetUniqueId(Id *id) {
 
 EXPORT int ncclCommInitRankConfig(Handle **handle, int ranks, Id id, int rank, Config *config) {
   if (config->size < sizeof(Config) || config->magic != 0xcafebeef || config->version < 21400 || config->blocking != 0)
-    return complain("the configuration is not one of a communicator that does not block"), InvalidArgument;
+    return complain("the configuration is not that of a non-blocking communicator"), InvalidArgument;
   if (fails("init", rank))
     return SystemError;
   int file = shm_open(id.text, O_RDWR | O_CLOEXEC, 0600);
@@ -343,7 +347,7 @@ EXPORT int ncclCommGetAsyncError(Handle *handle, int *error) {
       return Success;
     for (int r = 0; r < comm.ranks; ++r)
       if (r != comm.rank && comm.shared->slots[r].device == comm.device)
-        comm.error = InvalidUsage; // two ranks on one device
+        comm.error = InvalidUsage; // NCCL rejects two ranks on one device
     if (fails("late-init", comm.rank))
       comm.error = RemoteError;
     comm.isReady = comm.error == Success;
@@ -356,19 +360,20 @@ EXPORT int ncclCommFinalize(Handle *handle) {
   (*handle)->busy = 2;
   return InProgress;
 }
-/// Communicators that are aborted when the group of calls ends.
+/// Communicators that are aborted when the group of calls ends (ncclGroupEnd).
 static thread_local std::vector<Handle *> ending;
 static thread_local bool isGroup = false;
 
-/// The real one waits for all recordings of its calls to end.
+/// Destroying a communicator: NVIDIA's NCCL waits until no captured graph contains a call on it.
+/// Here such a graph is an error.
 static void end(Handle *handle) {
   driver().progress();
   if ((*handle)->recorded > 0) {
-    complain("a communicator ends of which recordings still have calls");
+    complain("a communicator ends while captured graphs contain calls on it");
     ++stuck;
   }
   --comms;
-  shm_unlink((*handle)->name.c_str()); // where not all have come
+  shm_unlink((*handle)->name.c_str()); // the name still exists if some rank has not attached
   delete handle;
 }
 EXPORT int ncclCommDestroy(Handle *handle) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators of devices, call by call: ranks are threads here, each with an emulated device, so that sanitizers see all sides.
+// Tests the NCCL device communicator of the runtime. Ranks are threads, each with an emulated
+// device, so that sanitizers see all ranks.
 #include "hewn/communicator.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@
 
 namespace {
 
-/// The emulated driver's function of this name.
+/// Calls a function of the emulated driver by name.
 template <typename... Arguments> int driver(const char *name, Arguments... arguments) {
   using Find = int (*)(const char *, void **, int, uint64_t, int *);
   static void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -28,7 +29,7 @@ template <typename... Arguments> int driver(const char *name, Arguments... argum
   return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
 }
 
-/// A rank on a device: what calls are given.
+/// One rank: its device, its communicator and the arguments of its calls.
 struct Rank {
   hewn_communicator *table;
   void *stream;
@@ -42,7 +43,7 @@ struct Rank {
     ASSERT_EQ(
         driver("cuMemcpyHtoDAsync", memory + offset, static_cast<const void *>(bytes.data()), bytes.size(), stream), 0);
   }
-  /// Waits as contexts do.
+  /// Waits until the rank's stream is complete, in the same way as the runtime's contexts do.
   int32_t wait() const {
     for (int64_t turn = 0; driver("cuStreamQuery", stream) == 600; ++turn) {
       if (int32_t code = table->device->check(table->user, turn / 1000); code != HEWN_OK)
@@ -65,7 +66,9 @@ void onRanks(int32_t ranks, const std::function<void(const Rank &)> &body) {
   static std::atomic<int> count{0};
   setenv("HEWN_EMULATOR_DEVICES", "4", 1);
   ASSERT_EQ(driver("cuInit", 0u),
-            0); // before there are threads: sanitizers do not see how the emulator makes its tables once
+            // Initializes the emulator before threads exist, because sanitizers do not see how it
+            // builds its tables.
+            0);
   std::string name = "nccl-" + std::to_string(getpid()) + "-" + std::to_string(count++);
   std::vector<std::thread> threads;
   for (int32_t r = 0; r < ranks; ++r)
@@ -101,14 +104,14 @@ constexpr DLDataType kTypes[] = {{kDLFloat, 16, 1}, {kDLFloat, 32, 1}, {kDLFloat
                                  {kDLUInt, 32, 1},  {kDLUInt, 64, 1}};
 constexpr int64_t kCounts[] = {1, 3, 64, 65, 1000, 10000};
 
-/// Small numbers, of which all sums are exact, as elements of the type.
+/// Returns `count` small integers as elements of the type. Their sums are exact in every type.
 std::vector<char> numbers(DLDataType type, int64_t count, const std::function<int(int64_t)> &at) {
   std::vector<char> bytes(size_t(count) * (type.bits / 8u));
   for (int64_t i = 0; i < count; ++i) {
     int number = at(i);
     auto put = [&](auto value) { std::memcpy(bytes.data() + size_t(i) * sizeof(value), &value, sizeof(value)); };
     uint16_t half = 0;
-    if (type.bits == 16) { // by float32, whose exponents and fractions are longer
+    if (type.bits == 16) { // converts by float32, which has more exponent and fraction bits
       float value = float(number);
       uint32_t bits;
       std::memcpy(&bits, &value, sizeof(bits));
@@ -180,7 +183,7 @@ TEST_P(NcclRanks, GatherAndSend) {
       ASSERT_EQ(rank.get(kBytes / 2, all.size()), all);
       if (ranks == 1)
         continue;
-      // Once around: the first one sends first.
+      // Sends data around the ring of ranks. Rank 0 sends first, the others receive first.
       for (bool sends : {own == 0, own != 0})
         ASSERT_EQ(sends ? rank->send(rank.table->user, next, rank.at(0), size_t(count), rank.stream)
                         : rank->receive(rank.table->user, before, rank.at(kBytes / 4), size_t(count), rank.stream),
@@ -205,7 +208,7 @@ TEST(Nccl, FewerRanksMeetToo) {
                 numbers(type, 100, [&](int64_t i) { return numberOf(first, i) + numberOf(first + 1, i); }));
       if (turn < 1)
         continue;
-      rank->close(rank.table->user); // and once more
+      rank->close(rank.table->user); // closes and reopens the communicator
       ASSERT_EQ(rank->open(rank.table->user, 0, 4), HEWN_OK) << rank.message();
     }
   });
@@ -216,16 +219,16 @@ TEST(Nccl, WhatCanNotBeDoneIsAFailureForAll) {
   onRanks(2, [&](const Rank &rank) {
     constexpr DLDataType type = {kDLInt, 16, 1};
     void *user = rank.table->user;
-    if (rank.table->rank == 1) { // rank 0 waits for it on its device
+    if (rank.table->rank == 1) { // rank 0's device waits for rank 1, which never sends
       while (!isAsked)
         std::this_thread::yield();
       EXPECT_EQ(rank->reduce_scatter(user, 0, 2, rank.at(0), rank.at(4096), 8, type, rank.stream), HEWN_PEER_FAILED);
-      EXPECT_EQ(rank.message(), "NCCL adds no integers of 16 bits");
+      EXPECT_EQ(rank.message(), "NCCL cannot sum 16-bit integers");
       EXPECT_EQ(rank->all_gather(user, 0, 2, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_PEER_FAILED);
-      EXPECT_EQ(rank.message(), "NCCL adds no integers of 16 bits");
+      EXPECT_EQ(rank.message(), "NCCL cannot sum 16-bit integers");
       EXPECT_EQ(rank->open(user, 0, 1), HEWN_PEER_FAILED);
       EXPECT_EQ(rank.table->check(user), HEWN_PEER_FAILED);
-      while (!isTold) // else it may be gone first
+      while (!isTold) // keeps this rank alive until rank 0 has seen the failure
         std::this_thread::yield();
     } else {
       EXPECT_EQ(rank->all_gather(user, 0, 2, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_OK);
@@ -235,7 +238,9 @@ TEST(Nccl, WhatCanNotBeDoneIsAFailureForAll) {
       isTold = true;
     }
     rank->stop(user);
-    EXPECT_EQ(driver("cuStreamSynchronize", rank.stream), 0); // it has nothing to wait for
+    // After the abort of the communicator, the rank's stream completes, because its work does not
+    // wait for the other rank any more.
+    EXPECT_EQ(driver("cuStreamSynchronize", rank.stream), 0);
   });
 }
 
@@ -243,7 +248,7 @@ TEST(Nccl, RanksMustHaveMet) {
   onRanks(2, [](const Rank &rank) {
     void *user = rank.table->user;
     EXPECT_EQ(rank->all_gather(user, rank.table->rank, 1, rank.at(0), rank.at(4096), 8, rank.stream), HEWN_PEER_FAILED);
-    EXPECT_EQ(rank.message(), "these ranks have not met");
+    EXPECT_EQ(rank.message(), "the connection of these ranks is not open");
     rank->stop(user);
   });
 }

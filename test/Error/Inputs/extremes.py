@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models with names that are no text: an escape sequence of terminals, and bytes that are no UTF-8."""
+"""Models with unusual names: a terminal escape sequence, and bytes that are not valid UTF-8."""
 
 import pathlib
 import sys

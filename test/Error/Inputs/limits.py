@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of a few kilobytes that stand for far more."""
+"""Models of a few kilobytes that expand to far more."""
 
 import pathlib
 import sys
@@ -22,7 +22,7 @@ def branch(name, nodes, output):
     return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(output, TensorProto.FLOAT, [2])])
 
 
-# Each function calls the next one twice: 2^17 nodes in all.
+# Each function calls the next one twice: 2^17 nodes in total.
 functions = []
 for i in range(17):
     inner = ("my", f"f{i + 1}") if i < 16 else ("", "Neg")
@@ -30,7 +30,7 @@ for i in range(17):
     functions.append(helper.make_function("my", f"f{i}", ["x"], ["y"], nodes, OPSETS))
 save("calls", [helper.make_node("f0", ["x"], ["y"], domain="my")], functions)
 
-# Each function hands its graph to the next one twice in one.
+# Each function passes its graph to the next one twice in one node.
 functions = []
 for i in range(24):
 
@@ -57,7 +57,7 @@ zero = numpy_helper.from_array(np.float32(0), "zero")
 save("graphs", [*positive, first], functions, [zero])
 
 
-# Loops in loops, each of which must import its body again because a dim that it carries changes.
+# Nested loops, each of which must import its body again because a loop-carried dim changes.
 def loop(depth):
     info = [
         helper.make_tensor_value_info(n, t, s)
@@ -107,7 +107,7 @@ for depth in range(20):
     ]
 save("nested", [*positive, *nodes, helper.make_node("Identity", ["v"], ["y"])], initializers=[zero])
 
-# A constant that is put behind itself, 30 times.
+# A constant that is concatenated with itself 30 times.
 nodes = [helper.make_node("Concat", [f"v{i}", f"v{i}"], [f"v{i + 1}"], axis=0) for i in range(30)]
 nodes += [helper.make_node("ReduceSum", ["v30"], ["s"], keepdims=0), helper.make_node("Add", ["x", "s"], ["y"])]
 save("doubled", nodes, initializers=[numpy_helper.from_array(np.ones(4, np.float32), "v0")])

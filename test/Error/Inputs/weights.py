@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weights.py FILE: writes a model with a weight that is too large to stand in a stage's text."""
+"""weights.py FILE: writes a model with a weight that is too large to be printed in the text of a
+stage."""
 
 import sys
 

@@ -1,5 +1,5 @@
-// Launches of kernels that need memory to work in: what they say is looked at before it is used.
-// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-decide-kernels
+// Launches of kernels with scratch memory: their dims are checked before use.
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-assign-schedules
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>
@@ -11,7 +11,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %y : tensor<?x64xf32>
   }
   func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"b">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"b">, 64]}) -> tensor<?x64xf32> {
-    // expected-error@+2 {{no expression of dims: 'b +'}}
+    // expected-error@+2 {{invalid dim expression 'b +'}}
     // expected-error@+1 {{failed to parse Graph_DimAttr parameter 'expr'}}
     %0 = plan.launch @unknown(%q, %k, %v) symbols [#graph.dim<"a">, #graph.dim<"b +">] {graph.dims = [[#graph.dim<"a">, 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %0 : tensor<?x64xf32>
@@ -30,7 +30,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %y : tensor<?x64xf32>
   }
   func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"b">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"b">, 64]}) -> tensor<?x64xf32> {
-    // expected-error@+1 {{gives 'unknown' symbols that are none}}
+    // expected-error@+1 {{passes symbols to 'unknown' that are not dim expressions}}
     %0 = plan.launch @unknown(%q, %k, %v) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %0 : tensor<?x64xf32>
   }
@@ -45,7 +45,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
   }
   func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-    // expected-error@+1 {{has memory to work in as a result, which somebody reads}}
+    // expected-error@+1 {{has scratch memory as a result that has uses}}
     %0:2 = plan.launch @work(%x) symbols [] : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
     return %0#1 : tensor<4x8xf32>
   }
@@ -60,7 +60,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
   }
   func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-    // expected-error@+1 {{does not give 'work' what it takes}}
+    // expected-error@+1 {{has fewer results than 'work'}}
     %0 = plan.launch @work(%x) symbols [] : (tensor<4x8xf32>) -> tensor<4x8xf32>
     return %0 : tensor<4x8xf32>
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and values that a decoder keeps as integers of 8 bits: one more is rounded and put behind them, and a row of queries reads all as floats."""
+"""Key and value caches in 8-bit integers. A decoder step quantizes the new entry, concatenates it
+with the cache, and dequantizes the full cache for the attention."""
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 HEADS, DEPTH = 3, 48
-# One scale, one a head, and one along the depth, which the scores sum over.
+# Shapes of the scales: one scale for the cache, one per head, and one per element of the head dim,
+# which is the K dimension of the scores.
 SCALES = {"one": (), "heads": (1, HEADS, 1, 1), "depth": (1, 1, 1, DEPTH)}
 
 
 def step(scale, kind, zero, rows, length, turned):
-    """Attention of `rows` queries by a cache of `length` places and a new one; `turned`: keys lie as they are multiplied."""
+    """Builds attention of `rows` queries over a cache of `length` entries and a new one. With
+    `turned`, the model stores the keys transposed, as the MatMul reads them."""
     random = np.random.default_rng(5)
     shape, element = SCALES[scale], {"int8": np.int8, "uint8": np.uint8}[kind]
     scales = random.uniform(0.02, 0.05, shape).astype("f")
@@ -101,7 +104,8 @@ def test_any_length(past):
 @pytest.mark.parametrize("kind, zero", [("int8", 0), ("uint8", 127)])
 @pytest.mark.parametrize("length", ["past", 77])
 def test_heads_that_several_read(length, kind, zero, by_heads, target):
-    """Keys and values are repeated for the queries of a group, as integers."""
+    """Grouped-query attention: the model repeats the integer keys and values for the queries of a
+    group."""
     random, groups, shared, element = np.random.default_rng(6), 4, 2, {"int8": np.int8, "uint8": np.uint8}[kind]
     scales = random.uniform(0.02, 0.05, shared if by_heads else ()).astype("f")
     initializers = {"s": scales, "z": np.full(scales.shape, zero, element)}
@@ -159,7 +163,8 @@ PRODUCTS = [
 @pytest.mark.parametrize("kind, zero", [("int8", 0), ("uint8", 130)])
 @pytest.mark.parametrize("left, right", PRODUCTS)
 def test_any_product(left, right, kind, zero):
-    """Of computed integers, with one scale, and one along each of their dims."""
+    """Tests a MatMul whose inputs are dequantized integers, with a scalar scale and with a scale
+    along each dim."""
     random, element = np.random.default_rng(len(left) + right[0]), {"int8": np.int8, "uint8": np.uint8}[kind]
     info = np.iinfo(element)
     feeds = {"x": random.standard_normal(left).astype("f")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of few bits, which contractions decode as they go (MatMulNBits)."""
+"""Low-bit weights that contractions dequantize in the kernel (MatMulNBits)."""
 
 import re
 
@@ -14,7 +14,8 @@ DEPTH = 384
 
 
 def packed(numbers, bits):
-    """Numbers [.., n] as bytes [.., n * bits / 8], lowest bits first; zeros behind where the last byte is not full."""
+    """Packs integers [.., n] of `bits` bits into bytes [.., n * bits / 8], lowest bits first. Fills
+    the last byte with zeros."""
     each = 8 // bits
     numbers = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, -numbers.shape[-1] % each)])
     parts = numbers.reshape(*numbers.shape[:-1], -1, each).astype(np.uint32) << (np.arange(each) * bits)
@@ -22,7 +23,8 @@ def packed(numbers, bits):
 
 
 class Weights:
-    """A matrix [DEPTH, columns] in few bits, the initializers that say it, and what it is."""
+    """A quantized matrix [DEPTH, columns]: its initializers in the model, and its values in
+    float64."""
 
     def __init__(self, columns, bits, block, zero, seed=3):
         random = np.random.default_rng(seed)
@@ -88,7 +90,8 @@ def test_rows_known(rows, threads):
 
 @pytest.mark.parametrize("depth, panels", [(1024, 64), (8192, 32)])
 def test_decoded_panels_stay_in_the_cache(depth, panels, monkeypatch):
-    """A panel that many rows read is decoded once: where the second cache has no room for one of 64 columns it has half as many."""
+    """A panel of weights that many rows read is dequantized once. A panel has 64 columns, or 32 if
+    the L2 cache can't hold one of 64."""
     monkeypatch.setitem(globals(), "DEPTH", depth)
     weights = Weights(1024, 4, 32, None)
     model = weights.model((80,))
@@ -98,7 +101,8 @@ def test_decoded_panels_stay_in_the_cache(depth, panels, monkeypatch):
 
 
 def test_blocks_of_a_panel_that_are_not_there(monkeypatch):
-    """Weights for two machines lie in narrow blocks, of which the wider one's panels have several, and the last of these fewer."""
+    """A library for two targets packs the weights in the column blocks of the smaller one. A panel
+    of the larger target covers several blocks, and its last panel fewer."""
     monkeypatch.setitem(globals(), "DEPTH", 8192)
     weights = Weights(160, 4, 64, None)
     module = hewn.compile(weights.model((64,)), target=["x86-64-v3", "x86-64-v4"])
@@ -118,7 +122,8 @@ def test_half():
 
 
 def test_depth_of_no_whole_blocks():
-    """Left to floats: 384 is no multiple of 256."""
+    """The quantized weights of a MatMulNBits become float at compile time, because K = 384 is not a
+    multiple of the block size 256."""
     random = np.random.default_rng(5)
     weights = Weights(64, 4, 128, None)
     codes = random.integers(0, 16, (64, 2, 256))
@@ -132,7 +137,8 @@ def test_depth_of_no_whole_blocks():
 @pytest.mark.parametrize("bits, block", [(4, 32), (4, 128), (8, 64), (2, 16)])
 @pytest.mark.parametrize("zero", [None, "integer", "float"])
 def test_data_may_be_rounded(bits, block, zero):
-    """`accuracy_level` 4: the data as integers of 8 bits by blocks. Other levels round nothing."""
+    """With `accuracy_level` 4, the MatMul quantizes activations to 8 bits per block. Other levels
+    do not round activations."""
     weights = Weights(208, bits, block, zero)
     weights.attributes["accuracy_level"] = 4
     module = hewn.compile(weights.model(["rows"]))
@@ -156,7 +162,7 @@ def test_weights_stay_in_few_bits(tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"N": 63}, "the weights are not N columns of K numbers in blocks"),
+        ({"N": 63}, "the weights must be N columns of K numbers in blocks"),
         ({"K": 2**62}, "attribute .K. is 4611686018427387904"),
         ({"bits": 3}, "K, N, bits or block_size out of range"),
         ({"block_size": 31}, "K, N, bits or block_size out of range"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of few bits behind the elementwise ops that exporters write: seen as such, and never where that changes a bit."""
+"""Low-bit weights that exporters write as Cast, Sub and Mul nodes. The compiler raises these nodes
+to DequantizeLinear if and only if no bit of the float weights changes."""
 
 import hewn
 import ml_dtypes
@@ -120,22 +121,23 @@ def test_stays_float(form, tmp_path):
     want = oracle(made, {"x": x})[0]
     np.testing.assert_allclose(module.run({"x": x})["y"], want, rtol=1e-5, atol=5e-6 * np.abs(want).max())
     assert weights_bytes(tmp_path / "m.so") >= 4 * DEPTH * COLUMNS
-    said = "what is made of its integers is no scale times the distance from a zero point"
+    said = "its ops do not compute (q - zero_point) * scale"
     assert (said in remarks.read_text()) == (form != "two tensors")
 
 
 def test_a_scale_an_element_is_no_code(tmp_path):
-    """Scales that are as many as the integers are no few bits."""
+    """Weights with one scale per element are not treated as low-bit weights."""
     nodes = [cast("q", "f"), node("Mul", "f", "s", "w")]
     hewn.compile(model(nodes, {"q": integers("i1"), "s": scales(DEPTH, COLUMNS)}), output=tmp_path / "m.so")
     assert weights_bytes(tmp_path / "m.so") >= 4 * DEPTH * COLUMNS
 
 
 def test_many_scales_are_not_looked_at(tmp_path):
-    """Each is tried with all integers of its type: more of them than that is worth are left."""
+    """To raise weights to DequantizeLinear, the compiler checks each scale with every integer of
+    the type. Beyond a limit on the number of scales, the weights stay float."""
     nodes = [cast("q", "f"), node("Mul", "f", "s", "m"), node("Reshape", "m", "shape", "w")]
     constants = {"q": integers("i1", DEPTH // 2, 2, 2304), "s": scales(DEPTH // 2, 1, 2304)}
     constants["shape"] = np.int64([DEPTH, 2304])
     remarks = tmp_path / "remarks.json"
     hewn.compile(model(nodes, constants), output=tmp_path / "m.so", remarks=remarks)
-    assert "there are too many scales to look at each with every integer" in remarks.read_text()
+    assert "it has too many scales to evaluate every integer with each of them" in remarks.read_text()

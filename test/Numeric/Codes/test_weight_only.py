@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models quantized in their weights alone: DequantizeLinear of a constant that a product of floats reads."""
+"""Weight-only quantization: a DequantizeLinear of a constant is an operand of a float MatMul."""
 
 import hewn
 import ml_dtypes
@@ -25,7 +25,9 @@ def data(*shape, seed=7):
 
 
 class Weights:
-    """A matrix [depth, columns] of integers by scales: a node, its initializers, and what it is. `block` None: a scale a column, 0: one."""
+    """A quantized matrix [depth, columns]: its DequantizeLinear node, its initializers, and its
+    values in float64. `block` is the number of rows per scale; None means one scale per column, 0
+    one scalar scale."""
 
     def __init__(self, kind, block=None, zero=False, depth=DEPTH, columns=COLUMNS, scale=np.float32, stored="kn"):
         random = np.random.default_rng(3)
@@ -71,7 +73,8 @@ def product(weights, rows, element=TensorProto.FLOAT):
 
 
 def close(got, want, tolerance=5e-6, size=1):
-    """`size`: what sums of terms of either sign are to be compared with, where it is more than they are."""
+    """Compares with a tolerance relative to the largest result, or to `size` if that is larger:
+    sums of values with both signs may cancel."""
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * np.abs(want).max(initial=size))
 
@@ -97,7 +100,9 @@ def test_rows_known_when_run(kind, block, zero, stored, target):
         close(got, np.maximum(x.astype(np.float64) @ weights.matrix, 0), size=size)
 
 
-@pytest.mark.parametrize("columns", [COLUMNS, 136])  # of whole vectors or of halves in the end
+# Block sizes (rows per scale) for which the last block of the weights has a partial vector or a
+# half vector.
+@pytest.mark.parametrize("columns", [COLUMNS, 136])
 @pytest.mark.parametrize("kind", ["int2", "uint2", "int8", "uint4"])
 @pytest.mark.parametrize("rows", [(1,), (3,), (31,), (2, 1, 20), (1, 1)])
 @pytest.mark.parametrize("zero", [False, True])
@@ -113,7 +118,8 @@ def test_as_onnxruntime(kind, block):
     made = product(weights, [3])
     made.opset_import[0].version = 21
     made.ir_version = 10
-    # Its optimizer makes a MatMulNBits of the two, whose data are rounded to bytes (errors of 4e-3) but where sessions.py forbids it.
+    # onnxruntime's optimizer fuses the two nodes into MatMulNBits. It would quantize the
+    # activations to 8 bits (errors of 4e-3), if sessions.py did not disable that.
     (want,) = oracle(made, {"x": x})
     (got,) = hewn.compile(made).run({"x": x}).values()
     close(got, want)
@@ -126,10 +132,10 @@ def test_depth_of_no_whole_words_or_blocks(depth, block, tmp_path):
         weights, x = Weights(kind, block, True, depth=depth), data(2, depth)
         module = hewn.compile(product(weights, [2]), output=tmp_path / "model.so")
         (got,) = module.run({"x": x}).values()
-        if not block or depth % block == 0:  # a block that is cut off makes them floats
+        if not block or depth % block == 0:  # the weights become float if the last block is partial
             assert (tmp_path / "model.so.weights").stat().st_size < (
                 1.5 if block else 1.1
-            ) * weights.matrix.size + 4096  # blocks have a scale and an offset each
+            ) * weights.matrix.size + 4096  # each block has a scale and an offset
         module.close()
         close(got, np.maximum(x.astype(np.float64) @ weights.matrix, 0))
 
@@ -154,7 +160,8 @@ def test_gemm(stored, block):
 
 
 def test_depth_of_two_dims():
-    """A Reshape between: a dim of the integers is a part of the sum."""
+    """A Reshape between DequantizeLinear and MatMul merges two dims of the integers into the K
+    dimension."""
     weights, x = Weights("int8", 32, True, stored="nk"), data(2, DEPTH)
     weights.turn = [
         helper.make_node("Reshape", ["d", "shape"], ["r"]),
@@ -176,7 +183,9 @@ def test_two_readers(tmp_path):
     got = hewn.compile(made).run({"a": a, "b": b})
     close(got["u"], a.astype(np.float64) @ weights.matrix)
     close(got["v"], b.astype(np.float64) @ weights.matrix)
-    assert kernels(made, tmp_path) <= DEPTH * 192 + COLUMNS * 4 + 4096  # columns in whole panels
+    # Packing fills the last panel of the weights with zero columns, so that the weights file is
+    # larger than the weights.
+    assert kernels(made, tmp_path) <= DEPTH * 192 + COLUMNS * 4 + 4096
 
 
 def test_numbers_are_read_too():
@@ -189,7 +198,8 @@ def test_numbers_are_read_too():
 
 
 def test_tied_embedding():
-    """Rows of the matrix by number, and a product with all of them."""
+    """Tests tied embeddings: the model gathers a row of the quantized embedding matrix, and
+    multiplies by the full matrix."""
     weights = Weights("int8", stored="nk")
     nodes = [
         helper.make_node("Gather", ["d", "i"], ["e"], axis=0),
@@ -205,7 +215,7 @@ def test_tied_embedding():
 def test_file_of_weights(kind, block, bits, tmp_path):
     weights = Weights(kind, block, columns=512)
     scales = max(1, DEPTH // (block or DEPTH)) * 512 * 4
-    offsets = scales if kind == "uint4" else 0  # their zero is not the middle code
+    offsets = scales if kind == "uint4" else 0  # needed if the zero point is not the midpoint
     for rows in ([1], ["rows"]):
         assert kernels(product(weights, rows), tmp_path) <= DEPTH * 512 * bits // 8 + scales + offsets + 4096
 
@@ -233,7 +243,8 @@ def test_wrong_number_of_blocks_is_refused():
 
 
 def product_errors(x, block=None, kind="int8"):
-    """The largest errors of hewn's product and of one of float32, relative to the largest result, and hewn's result."""
+    """Returns hewn's result and two errors relative to the largest value: the error of hewn's
+    result, and the error of the same matmul in float32."""
     weights = Weights(kind, block, kind == "uint4")
     nodes = [helper.make_node("MatMul", ["x", weights.name], ["y"])]
     made = model(weights, nodes, {"x": (TensorProto.FLOAT, ["rows", DEPTH])}, ["y"])
@@ -257,7 +268,8 @@ def test_no_larger_error_than_of_floats(kind, block, outlier, size):
 
 @pytest.mark.parametrize("block", [None, 32])
 def test_special_values(block):
-    """Rows without a number are NaN, and no other rows are; zeros and the smallest numbers stay what they are."""
+    """If a row of the activations has an infinity or NaN, the result's row is NaN, and other rows
+    are unaffected. Zeros and denormals keep their magnitude."""
     x = data(6, DEPTH)
     x[1, 5], x[2, 300], x[4], x[5] = np.inf, np.nan, 0, 1e-44
     with np.errstate(invalid="ignore"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows of 8-bit weights that DequantizeLinear makes floats of: they stay 8 bits, and scales are taken behind the sums."""
+"""Convolutions with 8-bit weights from DequantizeLinear. The kernel reads the 8-bit weights, and
+multiplies by the scale after accumulation."""
 
 import itertools
 
@@ -10,7 +11,9 @@ from numeric import compiled, oracle
 from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
-# Channels, features, window, step, groups, size: of one element, of 3 x 3 that is transformed and that is not, larger ones, a border that is most of it.
+# Each case of a convolution has channels, features, window size, stride, groups and image size. The
+# cases are 1x1 windows, 3x3 windows with and without Winograd, larger windows, and an image that is
+# mostly padding.
 WINDOWS = {
     "plain": (192, 136, 1, 1, 1, 13),
     "stepped": (160, 144, 1, 2, 1, 12),
@@ -20,7 +23,8 @@ WINDOWS = {
     "small-picture": (128, 160, 3, 1, 1, 3),
     "grouped": (128, 256, 3, 1, 2, 9),
 }
-# What the integers are, where they have their zero, and bytes of each in the file.
+# For each form of quantized weights: element type, zero point, and bytes per weight in the weights
+# file.
 KINDS = {
     "int8": (np.int8, None, 1),
     "int8-zeros": (np.int8, 0, 1),
@@ -87,7 +91,8 @@ def file_of(model, path, **options):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_as_floats(window, kind, target):
-    """Beside onnxruntime on weights that were made floats before; every second time one scale is all features'."""
+    """Compares with onnxruntime on the same weights as floats. Half of the cases have one scale per
+    feature, the others a scalar scale."""
     made = Window(window, kind, per_feature=(len(window) + len(kind)) % 2 == 0)
     (want,) = oracle(made.wide, {"x": made.x})
     got = compiled(made.narrow, target).run({"x": made.x})["y"]
@@ -98,7 +103,8 @@ def test_as_floats(window, kind, target):
 @pytest.mark.parametrize("kind", ["int8", "uint8-middle", "uint8"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_no_digit_is_lost(window, kind, target):
-    """Products of small integers are exact, and so are their sums: of transformed windows too, which are fourths of integers of at most 11 digits."""
+    """With small integers, the results are exact. Winograd is exact too: the transformed weights
+    are quarters of integers with at most 11 bits."""
     made = Window(window, kind, exact=True)
     want = compiled(made.wide, target, optimize=False).run({"x": made.x})["y"]
     np.testing.assert_array_equal(compiled(made.narrow, target).run({"x": made.x})["y"], want)
@@ -108,12 +114,15 @@ def test_no_digit_is_lost(window, kind, target):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("window", [w for w in WINDOWS if w != "grouped"])
 def test_file(window, kind, target, tmp_path):
-    """A byte a weight, two where zero points take more than 8 bits; 16 float16s for 9 weights where windows are transformed. (Machines of shorter vectors keep
-    float32s.)"""
+    """The weights file has one byte per weight, or two if a zero point makes the values exceed 8
+    bits. For Winograd, it has 16 float16 values per 9 weights. Targets with shorter vectors store
+    float32."""
     made = Window(window, kind)
     module, size = file_of(made.narrow, tmp_path / "m.so", target=target)
     module.close()
-    columns = -(-made.shape[0] // 64) * 64 / made.shape[0]  # whole panels
+    # Packing fills the last panel of the weights with zero columns, so that the weights file is
+    # larger than the weights.
+    columns = -(-made.shape[0] // 64) * 64 / made.shape[0]
     assert size < (32 / 9 if window == "filtered" else made.bytes) * made.integers.size * columns + 8192
 
 
@@ -128,7 +137,8 @@ def test_precisions(window, precision):
 
 
 def test_several_machines(tmp_path):
-    """Weights are of one kind for all of them: the oldest one's."""
+    """A library for several targets stores the weights once, in the form that the oldest target
+    needs."""
     made = Window("plain")
     (want,) = oracle(made.wide, {"x": made.x})
     module, size = file_of(made.narrow, tmp_path / "m.so", target="portable")
@@ -138,7 +148,9 @@ def test_several_machines(tmp_path):
 
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4"])
 def test_matrices_of_many_rows(target, tmp_path):
-    """Where no instruction decodes for many rows, they are widened; a scale for a block of the sum makes them floats."""
+    """GEMMs with many rows on targets without int8 dot products: the kernel converts 8-bit weights
+    to float32. Weights with one scale per block along K are converted at compile time, because the
+    kernel could not apply the scales after the accumulation."""
     random = np.random.default_rng(5)
     q = random.integers(-128, 128, (256, 192)).astype(np.int8)
     for block, narrow in ((None, True), (32, False)):
@@ -166,7 +178,8 @@ def test_matrices_of_many_rows(target, tmp_path):
 
 @pytest.mark.parametrize("stored", list(itertools.permutations(range(4)))[1::5])
 def test_behind_views(stored, tmp_path):
-    """A Transpose between, and scales along whatever dim the features are."""
+    """A Transpose between DequantizeLinear and Conv permutes the weights. The scales are along the
+    dim that holds the features."""
     made = Window("stepped")
     back = np.argsort(stored)
     nodes = [
@@ -183,7 +196,8 @@ def test_behind_views(stored, tmp_path):
 
 @pytest.mark.parametrize("axis", [1, 2])
 def test_scales_along_the_sum(axis, tmp_path):
-    """They can't be taken behind it: floats, and right."""
+    """The weights become float if their scales are along K: such scales can't be applied after
+    accumulation."""
     made = Window("stepped")
     scales = np.random.default_rng(1).uniform(0.001, 0.01, made.shape[axis]).astype("f")
     nodes = [helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=axis), *made.nodes]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMX's tile instructions on memory: a tile is 16 rows of 64 bytes. By Intel's manual, volume 2: TDPBF16PS sums the even and the
-// odd products of a tile's depth from zero, each rounded to nearest, denormals that it reads or makes being zeros, then both, then that
-// and what was there; TDPBUSD sums groups of four in 32 bits that wrap.
+// Emulates AMX's tile instructions in memory: a tile is 16 rows of 64 bytes (Intel SDM, volume 2).
+// TDPBF16PS starts from zero, sums the products at even and at odd K positions separately with one
+// rounding to nearest per FMA, adds both sums, and adds the result to the accumulator. Denormal
+// inputs and results become zero. TDPBUSD adds groups of four products in 32 bits that wrap.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions whose borders are left out: geometries drawn at random, windows that reach past all of the picture among them, with sizes known
-while compiling and sizes known only when run, against a sum of shifted pictures in float64."""
+"""Convolutions with zero padding folded into the kernel. The reference is a sum of shifted images
+in float64. The geometries are random, with windows that are completely in the padding, and with
+constant and dynamic sizes."""
 
 import itertools
 
@@ -15,18 +16,19 @@ SIZES = [0, 1, 2, 3, 5, 7, 12, 13, 14, 15, 27, 28, 29, 41, 64]
 
 
 def drawn(seed):
-    """channels, features, groups, kernel, pads (begins, then ends), strides, dilations of a convolution over 1 to 3 dims."""
+    """Draws channels, features, groups, kernel, pads (begins, then ends), strides and dilations of
+    a convolution over 1 to 3 dims."""
     generator = np.random.default_rng(seed)
     rank = int(generator.choice([1, 2, 2, 2, 3]))
     kernel = generator.choice([1, 2, 3, 3, 5] if rank < 3 else [1, 2, 3], rank).tolist()
     if seed % 8 == 0:
-        kernel[-1] = 12  # more places than are told one by one
+        kernel[-1] = 12  # the window has more positions than the kernel's code handles individually
     dilations = generator.choice([1, 1, 2, 6, 12, 36], rank).tolist()
     dilations[-1] = min(dilations[-1], 2) if seed % 8 == 0 else dilations[-1]
     strides = generator.choice([1, 1, 2, 3], rank).tolist()
     reach = [(k - 1) * d for k, d in zip(kernel, dilations)]
     pads = [int(generator.integers(0, r + 3)) for r in reach * 2]
-    if seed % 2:  # as exporters write it
+    if seed % 2:  # "same" padding, as exporters write it
         pads = [r // 2 for r in reach] + [r - r // 2 for r in reach]
     channels, features, groups = [(16, 24, 1), (9, 17, 1), (32, 8, 2), (24, 24, 24), (16, 32, 16), (16, 16, 4)][
         seed % 6
@@ -67,7 +69,8 @@ def model_of(case, size, residual):
 
 
 def lengths(case, size):
-    """The result's dims; None where a window is longer than what there is."""
+    """Returns the dims of the convolution's result, or None if the window is larger than the padded
+    input."""
     _, _, _, kernel, pads, strides, dilations = case
     rank = len(size)
     rooms = [n + pads[i] + pads[rank + i] - (kernel[i] - 1) * dilations[i] - 1 for i, n in enumerate(size)]
@@ -75,7 +78,8 @@ def lengths(case, size):
 
 
 def expected(case, x, weights):
-    """The convolution by its definition: for each place in the window the picture behind the border, shifted."""
+    """Computes the convolution in float64: for each window position, adds the shifted padded image
+    times the weights."""
     _, features, groups, kernel, pads, strides, dilations = case
     size, rank = x.shape[2:], len(kernel)
     out = lengths(case, size)
@@ -91,7 +95,8 @@ def expected(case, x, weights):
 
 
 def fitting(case, seed, count):
-    """Sizes for which the convolution has a result, also without elements; the small ones are there as often as the large."""
+    """Draws sizes for which the convolution has a result, possibly without elements. Draws small
+    and large sizes equally often."""
     generator = np.random.default_rng(seed + 1000)
     rank = len(case[3])
     found = []
@@ -162,7 +167,8 @@ def test_other_types(dtype):
 
 
 def test_what_lies_behind_the_border_is_not_read():
-    """A picture of NaNs but for a corner: places that no window of the corner's reaches are numbers."""
+    """The image is NaN except for a corner. Results whose window reads only the corner must not be
+    NaN."""
     case = (16, 16, 1, [3, 3], [12, 12, 12, 12], [1, 1], [12, 12])
     model, weights = model_of(case, ["h", "w"], False)
     x = np.zeros((1, 16, 14, 30), np.float32)
@@ -176,7 +182,8 @@ def test_what_lies_behind_the_border_is_not_read():
 @pytest.mark.parametrize("kernel", [[11], [12], [16], [1, 12], [13, 2]])
 @pytest.mark.parametrize("channels", [(1, 1, 1), (16, 24, 1), (24, 24, 24), (16, 32, 4)])
 def test_sources_of_one_element(kernel, channels):
-    """What has one element and a border is walked over by windows, and is not what all of them read."""
+    """The kernel must index an input of one element with padding by the window position. It must
+    not treat the element as a scalar that all positions share."""
     rank = len(kernel)
     for before, after in ((0, 0), (3, 40)):
         pads = [k - 1 + before for k in kernel] + [k - 1 + after for k in kernel]

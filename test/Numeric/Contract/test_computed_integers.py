@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of integers of 8 bits that a run makes both operands of: exact, whatever the shapes, signs, zero points and orders of memory."""
+"""GEMMs whose two operands are 8-bit integers that other ops compute. Results are exact for all
+shapes, signs, zero points and layouts."""
 
 import numpy as np
 import onnx
@@ -13,14 +14,17 @@ KINDS = [np.uint8, np.int8]
 
 
 class Case:
-    """Two matrices, or batches of such, as `model` has them from its inputs by `nodes`."""
+    """Draws two matrices, or batches of matrices, and the nodes that compute them from the model's
+    inputs."""
 
     def __init__(self, seed):
         self.rng = rng = np.random.default_rng(seed)
         self.rows = int(rng.choice([1, 3, 8, 17, 64, 65]))
         self.depth = int(rng.choice([1, 3, 4, 16, 31, 32, 64, 66, 128, 197]))
         self.columns = int(rng.choice([8, 16, 30, 64, 129]))
-        # Heads of the left operand by those of the right one: none, one each, several by one, one matrix by all.
+        # Heads of the left and of the right operand. The cases are: no heads, one head each,
+        # several left heads per right head, one right matrix for all heads, and one left matrix for
+        # all heads.
         self.heads, self.shared = [((), ()), ((2, 3), (2, 3)), ((2, 6), (2, 2)), ((3,), (1,)), ((1,), (4,))][
             rng.integers(5)
         ]
@@ -30,7 +34,9 @@ class Case:
 
     def draw(self, kind, shape):
         limits = np.iinfo(kind)
-        if self.rng.integers(3) == 0:  # the largest sums that there are
+        # All elements of the operands are at the ends of their ranges, for the largest possible
+        # sums.
+        if self.rng.integers(3) == 0:
             return self.rng.choice(np.array([limits.min, limits.max], kind), shape)
         return self.rng.integers(limits.min, limits.max + 1, shape).astype(kind)
 
@@ -39,7 +45,8 @@ class Case:
         return output
 
     def operand(self, name, kind, heads, matrix, turned, is_open):
-        """An input and what is multiplied of it, by name and by value."""
+        """Adds an input, transposed if `turned`. Returns the name and the value of the operand that
+        the GEMM reads."""
         shape = heads + (matrix[::-1] if turned else matrix)
         value = self.draw(kind, shape)
         self.feeds[name], self.dims[name] = value, [f"{name}{i}" if i in is_open else d for i, d in enumerate(shape)]
@@ -49,7 +56,7 @@ class Case:
         return name, value
 
     def repeated(self, name, value):
-        """Each head of the right operand as often as heads of the left one read it."""
+        """Repeats each head of the right operand for all left heads that use it."""
         groups = self.heads[1] // self.shared[1]
         to = (self.shared[0], self.shared[1], groups, *value.shape[2:])
         self.initializers |= {"axis": np.array([2]), "to": np.array(to), "all": np.array(self.heads + value.shape[2:])}
@@ -85,7 +92,8 @@ class Case:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(16))
 def test_integers(seed, target):
-    """MatMulInteger; zero points known or given to each run, one or one a row and a column."""
+    """Tests MatMulInteger with constant or dynamic zero points, as scalars or per row and
+    column."""
     case = Case(seed)
     left, x, right, w = case.operands()
     inputs = [left, right]
@@ -104,7 +112,8 @@ def test_integers(seed, target):
 
 
 def quantized(case, scales, zeros):
-    """What two DequantizeLinear make of the operands, multiplied; sums below 2^24 and scales that are powers of two, so that float32 has all digits."""
+    """Adds a MatMul of two DequantizeLinear results and returns its value. The scales are powers of
+    two, and the sums stay below 2^24, so that float32 is exact."""
     left, x, right, w = case.operands()
     case.initializers |= {"xs": scales[0], "xz": zeros[0], "ws": scales[1], "wz": zeros[1]}
     case.node("DequantizeLinear", [left, "xs", "xz"], "xd")
@@ -117,7 +126,8 @@ def quantized(case, scales, zeros):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(16))
 def test_between_quantizations(seed, target):
-    """DequantizeLinear - MatMul - QuantizeLinear, of one scale and of one a column."""
+    """Tests DequantizeLinear, MatMul and QuantizeLinear with a scalar scale and with one scale per
+    column."""
     case = Case(100 + seed)
     of_columns = (case.columns,) if seed % 3 == 0 else ()
     scales = np.float32(2.0**-6), (2.0 ** -case.rng.integers(3, 9, of_columns)).astype(np.float32)
@@ -127,7 +137,8 @@ def test_between_quantizations(seed, target):
     want = quantized(case, scales, zeros)
     case.initializers |= {"ys": np.float32(2.0**-1), "yz": np.uint8(100)}
     case.node("QuantizeLinear", ["p", "ys", "yz"], "y")
-    # What is open has a range in half of them, by which sums may be of integers.
+    # In half of the cases, symbolic dims have a range, so that the compiler can prove that integer
+    # sums do not overflow.
     opened = {d for dims in case.dims.values() for d in dims if isinstance(d, str)} if seed % 4 < 2 else set()
     got = compiled(case.model(np.uint8), target, dims={d: (1, 256) for d in opened}).run(case.feeds)["y"]
     np.testing.assert_array_equal(got, np.clip(np.rint(want * 2) + 100, 0, 255))
@@ -153,7 +164,8 @@ def test_qlinear(seed, target):
 @pytest.mark.parametrize("kinds", [(a, b) for a in KINDS for b in KINDS])
 @pytest.mark.parametrize("depth", [4096, 32768, 40001])
 def test_longest_sums(depth, kinds, target):
-    """Ends of both ranges, less the other end as zero points: sums that reach past 2^31 are what 32 bits hold of them."""
+    """All values are at one end of their range and the zero points at the other. Sums beyond 2^31
+    wrap as 32-bit integers do."""
     for high in (False, True):
         ends = [np.iinfo(kind).max if high else np.iinfo(kind).min for kind in kinds]
         zeros = [np.array(np.iinfo(kind).min if high else np.iinfo(kind).max, kind) for kind in kinds]
@@ -172,7 +184,8 @@ def test_longest_sums(depth, kinds, target):
 @pytest.mark.parametrize("sizes", [(0, 5, 40), (6, 0, 40), (6, 5, 0), (1, 1, 1), (70, 3, 9), (70, 4, 200)])
 @pytest.mark.parametrize("turned", [False, True])
 def test_sizes_that_a_run_gives(turned, sizes, target):
-    """Dims of 0 and 1 where all are open, and two threads."""
+    """Tests GEMMs of which all dims are symbolic and get sizes such as 0 and 1. The model runs on
+    two threads."""
     rows, depth, columns = sizes
     case = Case(sum(sizes))
     left, x = case.operand("x", np.uint8, (2,), (rows, depth), turned, range(9))

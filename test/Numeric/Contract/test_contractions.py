@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and products over the shapes that the contraction engine has forms of its own for, against onnxruntime."""
+"""Convolutions and matmuls in the shapes for which the GEMM kernel generator has special forms,
+compared with onnxruntime."""
 
 import hewn
 import ml_dtypes
@@ -10,7 +11,7 @@ from numeric import compiled
 from onnx import TensorProto, helper
 from sessions import oracle
 
-# channels, features, groups, kernel, size, pads, strides, dilations
+# Parameters of convolutions: channels, features, groups, kernel, size, pads, strides, dilations.
 CONVOLUTIONS = [
     (16, 32, 1, (3, 3), (14, 14), (1, 1, 1, 1), (1, 1), (1, 1)),
     (16, 40, 1, (3, 3), (7, 7), (1, 1, 1, 1), (1, 1), (1, 1)),
@@ -72,7 +73,8 @@ def conv_model(case, dynamic, activation):
     return model, {"x": generator.standard_normal((2, channels, *size)).astype(np.float32)}
 
 
-# channels, features, groups, kernel, size, pads, strides, output padding
+# Parameters of transposed convolutions: channels, features, groups, kernel, size, pads, strides,
+# output padding.
 TRANSPOSED = [
     (8, 6, 1, (4, 4), (5, 7), (1, 1, 1, 1), (2, 2), (0, 0)),
     (8, 6, 1, (3, 3), (5, 7), (1, 1, 1, 1), (2, 2), (1, 1)),
@@ -154,7 +156,7 @@ def test_product_of_any_rows_and_columns(rows, columns):
 
 @pytest.mark.parametrize("rows", [7, "rows"])
 def test_an_operand_that_is_made_of_positions(rows):
-    """EyeLike: a move without an operand, beneath a contraction."""
+    """The producer of the contraction's operand is EyeLike, an indexing op without operands."""
     weights = np.random.default_rng(5).standard_normal((7, 20)).astype(np.float32)
     nodes = [helper.make_node("EyeLike", ["x"], ["e"], k=-1), helper.make_node("MatMul", ["e", "w"], ["y"])]
     graph = helper.make_graph(
@@ -170,7 +172,8 @@ def test_an_operand_that_is_made_of_positions(rows):
 
 
 def test_a_residual_is_overwritten_row_by_row():
-    """Rows known only when run: what a tile repeats past the end must not see results that lie over the residual."""
+    """With dynamic rows, the last tile recomputes rows of the previous one. It must not read
+    results that were stored over the residual."""
     generator = np.random.default_rng(4)
     weights = generator.standard_normal((64, 64)).astype(np.float32)
     nodes = [
@@ -198,7 +201,8 @@ def test_a_residual_is_overwritten_row_by_row():
 
 @pytest.mark.parametrize("case", [CONVOLUTIONS[i] for i in (0, 1, 2, 3, 11, 12)], ids=str)
 def test_medium_rounds_operands_alone(case):
-    """bfloat16 operands, float32 sums: 2^-8 of the sum of the products' magnitudes bounds the error."""
+    """At medium precision, operands are bfloat16 and accumulators float32. The error is at most
+    2^-8 of |x| @ |w|."""
     model, feeds = conv_model(case, False, "Relu")
     exact = hewn.compile(model).run(feeds)["y"]
     (got,) = hewn.compile(model, precision="medium").run(feeds).values()
@@ -206,8 +210,31 @@ def test_medium_rounds_operands_alone(case):
     assert np.abs(got - exact).max() <= magnitude * 2.0**-8
 
 
+@pytest.mark.parametrize("rows", [1, 6, 64, "rows"])
+def test_medium_with_slow_dot_products(rows):
+    """On a target with slow bfloat16 dot products, the kernel has one of three forms: bfloat16
+    operands, bfloat16 weights that it converts to float32, or float32 operands."""
+    generator = np.random.default_rng(41)
+    weights = generator.standard_normal((1024, 4096)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 1024])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    module = compiled(model, "icelake-server+bf16", precision="medium")
+    for count in (rows,) if isinstance(rows, int) else (0, 1, 7, 33):
+        x = generator.standard_normal((count, 1024)).astype(np.float32)
+        (got,) = module.run({"x": x}).values()
+        want = np.maximum(x @ weights, 0)
+        assert got.shape == want.shape
+        assert np.abs(got - want).max(initial=0) <= 2.0**-8 * np.abs(want).max(initial=1)
+
+
 def narrowed(model, dtype):
-    """The same with another type throughout; constants are rounded to it."""
+    """Converts the model to a 16-bit element type. Constants are rounded to it."""
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     for value in [*model.graph.input, *model.graph.output]:
         value.type.tensor_type.elem_type = kind
@@ -219,7 +246,7 @@ def narrowed(model, dtype):
 
 
 def widened(model):
-    """The same with float32 throughout, of numbers that were rounded."""
+    """Converts a 16-bit model to float32. The constants keep their rounded values."""
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
     for value in [*wide.graph.input, *wide.graph.output]:
@@ -233,7 +260,8 @@ def widened(model):
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("case", CONVOLUTIONS[:18], ids=lambda c: "-".join(str(x) for x in c).replace(" ", ""))
 def test_narrow_floats(case, dtype):
-    """Sums are float32's: what differs from float32 throughout is the rounding of each op's result."""
+    """A 16-bit model accumulates in float32. It differs from a float32 model only by the rounding
+    of each op's result."""
     model, feeds = conv_model(case, False, "Relu")
     model = narrowed(model, dtype)
     feeds = {name: value.astype(dtype) for name, value in feeds.items()}
@@ -249,7 +277,8 @@ def test_narrow_floats(case, dtype):
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
 def test_narrow_weights(target, dtype):
-    """Of few rows they are widened when they are read, also where columns and depth fill no vectors."""
+    """A skinny GEMM converts its 16-bit weights to float32 when it loads them, also if N and K are
+    not multiples of the vector length."""
     generator = np.random.default_rng(5)
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     for rows in (1, 3, 5):
@@ -271,7 +300,8 @@ def test_narrow_weights(target, dtype):
 
 
 def threads_model():
-    """Every engine once, each kernel large enough to be shared: a convolution, a long chain, rows, a gather."""
+    """Returns a model with one kernel of each generator: a convolution, elementwise ops, row-wise
+    reductions and an indexing op. Each kernel is large enough to be split among threads."""
     generator = np.random.default_rng(3)
     weights = generator.standard_normal((48, 32, 3, 3)).astype(np.float32)
     nodes = [
@@ -306,7 +336,8 @@ def test_threads_change_no_bit(threads):
 
 @pytest.mark.parametrize("left, right", [((58800,), (58800,)), ((3, 58800), (58800, 5)), ((9, 16411), (16411, 40))])
 def test_long_sums_lose_little(left, right):
-    # Sums of cosines' squares, all positive: one chain of them loses half a last digit in each addition, 1e-4 of these.
+    # The result's elements are sums of squares, all of the same sign. With a single accumulator,
+    # each addition loses half an ulp, which adds up to 1e-4 of these sums.
     generator = np.random.default_rng(3)
     x, w = (np.cos(generator.uniform(3, 7, shape)).astype(np.float32) for shape in (left, right))
     x, w = x * x, w * w
@@ -318,7 +349,7 @@ def test_long_sums_lose_little(left, right):
     )
     y = hewn.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])).run({"x": x, "w": w})["y"]
     wanted = x.astype(np.float64) @ w.astype(np.float64)
-    # 16411 is a prime number: one chain, as they were all.
+    # K can't be blocked, because 16411 is a prime number: one accumulator adds all products.
     assert np.max(np.abs(y - wanted) / wanted) < (1e-4 if 16411 in left else 1.5e-5)
 
 
@@ -358,7 +389,8 @@ def test_borders_that_are_most_of_the_picture():
 @pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("known", [(), (0,), (1,)])
 def test_groups_of_channels_that_a_run_tells(op, groups, known):
-    """Where a group of the weights begins is known when run; `known`: which of their dims are numbers."""
+    """The offset of a group in the weights is dynamic. `known` lists the dims of the weights that
+    are constant in the model; the other dims are symbolic."""
     generator = np.random.default_rng(groups)
     x = generator.standard_normal((2, 6, 9)).astype(np.float32)
     w = generator.standard_normal((6, 6 // groups, 3)).astype(np.float32)
@@ -376,7 +408,8 @@ def test_groups_of_channels_that_a_run_tells(op, groups, known):
     np.testing.assert_allclose(compiled(model).run(feeds)["y"], want, rtol=1e-4, atol=1e-4)
 
 
-# The equation, dims of the operands; the matrix that all of a batch are multiplied by is the left one, or the right one has columns in two dims.
+# Einsum equation and dims of the operands. In these batches, the left matrix is shared, or the
+# right operand has two column dims.
 ONE_BY_SEVERAL = [
     ("mk,bkn->bmn", (17, 29), (3, 29, 37)),
     ("mk,bckn->bcmn", (5, 16), (2, 3, 16, 130)),

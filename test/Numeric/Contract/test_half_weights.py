@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of float16 and bfloat16 that products and windows read as they are stored: sizes drawn at random, rows known while compiling or only
-when run, against sums in double precision; and the bytes of the file of weights."""
+"""GEMMs and convolutions whose kernels load float16 and bfloat16 weights from the file as they are.
+Tests random sizes, with constant and dynamic rows, against sums in double precision. Tests the size
+of the weights file."""
 
 import hewn
 import ml_dtypes
@@ -12,7 +13,7 @@ from onnx import helper
 
 TARGETS = ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
-# A step of the type, of a number between 1 and 2.
+# Distance between adjacent numbers from 1 to 2, by type.
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
@@ -29,7 +30,8 @@ def model_of(node, x_dims, w, element):
 
 
 def drawn_product(seed, type):
-    """A MatMul, or a Gemm whose constant is transposed: node, dims of x as the model has them, x, w, what is exact and what its terms add up to."""
+    """Draws a MatMul, or a Gemm with a transposed constant. Returns the node, the dims of x in the
+    model, x, w, the exact result, and |x| @ |w|."""
     generator = np.random.default_rng(seed)
     rows = int(generator.choice([1, 2, 5, 14, 33, 129, 300]))
     depth, columns = int(generator.integers(1, 400)), int(generator.integers(1, 300))
@@ -43,7 +45,8 @@ def drawn_product(seed, type):
 
 
 def drawn_windows(seed, type):
-    """The same of a convolution, whose windows of 3 x 3 are mostly such as minimal filtering takes."""
+    """Draws a convolution, mostly with 3x3 windows, which Winograd computes. Returns the same
+    values as drawn_product."""
     generator = np.random.default_rng(seed)
     kernel = [3, 3] if seed % 2 else generator.choice([1, 2, 3, 5], 2).tolist()
     groups = 1 if seed % 4 else int(generator.choice([1, 2, 4, 8]))
@@ -71,7 +74,8 @@ def drawn_windows(seed, type):
 @pytest.mark.parametrize("drawn", [drawn_product, drawn_windows])
 @pytest.mark.parametrize("seed", range(8))
 def test_sums(seed, drawn, type, target):
-    """Rounded once, and transformed windows no worse than half as much again beside the largest result."""
+    """Each result is rounded to the type once. Winograd may add an error of one float16 step of the
+    largest result."""
     node, dims, x, w, wide, sizes = drawn(seed, type)
     got = compiled(model_of(node, dims, w, TYPES[type]), target).run({"x": x})["y"]
     assert got.dtype == TYPES[type] and got.shape == wide.shape
@@ -94,7 +98,8 @@ def test_file_of_products(rows, type, target, tmp_path):
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("scale, elements, bytes", [(0.1, 16, 2), (1e5, 16, 4), (0.1, 9, 2)])
 def test_file_of_windows(scale, elements, bytes, type, tmp_path):
-    """Those of minimal filtering, 16 elements for 9, are float16s, where these have the range; direct ones what they were."""
+    """The weights file has float16 Winograd weights (16 elements per 9 weights) if their range
+    allows it. Other weights keep their type."""
     if scale > 1 and type == "float16":
         scale = 1e4
     w = (np.random.default_rng(0).standard_normal((128, 128, 3, 3)) * scale).astype(TYPES[type])
@@ -108,7 +113,8 @@ def test_file_of_windows(scale, elements, bytes, type, tmp_path):
 
 @pytest.mark.parametrize("type", TYPES)
 def test_file_for_several_machines(type, tmp_path):
-    """One that does not widen has float32s, which are not there beside the others' own."""
+    """A library may contain a target that does not convert the type when it loads weights. Then the
+    weights file has float32 weights only, without a second copy for the other targets."""
     w = np.random.default_rng(0).standard_normal((256, 512)).astype(TYPES[type])
     model = model_of(helper.make_node("MatMul", ["x", "w"], ["y"]), [200, 256], w, TYPES[type])
     hewn.compile(model, target="x86-64-v2,x86-64-v3", output=tmp_path / "m.so")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AMX's kernels on machines without AMX: the code for a machine that has it, its tile instructions replaced by calls of an
-emulation, run here (`../retargeted.py`)."""
+"""AMX kernels on machines without AMX: the code for an AMX target runs with its tile instructions
+replaced by calls of an emulation (`../retargeted.py`)."""
 
 import hewn
 import numpy as np
@@ -26,15 +26,16 @@ def product(rows, k, columns, dynamic):
     return model, {"x": generator.standard_normal((rows, k)).astype(np.float32)}
 
 
-# A machine whose vectors sum neither pairs of bfloat16 nor groups of bytes.
+# A target with AMX but without vector dot-product instructions for bfloat16 and int8.
 TILES_ALONE = "x86-64-v4+amx"
-# One product of bfloat16, and three or six of terms that sum to the operands.
+# Error bounds for the number of bfloat16 GEMMs that compute a float32 GEMM: one, three (bf16x3) or
+# six (bf16x6).
 BOUNDS = {"medium": 2.0**-6, "high": 3e-5, "highest": 1e-6}
 EXACT = ["high", "highest"]
 
 
 def scaled(generator, rows, k):
-    """Numbers whose size differs from place to place along the sum, by 2^24 at most."""
+    """Draws a matrix whose magnitudes vary along K by a factor of up to 2^24."""
     return generator.standard_normal((rows, k)) * 2.0 ** generator.integers(-12, 13, (1, k))
 
 
@@ -65,8 +66,9 @@ def test_product(rows, dynamic, tmp_path):
 
 @pytest.mark.parametrize("precision", BOUNDS)
 def test_tiles_without_a_dot_instruction(precision, tmp_path):
-    """Operands are packed in groups for the tiles alone."""
-    check(*product(48, 96, 328, False), tmp_path, precision, target=TILES_ALONE)
+    """On this target, operands are packed in groups for the AMX tiles, but not for dot-product
+    instructions, which it lacks."""
+    check(*product(96, 96, 328, False), tmp_path, precision, target=TILES_ALONE)
 
 
 @pytest.mark.parametrize("precision", EXACT)
@@ -76,7 +78,8 @@ def test_terms(rows, precision, tmp_path):
 
 
 def test_three_products_of_unknown_rows(tmp_path):
-    """Full tiles, and as few rows as vectors multiply."""
+    """The number of rows is dynamic. Runs have enough rows for full tiles, and so few that the
+    vector kernel runs."""
     for rows in (45, 7):
         check(*product(rows, 96, 328, True), tmp_path, "high")
 
@@ -84,7 +87,8 @@ def test_three_products_of_unknown_rows(tmp_path):
 @pytest.mark.parametrize("k", [64, 512, 4096])
 @pytest.mark.parametrize("kind", DATA)
 def test_six_products_lose_no_more_than_float32(kind, k, tmp_path):
-    """Against float64, of the sum of magnitudes: no larger than a chain of fused products, nor what numpy has."""
+    """With bf16x6, errors relative to |x| @ |w| are not larger than those of a chain of float32
+    FMAs. The reference is float64."""
     generator = np.random.default_rng(10)
     x, w = (DATA[kind](generator, 64, k).astype(np.float32), DATA[kind](generator, 320, k).astype(np.float32).T.copy())
     tiles, (got,) = run_emulated(*plain_product(x, w), tmp_path)
@@ -114,7 +118,7 @@ def test_infinities_and_the_largest(precision, tmp_path):
 
 
 def test_infinity_meets_zero(tmp_path):
-    """Only a factor that is 0 makes it NaN, not a term that is."""
+    """infinity * x is NaN only if x is 0, not if only one of the split components of x is 0."""
     x, w = np.ones((64, 64), np.float32), np.ones((64, 320), np.float32)
     x[5, 3], w[3, 7], w[3, 8] = np.inf, 0, -2
     tiles, (got,) = run_emulated(*plain_product(x, w), tmp_path)
@@ -135,7 +139,8 @@ def test_the_largest_number_has_terms(precision, tmp_path):
 
 @pytest.mark.parametrize("power", [-60, -100, -110, -126, -140])
 def test_tiny_numbers(power, tmp_path):
-    """Terms that bfloat16 has no normal number for are zeros: an error of 2^-126 at most in each number, and in each sum."""
+    """Split components below bfloat16's smallest normal number become zero. This adds an error of
+    at most 2^-126 to each number and to each sum."""
     generator = np.random.default_rng(11)
     x = (generator.standard_normal((64, 64)) * 2.0**power).astype(np.float32)
     w = generator.standard_normal((64, 320)).astype(np.float32)
@@ -143,7 +148,8 @@ def test_tiny_numbers(power, tmp_path):
     assert tiles > 0
     wide = x.astype(np.float64), w.astype(np.float64)
     size = np.abs(wide[0]) @ np.abs(wide[1])
-    # An operation that flushes each factor and pair of terms, and its two halves a tile's depth.
+    # The hardware may flush to zero each operand, each multiplication of two components, and the
+    # sums of both halves of a tile's K range.
     flushed = 2.0**-126 * (np.abs(wide[1]).sum(axis=0) + 6 * (64 + 4))
     assert (np.abs(got - wide[0] @ wide[1]) <= 2.0**-22 * size + flushed).all()
     if power >= -100:
@@ -152,7 +158,7 @@ def test_tiny_numbers(power, tmp_path):
 
 @pytest.mark.parametrize("change", ["tiny", "infinite"])
 def test_weights_without_terms_stay(change, tmp_path):
-    """The vectors' fused products have none of these limits."""
+    """GEMMs with weights that can't be split into bfloat16 components use the vector FMA kernel."""
     x, w = (np.random.default_rng(12).standard_normal(shape).astype(np.float32) for shape in ((64, 64), (64, 320)))
     if change == "tiny":
         w *= np.float32(2.0**-110)
@@ -166,7 +172,8 @@ def test_weights_without_terms_stay(change, tmp_path):
 
 @pytest.mark.parametrize("rows", [1, 4, 8])
 def test_few_rows_stay(rows, tmp_path):
-    """They wait for weights, which are shorter as float32."""
+    """Skinny GEMMs stay float32. They are bound by the memory traffic of the weights, and float32
+    weights are smaller than split ones."""
     model, feeds = product(rows, 256, 512, False)
     tiles, (got,) = run_emulated(model, feeds, tmp_path)
     assert tiles == 0

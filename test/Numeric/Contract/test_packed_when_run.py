@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right operands that a run makes, put in panels of pairs or fours for the products that machines have of them: drawn shapes, in both orders of memory."""
+"""Tests GEMMs whose right operand is computed by other ops, so that the GEMM kernel packs it at run
+time. The panels hold pairs or groups of four along K for dot-product instructions. The tests draw
+shapes in both memory orders."""
 
 import ml_dtypes
 import numpy as np
@@ -22,7 +24,8 @@ def model(nodes, feeds, result, rank, open_dims):
 
 
 def drawn(seed):
-    """Batch, rows that are enough to pack for, depth, columns, whether the depth lies innermost, and which dims only a run knows."""
+    """Draws batch, rows, K, columns, whether K is innermost in memory, and the symbolic dims. The
+    number of rows is large enough to make packing profitable."""
     rng = np.random.default_rng(seed)
     depth = int(rng.choice([2, 4, 8, 16, 20, 32, 48, 64, 96, 130]))
     shape = int(rng.integers(1, 4)), int(rng.integers(64, 70)), depth, int(rng.integers(16, 150))
@@ -74,7 +77,8 @@ def test_integers(seed, target):
     "batch, depth, columns", [(0, 32, 40), (1, 32, 0), (2, 0, 16), (2, 2, 1), (1, 130, 17), (3, 32, 64)]
 )
 def test_nothing_one_and_two_threads(batch, depth, columns, turned, open_dims):
-    """Dims of 0 and 1, and packing that two threads share."""
+    """Tests GEMMs with dims of 0 and 1, and packing of the right operand that is split between two
+    threads."""
     rng = np.random.default_rng(batch + depth + columns)
     x = rng.standard_normal((batch, 70, depth)).astype(ml_dtypes.bfloat16)
     w = rng.standard_normal((batch, columns, depth) if turned else (batch, depth, columns)).astype(ml_dtypes.bfloat16)

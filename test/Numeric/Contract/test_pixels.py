@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices by the channels of pictures, drawn at random: alone and several behind each other, with what hands their order on between them, beside
-windows that want channels last; against onnxruntime."""
+"""1x1 convolutions as NCHW GEMMs, compared with onnxruntime. Random models have single convolutions
+and chains of them, with layout-preserving ops between them, alongside convolutions that need
+NHWC."""
 
 import numpy as np
 import onnx
@@ -13,7 +14,8 @@ SEEDS = range(24)
 
 
 class Drawn:
-    """A model that grows at its end: `value` has `channels` and `size`."""
+    """Draws a model from input to output. `value` is the last value of the model, and has
+    `channels` and `size`."""
 
     def __init__(self, seed, kind=np.float32):
         self.generator = np.random.default_rng(seed)
@@ -45,7 +47,7 @@ class Drawn:
         return name
 
     def matrix(self):
-        """A convolution of 1 x 1, whose weights may be an input, with a bias or without one."""
+        """Adds a 1x1 convolution. Its weights may be an input, and its bias is optional."""
         features, ones = self.pick([1, 2, 8, 24, 33]), [1] * len(self.size)
         make = self.fed if self.pick([False, False, True]) else self.constant
         inputs = [self.value, make(features, self.channels, *ones)]
@@ -91,7 +93,8 @@ def drawn(seed, kind=np.float32):
 @pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pixels(seed, target):
-    """Of every eighth float64s, which onnxruntime does not convolve, are compared with what it makes of float32s."""
+    """Every eighth case is in float64. onnxruntime has no float64 convolution, so that its float32
+    result is the reference."""
     (want,) = oracle(*drawn(seed))
     model, feeds = drawn(seed, np.float64 if seed % 8 == 7 else np.float32)
     scale = np.abs(want).max() + 1e-3

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables whose rows are looked up and which a product multiplies as well, as language models have them: there once, in the product's panels."""
+"""Embedding tables that a matmul also multiplies (tied embeddings). The weights file contains the
+table once, in the GEMM's packed panels."""
 
 import ml_dtypes
 import numpy as np
@@ -11,7 +12,8 @@ ROWS, WIDTH = 203, 37
 IDS = np.int64([[0, ROWS - 1, -1], [5, -ROWS, 48]])
 TURN = helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0])
 PRODUCT = helper.make_node("MatMul", ["x", "t"], ["y"])
-# Nodes, what they look up, and whether the table is there once.
+# Each model has the nodes that use the embedding table, the indices, and whether the weights file
+# contains the table only once.
 LOOKUPS = {
     "rows": ([helper.make_node("Gather", ["w", "i"], ["e"]), TURN, PRODUCT], IDS, True),
     "columns": ([helper.make_node("Gather", ["w", "i"], ["e"], axis=1), TURN, PRODUCT], np.int64([3, 0, -1]), True),
@@ -22,13 +24,13 @@ LOOKUPS = {
         IDS,
         True,
     ),
-    # Words in and words out, with nothing between.
+    # The matmul reads the embeddings of the token ids directly, without an op in between.
     "both": (
         [helper.make_node("Gather", ["w", "i"], ["e"]), TURN, helper.make_node("MatMul", ["e", "t"], ["y"])],
         IDS,
         True,
     ),
-    # Who reads the table row by row keeps it.
+    # A row-wise reduction of the table needs an unpacked copy of the table.
     "summed": (
         [
             helper.make_node("ReduceSum", ["w", "axis"], ["s"], keepdims=1),
@@ -64,7 +66,7 @@ def model_of(nodes, feeds, outputs, table):
 @pytest.mark.parametrize("kind", ULPS, ids=str)
 @pytest.mark.parametrize("lookup", LOOKUPS)
 def test_a_table_that_is_multiplied(tmp_path, lookup, kind, target):
-    """Also in the pairs of neighbours that a machine may have products of (znver4: of bfloat16)."""
+    """The panels may consist of pairs along K for dot-product instructions (znver4: bfloat16)."""
     nodes, ids, once = LOOKUPS[lookup]
     rng = np.random.default_rng(0)
     table = rng.standard_normal((ROWS, WIDTH)).astype(kind)
@@ -79,6 +81,7 @@ def test_a_table_that_is_multiplied(tmp_path, lookup, kind, target):
         largest = max(1, np.abs(want).max())
         np.testing.assert_allclose(got[name].astype(np.float32), want, rtol=ULPS[kind], atol=ULPS[kind] * largest)
     np.testing.assert_array_equal(got["e"].astype(np.float32), right[0])
-    # Machines that share constants with one that widens slowly have the product's as float32.
+    # The library has a target on which converting weights to float32 is slow. Targets share
+    # constants, so that the GEMM's weights are float32.
     if once and (kind == np.float32 or target in ("host", "znver4")):
         assert (tmp_path / "table.weights").stat().st_size < 1.5 * table.nbytes

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transposed convolutions of any strides, dilations, kernels, groups and paddings, beside onnxruntime."""
+"""Transposed convolutions with random strides, dilations, kernels, groups and pads, compared with
+onnxruntime."""
 
 import random
 
@@ -12,7 +13,7 @@ from onnx import TensorProto, helper
 
 
 def model_of(attributes, weights, bias, shape, after=()):
-    """ConvTranspose of x of this shape, and ops of one operand (or an initializer more) behind it."""
+    """Builds a ConvTranspose of x, followed by unary ops, or by binary ops with an initializer."""
     inputs = ["x", "w"] + (["b"] if bias is not None else [])
     nodes = [helper.make_node("ConvTranspose", inputs, ["y0"], **attributes)]
     arrays = {"w": weights} | ({"b": bias} if bias is not None else {})
@@ -39,7 +40,8 @@ def compare(model, feeds, **options):
 
 
 def case_of(seed):
-    """Attributes of a window, sizes and channels that fit it."""
+    """Draws the attributes of a ConvTranspose, and sizes and channel counts that are valid for
+    it."""
     choice = random.Random(seed)
     rank = choice.choice((1, 2, 2, 2, 3))
     while True:
@@ -63,7 +65,8 @@ def case_of(seed):
     attributes = {"group": groups, "strides": strides, "dilations": dilations, "kernel_shape": kernel}
     attributes |= {"pads": pads, "output_padding": more}
     if choice.random() < 0.15:
-        # With more at its ends, or strides that pass over elements, onnxruntime's SAME is not as long as ONNX says.
+        # With output padding, or strides larger than the window, onnxruntime's SAME result has
+        # another size than ONNX defines.
         same = not any(more) and all(r + 1 >= s for r, s in zip(reach, strides))
         del attributes["pads"]
         attributes["auto_pad"] = choice.choice(("SAME_UPPER", "SAME_LOWER") if same else ("VALID",))

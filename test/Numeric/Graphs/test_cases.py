@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the value of a symbol decides about the program: ranks, branches, and code for sizes of its own."""
+"""Programs that are specialized by the value of a symbol: for ranks, for branches, and for specific
+sizes."""
 
 import ctypes
 import itertools
@@ -21,7 +22,7 @@ def floats(*shape):
 
 
 def model(nodes, inputs, outputs=("y",), **constants):
-    """A model of float inputs, whose outputs say nothing of their shapes."""
+    """Builds a model of float inputs. Its outputs have no declared shape."""
     return helper.make_model(
         helper.make_graph(
             nodes,
@@ -48,7 +49,8 @@ def choose(condition, then, otherwise, output="y"):
 
 
 def dim_is(x, axis, value):
-    """Nodes that make `is`: whether dim `axis` of `x` is `value`."""
+    """Returns nodes that compute `is`, whether dim `axis` of `x` equals `value`, and the constants
+    of these nodes."""
     return [
         node("Shape", [x], ["shape"]),
         node("Gather", ["shape", f"axis{axis}"], ["dim"]),
@@ -74,7 +76,8 @@ def test_squeeze_drops_what_is_1():
 
 
 def test_what_follows_knows_the_rank():
-    """A product, a softmax and a reshape behind the Squeeze."""
+    """In each specialized program, the rank of a Squeeze's result is known to the MatMul, Softmax
+    and Reshape after it."""
     chain = model(
         [
             node("Squeeze", ["x"], ["s"]),
@@ -117,7 +120,8 @@ def test_if_whose_branches_differ_in_rank():
 
 @pytest.mark.parametrize("op", ["Less", "Greater", "LessOrEqual", "GreaterOrEqual"])
 def test_other_comparisons(op):
-    """Negated, and with a dim that is an expression."""
+    """The condition that selects the specialized program is a negated comparison with a dim that is
+    an expression of symbols."""
     longer = model(
         [
             node("Concat", ["x", "x"], ["xx"], axis=0),
@@ -138,7 +142,8 @@ def test_other_comparisons(op):
 
 
 def test_expressions_decide_too():
-    """Every second element: n = 1 and n = 2 leave one."""
+    """The rank of the Squeeze's result depends on the length of a slice with step 2: n = 1 and n =
+    2 both leave one element."""
     half = model(
         [node("Slice", ["x", "start", "end", "axes", "step"], ["s"]), node("Squeeze", ["s"], ["y"])],
         {"x": ["n", 3]},
@@ -177,7 +182,9 @@ def test_equal_symbols():
 
 
 def test_data_decide_with_a_status():
-    """How many elements are not 0 is known too late: never a shape that is not ONNX's."""
+    """The rank of the Squeeze's result depends on the number of nonzero elements, which is not
+    known before the run. With exactly one such element, the run ends with an error instead of a
+    wrong shape."""
     found = model([node("NonZero", ["x"], ["z"]), node("Squeeze", ["z"], ["y"])], {"x": ["n"]})
     module = hewn.compile(found)
     assert module.cases == {}
@@ -188,7 +195,8 @@ def test_data_decide_with_a_status():
         module.run({"x": np.array([0, 3], np.float32)})
 
 
-# A branch that gives a scalar, and one that gives a list of one, as ONNX's AffineGrid has it; `y` is what reads it.
+# One branch of the If returns a scalar, the other one a list of one element, as in ONNX's function
+# for AffineGrid. BODY uses the returned value.
 UNLIKE = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[n] x, int64[1] d) => (RESULT y) {
@@ -231,7 +239,8 @@ def test_ranks_that_nothing_tells(body, d, n):
     ],
 )
 def test_ranks_that_something_tells(body, result):
-    # The branch with the lower rank is what was compiled; no run gives another one's shape.
+    # The compiler assumes the branch that returns the lower rank. A run that takes the other branch
+    # ends with an error.
     try:
         module = hewn.compile(unlike(body, result))
     except hewn.CompileError as problem:
@@ -239,7 +248,7 @@ def test_ranks_that_something_tells(body, result):
         return
     feeds = {"x": floats(3), "d": np.array([1])}
     assert module.run(feeds)["y"].shape == oracle(unlike(body, result), feeds)[0].shape
-    with pytest.raises(hewn.RunError, match="its condition does not hold for these inputs"):
+    with pytest.raises(hewn.RunError, match="does not hold for these inputs"):
         module.run({"x": floats(3), "d": np.array([4])})
 
 
@@ -251,7 +260,8 @@ def test_a_range_answers():
 
 
 def test_a_case_that_is_no_model():
-    """What follows takes rank 1 alone: code for n = 1, and a status for the rest."""
+    """The op after the Squeeze needs rank 1. The compiler emits code for n = 1, and a run with
+    another n is an error."""
     traced = model(
         [node("Squeeze", ["x"], ["s"]), node("Transpose", ["s"], ["y"], name="turn", perm=[0])], {"x": ["n", 3]}
     )
@@ -265,8 +275,9 @@ def test_a_case_that_is_no_model():
 
 
 def windows_of_two_lengths(x):
-    """A voice detector's form: the branch of a sampling rate that was not given takes windows that this `x` is too short for, and
-    asks for ranks of its own."""
+    """Builds the structure of a voice activity detector. One branch of its If is for another
+    sampling rate: the windows in this branch are too long for the input `x`, and it expects other
+    ranks."""
     rate = [node("Equal", ["rate", "value0"], ["slow"])]
 
     def conv(weight, at):
@@ -290,13 +301,14 @@ def test_a_branch_that_this_case_has_no_sizes_for():
     for n, rate in [(n, rate) for n in [4, 16, 17, 40] for rate in [0, 1] if n >= 16 or rate == 0]:
         feeds = {"x": floats(1, 1, n), "rate": np.array(rate, np.int64)}
         check([module.run(feeds)["y"]], oracle(voice, feeds))
-    # The branch of the long windows is no model where n = 4.
+    # The branch of the detector with the long windows is invalid for n = 4.
     with pytest.raises(hewn.RunError):
         module.run({"x": floats(1, 1, 4), "rate": np.array(1, np.int64)})
 
 
 def test_the_branch_that_is_none_is_told(tmp_path):
-    """Where a case has one, where the user gives the size, and where the branch lacks more than sizes."""
+    """The compiler warns about a branch that is invalid in one case of the model, or for a size
+    that the user sets. A branch with an unsupported op is an error."""
     voice = windows_of_two_lengths("x")
     narrow = next(f for f in voice.graph.node[1].attribute if f.name == "else_branch").g.node[0]
 
@@ -306,9 +318,9 @@ def test_the_branch_that_is_none_is_told(tmp_path):
         done = subprocess.run([*command, "-o", tmp_path / "voice.o", *more], capture_output=True, text=True)
         return done.returncode, done.stderr
 
-    says = "so a run that takes the branch that it is in ends with a status"
+    says = "so a run that takes it fails"
     code, text = told()
-    assert code == 0 and text.count(says) == 1 and "where n = 4 it can't be" in text
+    assert code == 0 and text.count(says) == 1 and "where n = 4 this branch is not supported" in text
     code, text = told("--dim", "n=4")
     assert code == 0 and text.count(says) == 1 and "where" not in text
     narrow.op_type = "Konv"
@@ -329,7 +341,7 @@ def product(k=64, n=96):
 
 @pytest.fixture(scope="module")
 def hot(tmp_path_factory):
-    """A model with code for 1, for 8, and for all others up to 64."""
+    """Compiles a model with code for n = 1, for n = 8, and for all other n up to 64."""
     folder = tmp_path_factory.mktemp("hot")
     proto = product()
     module = hewn.compile(proto, dims={"n": "1,8,1..64"}, output=folder / "hot.so")
@@ -377,7 +389,7 @@ def test_cases_share_the_weights(hot, tmp_path):
 
 
 def test_several_machines(tmp_path):
-    """Each machine's code has each case."""
+    """A library for several targets has the code of all cases for each target."""
     proto = model([node("Squeeze", ["x"], ["s"]), node("Exp", ["s"], ["y"])], {"x": ["n", 1, 24]})
     module = hewn.compile(proto, target=["x86-64-v2", "x86-64-v3"], output=tmp_path / "both.so")
     for n in (1, 3):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of one row after another by the same weights, which become one product (hewn-join-rows): drawn slices, shapes and orders."""
+"""hewn-merge-gemvs merges matmuls of successive rows with the same weights into one matmul. Tests
+random slices, shapes and orders."""
 
 import hewn
 import numpy as np
@@ -9,7 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def unrolled(random, steps, dims, columns, axis=None, reshapes=None):
-    """Slices of a tensor along one dim, as tracers write them, each multiplied by the same weights, and summed one after another."""
+    """Builds an unrolled loop as tracers write it: each slice of a tensor along one dim is
+    multiplied by the same weights, with a running sum of the results."""
     axis = int(random.integers(len(dims) - 1)) if axis is None else axis
     length = int(random.integers(1, 4))
     whole = [*dims]
@@ -61,7 +63,7 @@ def test_steps_share_a_product(dims, reshapes):
 
 @pytest.mark.parametrize("dims, depth", [((0, 4), 4), ((3, 0, 4), 4), ((3, 0), 0), ((3, 4), 4), (("n", 4), 4)])
 def test_sizes_that_have_no_rows(dims, depth):
-    """Slices with no row, beyond the end, and of a dim that only a run tells."""
+    """Tests slices without rows, slices beyond the end, and slices of a dynamic dim."""
     constants = [
         numpy_helper.from_array(np.ones((depth, 8), np.float32), "w"),
         numpy_helper.from_array(np.int64([0]), "axis"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of dozens of open dims each: what is put together in groups, has dims by name, or shares a kernel with others."""
+"""Models with dozens of symbolic dims: large concats, named dims, and kernels that share many
+dims."""
 
 import hewn
 import numpy as np
@@ -11,7 +12,8 @@ random = np.random.default_rng(16)
 
 
 def compiled(nodes, inputs):
-    """`y` of inputs with these dims, of which names are open."""
+    """Builds and compiles a model with output `y` from inputs with these dims; strings are symbolic
+    dims."""
     infos = [helper.make_tensor_value_info(name, kind, dims) for name, (kind, dims) in inputs.items()]
     graph = helper.make_graph(nodes, "graph", infos, [helper.make_value_info("y", onnx.TypeProto())])
     return hewn.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9))
@@ -24,7 +26,8 @@ def floats(*shape):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("count", [64, 65, 150])
 def test_concat(count, axis):
-    """With lengths of 0 and 1, and of columns that are no multiple of a vector."""
+    """Concatenates inputs of dynamic lengths, including 0 and 1. Column counts are not multiples of
+    the vector length."""
     dims = [["rows", f"d{i}"] if axis else [f"d{i}", 3] for i in range(count)]
     nodes = [helper.make_node("Concat", [f"x{i}" for i in range(count)], ["y"], axis=axis)]
     module = compiled(nodes, {f"x{i}": (TensorProto.FLOAT, d) for i, d in enumerate(dims)})
@@ -36,7 +39,8 @@ def test_concat(count, axis):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_parts(axis):
-    """Of one kernel, and put together in the opposite order; the last part is smaller, or empty."""
+    """One kernel splits a tensor and concatenates the parts in the opposite order. The last part is
+    smaller, or empty."""
     count = 20
     names = [f"v{i}" for i in range(count)]
     nodes = [
@@ -52,7 +56,8 @@ def test_parts(axis):
 
 
 def test_chains_of_broadcasts():
-    """From nine unlike dims on a dim has a name of its own."""
+    """If more than eight different dims broadcast to one, the compiler gives the result a symbol of
+    its own."""
     count = 40
     nodes = [helper.make_node("Max", [f"x{i}" for i in range(count)], ["y"])]
     module = compiled(nodes, {f"x{i}": (TensorProto.FLOAT, [f"d{i}", 3]) for i in range(count)})
@@ -67,7 +72,7 @@ def test_chains_of_broadcasts():
 
 
 def test_deep_divisions():
-    """A dim that is halved more often than may be written in itself."""
+    """The model computes a dim by more nested divisions than a dim expression may contain."""
     count = 20
     names = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"]
     window = {"kernel_shape": [2], "strides": [2], "ceil_mode": 1}
@@ -90,7 +95,8 @@ def test_axes_that_a_run_tells(axes, keep):
 
 
 def test_products_of_two_dozen_dims():
-    """Of sizes beyond 1 or 2 they don't fit into 64 bits, which is a status of the run."""
+    """A tensor has two dozen dims. With sizes beyond 1 or 2, its number of elements overflows 64
+    bits, which ends the run with an error."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     nodes = [helper.make_node("Einsum", ["x", "z"], ["y"], equation=f"{letters},{letters}->{letters[::-1]}")]
     dims = [f"d{letter}" for letter in letters]
@@ -100,7 +106,7 @@ def test_products_of_two_dozen_dims():
 
 
 def test_levels_of_resizes():
-    """Sizes that a run tells, level after level: as onnxruntime's, one dim after the other."""
+    """Nested Resize ops with dynamic sizes give onnxruntime's results."""
     count = 6
     names = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"]
     nodes = [

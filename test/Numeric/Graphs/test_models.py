@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models of many ops, each compiled once and run at many sizes, against onnxruntime."""
+"""Small models of many ops, each compiled once and run with many sizes, compared with
+onnxruntime."""
 
 import hewn
 import numpy as np
@@ -11,7 +12,7 @@ random = np.random.default_rng(11)
 
 
 class Builder:
-    """Nodes one after the other; each call returns the name of the result."""
+    """Adds nodes in order. Each call adds one and returns the name of its result."""
 
     def __init__(self):
         self.nodes, self.constants = [], []
@@ -41,8 +42,8 @@ class Builder:
 
 
 def bert(layers=2, width=32, heads=4, words=50, positions=300):
-    """Embeddings, masked attention of several heads, norms and a feed-forward, as exporters write them: every size is
-    computed from the shape of the input."""
+    """Builds embeddings, masked multi-head attention, normalizations and a feed-forward block as
+    exporters write them: every size is computed from the input's shape."""
     b = Builder()
     ints = lambda *values: b.constant(np.int64(values))  # noqa: E731
     norm = lambda x: b("LayerNormalization", x, b.weight(width), b.weight(width))  # noqa: E731
@@ -111,7 +112,7 @@ def test_pictures_of_any_size():
 
 
 def test_many_dims():
-    """More dims than lists of them usually hold."""
+    """The tensor has more dims (7) than the compiler's dim lists store inline."""
     b = Builder()
     x = b("Transpose", "x", perm=[6, 0, 5, 1, 4, 2, 3])
     x = b("Softmax", b("Mul", x, b.weight(1, 2, 1, 3, 1, 2, 1)), axis=3)
@@ -122,7 +123,7 @@ def test_many_dims():
 
 @pytest.mark.parametrize("features", [1, 2])
 def test_half_floats_by_groups(features):
-    """A convolution of groups that the engine of contractions leaves to plain nests."""
+    """A grouped float16 convolution has no GEMM kernel and uses plain loops."""
     x = random.standard_normal((2, 4, 11)).astype(np.float16)
     w = random.standard_normal((4 * features, 1, 4)).astype(np.float16)
     node = helper.make_node("Conv", ["x", "w"], ["y"], group=4)

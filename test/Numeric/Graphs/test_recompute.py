@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resizes behind each other with elementwise ops between them: right, and each level computed once."""
+"""Chains of Resize and elementwise ops: the results are correct, and each level is computed
+once."""
 
 import time
 
@@ -11,7 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def pyramid(levels, mode):
-    """v = relu(2 * resize(v) + v's own size's input), level after level: the model and what it is given."""
+    """Builds v = relu(2 * resize(v) + s) for each level, where s is an input of the new size.
+    Returns the model and its inputs."""
     rng = np.random.default_rng(3)
     nodes, feeds, info, size, last = [], {"x": rng.standard_normal((1, 2, 4, 4)).astype(np.float32)}, [], 4, "x"
     for level in range(levels):
@@ -45,7 +47,9 @@ def test_levels_of_resizes(mode):
 
 
 def test_a_level_costs_what_it_has():
-    """Four times the elements a level, and no more: evaluated at every tap it would be sixteen times, and the code as much longer."""
+    """Each level of the chain has four times the elements of the previous level, and takes four
+    times the time. If each element that a Resize interpolates recomputed its operands, it would
+    take sixteen times the time."""
     times = []
     for levels in (4, 6):
         model, feeds = pyramid(levels, "linear")

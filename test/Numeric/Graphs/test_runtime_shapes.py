@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts, axes, sizes and scales that are inputs of the model: known only when it runs."""
+"""Tests ops whose starts, axes, sizes or scales are dynamic: they are inputs of the model."""
 
 import hewn
 import numpy as np
@@ -26,7 +26,7 @@ def scales(*values):
 X = floats(3, 4, 5)
 Y = floats(1, 2, 6, 5)
 END = np.iinfo(np.int64).max
-# op, opset, inputs, attributes
+# Each case of an op with dynamic parameters has op, opset, inputs, attributes.
 CASES = [
     ("Slice", 13, [X, int64(1), int64(-1), int64(1)], {}),
     ("Slice", 13, [X, int64(0, -4), int64(END, 3), int64(-1, 0), int64(2, 1)], {}),
@@ -62,7 +62,7 @@ def test_known_when_run(op, opset, inputs, attributes):
 
 
 def test_crop():
-    """onnxruntime leaves out what lies outside of the image."""
+    """The reference is onnx.reference, because onnxruntime omits samples outside of the image."""
     inputs = [Y, scales(0, 0, 0.2, 0.1, 1, 1, 0.7, 1.3), None, int64(1, 2, 4, 5)]
     attributes = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.0}
     model = one_node("Resize", inputs, opset=19, mode="linear", **attributes)
@@ -71,7 +71,7 @@ def test_crop():
 
 
 def test_one_module_for_all():
-    """The same artifact with other axes and steps."""
+    """Runs one compiled module with different axes and steps."""
     module = hewn.compile(one_node("Slice", [X, int64(0), int64(0), int64(0), int64(1)], opset=13))
     for start, end, axis, step in [(0, 2, 0, 1), (3, 0, 1, -1), (-1, -99, 2, -2), (1, 4, -1, 3)]:
         index = [slice(None)] * 3
@@ -84,7 +84,8 @@ def test_one_module_for_all():
 
 
 def test_many_dims():
-    """Dims are sums of products over all dims that an axis may be: they stay short."""
+    """The axis is dynamic, so that each dim of the result is an expression over all dims that the
+    axis may select. These expressions stay short."""
     x = floats(2, 1, 3, 1, 2, 1)
     got = run(one_node("Squeeze", [x, int64(-1, 1, 3)], opset=13), {"x0": x, "x1": int64(-1, 1, 3)})
     check(got, [x.reshape(2, 3, 2)])
@@ -93,7 +94,8 @@ def test_many_dims():
 
 
 def test_appended_by_trips():
-    """A loop appends slices whose size only the trips tell; they must agree."""
+    """A loop concatenates slices whose size depends on the iteration. A run in which the sizes
+    differ is an error."""
     model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 22]>
     g (float[n] x, int64[1] size, int64[1] more) => (float[t, k] y) <int64 trips = {3}, bool yes = {1}> {
       y = Loop(trips, yes) <body = b (int64 i, bool c) => (bool d, float[k] w)
@@ -117,7 +119,8 @@ def test_appended_by_trips():
 @pytest.mark.parametrize("trips", [0, 1, 4])
 @pytest.mark.parametrize("width", [0, 2])
 def test_how_many_of_nothing(width, trips, optimize):
-    """What has no elements has dims that only a run tells nonetheless."""
+    """A loop runs zero times, or concatenates slices of width 0. Its result still has the right
+    dims."""
     model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 22]>
     g (float[2, 3] x, int64 trips) => (float[2, 3] y, float[k, 2, {width}] s, int64[3] size) <bool yes = {{1}}> {{
       y, s = Loop(trips, yes, x) <body = b (int64 i, bool c, float[2, 3] v) => (bool d, float[2, 3] w, float[2, {width}] part)
@@ -145,7 +148,8 @@ COUNTED = {
 @pytest.mark.parametrize("op", COUNTED)
 @pytest.mark.parametrize("optimize", [True, False])
 def test_how_many_where_nobody_reads_which(op, optimize):
-    """Of what an op chose only the number is asked, by itself and in the dims of another result; a second one is not asked at all."""
+    """The model uses only the number of selected elements, directly and in a dim of another result.
+    A second NonZero has no uses."""
     body, chosen = COUNTED[op]
     model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 22]>
     g (float[n] x) => (int64[r] shape, float[k] ones) <float[1] one = {{1}}, int64[1] last = {{-1}}> {{
@@ -187,7 +191,7 @@ def test_wrong_shape():
         module.run({"x0": X, "x1": int64(5, 13)})
 
 
-# op, opset, inputs, which of them get any numbers
+# Each case has op, opset, inputs, and the indices of those inputs that get arbitrary numbers.
 ANYTHING = [
     ("Slice", 13, [X, int64(0, 0), int64(2, 2), int64(0, 1), int64(1, 1)], [1, 2, 3, 4]),
     ("Pad", 18, [X, int64(1, 1, 1, 1, 1, 1)], [1]),
@@ -202,7 +206,7 @@ ANYTHING = [
 
 @pytest.mark.parametrize("op, opset, inputs, which", ANYTHING)
 def test_anything(op, opset, inputs, which):
-    """Whatever stands there, a run ends with a result or a status."""
+    """For arbitrary operand values, a run ends with a result or an error."""
     outputs = 2 if op in ("Split", "TopK") else 1
     module = hewn.compile(one_node(op, inputs, outputs=outputs, opset=opset, **({"axis": 1} if outputs == 2 else {})))
     numbers = np.array([0, 1, -1, 2, -2, 3, 7, 100, -(2**45), 2**45, END, -END - 1])
@@ -215,13 +219,14 @@ def test_anything(op, opset, inputs, which):
             pass
 
 
-# Dims that meet, and are known only when run: one of them is 1, or both are the same, and a 0 is like any other number.
+# Pairs of dynamic dims that broadcast: one of them is 1, or they are equal. 0 is treated as any
+# other number.
 MEETING = [(1, 3), (3, 1), (3, 3), (1, 1), (0, 0), (1, 0), (0, 1)]
 APART = [(2, 3), (0, 3), (3, 0)]
 
 
 def three(a, b, c):
-    """What three dims meet in; None where they don't."""
+    """Returns the size to which three dims broadcast, or None if they do not."""
     others = {dim for dim in (a, b, c) if dim != 1}
     return None if len(others) > 1 else others.pop() if others else 1
 
@@ -271,7 +276,8 @@ def test_dims_that_do_not_meet(meeting, a, b):
 
 
 def test_three_dims_that_meet():
-    """However they are nested."""
+    """Broadcasting three symbolic dims gives the same dim, whichever two of them are broadcast
+    first."""
     module = hewn.compile(
         onnx.parser.parse_model(
             """<ir_version: 10, opset_import: ["" : 18]> g (float[a] x, float[b] y, float[c] z) => (l, r, v) {
@@ -287,3 +293,81 @@ def test_three_dims_that_meet():
         else:
             check(list(module.run(feeds).values()), [x + y + z] * 3)
     assert len({output.shape for output in module.outputs}) == 1
+
+
+def scan_model(state, line, op="Add"):
+    """A recurrence: each step adds a row of x to the state h, and returns it."""
+    make = onnx.helper.make_tensor_value_info
+    float32 = onnx.TensorProto.FLOAT
+    body = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node(op, ["h0", "x0"], ["sum"]),
+            onnx.helper.make_node("Tanh", ["sum"], ["h1"]),
+            onnx.helper.make_node("Identity", ["h1"], ["y0"]),
+        ],
+        "body",
+        [make("h0", float32, None), make("x0", float32, None)],
+        [make("h1", float32, None), make("y0", float32, None)],
+    )
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Scan", ["h", "x"], ["last", "y"], body=body, num_scan_inputs=1)],
+        "scan",
+        [make("h", float32, state), make("x", float32, line)],
+        [make("last", float32, None), make("y", float32, None)],
+    )
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    "state, line", [(["a", 4], ["t", "b", 4]), (["a", "c"], ["t", "b", "d"]), ([3, "c"], ["t", "b", "d"])]
+)
+def test_a_state_whose_dims_have_other_names(state, line):
+    """The body of a Scan broadcasts its state and its row, whose dims have different names. The
+    state keeps its shape if its dims are those of the result."""
+    model = scan_model(state, line)
+    module = hewn.compile(model)
+    for steps, rows in ((5, (3, 4)), (1, (3, 4)), (2, (1, 4))):
+        feeds = {"h": floats(3, 4), "x": floats(steps, *rows)}
+        check(module.run(feeds).values(), oracle(model, feeds))
+    for h, x in (((1, 4), (2, 3, 4)), ((2, 4), (2, 3, 4))):
+        with pytest.raises(hewn.RunError):
+            module.run({"h": floats(*h), "x": floats(*x)})
+
+
+def test_a_state_that_can_not_keep_its_shape():
+    with pytest.raises(hewn.CompileError, match=r"state 0 has shape \[1, 4\], but the body returns \[3, 4\]"):
+        hewn.compile(scan_model([1, 4], ["t", 3, 4]))
+    with pytest.raises(hewn.CompileError, match="state 0 has shape"):
+        hewn.compile(scan_model(["a"], ["t", "b", "a"]))
+
+
+@pytest.mark.parametrize("shape", [("b", 2, "n", 8), ("b", "n", 16), (2, 2, 3, 8)])
+@pytest.mark.parametrize("batch", [1, "b", "c"])
+def test_caches_that_all_batch_elements_share(shape, batch):
+    """Without position_ids, the caches of a RotaryEmbedding may have one batch element, as PyTorch's
+    exporter writes them."""
+    make = onnx.helper.make_tensor_value_info
+    length = shape[2] if len(shape) == 4 else shape[1]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("RotaryEmbedding", ["x", "cos", "sin"], ["y"], num_heads=2)],
+        "rotary",
+        [
+            make("x", onnx.TensorProto.FLOAT, shape),
+            make("cos", onnx.TensorProto.FLOAT, [batch, length, 4]),
+            make("sin", onnx.TensorProto.FLOAT, [batch, length, 4]),
+        ],
+        [make("y", onnx.TensorProto.FLOAT, None)],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 23)], ir_version=11)
+    module = hewn.compile(model)
+    x = floats(*({"b": 2, "n": 3}.get(d, d) for d in shape))
+    for rows in (1, 2):
+        if batch not in (rows, "c") and not (batch == "b" and rows == 2):
+            continue
+        cos, sin = floats(rows, 3, 4), floats(rows, 3, 4)
+        # ONNX's reference requires caches with all batch elements
+        whole = {"x": x, "cos": np.broadcast_to(cos, (2, 3, 4)), "sin": np.broadcast_to(sin, (2, 3, 4))}
+        check([module(x, cos, sin)], ReferenceEvaluator(model).run(None, whole))
+    if batch == "c":
+        with pytest.raises(hewn.RunError, match="neither 1 nor the 2"):
+            module(x, floats(3, 3, 4), floats(3, 3, 4))

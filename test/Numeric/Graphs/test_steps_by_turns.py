@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrences whose weights are larger than the second cache: every second step goes over its tasks from the last one on (hewn-turn-steps)."""
+"""Recurrences whose weights exceed the L2 cache: every second step runs its tasks in reverse order
+(hewn-alternate-task-order)."""
 
 import hewn
 import numpy as np
 import pytest
 from numeric import check, compiled, feeds_of, one_node, oracle
 
-# Columns that make as many tasks as there are parts of a turned step, more, and with a rest; 512 columns of 512 rows are a megabyte.
+# Column counts of the weights. They give a kernel with as many tasks as an alternating step has
+# parts, with more tasks, or with a number of tasks that the number of parts does not divide. 512
+# columns of 512 rows are 1 MB.
 HIDDEN = (523, 640, 1100)
 STEPS = (1, 2, 3, 8)
 
@@ -39,7 +42,8 @@ def test_bits_are_those_of_any_number_of_threads(steps):
 
 
 def test_turns_are_recorded():
-    """Weights that the cache does not hold; those that it holds are read in order."""
+    """The compiler alternates the order of tasks between steps only for weights that exceed the
+    cache."""
     for hidden, turns in ((64, False), (640, True)):
         model, _ = recurrence("LSTM", hidden, 3, 1, np.random.default_rng(0))
-        assert ("plan.turns" in hewn._compile(model, target="x86-64-v3", emit="kernels")) == turns
+        assert ("plan.alternates" in hewn._compile(model, target="x86-64-v3", emit="kernels")) == turns

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands whose dims are names and that don't fit together: a run says so instead of reading beyond their ends."""
+"""Shape mismatches between symbolic dims: the run reports an error instead of reading out of
+bounds."""
 
 import hewn
 import numpy as np
@@ -19,7 +20,8 @@ def symbolic(nodes, inputs, outputs, constants):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-# op, dims of inputs, constants, attributes, sizes that fit, sizes that don't, what is said
+# Each case has an op, the dims of its inputs, constants, attributes, valid sizes of the symbols,
+# invalid sizes, and the expected message.
 CASES = [
     ("Add", [["n"], ["m"]], [], {}, [(1,), (5,)], [(3,), (5,)], "a dim of 3 is neither 1 nor the 5"),
     ("Add", [["n", 3]], [ones(4, 3)], {}, [(4, 3)], [(5, 3)], "a dim of 5 is neither 1 nor the 4"),
@@ -74,7 +76,7 @@ def test_parts_lie_within_their_dim():
 
 
 def test_no_dim_is_negative():
-    """Of a value between two others, too."""
+    """A run reports a negative dim of an intermediate value as well."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("ReduceSum", ["c", "axes"], ["y"])]
     module = hewn.compile(symbolic(nodes, {"x": [1, 1, "n"]}, ["y"], {"w": ones(2, 1, 8), "axes": np.array([2])}))
     assert module.run({"x": ones(1, 1, 9)})["y"].ravel().tolist() == [16, 16]
@@ -85,7 +87,8 @@ def test_no_dim_is_negative():
 @pytest.mark.parametrize("left, right", [(3, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("inner", [[], ["k"]])
 def test_batches_of_one(left, right, inner):
-    """Leading dims of other names may be 1 when run, and stand for as many as the other operand has."""
+    """Batch dims of two operands that are different symbols broadcast: one of the symbols is 1 in
+    some runs."""
     inputs = {"a": ["n", *inner, 2, 4], "b": ["m", *inner, 4, 3]}
     compiled = hewn.compile(symbolic([helper.make_node("MatMul", ["a", "b"], ["y"])], inputs, ["y"], {}))
     random = np.random.default_rng(0)
@@ -110,12 +113,12 @@ def test_parts_of_a_split(sizes, fits):
         with pytest.raises(hewn.RunError, match="Split"):
             compiled.run(feeds)
     known = symbolic(nodes, {"x": [5, 4]}, ["y", "z"], {"sizes": np.array([1, 1])})
-    with pytest.raises(hewn.CompileError, match="parts have 2 elements of 5"):
+    with pytest.raises(hewn.CompileError, match="the parts have 2 elements in total, but the dim has 5"):
         hewn.compile(known)
 
 
 def test_sizes_that_data_decide():
-    """As many elements as a mask picks, beside as many as another input has."""
+    """The number of elements that a mask selects must be equal to a dim of another input."""
     nodes = [
         helper.make_node("NonZero", ["mask"], ["places"]),
         helper.make_node("Transpose", ["places"], ["rows"]),
@@ -131,7 +134,7 @@ def test_sizes_that_data_decide():
 
 @pytest.mark.parametrize("size, taken, fits", [(3, True, True), (5, False, True), (5, True, False)])
 def test_branches(size, taken, fits):
-    """A branch that is not taken may have operands that don't fit."""
+    """A shape mismatch in a branch that is not taken is not an error."""
     then = helper.make_graph(
         [helper.make_node("Add", ["x", "y"], ["sum"])],
         "then",

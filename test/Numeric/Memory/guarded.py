@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled model with every buffer between pages that nobody may touch.
+"""Runs a compiled model with guard pages around every buffer.
 
-`compile_apart` gives each value of the program memory of its own instead of a place in the arena; `Guarded` runs such a library with
-an allocator whose blocks end (or begin) where a page begins that can be neither read nor written. Memory is full of a pattern
-before it is written, inputs lie in such blocks too. An access out of bounds ends the process: callers run this in one of their own.
+`compile_apart` allocates each value of the program separately instead of in the arena. `Guarded`
+runs such a library with an allocator whose blocks end, or begin, at an inaccessible page. It fills
+new memory with a pattern. Inputs are in such blocks too. An access out of bounds ends the process,
+so callers run this in a child process.
 """
 
 import ctypes
@@ -17,7 +18,7 @@ import numpy as np
 from interface import ALLOCATE, RELEASE, DLTensor, Options, Status
 
 PAGE = mmap.PAGESIZE
-LARGEST = 1 << 28  # bytes that the allocator gives at once
+LARGEST = 1 << 28  # limit of one allocation in bytes
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -27,7 +28,8 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class Blocks:
-    """Memory between guard pages. `atEnd`: a block ends at one, as nearly as its alignment lets it; else it begins behind one."""
+    """Allocates memory between guard pages. If `at_end`, a block ends at a guard page, as closely
+    as its alignment allows; otherwise it begins after one."""
 
     def __init__(self, at_end=True, poison=0xA5):
         self.at_end, self.poison, self.live = at_end, poison, {}
@@ -59,7 +61,7 @@ class Blocks:
             self.give(start)
 
 
-CPU = 1  # DLPack's number
+CPU = 1  # DLPack's device type
 OUT_OF_MEMORY = 2
 
 
@@ -74,7 +76,8 @@ def code_of(dtype):
 
 
 def compile_apart(model, folder, change=lambda text: text):
-    """The library of a model (an onnx.ModelProto) without an arena; raises hewn.CompileError. `change` gets the plan's text."""
+    """Compiles a model (an onnx.ModelProto) to a library that allocates each value separately.
+    Raises hewn.CompileError. `change` edits the text of the plan before code generation."""
     text = hewn._compile(model, emit="plan")
     places = re.compile(r"plan\.places = \[[^\]]*\]")
     apart = places.sub(lambda m: re.sub(r'"arena", [^>]*', '"dynamic", 0 : i64', m[0]), text)
@@ -89,7 +92,7 @@ def compile_apart(model, folder, change=lambda text: text):
 
 class Guarded:
     def __init__(self, library, outputs):
-        """`outputs`: a (dtype, rank) each."""
+        """Loads a library. `outputs` lists (dtype, rank) of the outputs of its model."""
         self.library, self.outputs = ctypes.CDLL(library), outputs
         self.model = ctypes.addressof(ctypes.c_byte.in_dll(self.library, "hewn_model_main"))
         for name in ("hewn_context_create", "hewn_run"):
@@ -134,7 +137,7 @@ class Guarded:
             held = ctypes.string_at(tensor.data, count * dtype.itemsize)
             try:
                 results.append(np.frombuffer(held, dtype, count).reshape(shape).copy())
-            except ValueError:  # no elements, and other dims than numpy can have
+            except ValueError:  # no elements, but dims that numpy rejects
                 results.append(np.zeros(0, dtype))
             self.library.hewn_output_release(context, ctypes.c_void_p(tensor.data))
         return results

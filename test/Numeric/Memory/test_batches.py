@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that do not fit the caches go item by item: each kind of op in the loop, what ends it, and sizes known only when run."""
+"""Batches that exceed the caches are processed one batch element at a time, in a loop. Tests each
+op interface in the loop, ops that end the loop, and dynamic sizes."""
 
 import os
 import pathlib
@@ -26,7 +27,7 @@ WEIGHTS = {
     "b": floats(CHANNELS),
     "v": floats(CHANNELS, CHANNELS, 1, 1) / 4,
     "table": floats(10, CHANNELS),
-    "each": floats(6, CHANNELS, 1, 1),  # an own number for each item of six
+    "each": floats(6, CHANNELS, 1, 1),  # one number for each of six batch elements
     "m": floats(CHANNELS, 5),
     "last": np.array([-1], np.int64),
     "first": np.array([0], np.int64),
@@ -41,7 +42,7 @@ WEIGHTS = {
 HEAD = [("Conv", ["x", "w", "b"], "c", {"pads": [1, 1, 1, 1]}), ("Relu", ["c"], "h", {})]
 POOL = ("GlobalAveragePool", ["h"], "g", {})
 
-# What follows of h [batch, channels, side, side].
+# Lists of nodes that a test appends to the value h [batch, channels, side, side] of the model.
 BODIES = {
     "convolution": [("Conv", ["h", "v"], "y", {})],
     "pooling": [("MaxPool", ["h"], "y", {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]})],
@@ -60,13 +61,14 @@ BODIES = {
         ("MatMul", ["f", "m"], "y", {}),
     ],
     "embedding": [("Gather", ["table", "ids"], "e", {}), ("Mul", ["h", "e"], "y", {})],
-    # What mixes items, and what reads both.
+    # Models whose ops combine batch elements, or read both combined and separate batch elements.
     "mixed": [POOL, ("ReduceMean", ["g"], "z", {"axes": [0]}), ("Sub", ["g", "z"], "y", {})],
     "reversed": [POOL, ("Slice", ["g", "last", "lowest", "first", "last"], "z", {}), ("Add", ["g", "z"], "y", {})],
     "over all": [POOL, ("Transpose", ["g"], "y", {"perm": [1, 0, 2, 3]})],
     "two results": [("Conv", ["h", "v"], "p", {}), ("Neg", ["h"], "q", {}), ("Add", ["p", "q"], "y", {})],
 }
-# Those that need all items to be as many as one operand's.
+# Nodes of models with a constant operand for a batch of six, so that the models require this batch
+# size.
 OF_SIX = {
     "own": [("Mul", ["h", "each"], "y", {})],
     "own of both": [("Mul", ["each", "h"], "k", {}), ("Add", ["k", "h"], "y", {})],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every access lies inside of its tensor: by type, or because a run looks at it first and ends with a status."""
+"""Each access is inside of its tensor. The element type of an index guarantees this, or a check at
+run time reports an error."""
 
 import hewn
 import numpy as np
@@ -18,7 +19,8 @@ def zeros(*shape, dtype=np.int64):
 
 
 def model_of(nodes, inputs, outputs, opset=22):
-    """`inputs`: dims by name and element type; None is a symbol of its own."""
+    """Builds a model. `inputs` maps a name to element type and dims. Each None is a symbolic dim of
+    its own."""
     values = [
         helper.make_tensor_value_info(
             name,
@@ -33,7 +35,8 @@ def model_of(nodes, inputs, outputs, opset=22):
 
 
 def compiled(op, attributes, feeds, known=(), outputs=("y",), opset=22):
-    """One node; all dims are symbols of their own but those in `known`: (input, dim)."""
+    """Compiles one node. All dims are distinct symbols, except those in `known`, a list of pairs
+    (input, dim)."""
     inputs = {
         f"x{i}": (a.dtype, [n if (i, d) in known else None for d, n in enumerate(a.shape)]) for i, a in enumerate(feeds)
     }
@@ -51,7 +54,8 @@ LENGTHS = np.full(2, 3, np.int32)
 GRU = [ones(3, 2, 4), ones(1, 9, 4), ones(1, 9, 3), ones(1, 18), LENGTHS, ones(1, 2, 3)]
 LSTM = [ones(3, 2, 4), ones(1, 12, 4), ones(1, 12, 3), ones(1, 24), LENGTHS, *[ones(1, 2, 3)] * 2, ones(1, 9)]
 TURNS = [(0, 1), (0, 3), (1, 1), (2, 1)]
-# op, attributes, what fits, what does not, dims that are no symbols, what is said
+# Each case has op, attributes, valid inputs, invalid inputs, constant dims, and the expected
+# message.
 CASES = [
     ("GatherElements", {"axis": 1}, [ones(3, 4), zeros(3, 2)], [ones(3, 4), zeros(5, 2)], [], "takes 5 elements along a dim that has 3"),
     ("GatherND", {"batch_dims": 1}, [ones(3, 4), zeros(3, 2, 1)], [ones(3, 4), zeros(5, 2, 1)], [(1, 2)], "equal, and are 5 and 3"),
@@ -125,12 +129,13 @@ def test_range_that_has_no_count(dtype, values):
     module = hewn.compile(model)
     feeds = {n: np.array(v, dtype) for n, v in zip(names, (5, -4, -3))}
     np.testing.assert_array_equal(module.run(feeds)["y"], [5, 2, -1])
-    with pytest.raises(hewn.RunError, match="which no tensor has"):
+    with pytest.raises(hewn.RunError, match="which is not a valid tensor shape"):
         module.run({n: np.array(v, dtype) for n, v in zip(names, values)})
 
 
 def test_positions_of_rotations():
-    """com.microsoft's op, whose positions are rows of a table as Gather's indices are."""
+    """The position ids of com.microsoft's RotaryEmbedding index the rows of a table, as Gather's
+    indices do."""
     inputs = {"x": (F, [1, 2, None, 4]), "p": (np.int64, [1, None]), "cos": (F, [None, 2]), "sin": (F, [None, 2])}
     node = helper.make_node("RotaryEmbedding", list(inputs), ["y"], domain="com.microsoft")
     model = model_of([node], inputs, ["y"])
@@ -145,14 +150,14 @@ def test_positions_of_rotations():
 
 
 def test_static_loss():
-    """ONNX's function for it looks at no dims."""
+    """ONNX's function for the loss op does not compare these dims, so hewn does."""
     feeds = [ones(3, 5), zeros(4)]
     with pytest.raises(hewn.CompileError, match="equal, and are 4 and 3"):
         compiled("NegativeLogLikelihoodLoss", {}, feeds, known=[(0, 0), (0, 1), (1, 0)])
 
 
 def one(op, constants, dims, dtype=F, opset=18, **attributes):
-    """A node on x and constants (None: left out)."""
+    """Compiles a node on x and constants, where None omits an input."""
     made = [
         helper.make_node(
             "Constant",
@@ -205,7 +210,7 @@ def test_scan_over_unlike_lengths():
         module.run({"p": ones(5000, 2), "q": ones(2, 2)})
 
 
-# op, x, operands that a run gives, attributes, what is said
+# Each case of dynamic operands has op, x, these operands, attributes, and the expected message.
 ODD = [
     ("Reshape", ones(0), [np.array([1 << 32, 1 << 32])], {}, "do not fit into 64 bits"),
     ("Reshape", ones(12), [np.array([-3, -4])], {}, "takes 0 elements along a dim that has -3"),
@@ -242,7 +247,7 @@ def test_pool_of_nothing(op):
 
 @pytest.mark.parametrize("known", [False, True])
 def test_wrap_after_cropping(known):
-    """What a negative pad takes away is not repeated at the other end."""
+    """Pad in wrap mode does not copy elements that a negative pad removes to the other end."""
     pads, x = np.array([2, -1]), np.arange(5, dtype=F)
     if known:
         got = one("Pad", [pads], [None], mode="wrap", opset=19).run({"x": x})["y"]
@@ -254,7 +259,8 @@ def test_wrap_after_cropping(known):
 
 
 def test_largest_of_nothing():
-    """ONNX says of no index that it would be the answer; numpy has none, either."""
+    """ArgMax over no elements is an error: ONNX defines no index for it, and numpy raises an
+    exception."""
     node = helper.make_node("ArgMax", ["x"], ["i"], axis=1)
     module = hewn.compile(
         model_of([node, helper.make_node("Cast", ["i"], ["y"], to=TensorProto.FLOAT)], {"x": (F, [None, None])}, ["y"])
@@ -283,14 +289,15 @@ def test_scales_of_channels():
 
 
 def test_parts_that_are_none():
-    """Parts are equal but for the last one, which is smaller, and is not less than nothing."""
+    """All parts of a Split have equal sizes, except that the last one may be smaller. A size that
+    would be negative is an error."""
     node = helper.make_node("Split", ["x"], list("yabc"), num_outputs=4)
     module = hewn.compile(model_of([node], {"x": (F, [None])}, list("yabc"), 18))
     for size, want in ((8, 2), (7, 1), (6, 0)):
         assert module.run({"x": ones(size)})["c"].shape == (want,)
-    with pytest.raises(hewn.RunError, match=r"'c': its shape is \[-1\], which no tensor has"):
+    with pytest.raises(hewn.RunError, match=r"'c': its shape is \[-1\], which is not a valid tensor shape"):
         module.run({"x": ones(5)})
-    with pytest.raises(hewn.CompileError, match="5 elements do not split into 4 parts of 2"):
+    with pytest.raises(hewn.CompileError, match="5 elements cannot be split into 4 parts of 2"):
         hewn.compile(model_of([node], {"x": (F, [5])}, list("yabc"), 18))
 
 
@@ -307,7 +314,7 @@ def test_largest_step():
     "axes, size", [([0, 1, 2], (1 << 58, 3, 0)), ([0, 2], (1 << 58, 3, 0)), ([0, 1], (1 << 58, 0, 3))]
 )
 def test_sum_of_nothing(axes, size):
-    """A dim that nobody could count to beside one of 0."""
+    """Sums over a tensor with a dim of 0 and a dim that is too large for memory."""
     got = one("ReduceSum", [np.array(axes)], [None] * 3, keepdims=0).run({"x": np.zeros(size, F)})["y"]
     assert got.shape == tuple(np.delete(size, axes)) and not got.any()
 
@@ -332,12 +339,13 @@ def test_window_beyond_all_channels():
     size = (1 << 31) - 1
     got = one("LRN", [], [2, 5, None], size=size, alpha=1e9).run({"x": x})["y"]
     np.testing.assert_allclose(got, x / (1 + 1e9 / size * (x**2).sum(1, keepdims=True)) ** 0.75, rtol=1e-5)
-    with pytest.raises(hewn.CompileError, match="sums over 2147483647 channels"):
+    with pytest.raises(hewn.CompileError, match="normalizes over 2147483647 channels"):
         one("LRN", [], [2, None, 3], size=size)
 
 
 def test_too_many_samples():
-    """Of a bin, by the attribute; those by a box are among the cases above."""
+    """RoiAlign limits a sampling ratio that is an attribute. CASES covers ratios that are computed
+    from the size of the box."""
     feeds = [ones(1, 1, 4, 4), BOXES[:1], zeros(1)]
     with pytest.raises(hewn.CompileError, match="sampling_ratio 8193: at most 8192 samples"):
         compiled("RoiAlign", {"sampling_ratio": 8193}, feeds, [(1, 1)])
@@ -345,7 +353,8 @@ def test_too_many_samples():
 
 
 def test_sizes_that_do_not_fit():
-    """Beside a dim of 0 an input's other dim may be anything; what is computed from it may not fit."""
+    """If one dim of an input is 0, its other dims may be arbitrarily large. Computations of dims
+    from them may overflow."""
     module = hewn.compile(
         model_of(
             [
@@ -363,7 +372,8 @@ def test_sizes_that_do_not_fit():
 
 
 def test_dims_of_long_chains():
-    """Dims whose text would grow with each node are numbers that the run computes: of sums that broadcast, and of pieces."""
+    """In chains of broadcasting sums and of concats, a dim expression would grow with each node.
+    The compiler computes such a dim at run time instead."""
     count, last = 60, "x"
     nodes = []
     for i in range(count):
@@ -379,7 +389,7 @@ def test_dims_of_long_chains():
     rng = np.random.default_rng(0)
 
     def feeds_of(rows):
-        """`rows` of x, and what fits to it."""
+        """Returns an x of `rows` rows, and the other inputs of matching sizes."""
         feeds, have = {"x": rng.standard_normal((rows, 2)).astype(F)}, rows
         for i in range(count):
             feeds[f"z{i}"] = rng.standard_normal((have if i % 2 else 1, 2)).astype(F)

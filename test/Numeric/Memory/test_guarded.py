@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some of `variations.py`: a model of each op, its dims symbols, run with sizes and values that do not fit, between guard pages.
+"""Runs a sample of `variations.py`: a model of each op with symbolic dims, between guard pages,
+with invalid sizes and values.
 
-Everything that variations.py finds fails, unless judged.py says why it may be; and what stands there must still be found.
+Each finding fails the test, unless judged.py accepts it. Each row of judged.py must still apply.
 """
 
 import re
@@ -12,11 +13,11 @@ import pytest
 import variations
 
 SECONDS = 40
-EACH = 12  # runs of a model
+EACH = 12  # runs per model
 
 
 def an_op_each():
-    """The first case of each op, those first that find their elements by what data tell."""
+    """Returns the first case of each op. Ops whose addresses depend on data come first."""
     first = {}
     for case in sorted(variations.cases(), key=lambda case: case.name):
         first.setdefault(case.model.graph.node[0].op_type, case)
@@ -61,7 +62,8 @@ def cases():
 
 @pytest.mark.parametrize("row", judged.ROWS, ids=lambda row: f"{row.ops}-{row.kind}-{row.shows}")
 def test_excuses(cases, row, monkeypatch):
-    """Each is needed."""
+    """Without a row of judged.py, the case that the row names is a finding, so that the row is
+    still needed."""
     if row.kind == "hangs":
         monkeypatch.setattr(variations, "SECONDS", 3)
     case = cases[row.case]
@@ -72,5 +74,6 @@ def test_excuses(cases, row, monkeypatch):
 
 @pytest.mark.parametrize("beyond", [False, True])
 def test_guards(tmp_path, beyond):
-    """That a read beyond an input is seen: of a library that has lost its requirements."""
+    """The guard pages detect a read beyond an input. The library that reads there has no shape
+    checks."""
     assert variations.reads_beyond(tmp_path, beyond) == beyond

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values whose sizes only a run tells, handed on as they are by branches and loops, while what these compute wants memory."""
+"""Branches and loops forward values of dynamic size unchanged, while their bodies allocate
+memory."""
 
 import hewn
 import numpy as np
@@ -8,20 +9,21 @@ import pytest
 from sessions import oracle
 
 MODELS = {
-    # A loop's first step, and what is behind it, read the initial value where it is.
+    # The loop's first step reads the initial value of the loop-carried value in the buffer of that
+    # initial value, and so do ops after the loop.
     "loop": """g (float[7] x, float[3] w, int64 trips) => (int64[r, n] y, float[t, m] z) <bool on = {1}>
         { found = NonZero (x)
           y, z = Loop (trips, on, found) <body: graph = b (int64 i, bool go, int64[1, ?] s)
             => (bool keep_on, int64[1, ?] same, float[3] made)
             { keep_on = Identity (go) same = Identity (s) made = Tanh (w) }> }""",
-    # What stands behind the loop wants memory too, and the loop may take no step.
+    # Ops after the loop allocate memory too, and the loop may run no step.
     "behind": """g (float[7] x, float[3] w, int64 trips) => (int64[r, n] y, float[3] z) <bool on = {1}>
         { found = NonZero (x)
           kept = Loop (trips, on, found) <body: graph = b (int64 i, bool go, int64[1, ?] s) => (bool keep_on, int64[1, ?] same)
             { keep_on = Identity (go) same = Identity (s) }>
           a = NonZero (w) b = Cast <to: int = 1> (a) c = ReduceSum <keepdims: int = 0> (b) z = Add (w, c)
           y = Neg (kept) }""",
-    # One loop's result is the next one's initial value.
+    # One loop's result is the next loop's initial value.
     "two": """g (float[7] x, float[3] w, int64 trips) => (int64[r, n] y, float[t, m] z) <bool on = {1}>
         { found = NonZero (x)
           first = Loop (trips, on, found) <body: graph = b (int64 i, bool go, int64[1, ?] s) => (bool keep_on, int64[1, ?] same)
@@ -29,12 +31,12 @@ MODELS = {
           y, z = Loop (trips, on, first) <body: graph = b2 (int64 i2, bool go2, int64[1, ?] s2)
             => (bool keep_on2, int64[1, ?] same2, float[3] made)
             { keep_on2 = Identity (go2) same2 = Identity (s2) made = Sin (w) }> }""",
-    # Made in an output's memory, and handed on to it by both branches.
+    # An op before the If computes the value in an output's buffer, and both branches forward it.
     "branches": """g (float[7] x, float[3] w, int64 trips) => (int64[r, n] y, float[3] z) <int64 one = {1}>
         { found = NonZero (x) twice = Add (found, found) few = Less (trips, one)
           y, z = If (few) <then_branch: graph = t () => (int64[1, ?] a, float[3] c) { a = Identity (twice) c = Tanh (w) },
                            else_branch: graph = e () => (int64[1, ?] b, float[3] d) { b = Identity (twice) d = Sin (w) }> }""",
-    # One branch hands on what the other makes anew.
+    # One branch of the If forwards an outer value unchanged, the other one computes a new value.
     "either": """g (float[7] x, float[3] w, int64 trips) => (int64[r, n] y, float[3] z) <int64 one = {1}>
         { found = NonZero (x) twice = Add (found, found) few = Less (trips, one)
           y, z = If (few) <then_branch: graph = t () => (int64[1, ?] a, float[3] c) { a = Identity (twice) c = Tanh (w) },

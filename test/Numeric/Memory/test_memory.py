@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nets of many branches: values that share memory, or are made over an input, are right all the same, and the arena is as large
-as what is live at once."""
+"""Networks with many branches. Values that share memory or overwrite an input are correct, and the
+arena is as large as the peak of live memory."""
 
 import os
 import re
@@ -16,7 +16,8 @@ HEWN = os.path.join(os.environ.get("HEWN_TOOLS", ""), "hewn")
 
 
 def branches(seed, dims, steps=20):
-    """Each node reads one or two of the last few values; widths change; sums and products have values that live on."""
+    """Builds a graph in which each node reads one or two of the last few values. The widths of the
+    values vary, and the operands of a binary op stay live after it."""
     random = np.random.default_rng(seed)
     nodes, constants, values = [], [], [("x", 32)]
 
@@ -57,7 +58,7 @@ def branches(seed, dims, steps=20):
 def ratios(model, folder):
     save(model, folder / "model.onnx")
     text = subprocess.run([HEWN, "explain", folder / "model.onnx"], capture_output=True, text=True, check=True).stdout
-    return [float(r) for r in re.findall(r"alive at once, ratio ([0-9.]+)", text)]
+    return [float(r) for r in re.findall(r"live at once, ratio ([0-9.]+)", text)]
 
 
 @pytest.mark.parametrize("seed", range(3))

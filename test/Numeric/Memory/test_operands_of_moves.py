@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a move reads of an operand that is computed where it is read: lanes that are outside of it read nothing, nor does a place that all lanes
-share where none is inside.
+"""Indexing ops whose operand is computed in the same kernel. Vector lanes outside of the operand
+must not read memory. An address that is equal for all lanes must not be read if no lane is inside.
 
-Inputs end at a page that nobody may read, or begin behind one. In a process of its own for each target, which a bad read ends.
+Inputs end at an inaccessible page, or begin after one. Each target runs in its own process, because
+an invalid read ends the process.
 """
 
 import ctypes
@@ -24,7 +25,7 @@ PROTECT = ctypes.CDLL(None, use_errno=True).mprotect
 
 
 def fenced(array, at_end):
-    """A copy in memory whose neighbour nobody may read."""
+    """Copies the array to memory that ends, or begins, at an inaccessible page."""
     size = -(-max(array.nbytes, 1) // PAGE) * PAGE
     memory = mmap.mmap(-1, size + PAGE)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -48,7 +49,7 @@ def numbers(*shape):
 
 
 def cases():
-    """(name, nodes, feeds, constants, what is wanted)"""
+    """Yields (name, nodes, feeds, constants, expected result)."""
     node = helper.make_node
     for shape in [(3, 64), (36, 40), (7, 1), (1, 7), (4, 5, 1), (5, 3, 33), (2, 40, 3)]:
         rank = len(shape)
@@ -80,13 +81,13 @@ def check(target):
     for name, nodes, feeds, constants, want in cases():
         module = compiled(model(nodes, feeds, constants), target)
         for at_end in (True, False):
-            print(name, flush=True)  # the last line says what ended the process
+            print(name, flush=True)  # the last line names the case that ended the process
             got = module.run({key: fenced(array, at_end) for key, array in feeds.items()})["y"]
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
         module.close()
 
 
-@pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="an emulated processor's process has inputs of its own")
+@pytest.mark.skipif("HEWN_PROCESSOR" in os.environ, reason="on an emulated processor, inputs are in another process")
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_outside_is_read(target):
     if target != "host":

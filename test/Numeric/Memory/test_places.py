@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes whose places are no neighbours: every second, backwards, folded at borders, resampled; by whole and by broken vectors."""
+"""Vectorized kernels whose lanes have non-contiguous addresses: strided, reversed, folded at the
+edges, or resampled. Vectors are full or partial."""
 
 import functools
 import time
@@ -12,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from sessions import oracle
 
 TARGETS = ["host", "x86-64-v3", "x86-64-v2"]
-# Lines of less than a vector, of some vectors, and of many, whose inner ones know that no border is near.
+# Row lengths of the images: shorter than a vector, a few vectors, and many vectors, of which the
+# inner ones contain no padding.
 WIDTHS = [5, 32, 75]
 
 
@@ -64,7 +66,8 @@ def test_borders(mode, target, dynamic):
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 @pytest.mark.parametrize("target", ["host", "x86-64-v4", "x86-64-v3", "x86-64-v2"])
 def test_borders_of_wide_elements(target, dtype):
-    """Vectors of several registers: in the last one of a line all lanes of a register may lie in the border, and in other lines all do."""
+    """A vector of a wide element type takes several registers. In the last vector of a row, all
+    lanes of one register may be padding. In a row of the padding, all lanes are padding."""
     x = numbers(2, 3, 20, dtype=dtype)
     borders = [(low, high) for low in (0, 4) for high in (1, 2, 3, 5)]
     model = helper.make_graph(
@@ -112,14 +115,15 @@ def test_resampling(target, mode, coordinates):
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_weights_of_many(mode, coordinates, outside):
-    """An image that is shrunk by much: each element is the mean of more than could be written one after another."""
+    """A Resize reduces the image by a large factor. Each result is the mean of more elements than
+    the code generator unrolls."""
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, "exclude_outside": outside}
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], antialias=1, **attributes)
     begin = time.process_time()
     for dynamic in (False, True):
         constants = {"sizes": np.array([2, 1, 5, 3], np.int64)}
         expect_as_onnxruntime([node], constants, numbers(2, 1, 96, 70), "host", dynamic, tolerance=1e-5)
-    assert time.process_time() - begin < 20  # of compiling, mostly: straight code took minutes
+    assert time.process_time() - begin < 20  # mostly compile time; unrolled code took minutes
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -134,7 +138,7 @@ def test_windows(op, target, dynamic):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_extremes_of_what_is_no_number(target):
-    """NaN wins wherever it is in a window, and against infinity."""
+    """The extreme of a window is NaN if the window contains a NaN, even next to infinity."""
     x = numbers(1, 1, 4, 64)
     x[0, 0, 1, ::7] = np.nan
     x[0, 0, 2, ::5] = np.inf

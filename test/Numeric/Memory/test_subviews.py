@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that are made as subviews: what is concatenated is made where it belongs."""
+"""Concats whose operands are computed directly in subviews of the result."""
 
 import os
 import pathlib
@@ -34,7 +34,8 @@ def compare(model, feeds, **options):
     check(list(compiled(model, **options).run(feeds).values()), oracle(model, feeds), rtol=1e-4, atol=1e-4)
 
 
-# What may make a subview of 12, 20 or 7 channels out of [1, 16, 14, 14]: nodes from x to the name given, and initializers.
+# Producers of a subview of 7 to 64 channels from x [1, 16, 14, 14]. Each entry has the nodes from x
+# to the given name, and their initializers.
 BRANCHES = {
     "conv1": lambda o: ([("Conv", ["x", o + "w"], o, {})], {o + "w": floats(12, 16, 1, 1)}),
     "conv3": lambda o: (
@@ -114,7 +115,7 @@ def test_nothing_is_left_of_a_concatenation(tmp_path):
 
 
 def test_subviews_that_others_read():
-    """A subview that another kernel reads, and returns of the whole and of subviews."""
+    """Another kernel reads a subview. The concat's result and subviews are outputs of the model."""
     nodes, initializers = inception(("conv1", "conv3", "odd"))
     nodes += [("Conv", ["p1", "v"], "z", {"pads": [1] * 4}), ("Relu", ["p0"], "r", {})]
     initializers["v"] = floats(5, 20, 3, 3)
@@ -124,7 +125,7 @@ def test_subviews_that_others_read():
 
 
 def test_twice_in_one_and_in_two():
-    """Operands that can't be in two places: once more in the same whole, and in another one."""
+    """A value that a concat reads twice, or that two concats read, can't be in two buffers."""
     nodes, initializers = inception(("conv1", "conv3", "odd"), behind=None)
     nodes[-1] = ("Concat", ["p0", "p1", "p0"], "c", {"axis": 1})
     nodes += [("Concat", ["p1", "p2"], "d", {"axis": 1}), ("Conv", ["c", "w"], "y", {}), ("Conv", ["d", "v"], "z", {})]
@@ -134,7 +135,8 @@ def test_twice_in_one_and_in_two():
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_rows(axis):
-    """Runs along the outermost dim, and rows with gaps."""
+    """Subviews of a concat along the outermost dim are contiguous. Along another dim, their rows
+    are strided."""
     nodes, initializers = [], {}
     for i in range(4):
         nodes.append(("MatMul", ["x", f"w{i}"], f"p{i}", {}))
@@ -164,7 +166,7 @@ def test_concatenations_of_concatenations():
 
 
 def test_in_a_branch():
-    """Where the whole is made in a region."""
+    """Tests a concat in a branch of an If, whose operands are computed in subviews."""
     nodes, initializers = inception(("conv1", "odd"))
     inner = model_of(nodes, {}, ["y"], initializers).graph
     nothing = model_of([("Conv", ["x", "u"], "y", {})], {}, ["y"], {"u": floats(24, 16, 1, 1)}).graph
@@ -185,7 +187,8 @@ def test_in_a_branch():
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_operands_that_lie_otherwise(turned):
-    """The whole lies as what the convolution makes; the inputs beside it, which nobody computes, do not."""
+    """The concat's result has the layout of the convolution that is one operand. The other operands
+    are inputs with another layout."""
     nodes = [
         ("Conv", ["r", "k"], "v", {"kernel_shape": [1]}),
         ("Mul", ["v", "a"], "va", {}),
@@ -203,7 +206,8 @@ def test_operands_that_lie_otherwise(turned):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("known", [False, True])
 def test_one_subview_is_read_for_another(axis, known):
-    """An element of the whole, anywhere in it, meets all of its elements."""
+    """An op combines one element of the concat, at any position, with all elements of the
+    concat."""
     nodes = [
         ("Concat", ["b", "c"], "bc", {"axis": axis}),
         ("Mul", ["a", "bc"], "m", {}),
@@ -226,7 +230,8 @@ def test_one_subview_is_read_for_another(axis, known):
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("width", [5, 9, 17, 33])
 def test_narrowed_rows_side_by_side(kind, width):
-    """Rows of a vector and one element more, narrowed: their last store is of one element, beside which the other rows lie."""
+    """A kernel stores rows of one vector plus one element in a smaller type. The last store writes
+    one element. It must not write the adjacent row."""
     nodes = [helper.make_node("QuantizeLinear", [x, "one", "zero"], [f"{x}q"]) for x in "ab"]
     nodes.append(helper.make_node("Concat", ["bq", "aq"], ["y"], axis=1))
     graph = helper.make_graph(
@@ -243,7 +248,8 @@ def test_narrowed_rows_side_by_side(kind, width):
 
 
 def padded_concatenation(generator):
-    """Concatenations behind which elementwise ops and paddings follow each other; some values are read at other places, too."""
+    """Draws a concat followed by elementwise ops and Pad ops. Some ops also read values at shifted
+    positions."""
     shape = [int(generator.integers(0, 4)), int(generator.integers(1, 40)), int(generator.choice([1, 2, 5, 64])), 5]
     axis = int(generator.integers(0, 4))
     lengths = [int(generator.choice([0, 1, 3, 8, 16, 32])) for _ in range(generator.integers(2, 5))]
@@ -267,7 +273,7 @@ def padded_concatenation(generator):
             nodes.append(
                 ("Pad", [value, f"p{step}", *([f"z{step}"] if mode == "constant" else [])], made, {"mode": mode})
             )
-        else:  # read a second time, one place further along a dim
+        else:  # adds an op that reads the value again, shifted by one along a dim
             turn = int(generator.integers(0, 4))
             pads = np.zeros(8, np.int64)
             pads[[turn, turn + 4]] = 1, -1
@@ -291,7 +297,8 @@ def test_padded(seed, target, threads):
 
 
 def test_quantized_and_padded():
-    """What U-Nets in QDQ form have: each operand by its own scale, then one for all, then a border of its zero point."""
+    """Builds the pattern of U-Nets in QDQ form. Each operand of the concat has its own scale, and
+    its result another one. A Pad follows with the zero point of the result."""
     scales = {"sa": 0.02, "sb": 0.03, "sc": 0.025}
     initializers = {n: np.array(v, np.float32) for n, v in scales.items()}
     initializers |= {"za": np.array(105, np.uint8), "zb": np.array(0, np.uint8), "zc": np.array(98, np.uint8)}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that lie along another dim than their operands: turned in registers, by whole and by broken vectors and lines; sweeps."""
+"""Kernels whose result has another innermost dim than their operands (in-register transposes, with
+full and partial vectors and rows), and prefix scans."""
 
 import hewn
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from numeric import compiled
 from onnx import TensorProto, helper
 
-# Shape and order: lines as long as nothing, a few, a vector, and more; more dims around them.
+# Each case of a transpose has a shape and a permutation. Rows have no elements, fewer than a
+# vector, as many as a vector, or more. Some shapes have further dims.
 ORDERS = [
     ((2, 50, 2), (0, 2, 1)),
     ((1, 3, 40, 37), (0, 2, 3, 1)),
@@ -52,7 +54,8 @@ def test_transpositions(target, dtype, dynamic):
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 7, 20])
 def test_borders_and_subviews(channels):
-    """Moves between channels first and channels last: their elements are found one by one, or in subviews."""
+    """Tests conversions between NCHW and NHWC in a kernel with padding, which loads elements one by
+    one, or with subviews."""
     random = np.random.default_rng(1)
     x, y = (random.standard_normal((2, channels, 9, 35)).astype(np.float32) for _ in "xy")
     nodes = [
@@ -74,7 +77,7 @@ def test_borders_and_subviews(channels):
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("size", [(6, 10), (8, 8)], ids=str)
 def test_pictures_as_tokens_and_back(batch, size):
-    """Reshapes and transpositions around windows: what lies together stays where it is."""
+    """Reshapes and Transposes before and after 1x1 windows do not copy contiguous elements."""
     random = np.random.default_rng(2)
     height, width = size
     x = random.standard_normal((batch, 6, height, width)).astype(np.float32)
@@ -121,7 +124,8 @@ def test_pictures_as_tokens_and_back(batch, size):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, 40, 33), (7,), (5, 1, 9), (4, 64, 1)], ids=str)
 def test_running_sums(shape, dynamic):
-    """Sweeps along any dim: by vectors of neighbours, or along lines."""
+    """Prefix scans along any dim. The kernel vectorizes across the other dims, or along contiguous
+    rows."""
     x = np.round(np.random.default_rng(3).standard_normal(shape) * 9).astype(np.float32)
     for axis in range(len(shape)):
         for exclusive in (0, 1):
@@ -140,7 +144,8 @@ def test_running_sums(shape, dynamic):
 @pytest.mark.parametrize("heads", [2, 4, 7, 16])
 @pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
 def test_rows_that_lie_apart(target, heads, dynamic):
-    """Softmax over rows whose elements lie apart, a few heads behind each other, between two changes of order."""
+    """A Softmax between two Transposes reads strided rows, because a small number of heads is the
+    innermost dim."""
     x = np.random.default_rng(5).standard_normal((2, 30, 37, heads)).astype(np.float32)
     nodes = [
         helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of one node, made from ONNX's own cases: dims become symbols, and runs give them sizes and values that do not fit.
+"""Runs models of one node with invalid sizes and values, to find accesses out of bounds.
 
-    python test/Numeric/Memory/variations.py [--only PATTERN] [--seconds N] [--shard I/N] [--each RUNS]
+  python test/Numeric/Memory/variations.py [--only PATTERN] [--seconds N] [--shard I/N] [--each RUNS]
 
-Each model runs under guard pages (guarded.py), with every operand's dims once too long, too short, 0, 1 and huge, and with indices
-and sizes out of range; onnxruntime runs the same. It prints what must not be: a crash, a run that does not end, memory read before
-it is written, an answer where onnxruntime refuses, and an answer that is neither onnxruntime's nor that of ONNX's reference. Where
-onnxruntime is at fault, or ONNX says nothing, stands in judged.py.
-"""
+The models are ONNX's node tests with symbolic dims. Each model runs between guard pages
+(guarded.py). In each run, one dim of one operand is too large, too small, 0, 1 or huge, or an index
+or size is out of range. onnxruntime runs the same inputs. The script prints failures: a crash, a
+run that does not end, a read of unwritten memory, a result where onnxruntime reports an error, and
+a result that differs from both onnxruntime and ONNX's reference. judged.py lists the differences
+where onnxruntime is wrong or ONNX defines no result."""
 
 import argparse
 import collections
@@ -43,11 +44,11 @@ RANDOM = (
     "Multinomial",
     "Dropout",
 )
-SECONDS = 10  # that a run may take
+SECONDS = 10  # limit of one run in seconds
 
 
 def cases():
-    """Names of cases whose inputs and outputs are plain tensors, one node each."""
+    """Yields the cases of one node whose inputs and outputs are plain tensors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in load_model_tests(kind="node"):
@@ -60,7 +61,8 @@ def cases():
 
 
 def symbolic(model, which):
-    """The model with these dims of inputs (input, dim) as symbols, one each, and outputs of any shape."""
+    """Returns a copy of the model in which the dims in `which`, pairs of (input, dim), are distinct
+    symbols. Outputs have no declared shape."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for i, value in enumerate(model.graph.input):
         shape = value.type.tensor_type.shape
@@ -74,7 +76,8 @@ def symbolic(model, which):
 
 
 def forms(arrays):
-    """Which dims are symbols: as many as may be. A list of sets, each tried where none of those before it can be compiled."""
+    """Yields lists of dims to make symbolic, the largest list first. The caller tries the next list
+    if the model does not compile with the previous one."""
     every = [(i, d) for i, array in enumerate(arrays) for d in range(array.ndim)]
     lists = {i for i, array in enumerate(arrays) if array.ndim == 1 and array.dtype.kind in "iu"}
     data = [(i, d) for i, d in every if i not in lists]
@@ -86,14 +89,14 @@ def forms(arrays):
 
 
 def resized(array, shape):
-    """The array's elements, again and again, in another shape."""
+    """Returns an array of another shape, filled by repeating the elements of `array`."""
     if 0 in shape or array.size == 0:
         return zeros(shape, array.dtype) if np.prod(shape, dtype=object) < 1 << 20 else None
     return np.resize(array, shape)
 
 
 def zeros(shape, dtype):
-    """None where numpy has no such array, though it has no elements."""
+    """Returns zeros, or None if numpy does not support the shape, although it has no elements."""
     try:
         return np.zeros(shape, dtype)
     except ValueError:
@@ -106,7 +109,7 @@ def sizes(array, d):
 
 
 def variations(arrays, which):
-    """(what, arrays) for every change of one input, the least of them first."""
+    """Yields (description, arrays) for every change of one input, the smallest changes first."""
     yield "as it is", arrays
     for i, array in enumerate(arrays):
         change = lambda what, new: (what, [*arrays[:i], new, *arrays[i + 1 :]])  # noqa: B023, E731
@@ -115,7 +118,8 @@ def variations(arrays, which):
                 yield change(
                     f"dim {d} of input {i} is {size}", resized(array, (*array.shape[:d], size, *array.shape[d + 1 :]))
                 )
-            if (i, (d or array.ndim) - 1) in which and array.ndim > 1:  # beside a dim of 0 a dim may be anything
+            # Another dim of the array may be arbitrarily large if one dim is 0.
+            if (i, (d or array.ndim) - 1) in which and array.ndim > 1:
                 shape = list(array.shape)
                 shape[d], shape[d - 1] = (1 << 62) // array.nbytes if array.nbytes else 1 << 58, 0
                 yield change(f"dim {d} of input {i} is huge", zeros(shape, array.dtype))
@@ -140,28 +144,33 @@ def odd_values(array):
 
 
 class Judges:
-    """onnxruntime without its optimizations, unless it can't run the case as it is, or not as ONNX says; and ONNX's reference."""
+    """Computes reference results by onnxruntime without optimizations and by ONNX's reference
+    implementation. `models` are forms of the case's model with fewer and fewer symbolic dims. Takes
+    the first one that onnxruntime accepts. Omits onnxruntime if it disagrees with ONNX on the
+    original case, or fails on it in each form."""
 
-    def __init__(self, case, model, names, random):
-        self.names, self.model = names, model
+    def __init__(self, case, models, names, random):
+        self.names, self.model, self.session = names, models[0], None
         inputs, outputs = case.data_sets[0]
-        try:
-            self.session = sessions.plain_session(model)
-            got = self.session.run(None, dict(zip(names, map(np.asarray, inputs))))
-            if not random and not all(same(g, np.asarray(w)) for g, w in zip(got, outputs)):
-                self.session = None
-        except Exception:
-            self.session = None
+        for model in models:
+            try:
+                session = sessions.plain_session(model)
+                got = session.run(None, dict(zip(names, map(np.asarray, inputs))))
+            except Exception:
+                continue
+            if random or all(same(g, np.asarray(w)) for g, w in zip(got, outputs)):
+                self.session = session
+            return
 
     def onnxruntime(self, arrays):
-        """The outputs, or why there are none."""
+        """Returns the outputs of onnxruntime, or its error message."""
         try:
             return self.session.run(None, dict(zip(self.names, arrays)))
         except Exception as problem:
             return str(problem)
 
     def reference(self, arrays):
-        """The outputs, or None."""
+        """Returns the outputs of ONNX's reference, or None."""
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -185,7 +194,8 @@ def is_huge(arrays):
 
 
 def check_memory(model, arrays, random):
-    """The outputs, None where hewn refuses the run, or what is wrong with it, as (kind, text)."""
+    """Runs the model between guard pages. Returns the outputs, None if hewn rejects the run, or a
+    finding as (kind, text)."""
     results = []
     for at_end, poison in ((True, 0xA5), (False, 0x3C)):
         try:
@@ -201,7 +211,7 @@ def check_memory(model, arrays, random):
 
 
 def check_values(judges, arrays, got, random):
-    """What is wrong with the outputs, as (kind, text); None: nothing."""
+    """Returns a finding about the outputs as (kind, text), or None."""
     want = judges.onnxruntime(arrays)
     if isinstance(want, str):
         return "answered", want.splitlines()[0] if want else ""
@@ -214,7 +224,8 @@ def check_values(judges, arrays, got, random):
 
 
 def work(case, say, most, only="", begin=0):
-    """Runs a case's variations from number `begin` on; `say` hears of each run before it begins, of the judgement, and of the outcome."""
+    """Runs a case's variations starting at number `begin`. Calls `say` before each run, before each
+    comparison, and with the outcome."""
     graph = case.model.graph
     arrays = [np.array(a, order="C") for a in case.data_sets[0][0]]
     if any(a.dtype.kind not in "biuf" for a in arrays):
@@ -222,15 +233,16 @@ def work(case, say, most, only="", begin=0):
     names = [v.name for v in graph.input]
     random = any(node.op_type in RANDOM for node in graph.node)
     with tempfile.TemporaryDirectory() as folder:
-        for which in forms(arrays):
-            model = symbolic(case.model, which)
+        which_dims = list(forms(arrays))
+        models = [symbolic(case.model, which) for which in which_dims]
+        for form, (which, model) in enumerate(zip(which_dims, models)):
             say({"at": f"compile {len(which)}"})
             try:
                 library = guarded.compile_apart(model, folder)
                 shapes = [(t.dtype, len(t.shape)) for t in hewn.load(library).outputs]
             except hewn.CompileError:
                 continue
-            compiled, judges = guarded.Guarded(library, shapes), Judges(case, model, names, random)
+            compiled, judges = guarded.Guarded(library, shapes), Judges(case, models[form:], names, random)
             todo = [(what, changed) for what, changed in variations(arrays, which) if re.search(only, what)]
             for number, (what, changed) in enumerate(todo):
                 rests = most and number * most // len(todo) == (number - 1) * most // len(todo)
@@ -251,7 +263,9 @@ def work(case, say, most, only="", begin=0):
 
 
 def child(case, most, only, begin, writing):
-    faulthandler.disable()  # how it ended is told below; judges end so, too
+    # Disables Python's report of crashes: the parent reports how the child process ended, and the
+    # reference may crash too.
+    faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with os.fdopen(writing, "w") as out:
@@ -264,7 +278,8 @@ def child(case, most, only, begin, writing):
 
 
 def in_child(case, most, only="", begin=0):
-    """(runs, [(kind, where, text, why it may be)]) of a case, in a process of its own, which may crash."""
+    """Runs a case in a child process, which may crash. Returns (runs, [(kind, where, text, accepted
+    reason)])."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
@@ -286,7 +301,7 @@ def in_child(case, most, only="", begin=0):
             if "broke" in line:
                 add("broke", at, line["broke"])
     status = os.waitpid(process, 0)[1]
-    if os.WIFSIGNALED(status) and judging:  # hewn has answered, and a judge has died of it
+    if os.WIFSIGNALED(status) and judging:  # the reference crashed after hewn had answered
         more, others = in_child(case, most, only, number + 1)
         return runs + 1 + more, wrong + others
     if os.WIFSIGNALED(status):
@@ -296,7 +311,8 @@ def in_child(case, most, only="", begin=0):
 
 
 def reads_beyond(folder, without_requirements):
-    """Whether a product of operands that do not fit crashes, where nobody looks at their dims (or somebody does)."""
+    """Returns whether a MatMul with mismatched operands crashes, without or with its shape
+    checks."""
     from onnx import helper
 
     values = [helper.make_tensor_value_info(n, 1, dims) for n, dims in (("x", [2, "n"]), ("w", ["m", 3]))]
@@ -308,7 +324,7 @@ def reads_beyond(folder, without_requirements):
     library = guarded.compile_apart(model, folder, lose)
     child = os.fork()
     if child == 0:
-        faulthandler.disable()  # it is to end so
+        faulthandler.disable()  # the crash is expected
         try:
             guarded.Guarded(library, [(np.dtype("f4"), 2)]).run([np.ones((2, 4096), "f4"), np.ones((2, 3), "f4")])
         except guarded.Refused:
@@ -333,7 +349,9 @@ def main():
             break
         runs, wrong = in_child(case, given.each)
         total += runs
-        without += runs == 0  # no form of it compiles, or its weights are not in the plan's text
+        # The case is skipped: the model compiles with no list of symbolic dims, or the plan's text
+        # lacks the weights.
+        without += runs == 0
         for kind, where, text, why in wrong:
             found["may be" if why else kind] += 1
             if not why:

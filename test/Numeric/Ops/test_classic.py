@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ai.onnx.ml: trees, linear models, support vector machines, encoders of features; onnxruntime says what is right."""
+"""ai.onnx.ml: tree ensembles, linear models, support vector machines and feature encoders, compared
+with onnxruntime."""
 
 import hewn
 import numpy as np
@@ -14,7 +15,7 @@ ML = "ai.onnx.ml"
 
 
 def model_of(op, inputs, outputs=1, version=3, **attributes):
-    """A model of one node whose inputs have an open first dim."""
+    """Builds a model of one node. The first dim of each input is symbolic."""
     names = [f"x{i}" for i in range(len(inputs))]
     results = [f"y{i}" for i in range(outputs)]
     infos = [
@@ -49,13 +50,14 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 
 class Grown:
-    """Random trees in the lists of TreeEnsembleRegressor: depths and modes of their own, some features missing."""
+    """Draws random trees as attributes of TreeEnsembleRegressor, with random depths, comparison
+    modes and missing features."""
 
     def __init__(self, trees, depth, features, modes, missing=False):
         self.modes, self.features, self.missing = modes, features, missing
         self.nodes = {key: [] for key in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids")}
         self.nodes |= {"falsenodeids": [], "missing_value_tracks_true": []}
-        self.leaves = []  # (tree, node)
+        self.leaves = []  # pairs of tree and node
         for tree in range(trees):
             self.count = 0
             self.grow(tree, depth)
@@ -84,7 +86,8 @@ class Grown:
         return number
 
     def attributes(self, prefix, targets, each=1, positive=False):
-        """The nodes and `each` votes of a leaf, for targets below `targets`."""
+        """Returns the attributes of the nodes, and of `each` votes per leaf. Target ids are below
+        `targets`."""
         votes = {"treeids": [], "nodeids": [], "ids": [], "weights": []}
         for tree, node in self.leaves:
             for target in random.permutation(targets)[:each]:
@@ -105,7 +108,7 @@ def rows(n, features, missing=False):
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 9, 130])
-@pytest.mark.parametrize("modes, missing", [(MODES[:1], False), (MODES[:5], False), (MODES[:2], True)])
+@pytest.mark.parametrize("modes, missing", [(MODES[:1], False), (MODES[:5], False), (MODES[:2], True), (MODES, True)])
 def test_trees_of_one_target(n, modes, missing):
     x = rows(n, 6, missing)
     attributes = Grown(11, 5, 6, modes, missing).attributes("target", 1)
@@ -148,14 +151,15 @@ def test_trees_of_two_classes(positive, transform):
 
 
 class GrownByPosition:
-    """Random trees in the lists of TreeEnsemble: inner nodes and leaves apart, sets, and nodes that several others lead to."""
+    """Draws random trees as attributes of TreeEnsemble. Inner nodes and leaves are in separate
+    lists. Nodes may be shared, and may test set membership."""
 
     KEYS = "featureids modes splits truenodeids falsenodeids trueleafs falseleafs missing_value_tracks_true"
 
     def __init__(self, trees, depth, modes, shared):
         self.modes, self.shared, self.sets, self.leaves = modes, shared, [], 0
         self.nodes = {key: [] for key in self.KEYS.split()}
-        self.depths = {}  # of the nodes that are complete
+        self.depths = {}  # depth of each complete node
         self.roots = [self.grow(depth) for _ in range(trees)]
 
     def grow(self, depth):
@@ -197,7 +201,8 @@ class GrownByPosition:
 
 @pytest.mark.parametrize("modes, missing", [([6], True), (range(7), False)])
 def test_sets_have_inner_nodes_behind(modes, missing):
-    """What is in a set goes on, wherever in the set it was found: all its elements lead to one node."""
+    """A set membership test may have inner nodes as successors. All elements of the set lead to the
+    same node."""
     x = random.integers(-5, 6, (40, 3)).astype(np.float32)
     if missing:
         x[random.random(x.shape) < 0.2] = np.nan
@@ -207,7 +212,8 @@ def test_sets_have_inner_nodes_behind(modes, missing):
 
 @pytest.mark.parametrize("n", [3, 40])
 def test_nodes_that_several_lead_to(n):
-    """As exporters write a set: a node each for its elements, with one node behind all. onnxruntime takes only these."""
+    """Exporters write a set as one node per element, all with the same successor. The reference is
+    onnx.reference, because onnxruntime rejects trees that share nodes."""
     x = random.integers(-5, 6, (n, 3)).astype(np.float32)
     attributes = GrownByPosition(5, 5, range(6), shared=0.3).attributes(targets=2)
     model = model_of("TreeEnsemble", [x], version=5, **attributes)
@@ -216,7 +222,7 @@ def test_nodes_that_several_lead_to(n):
 
 
 def test_a_large_set_takes_few_steps():
-    """A walk takes as many steps for each row as the longest way has."""
+    """The run time per row depends on the depth of the tree, not on the size of a set."""
     x = np.arange(-5, 100005, dtype=np.float32).reshape(-1, 1)
     tree = {
         "tree_roots": [0],
@@ -242,7 +248,7 @@ def test_a_large_set_takes_few_steps():
     "op, version", [("TreeEnsembleRegressor", 3), ("TreeEnsembleClassifier", 3), ("TreeEnsemble", 5)]
 )
 def test_a_forest_without_trees(op, version):
-    """Refused by its name, and once."""
+    """An ensemble without trees is an error, which names the node and is reported once."""
     classifies = op == "TreeEnsembleClassifier"
     given = {"classlabels_int64s": [1, 2, 3]} if classifies else {"n_targets": 1}
     model = model_of(op, [rows(2, 3)], 1 + classifies, version, **given)
@@ -263,7 +269,7 @@ def test_what_is_no_forest():
     x = rows(2, 3)
     attributes = Grown(1, 3, 3, MODES[:1]).attributes("target", 1)
     bad = dict(attributes, nodes_truenodeids=[0] * len(attributes["nodes_modes"]))
-    with pytest.raises(hewn.CompileError, match="no tree"):
+    with pytest.raises(hewn.CompileError, match="not a tree"):
         hewn.compile(model_of("TreeEnsembleRegressor", [x], n_targets=1, **bad))
     bad = dict(attributes, nodes_featureids=[7] * len(attributes["nodes_modes"]))
     with pytest.raises(hewn.CompileError, match="feature 7"):
@@ -281,7 +287,9 @@ def test_linear(transform, classes):
         "post_transform": transform,
     }
     model = model_of("LinearClassifier", [x], 2, classlabels_ints=[4, 7, 9][:classes], **attributes)
-    if classes == 2:  # of one score s onnxruntime makes 1 - s and s, ONNX -s and s
+    # The results differ by definition: for two classes with one score s, onnxruntime returns 1 - s
+    # and s, ONNX defines -s and s.
+    if classes == 2:
         check(
             list(hewn.compile(model).run({"x0": x}).values()),
             ReferenceEvaluator(model).run(None, {"x0": x}),
@@ -293,7 +301,8 @@ def test_linear(transform, classes):
     if outputs > 1:
         compare(model_of("LinearRegressor", [x], targets=outputs, **attributes), x)
         return
-    # Of one target onnxruntime forgets the transform.
+    # numpy computes the expected result, because onnxruntime ignores post_transform if there is
+    # only one target.
     plain = model_of("LinearRegressor", [x], targets=1, **(attributes | {"post_transform": "NONE"}))
     scores = oracle(plain, {"x0": x})[0]
     want = {"NONE": scores, "LOGISTIC": 1 / (1 + np.exp(-scores)), "SOFTMAX": np.ones_like(scores)}[transform]
@@ -341,7 +350,7 @@ def test_support_vectors(kernel):
 
 STRINGS = np.array([["a"], ["c"], ["zz"], ["b"]], dtype=object)
 NUMBERS = np.array([[3], [7], [5], [-2]], np.int64)
-# op, version, input, attributes
+# Each case of an ai.onnx.ml op has op, version, input, attributes.
 ENCODERS = [
     (
         "LabelEncoder",
@@ -379,7 +388,7 @@ def test_encoders(op, version, x, attributes):
 
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
 def test_rows_of_zeros_stay(norm):
-    # "If the divisor is zero, Y == X."
+    # The expected result follows ONNX's definition of Normalizer: "If the divisor is zero, Y == X."
     x = np.array([[0.0, 0.0], [3.0, 4.0]], np.float32)
     module = hewn.compile(model_of("Normalizer", [x], version=1, norm=norm))
     y = module.run({"x0": x})["y0"]
@@ -387,7 +396,7 @@ def test_rows_of_zeros_stay(norm):
 
 
 def test_nan_is_a_key_since_ever():
-    # As of version 2 keys are compared by their bits, and onnxruntime finds no NaN.
+    # Since version 2, LabelEncoder compares keys by their bits. onnxruntime does not find NaN.
     x = np.array([[np.nan], [1.0], [2.0]], np.float32)
     model = model_of(
         "LabelEncoder", [x], version=2, keys_floats=[1.0, float("nan")], values_int64s=[4, 5], default_int64=9
@@ -424,8 +433,66 @@ def test_labels_are_exact(attributes):
     assert got["y0"].ravel().tolist() == [*big[::-1], 2**62 + 1]
 
 
+KEYS = [
+    ("int64_t", [0, -1, 2**63 - 1, -(2**63), 1 << 52, 1 << 53, 3, 3]),
+    ("int32_t", [0, -1, 2**31 - 1, -(2**31), 5, 6, 7, 5]),
+    ("int16_t", [0, -1, 2**15 - 1, -(2**15), 256, 512]),
+    ("float", [0.0, 1.5, -1.5, np.inf, -np.inf, np.nan, 1e-40, 1.5]),
+    ("double", [-0.0, 1.5, 1.5 + 2**-52, np.inf, np.nan, 5e-324, 2.0**60]),
+]
+
+
+@pytest.mark.parametrize("kind, keys", KEYS)
+def test_each_key_is_found(kind, keys):
+    """Tests LabelEncoder with edge cases of each type as keys, and elements that are no keys. Of
+    equal keys, the first one counts."""
+    keys = np.array(keys, dict(float="f4", double="f8").get(kind, kind[:-2]))
+    values = np.arange(10, 10 + len(keys))
+    others = np.array([1, 2, 4, 11, 100], keys.dtype)
+    x = np.concatenate([keys[::-1], others, -keys if keys.dtype.kind == "f" else keys])
+    model = model_of(
+        "LabelEncoder",
+        [x],
+        version=4,
+        keys_tensor=onnx.numpy_helper.from_array(keys, "k"),
+        values_tensor=tensor_of("v", values),
+        default_tensor=tensor_of("d", [-5]),
+    )
+    want = [next((v for k, v in zip(keys, values) if k == e or (np.isnan(k) and np.isnan(e))), -5) for e in x]
+    module = hewn.compile(model)
+    assert module.run({"x0": x})["y0"].tolist() == want
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 1000])
+def test_many_keys(count):
+    keys = np.random.default_rng(count).permutation(3 * count)[:count]
+    x = np.arange(-2, 3 * count + 2)
+    order = {int(k): i for i, k in enumerate(keys)}
+    for given, feed in (
+        ({"keys_int64s": [int(k) << 50 for k in keys]}, x << 50),
+        ({"keys_strings": [f"a longer key {k}" for k in keys]}, np.array([f"a longer key {e}" for e in x], object)),
+    ):
+        if count == 0:
+            given = {"keys_tensor": onnx.numpy_helper.from_array(feed[:0], "k")}
+        given["values_tensor"] = tensor_of("v", range(count))
+        model = model_of("LabelEncoder", [feed], version=4, default_tensor=tensor_of("d", [-1]), **given)
+        got = hewn.compile(model).run({"x0": feed})["y0"]
+        assert got.tolist() == [order.get(int(e), -1) for e in x]
+
+
+def test_no_elements_are_looked_up():
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 18, "ai.onnx.ml" : 4]> g (int64[n] x) => (y) {
+           y = ai.onnx.ml.LabelEncoder<keys_int64s = [4, 5], values_int64s = [6, 7]>(x) }"""
+    )
+    module = hewn.compile(model)
+    assert module.run({"x": np.zeros(0, np.int64)})["y"].tolist() == []
+    assert module.run({"x": np.array([5, 6], np.int64)})["y"].tolist() == [7, -1]
+
+
 def test_a_leaf_without_a_number_has_votes_of_its_own():
-    """NaN is in no order: leaves that differ by it are not the same."""
+    """Leaves with a NaN must not be merged with other leaves, although NaN compares as neither
+    smaller nor larger."""
     x = np.array([[0.0], [1.0]], np.float32)
     trees = {
         "nodes_treeids": [0, 0, 0],
@@ -446,7 +513,8 @@ def test_a_leaf_without_a_number_has_votes_of_its_own():
 
 @pytest.mark.parametrize("words", range(8))
 def test_n_grams_of_short_rows(words):
-    """Rows that are shorter than an n-gram reaches, of a length that a run knows."""
+    """Tests TfIdfVectorizer on rows of a dynamic length, which may be shorter than the longest
+    n-gram."""
     model = onnx.parser.parse_model(
         """<ir_version: 10, opset_import: ["" : 18]> g (int64[n] x) => (float[m] y) {
            y = TfIdfVectorizer<max_gram_length = 3, max_skip_count = 2, min_gram_length = 1, mode = "TF",
@@ -455,3 +523,47 @@ def test_n_grams_of_short_rows(words):
     x = np.array([1, 2, 1, 2, 2, 1, 1][:words], np.int64)
     want = ReferenceEvaluator(model).run(None, {"x": x})[0] if words else np.zeros(5, np.float32)
     check(list(hewn.compile(model).run({"x": x}).values()), [want])
+
+
+def count_n_grams(rows, grams, columns, least, most, skips):
+    """Counts by comparing each n-gram with each window."""
+    counts = np.zeros((len(rows), max(columns) + 1), np.float32)
+    for y, row in zip(counts, rows):
+        for gram, column in zip(grams, columns):
+            n = len(gram)
+            if least <= n <= most:
+                for step in range(1, 2 + (skips if n > 1 else 0)):
+                    reach = (n - 1) * step
+                    y[column] += sum(tuple(row[i : i + reach + 1 : step]) == gram for i in range(len(row) - reach))
+    return counts
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("least, most, skips", [(1, 1, 3), (1, 3, 0), (2, 3, 2), (3, 3, 1)])
+def test_n_grams_of_a_large_pool(mode, least, most, skips):
+    draw = np.random.default_rng(least + 7 * skips)
+    words = [int(w) for w in draw.integers(-(2**63), 2**63 - 1, 12)] + [0, -1]
+    pool = [[(w,) for w in words[:9]]]
+    for n in (2, 3):
+        pool.append(sorted({tuple(words[w] for w in draw.integers(0, 14, n)) for _ in range(150)}))
+    grams = [gram for grams_of_length in pool for gram in grams_of_length]
+    starts = np.cumsum([0] + [len(p) * (i + 1) for i, p in enumerate(pool)])[:3].tolist()
+    columns = draw.permutation(len(grams) + 5)[: len(grams)].tolist()
+    weights = draw.random(len(grams)).astype(np.float32)
+    x = np.array(words, np.int64)[draw.integers(0, 14, (4, 60))]
+    attributes = {"ngram_counts": starts, "ngram_indexes": columns, "pool_int64s": [w for g in grams for w in g]}
+    attributes |= {"min_gram_length": least, "max_gram_length": most, "max_skip_count": skips, "mode": mode}
+    if mode != "TF":
+        attributes["weights"] = weights.tolist()
+    node = onnx.helper.make_node("TfIdfVectorizer", ["x"], ["y"], **attributes)
+    shape = [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.INT64, ["m", "n"])]
+    result = [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["m", max(columns) + 1])]
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", shape, result), ir_version=8)
+    module = hewn.compile(model)
+    for rows in (x, x[:, :2], x[:0]):
+        want = count_n_grams(rows, grams, columns, least, most, skips)
+        if mode != "TF":
+            scales = np.zeros(max(columns) + 1, np.float32)
+            scales[columns] = weights
+            want = (np.minimum(want, 1) if mode == "IDF" else want) * scales
+        np.testing.assert_array_equal(module.run({"x": rows})["y"], want)

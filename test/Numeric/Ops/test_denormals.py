@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are made of exponentials give zeros where a float32 would be denormal, and nothing else does
-(docs/decisions/numbers/denormals.md)."""
+"""Functions computed from exponentials flush denormal float32 results to zero; all other ops keep
+denormals (docs/decisions/numbers/denormals.md)."""
 
 import ml_dtypes
 import numpy as np
@@ -9,10 +9,12 @@ from numeric import feeds_of, one_node, run
 from test_functions import FUNCTIONS
 
 LEAST = np.finfo(np.float32).smallest_normal
-# Every exponent, of either sign, and closely where exponentials end.
+# Inputs: every exponent with both signs, and dense points in the range where the exponential
+# underflows or overflows.
 POWERS = np.ldexp(np.array([1, 1.37]), np.arange(-149, 128)[:, None]).ravel()
-POINTS = np.concatenate([POWERS, -POWERS, np.linspace(-110, 110, 8191), [0, -0.0]]).astype(np.float32)
-# Of these the result is a share of x itself: for denormal x it is what it is.
+UNDERFLOW = np.linspace(-87.35, -86.9, 999)  # exp is 2^-126 at -87.33654
+POINTS = np.concatenate([POWERS, -POWERS, np.linspace(-110, 110, 8191), UNDERFLOW, [0, -0.0]]).astype(np.float32)
+# Activation functions whose result is a fraction of x, and thus denormal for a denormal x.
 SHARES_OF_X = ("Mish", "Swish", "Gelu")
 OPS = ("Exp", "Sigmoid", "Softplus", *SHARES_OF_X)
 TARGETS = ("host", "x86-64-v2", "x86-64-v3", "x86-64-v4")
@@ -31,9 +33,22 @@ def test_no_result_is_denormal(op, target):
     assert not is_denormal(got).any(), x[is_denormal(got)]
     with np.errstate(over="ignore"):
         want = FUNCTIONS[op](x.astype(np.float64)).astype(np.float32)
-    # An exponential up to 1.7e-38 is 0, and so is its product with x.
-    atol = {"Gelu": 1e-6, "Mish": 2e-36, "Swish": 2e-36}.get(op, 1.7e-38)
+    # The kernel flushes denormal exponentials to 0, so that x times such an exponential is 0.
+    atol = {"Gelu": 1e-6, "Mish": 100 * LEAST, "Swish": 100 * LEAST}.get(op, LEAST)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=atol)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("op", ["Exp", "Sigmoid", "Softplus", "Mish", "Swish"])
+def test_normal_exponentials_are_accurate(op, target):
+    """Results are accurate for all x whose exponential is a normal number, and up to overflow."""
+    x = np.concatenate([UNDERFLOW, np.linspace(88, 88.73, 999)]).astype(np.float32)
+    x = x[x.astype(np.float64) > np.log(float(LEAST))]
+    assert np.float32(-87.33654) in x or x.min() < -87.336
+    (got,) = run(one_node(op, [x], opset=24), feeds_of([x]), target)
+    with np.errstate(over="ignore"):
+        want = FUNCTIONS[op](x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -42,7 +57,7 @@ def test_no_exponential_of_a_softmax_is_denormal(target):
     (got,) = run(one_node("Softmax", [x], opset=13, axis=1), feeds_of([x]), target)
     assert not is_denormal(got).any()
     powers = np.exp(x.astype(np.float64))
-    np.testing.assert_allclose(got, powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=1.7e-38)
+    np.testing.assert_allclose(got, powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=LEAST)
 
 
 def test_bfloat16_has_the_exponents_of_float32():
@@ -52,7 +67,8 @@ def test_bfloat16_has_the_exponents_of_float32():
 
 
 def test_all_else_is_kept():
-    """Products of tiny numbers, powers, denormals that are given, float16's own denormals, and float64's."""
+    """Denormals are kept in multiplications of tiny numbers, in powers, in inputs, and in float16
+    and float64."""
     tiny = np.float32([1e-20, -3e-20])
     (got,) = run(one_node("Mul", [tiny, tiny]), feeds_of([tiny, tiny]))
     np.testing.assert_array_equal(got, tiny * tiny)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops where a dim, an operand or an attribute is the least that ONNX allows."""
+"""Tests ops with edge cases of dims, operands and attributes that ONNX allows, such as scalars and
+default attributes."""
 
 import numpy as np
 import onnx.reference
@@ -9,14 +10,16 @@ from numeric import check, feeds_of, one_node, oracle, run
 
 @pytest.mark.parametrize("x", [np.float32(-1.5), np.float32(0), np.float32(3)])
 def test_a_scalar_is_quantized_by_its_own_range(x):
-    """Its least and largest elements are over no dims."""
+    """DynamicQuantizeLinear computes the minimum and maximum of a scalar by reductions over no
+    dims."""
     inputs = [np.asarray(x)]
     model = one_node("DynamicQuantizeLinear", inputs, outputs=3, opset=17)
     check(run(model, feeds_of(inputs)), oracle(model, feeds_of(inputs)))
 
 
 def test_defaults_are_float32():
-    """Adam takes 1 - 0.999 twice; where these differ, the first step is not of the size of the rate."""
+    """Adam's default attributes are float32. The op uses 1 - 0.999 twice. If it rounded them
+    differently, the first step would not have the size of the learning rate."""
     scalars = [np.float32(0.1), np.asarray(1, np.int64)]
     tensors = [np.asarray(x, np.float32) for x in ([0.75, 1], [0.25, -2], [0.25, 0], [0, 1e-4])]
     inputs = [np.asarray(x) for x in scalars] + tensors
@@ -26,21 +29,24 @@ def test_defaults_are_float32():
 
 
 def test_hard_swish_of_doubles():
-    """ONNX defines it by HardSigmoid, whose alpha is a float: of doubles too it is what a float has of a sixth."""
+    """ONNX defines HardSwish by HardSigmoid, whose alpha is a float attribute: for double inputs
+    too, alpha is 1/6 rounded to float32."""
     x = np.array([-4, -1, 0.3, 2.3, 7])
     want = x * np.clip(x * np.float64(np.float32(1) / np.float32(6)) + 0.5, 0, 1)
     check(run(one_node("HardSwish", [x]), feeds_of([x])), [want], rtol=1e-15, atol=0)
 
 
 def test_what_is_folded_is_not_one_chain_of_sums():
-    """What the compiler computes itself is as exact as what it makes: a sum over several dims has partial ones."""
+    """Constant folding is as accurate as compiled kernels: it uses partial sums for a reduction
+    over several dims."""
     x = np.random.default_rng(0).uniform(0, 3, (64, 64, 2)).astype(np.float32)
     model = one_node("ReduceL2", [x], constants=(0,), keepdims=0)
     check(run(model, {}), [np.float32(np.sqrt((x.astype(float) ** 2).sum()))], rtol=3e-7, atol=0)
 
 
 def test_a_mask_of_integers_ends_before_the_keys():
-    """Keys that it does not tell of take no part, though no integer says so."""
+    """An integer mask of Attention may be shorter than the keys. It masks the remaining keys,
+    although no integer represents -infinity."""
     random = np.random.default_rng(1)
     q, k, v = (random.standard_normal(shape).astype(np.float32) for shape in ((1, 2, 3, 4), (1, 2, 6, 4), (1, 2, 6, 4)))
     mask = random.integers(0, 3, (3, 4))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of ops that ONNX's node suite, which has the newest alone, does not have."""
+"""Forms of ops that ONNX's node tests do not cover, because these tests use only the newest
+opset."""
 
 import hewn
 import numpy as np
@@ -28,7 +29,7 @@ def scalar(value, dtype=np.float32):
 
 X, C = floats(2, 3, 4, 5), floats(3)
 
-# op, opset, inputs, attributes, what numpy gives
+# Each case has op, opset, inputs, attributes, and the result by numpy.
 BEFORE_SEVEN = [
     ("Add", 6, [X, C], {"broadcast": 1, "axis": 1}, X + C[:, None, None]),
     ("Mul", 1, [X, floats(5)], {"broadcast": 1}, None),
@@ -53,7 +54,8 @@ def test_before_seven(op, opset, inputs, attributes, want):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_tile_before_six(dtype, rank):
-    """Copies along one axis, as floats; how many may be an input."""
+    """Before opset 6, Tile copies along one axis. The number of copies and the axis have the
+    input's element type, and the number may be dynamic."""
     x = X.astype(dtype)
     for tiles, axis in (3, 1), (0, 2), (1, 0), (2, -1):
         inputs = [x, *(np.full([1] * rank, n, dtype) for n in (tiles, axis))]
@@ -72,14 +74,15 @@ def test_tiles_that_are_no_number_of_copies():
 @pytest.mark.parametrize("opset", [9, 12])
 @pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
 def test_erf_of_integers(dtype, opset):
-    """By way of floats, cut off: 1 where the nearest float is."""
+    """Erf of an integer is computed in floating point and truncated: it is 1 only where the float
+    result rounds to 1."""
     x = np.arange(0 if dtype.startswith("u") else -7, 8).astype(dtype)
     model = one_node("Erf", [x], opset=opset)
     check(run(model, feeds_of([x])), ReferenceEvaluator(model).run(None, feeds_of([x])))
 
 
 VARIANCE = np.abs(floats(3)) + 0.5
-# op, opset, inputs, attributes
+# Each case of an op in an older opset has op, opset, inputs and attributes.
 OLD = [
     ("Softmax", 11, [X], {"axis": 1}),
     ("Softmax", 11, [X], {"axis": 2}),
@@ -150,7 +153,8 @@ OLD = [
     ),
 ]
 OUTPUTS = {"DynamicQuantizeLinear": 3}
-# The sum's last bit may bring a quantized value over a half.
+# A quantized element of hewn's result may differ from onnxruntime's by one, because the last bit of
+# the sum before it may differ.
 NEAR = {"QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear"}
 
 
@@ -233,7 +237,8 @@ def test_dynamic_quantize_lstm():
         direction="bidirectional",
     )
     feeds = feeds_of(arguments, constants)
-    # onnxruntime quantizes the data too.
+    # onnxruntime is not the reference here: it also quantizes the activations, so its result
+    # differs.
     check(run(model, feeds), oracle(model, feeds), atol=0.03)
 
 
@@ -244,7 +249,7 @@ def test_eight_dims():
 
 
 def test_depthwise_half():
-    """One feature a group, in a type that the contraction engine leaves to the loops."""
+    """A depthwise convolution in a type that the GEMM kernel generator leaves to plain loops."""
     x, w = floats(2, 4, 11), floats(4, 1, 4)
     half = [x.astype(np.float16), w.astype(np.float16)]
     (want,) = run(one_node("Conv", [x, w], group=4), feeds_of([x, w]))
@@ -276,7 +281,8 @@ MEL = [(8, 16, 8192, 0.0, 4096.0), (40, 400, 16000, 20.0, 7600.0), (3, 513, 8000
 
 @pytest.mark.parametrize("known", [[], [0, 1, 2], [2, 3, 4]])
 def test_mel_of_numbers_known_when_run(known):
-    """One artifact makes all of them; what is known when compiling may be any part."""
+    """One compiled module computes MelWeightMatrix for all operand values. Any subset of the
+    operands may be constant."""
     for numbers in MEL:
         inputs = [scalar(x, np.float32 if i > 2 else np.int64) for i, x in enumerate(numbers)]
         model = one_node("MelWeightMatrix", inputs, opset=17, constants=known)
@@ -301,7 +307,8 @@ def test_mel_outside_of_the_spectrum(i, wrong):
 
 @pytest.mark.parametrize(("parts", "axis"), [(3, 0), (3, 1), (100, 0), (100, 1), (1100, 1)])
 def test_concat_of_many(parts, axis):
-    """As a loop for each subview, and as a choice for each element where there would be too many."""
+    """A concat is compiled to one loop per subview. With very many operands, it is one loop that
+    selects the operand for each element."""
     arrays = [floats(2, 3 + i % 5) if axis else floats(1 + i % 2, 19) for i in range(parts)]
     (got,) = run(one_node("Concat", arrays, axis=axis), feeds_of(arrays))
     np.testing.assert_array_equal(got, np.concatenate(arrays, axis))
@@ -310,7 +317,7 @@ def test_concat_of_many(parts, axis):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("lengths", [range(1, 13), [20, 0, 3, 3, 0, 17, 1, 16, 33, 2]])
 def test_concat_of_many_lengths_known_when_run(lengths, axis):
-    """Each subview by a function."""
+    """The operands of a concat have dynamic lengths. A runtime function copies each subview."""
     arrays = [floats(2, n) if axis else floats(n, 5) for n in lengths]
     model = one_node("Concat", arrays, axis=axis)
     for i, value in enumerate(model.graph.input):

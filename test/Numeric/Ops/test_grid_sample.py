@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GridSample: every mode, padding and alignment, of images and of volumes, against PyTorch's definition in numpy."""
+"""GridSample in every mode, padding and alignment, on images and volumes, compared with PyTorch's
+definition in numpy."""
 
 import itertools
 
@@ -19,7 +20,8 @@ def cubic(distance):
 
 
 def reflected(position, extent, align):
-    """Mirrored at the edges until it is inside: at the centres of the outermost elements, or half an element farther out."""
+    """Reflects positions at the edges until they are inside. The edges are the centers of the
+    outermost elements (`align`), or half an element farther out."""
     low, span = (0.0, extent - 1.0) if align else (-0.5, float(extent))
     if span == 0:
         return np.zeros_like(position)
@@ -29,7 +31,8 @@ def reflected(position, extent, align):
 
 
 def taps(position, extent, mode, padding, align):
-    """Along one dim: indices, and weights, which are 0 where there is nothing. What is not cubic is first brought inside."""
+    """Returns indices and weights of the elements along one dim that contribute to each position. A
+    weight is 0 outside of the image. Linear and nearest mode first shift the position inside."""
     if mode == "nearest":
         position = np.rint(position)
     if mode != "cubic":
@@ -64,12 +67,14 @@ def sampled(x, grid, mode, padding, align):
     result = 0
     batch = np.arange(x.shape[0]).reshape(-1, *[1] * len(dims))
     for combination in itertools.product(*along):
-        element = x[(batch, slice(None), *[index for index, _ in combination])]  # channels come last
+        # The indexed array of this reference has the channels as its last dim.
+        element = x[(batch, slice(None), *[index for index, _ in combination])]
         result = result + element * np.prod([w for _, w in combination], axis=0)[..., None]
     return np.moveaxis(result, -1, 1)
 
 
-# Inside, at the edges, beyond them, and far away; away from halves, whose nearest one is a matter of the last bit.
+# Draws positions inside, at the edges, outside and far away. No position is close to a tie, where
+# nearest mode depends on the last bit.
 def grid_of(*shape):
     grid = random.uniform(-1.7, 1.7, shape).astype(np.float32)
     ends = np.array([-1, 1, 0, -40.3, 55.1, -1.02, 1.02, -3.3, 3.37], np.float32)
@@ -96,7 +101,8 @@ def test_form(shapes, mode, padding, align):
 
 @pytest.mark.parametrize("mode, padding, align", FORMS)
 def test_as_onnxruntime(mode, padding, align):
-    """The definition above is onnxruntime's too, but for reflection: it brings cubic's position inside, which is the same."""
+    """onnxruntime gives the same results. It also folds positions of cubic mode back inside for
+    reflection, which does not change them."""
     x, grid = random.standard_normal((2, 3, 7, 6)).astype(np.float32), grid_of(2, 5, 9, 2)
     model = model_of(x, grid, mode, padding, align)
     (want,) = oracle(model, {"x0": x, "x1": grid})
@@ -104,7 +110,7 @@ def test_as_onnxruntime(mode, padding, align):
 
 
 def symbolic(mode, padding, align):
-    """With a name for every dim."""
+    """Compiles a model in which every dim is symbolic."""
     model = model_of(np.zeros((1, 1, 2, 2), np.float32), np.zeros((1, 2, 2, 2), np.float32), mode, padding, align)
     for value, names in zip(model.graph.input, ("nchw", "nrs")):
         for dim, name in zip(value.type.tensor_type.shape.dim, names):
@@ -114,7 +120,8 @@ def symbolic(mode, padding, align):
 
 @pytest.mark.parametrize("mode, padding, align", FORMS)
 def test_dims_of_none(mode, padding, align):
-    """Of no elements nothing can be sampled, and nothing is asked for where the grid has no positions."""
+    """An image without elements is an error, unless there are no positions to sample or the batch
+    is empty."""
     module = symbolic(mode, padding, align)
     for x_shape, grid_shape in (
         ((0, 2, 3, 3), (0, 2, 2, 2)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""com.microsoft's GroupQueryAttention beside onnxruntime's."""
+"""com.microsoft's GroupQueryAttention, compared with onnxruntime."""
 
 import hewn
 import numpy as np
@@ -20,7 +20,8 @@ def tables(turned):
 
 
 class Case:
-    """`past` elements in buffers of `room`, then `new` ones; sequences of a batch may have come less far (`behind`)."""
+    """A case has `past` entries in a cache of capacity `room`, and `new` entries. A sequence of the
+    batch may be shorter by up to `behind`."""
 
     def __init__(
         self, past, new, room=None, heads=4, kv=2, behind=(0,), rotary=0, packed=False, bias=False, **attributes
@@ -94,7 +95,8 @@ def test_beside_onnxruntime(name, symbols):
     got = hewn.compile(case.model(symbols)).run(case.feeds)
     for b, behind in enumerate(case.behind):
         reached = case.past + case.new - behind
-        # Behind a sequence's end there is nothing to compare: queries that are padding, and keys.
+        # The comparison omits results after a sequence's end: ONNX does not define them for queries
+        # and keys that are padding.
         queries = min(case.new, reached)
         np.testing.assert_allclose(got["y"][b, :queries], y[b, :queries], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(got["k1"][b, :, :reached], k[b, :, :reached], rtol=1e-4, atol=1e-5)
@@ -103,7 +105,8 @@ def test_beside_onnxruntime(name, symbols):
 
 
 def test_lengths_that_are_wrong():
-    """Further than the keys, and further than the angles."""
+    """Sequence lengths larger than the number of keys, or than the table of rotary angles, are
+    errors."""
     for case in (Case(9, 1), Case(LONGEST, 1, rotary=16)):
         module = hewn.compile(case.model(True))
         with pytest.raises(hewn.RunError, match="index"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ImageDecoder: files made here, whole and broken. ONNX's node suite has one of each format that a library reads."""
+"""Tests ImageDecoder on valid and corrupt files, which this test writes. ONNX's node tests have one
+file per format."""
 
 import io
 import resource
@@ -113,7 +114,7 @@ def test_order_of_channels():
     np.testing.assert_array_equal(decode(hewn.compile(model(pixel_format="BGR")), data), PIXELS[..., ::-1])
     weighed = PIXELS.astype(np.uint32) @ np.array([19595, 38470, 7471], np.uint32) + 0x8000 >> 16
     np.testing.assert_array_equal(decode(hewn.compile(model(pixel_format="Grayscale")), data), weighed[..., None])
-    with pytest.raises(hewn.CompileError, match="pixel_format is 'HSV'"):
+    with pytest.raises(hewn.CompileError, match="pixel_format 'HSV' is not supported"):
         hewn.compile(model(pixel_format="HSV"))
 
 
@@ -141,7 +142,8 @@ WRITTEN = {
 
 
 def written(name):
-    """A file by Pillow, and how Pillow reads it: ONNX's reference does."""
+    """Returns a file written by Pillow, and the pixels to which Pillow decodes it, as ONNX's
+    reference does."""
     form, options, mode = WRITTEN[name]
     file = io.BytesIO()
     PIL.Image.fromarray(SMOOTH).convert(mode).save(file, form, **options)
@@ -161,7 +163,7 @@ def test_half_a_file_is_no_picture(rgb, name):
 
 
 def jpeg_of(width, height, progressive):
-    """A small file whose header claims these sizes."""
+    """Returns a small JPEG file whose header declares this width and height."""
     file = io.BytesIO()
     PIL.Image.fromarray(SMOOTH).save(file, "JPEG", progressive=progressive)
     data = bytearray(file.getvalue())
@@ -175,14 +177,14 @@ def jpeg2000_of(width, height):
     PIL.Image.fromarray(SMOOTH).save(file, "JPEG2000")
     data = bytearray(file.getvalue())
     struct.pack_into(">II", data, data.index(b"ihdr") + 4, height, width)
-    at = data.index(b"\xff\x51")  # SIZ; the picture is one tile
+    at = data.index(b"\xff\x51")  # SIZ marker (the image has one tile)
     struct.pack_into(">II", data, at + 6, width, height)
     struct.pack_into(">II", data, at + 22, width, height)
     return bytes(data)
 
 
 def tiff_of(width, height):
-    """As compressed by PackBits, in one strip of no bytes."""
+    """Returns a TIFF file with PackBits compression and one strip of no bytes."""
     data = bytearray(tiff("<", np.zeros((1, 1, 3), np.uint8)))
     for at, tag in ((10, 256), (22, 257), (46, 259)):
         assert struct.unpack_from("<H", data, at) == (tag,)
@@ -196,7 +198,7 @@ def webp_of(width, height):
     return b"RIFF" + struct.pack("<I", 4 + len(body)) + b"WEBP" + body
 
 
-# Small files that compress, whose headers claim these sizes.
+# Small compressed files whose headers declare these sizes.
 CLAIMED = {
     "png": lambda width, height: png([b""], 2, 8, width, height),
     "png-interlaced": lambda width, height: png([b""], 2, 8, width, height, interlaced=1),
@@ -211,22 +213,27 @@ PIXELS_OF_SMALL_FILES, PIXELS_A_BYTE = 1 << 24, 1 << 10
 
 @pytest.mark.parametrize("form", CLAIMED)
 def test_a_header_that_claims_too_much(rgb, form):
-    """A status that tells the sizes, before memory is taken for them; what a file of this length may claim is looked at."""
+    """For a file whose header declares a huge image, the run fails with a message that names the
+    sizes, before it allocates memory for the image. The allowed number of pixels depends on the
+    length of the file."""
     data = CLAIMED[form](16000, 16000)
     assert len(data) < 4000
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(hewn.RunError, match="claims a picture of 16000 x 16000 pixels, too many for its length"):
+    with pytest.raises(hewn.RunError, match="declares an image of 16000 x 16000 pixels, too many for its length"):
         decode(rgb, data)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 16 << 10  # in KiB; the picture has 768 MB
+    # The peak memory of the process may grow by less than this limit in KiB, which is far below the
+    # 768 MB that the image would take.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 16 << 10
     side = int((PIXELS_OF_SMALL_FILES + PIXELS_A_BYTE * len(data)) ** 0.5)
-    # Its pixels are missing: no picture, or in what libjpeg takes for damaged, a gray one.
+    # The file has no pixels. The result is empty or, where libjpeg tolerates the damage, gray.
     assert decode(rgb, CLAIMED[form](side, side)).shape in ((0, 0, 3), (side, side, 3))
     with pytest.raises(hewn.RunError, match=f"{side + 1} x {side + 1} pixels"):
         decode(rgb, CLAIMED[form](side + 1, side + 1))
 
 
 def precincts_of(width, height, exponents):
-    """JPEG 2000 of code blocks of 4 x 4, in precincts of 2^exponents: each is some hundred bytes of a decoder's memory."""
+    """Returns a JPEG 2000 file with 4 x 4 code blocks and precincts of 2^exponents: each takes some
+    hundred bytes of the decoder's memory."""
     file = io.BytesIO()
     PIL.Image.fromarray(SMOOTH).save(file, "JPEG2000", no_jp2=True, codeblock_size=(4, 4))
     data = bytearray(file.getvalue())
@@ -241,20 +248,24 @@ def precincts_of(width, height, exponents):
 
 
 def test_memory_that_no_picture_needs(rgb):
-    """Not pixels alone: a file of 2 KB made a decoder take 4.9 GB."""
+    """The decoder limits its memory, not only the number of pixels: without that limit, a file of 2
+    KB made it allocate 4.9 GB."""
     data = precincts_of(2000, 2000, 0x11)
     assert len(data) < 4000
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(hewn.RunError, match="takes more memory than a picture of its size may"):
+    with pytest.raises(hewn.RunError, match="exceeds the memory limit for an image of this size"):
         decode(rgb, data)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 600 << 10  # in KiB: 48 bytes a pixel, and 128 MB
+    # The peak memory of the process may grow by less than this limit in KiB: 48 bytes per pixel of
+    # the image, plus 128 MB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 600 << 10
     assert decode(rgb, precincts_of(*SMOOTH.shape[1::-1], 0x33)).shape in ((0, 0, 3), SMOOTH.shape)
     data, want = written("jpeg2000")
     np.testing.assert_array_equal(decode(rgb, data), want)
 
 
 def test_a_picture_that_needs_its_bytes(rgb):
-    """17 million pixels are more than any file may claim; that of a picture is long enough."""
+    """An image of 17 million pixels exceeds the limit for short files. The decoder accepts this
+    file, because the limit depends on the length of the file."""
     height, width = 4200, 4100
     assert height * width > PIXELS_OF_SMALL_FILES
     data = png([bytes(width)] * height, 0, 8, width, height)
@@ -274,18 +285,19 @@ CLAIMS = {
 
 @pytest.mark.parametrize("form", CLAIMS)
 def test_pixels_that_the_file_does_not_have(rgb, form):
-    """What is not compressed is as long as its header says: nothing is made for a file that is not."""
+    """The length of an uncompressed file follows from its header. The decoder rejects a shorter
+    file before it allocates memory."""
     data = CLAIMS[form](16384, 16384)
     assert len(data) < 1000
     begin = time.process_time()
-    for _ in range(20):  # 800 MB each, otherwise
+    for _ in range(20):  # allocating the image would take 800 MB each time
         assert decode(rgb, data).shape == (0, 0, 3)
     assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize("name", [*MADE, *WRITTEN])
 def test_broken_files(rgb, name):
-    """Cut, and with bytes changed: a picture, or none, and nothing else."""
+    """Truncated files and files with changed bytes decode to an image or to an empty result."""
     data, whole = MADE[name] if name in MADE else written(name)
     for cut in range(0, len(data), max(1, len(data) // 40)):
         assert decode(rgb, data[:cut]).shape in ((0, 0, 3), whole.shape)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How elements get into lanes: quotients of long integers, places that ascend by known steps, large windows, lines of some elements."""
+"""Vectorized ops that need more than contiguous loads: quotients of 64-bit integers, strided
+addresses, large windows, and short rows."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ def floats(*shape):
 
 
 def truncated(x, y):
-    """As C divides, and what no machine divides: by zero, and the least number by -1."""
+    """Returns x / y, truncated as in C, and also where C defines nothing: for division by zero, and
+    for the smallest number divided by -1."""
     quotients = [0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(x, y)]
     return np.array([(q + 2**63) % 2**64 - 2**63 for q in quotients], np.int64)
 
@@ -22,7 +24,8 @@ def truncated(x, y):
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("bits", [8, 32, 53, 54, 63])
 def test_long_quotients(bits, target):
-    """Those of 53 bits are float64's; n y - 1 and n y, which are next to a whole quotient, are among them."""
+    """The kernel computes integer quotients of up to 53 bits by float64 division. The operands
+    include n * y - 1 and n * y, between which the quotient changes."""
     most = 2**bits - 1
     y = random.integers(1, 2 ** max(bits // 2, 4), 150)
     near = (most // y) * y
@@ -48,7 +51,7 @@ def test_resampled_lines(how, shape, scale, target):
         check(run(model, feeds, target=target), oracle(model, feeds), rtol=1e-4, atol=1e-5)
 
 
-# Kernel, strides, dilations, pads.
+# Each case of a pooling window has kernel, strides, dilations, pads.
 WINDOWS = [
     ((5, 5), (1, 1), (1, 1), (2, 2, 2, 2)),
     ((7, 6), (1, 1), (1, 1), (3, 0, 1, 2)),
@@ -75,7 +78,7 @@ def test_large_windows(op, kernel, strides, dilations, pads, target):
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("kernel", [2, 3, 5])
 def test_nan_is_the_largest(kernel, target):
-    """As in numpy; onnxruntime loses it."""
+    """MaxPool propagates NaN, as numpy does and onnxruntime does not."""
     x = floats(1, 2, 11, 23)
     x[0, 0, 3, 4] = x[0, 1, 10, 22] = np.nan
     (got,) = run(one_node("MaxPool", [x], opset=22, kernel_shape=[kernel, kernel]), feeds_of([x]), target=target)
@@ -96,7 +99,7 @@ def test_lines_of_some_elements(kind, shape, count, target):
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, np.float16])
 def test_long_runs(kind, target):
-    """Of which C's library copies each, in pieces."""
+    """The kernel copies long contiguous runs by memcpy, in pieces."""
 
     def check_copies(op, inputs, constants, want, **attributes):
         model = one_node(op, inputs, opset=18, constants=constants, **attributes)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops of com.microsoft that models have which onnxruntime has optimized and saved: fused products, embeddings, attention of integers."""
+"""Ops of com.microsoft that onnxruntime writes when it saves an optimized model: fused matmuls,
+embeddings, integer attention."""
 
 import hewn
 import numpy as np
@@ -34,7 +35,8 @@ def test_fused_matmul(a, swap_a, swap_b, op):
 @pytest.mark.parametrize("swap", [0, 1])
 @pytest.mark.parametrize("side", "AB")
 def test_fused_matmul_of_batches_inside(side, swap):
-    """The first dim of one operand is rows, and those behind it are the batch."""
+    """With transBatch, the first dim of an operand holds the rows of the matrices, and the next
+    dims are the batch."""
     left, right = [2, 3, 4, 5], [2, 3, 5, 6]
     inside = left if side == "A" else right
     if swap:
@@ -160,7 +162,7 @@ def test_gather_block_quantized(zero, indices, bits):
 
 
 def test_saved_by_onnxruntime(tmp_path):
-    """A small network as onnxruntime's optimizer leaves it, beside the network itself."""
+    """A small network after onnxruntime's optimizer, compared with the original."""
     h = onnx.helper
     weights = {"w": floats(8, 3, 3, 3), "b": floats(8), "v": floats(8, 8, 1, 1), "c": floats(8), "m": floats(8, 5)}
     nodes = [

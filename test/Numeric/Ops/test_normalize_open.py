@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalizations whose scale and bias have open dims of other names than the data's channels: the result has the data's dims, for who reads it too."""
+"""Normalizations whose scale and bias have other symbols as dims than the channels of the data. The
+result has the dims of the data, also for the ops that read it."""
 
 import hewn
 import numpy as np

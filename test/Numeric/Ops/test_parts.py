@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that call parts of the runtime: what comes out depends on the data, or on chance."""
+"""Ops that are compiled to runtime calls, because their results depend on data or on random
+numbers."""
 
 import hewn
 import numpy as np
 import pytest
 from numeric import TensorProto, check, feeds_of, one_node, oracle, run
+from onnx.parser import parse_model
 
 random = np.random.default_rng(5)
 
@@ -22,7 +24,8 @@ BOXES = np.sort(random.uniform(0, 1, (2, 7, 2, 2)), axis=2).reshape(2, 7, 4).ast
 SCORES = random.uniform(0, 1, (2, 3, 7)).astype(np.float32)
 LIMITS = [int64(2), np.array([0.3], np.float32), np.array([0.2], np.float32)]
 
-# op, opset, inputs, outputs, attributes
+# Each case of an op that becomes a runtime call has op, opset, inputs, number of outputs,
+# attributes.
 CASES = [
     ("TopK", 11, [X, int64(3)], 2, {"axis": 1}),
     ("TopK", 11, [X, int64(0)], 2, {}),
@@ -79,7 +82,8 @@ def model_of(text):
 
 
 def test_what_follows():
-    """The extent that a part tells is a dim like any other: kernels, reductions, a second part."""
+    """A value with a data-dependent extent is read by elementwise ops, a reduction, and a second
+    runtime call."""
     model = model_of("""g (float[n, 6] x) => (float[k] y, float s, int64[m] z)
     <int64[1] minus = {-1}, float zero = {0.0}> {
       at = NonZero(x)
@@ -121,7 +125,7 @@ def test_in_a_loop():
 @pytest.mark.parametrize("place", [0, 300, 600])
 @pytest.mark.parametrize("wrong", [7, -8, 2**31 - 1, -(2**31)])
 def test_indices(kind, place, wrong):
-    """Of many indices, which are looked at together, none is left out."""
+    """The bounds check of many indices is vectorized. It detects each wrong index."""
     indices = random.integers(-7, 7, (7, 91)).astype(kind)
     feeds = {"x0": floats(7, 91), "x1": indices}
     model = one_node("GatherElements", list(feeds.values()), opset=13, axis=0)
@@ -140,13 +144,11 @@ def test_wrong_k():
             module.run({"x0": X, "x1": int64(k)})
 
 
-# ----
-# Chance
-# ----
+# Tests of ops that draw random numbers
 
 PROBABILITIES = np.full((100, 300), 0.25, np.float32)
 LOGITS = np.log(np.array([[0.1, 0.2, 0.7]], np.float32))
-# op, inputs, attributes, what mean and standard deviation are
+# Each case of a random op has op, inputs, attributes, expected mean, expected standard deviation.
 RANDOM = [
     ("RandomNormal", [], {"shape": [100, 300], "mean": 2.0, "scale": 3.0}, 2, 3),
     ("RandomNormalLike", [PROBABILITIES], {"dtype": TensorProto.DOUBLE}, 0, 1),
@@ -175,7 +177,8 @@ def test_seed(op, inputs, attributes):
 
 
 def test_unlike_draws():
-    """Two nodes, and two trips of a loop, have numbers of their own."""
+    """Two nodes of a random op, and two iterations of a loop with such a node, draw different
+    numbers."""
     model = model_of("""g (int64 trips) => (float[8] a, float[8] b, float[t, 8] c)
     <bool yes = {1}> {
       a = RandomUniform<shape = [8]>()
@@ -191,7 +194,7 @@ def test_unlike_draws():
 
 
 def test_dropout():
-    """In training mode elements are kept and scaled, or zero."""
+    """In training mode, Dropout scales each element or sets it to zero."""
     x, ratio = np.ones((100, 300), np.float32), np.array(0.25, np.float32)
     model = one_node("Dropout", [x, ratio, np.array(True)], outputs=2, opset=22)
     module = hewn.compile(model)
@@ -212,3 +215,50 @@ def test_an_index_outside_of_its_dim_ends_the_run(op, indices):
         module.run(feeds_of(inputs))
     good = [inputs[0], np.zeros_like(inputs[1])]
     assert next(iter(module.run(feeds_of(good)).values())).size
+
+
+def ordered(dtype, kind):
+    """Returns 3 rows of 600 elements with many that are equal, with extreme values, or any."""
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        values = random.integers(limits.min, limits.max, (3, 600), dtype, endpoint=True)
+        if kind == "ties":
+            return values % dtype(5)
+        return np.where(values % 7 == 0, limits.max, np.where(values % 7 == 1, limits.min, values)).astype(dtype)
+    values = random.standard_normal((3, 600))
+    if kind == "ties":
+        values = np.where(values < 0, -0.0, np.round(values))
+    else:
+        special = np.array([np.nan, -np.nan, np.inf, -np.inf, 6e-8, -6e-8])
+        values = np.where(values > 1, special[random.integers(0, 6, values.shape)], values)
+    return values.astype(dtype)
+
+
+ORDERED = [np.float32, np.float64, np.float16, np.int8, np.int16, np.int32, np.int64]
+ORDERED += [np.uint8, np.uint16, np.uint32, np.uint64]
+NAMES = {t: np.dtype(t).name for t in ORDERED} | {np.float32: "float", np.float64: "double"}
+
+
+@pytest.mark.parametrize("dtype", ORDERED)
+def test_top_k_of_each_type(dtype):
+    """A NaN is larger than all other elements, -0 equals 0, and of equal elements the first is
+    better. A small k takes a heap, a large k sorts; 20 rows side by side take heaps together."""
+    module = hewn.compile(
+        parse_model(
+            f"""<ir_version: 10, opset_import: ["" : 21]> g ({NAMES[dtype]}[m, n] x, int64[1] k) => (v, i, w, j, t, u) {{
+            v, i = TopK(x, k) w, j = TopK<largest = 0>(x, k) y = Transpose<perm = [1, 0]>(x)
+            t, u = TopK<axis = 0>(y, k) }}"""
+        )
+    )
+    for kind in ("ties", "extremes"):
+        x = np.concatenate([ordered(dtype, kind) for _ in range(7)])[:20]
+        ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape).astype(np.int64)
+        for k in (0, 1, 9, 100, 599, 600):
+            best, worst = (np.argsort(sign * ranks, axis=1, kind="stable")[:, :k] for sign in (-1, 1))
+            got = module.run({"x": x, "k": int64(k)})
+            np.testing.assert_array_equal(got["i"], best)
+            np.testing.assert_array_equal(got["j"], worst)
+            np.testing.assert_array_equal(got["u"], best.T)
+            assert got["v"].tobytes() == np.take_along_axis(x, best, 1).tobytes()
+            assert got["w"].tobytes() == np.take_along_axis(x, worst, 1).tobytes()
+            assert got["t"].tobytes() == np.ascontiguousarray(np.take_along_axis(x, best, 1).T).tobytes()

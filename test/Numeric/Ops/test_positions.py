@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of extremes, against numpy: ties, NaNs, infinities, elements that are all the least there is."""
+"""Positions of extremes (ArgMax, ArgMin, MaxPool indices) compared with numpy: ties, NaN,
+infinities, and inputs that equal the initial value of the reduction."""
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def elements(generator, shape, dtype):
 
 
 def wanted(x, op, axis, last):
-    """Where numpy has the first; of equal ones the last by looking from the end."""
+    """Returns the first position of an extreme by numpy, or the last one, by searching from the
+    end."""
     find = np.argmax if op == "ArgMax" else np.argmin
     if not last:
         return np.expand_dims(find(x, axis=axis), axis)
@@ -53,7 +55,8 @@ def test_positions(seed, target):
 
 
 def pooled(x, kernel, strides, dilations, pads, column_major):
-    """Of each window its largest element that is inside of x, the first of equal ones, and where that is in x."""
+    """Returns the index in x of the largest element in each window. Of equal elements, the first
+    one counts."""
     count, channels, *size = x.shape
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations)]
     out = [(s + pads[i] + pads[i + 2] - reach[i]) // strides[i] + 1 for i, s in enumerate(size)]
@@ -65,7 +68,7 @@ def pooled(x, kernel, strides, dilations, pads, column_major):
             for b in range(kernel[1])
         ]
         inside = [(r, s) for r, s in taps if 0 <= r < size[0] and 0 <= s < size[1]]
-        r, s = max(inside, key=lambda at: x[n, c, at[0], at[1]])  # the first of equal ones
+        r, s = max(inside, key=lambda at: x[n, c, at[0], at[1]])  # the first of equal elements
         flat = s * size[0] + r if column_major else r * size[1] + s
         places[n, c, i, j] = (n * channels + c) * size[0] * size[1] + flat
     return places
@@ -74,7 +77,8 @@ def pooled(x, kernel, strides, dilations, pads, column_major):
 @pytest.mark.parametrize("target", ["host", "x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
 def test_places_of_pools(dtype, target):
-    """Also where all that a window at the border sees is the least there is, which is what stands outside of the picture."""
+    """Some windows at the edge contain only the smallest value of the type, which is also the value
+    of the padding."""
     generator = np.random.default_rng(5)
     for _ in range(10):
         kernel, strides, dilations = (tuple(int(v) for v in generator.integers(1, top, 2)) for top in (4, 3, 3))

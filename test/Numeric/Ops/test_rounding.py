@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow floats: what a kernel computes in float32 is rounded where its last digits decide (docs/decisions/numbers/narrow-floats.md)."""
+"""float16 and bfloat16: a kernel that computes in float32 rounds to the type before ops that depend
+on the last bits (docs/decisions/numbers/half-precision.md)."""
 
 import hewn
 import ml_dtypes
@@ -13,7 +14,8 @@ TYPES = {
 }
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
-# Behind v, a product of a narrow type: nodes that make y, and what that is of v as it is rounded, of w and of 1.
+# Nodes that compute y from v, which is a * b rounded to the 16-bit type. Each entry also has the
+# expected y as a function of the rounded v, of w and of 1.
 JUMPS = {
     "cast to integers": ([("Cast", ["v"], "y", {"to": INT64})], lambda v, w, one: v.astype(np.int64)),
     "floor": ([("Floor", ["v"], "y", {})], lambda v, w, one: np.floor(v)),
@@ -39,7 +41,8 @@ JUMPS = {
 
 
 def factors(kind, shape):
-    """Of products that need more digits than the type has, and what they are exactly and rounded once."""
+    """Returns two operands whose exact product needs more bits than the type has, the exact
+    product, and the product rounded once."""
     dtype, _, digits = TYPES[kind]
     generator = np.random.default_rng(7)
     a = (generator.integers(1, 2 ** (digits // 2 + 1), shape) / 2).astype(dtype)
@@ -50,7 +53,7 @@ def factors(kind, shape):
 
 
 def run(kind, nodes, values):
-    """y as float32, of nodes that read `values` in the narrow type."""
+    """Runs nodes that read `values` in the 16-bit type. Returns y as float32."""
     element = TYPES[kind][1]
     casts = [helper.make_node("Cast", [f"{x}32"], [x], to=element) for x in values]
     graph = helper.make_graph(
@@ -71,7 +74,7 @@ def run(kind, nodes, values):
 @pytest.mark.parametrize("name", JUMPS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_jumps(kind, name):
-    """A product of two narrow numbers is exact in float32, so that one rounding is all there is."""
+    """float32 holds a * b of two 16-bit floats exactly, so that v is rounded once."""
     nodes, want = JUMPS[name]
     a, b, _, v = factors(kind, (40, 200))
     generator = np.random.default_rng(8)
@@ -86,7 +89,8 @@ def test_jumps(kind, name):
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("kind", TYPES)
 def test_first_of_equals(kind, axis):
-    """Of two products that are one number when rounded the second is larger: ArgMax takes the first."""
+    """Two products a * b are equal after rounding to the 16-bit type, but the exact value of the
+    second one is larger. ArgMax of the rounded products must select the first one."""
     a, b, exact, v = (x[np.argsort(factors(kind, 8000)[2], kind="stable")] for x in factors(kind, 8000))
     low = np.flatnonzero((v[1:] == v[:-1]) & (exact[1:] > exact[:-1]))[:100]
     pairs = {"a": np.stack([a[low], a[low + 1]], axis), "b": np.stack([b[low], b[low + 1]], axis)}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are reduced: dims that are walked as one, rows that lie side by side, short ones; products that are reductions; borders and boxes."""
+"""Kernels that process rows: row-wise reductions with merged dims, strided rows and short rows;
+skinny matmuls; padding; box pooling; and scatter ops."""
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def int64(*values):
     return np.array(values, np.int64)
 
 
-# The shape, the dims that are reduced.
+# Each case of a reduction has the operand's shape and the reduced dims.
 ROWS = [
     ((1, 3, 17, 23), (2, 3)),
     ((2, 5, 3, 7, 11), (2, 3, 4)),
@@ -91,7 +92,8 @@ def test_dots(op, inputs, attributes, target):
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("features", [1, 2, 3, 5, 6, 12, 20])
 def test_few_columns(features, target):
-    """Lanes that are no column's are not stored; rows of several tiles, and more of them than a cache has."""
+    """A 1x1 convolution with a small number of features is a skinny GEMM. Lanes beyond the last
+    feature must not be stored. The images have several tiles, or more rows than fit a cache."""
     inputs = [floats(1, 32, 150, 100), floats(features, 32, 1, 1), floats(features)]
     model = one_node("Conv", inputs, opset=13, constants=[1, 2])
     check(run(model, feeds_of(inputs, [1, 2]), target), oracle(model, feeds_of(inputs, [1, 2])), rtol=1e-4, atol=1e-4)
@@ -112,7 +114,7 @@ def test_borders(mode, shape, low, high):
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("seed", range(12))
 def test_largest_of_boxes(seed, target):
-    """Channels go together in vectors where there are enough of them and of columns."""
+    """With enough channels and columns, MaxRoiPool is vectorized over channels."""
     generator = np.random.default_rng(seed)
     channels, height, width = (int(generator.choice(of)) for of in ([3, 8, 19, 24], [1, 9, 14], [5, 8, 19, 40]))
     x = generator.standard_normal((2, channels, height, width)).astype(np.float32)
@@ -129,7 +131,8 @@ def test_largest_of_boxes(seed, target):
 
 
 def cells_of(first, last, cells, extent):
-    """The ranges of MaxRoiPool's cells, by integers of any size."""
+    """Returns the ranges of elements that MaxRoiPool's cells cover, computed in integers of
+    arbitrary size."""
     size = max(int(last) - int(first) + 1, 1)
     ends = ((i * size // cells + int(first), -(-(i + 1) * size // cells) + int(first)) for i in range(cells))
     return [(min(max(a, 0), extent), min(max(b, 0), extent)) for a, b in ends]
@@ -139,7 +142,8 @@ def cells_of(first, last, cells, extent):
 @pytest.mark.parametrize("far", [9e14, 2.0**40, 1e5])
 @pytest.mark.parametrize("near", [5, -3, None])
 def test_boxes_without_measure(shape, far, near):
-    """Corners a million pictures apart, in more cells than the products of both have bits for; nothing outside of the picture is read."""
+    """Boxes have corners far outside of the image, or so many cells that the extent multiplied by
+    the cell index overflows. The kernel reads nothing outside of the image."""
     x = floats(1, 9, 7, 19)
     begin, end = np.float32(-far if near is None else near), np.float32(far)
     boxes = np.array([[0, begin, begin, end, end]], np.float32)
@@ -162,7 +166,8 @@ def test_boxes_of_nothing(height, width):
 @pytest.mark.parametrize("mode", ["max", "avg"])
 @pytest.mark.parametrize("ratio", [0, 1, 3])
 def test_sampled_boxes(mode, ratio):
-    """float32s have loops of their own, one for samples far apart; onnxruntime takes other maxima than ONNX."""
+    """RoiAlign has specialized float32 loops, one of them for distant samples. The reference is
+    float64, because onnxruntime's maximum differs from ONNX's definition."""
     x = nan_at(floats(2, 3, 14, 90), (0, 0, 2, 3), (0, 1, 0, 0), (1, 2, 5, 5))
     boxes = [[0, 0, 18, 13], [3, 2, 9, 9], [5, 5, 5, 5], [-4, -4, 3, 40], [30, 30, 40, 40], [1, 2, 88, 9]]
     boxes = np.array(boxes, np.float32)
@@ -178,7 +183,8 @@ def test_sampled_boxes(mode, ratio):
 @pytest.mark.parametrize("mode", ["max", "avg"])
 @pytest.mark.parametrize("height, width", [(0, 3), (3, 0), (0, 0), (1, 1)])
 def test_sampled_boxes_of_nothing(mode, height, width):
-    """Of pictures without elements or with one; boxes without measure, beyond any picture, and none."""
+    """RoiAlign on images without elements or with one element, for boxes with NaN or huge corners,
+    and without boxes."""
     far = np.float32(2.0**62)
     for corners in ([[0, 0, 2, 2], [np.nan, 0, 1, 1], [-far, 0, far, 1], [far, far, far, far]], np.zeros((0, 4))):
         boxes = np.array(corners, np.float32)
@@ -193,7 +199,8 @@ def test_sampled_boxes_of_nothing(mode, height, width):
 
 @pytest.mark.parametrize("how", ["add", "mul", "max", "min"])
 def test_scattered(how):
-    """float32s have loops of their own; onnxruntime loses NaN in maxima, which are numpy's here."""
+    """Scatter ops have specialized float32 loops. Results with NaN are compared with float64,
+    because onnxruntime's maximum drops NaN."""
     rows = int64(3, 3, 0, 8, 3).reshape(5, 1)
     for op, inputs in (
         ("ScatterND", [floats(9, 21), rows, floats(5, 21)]),
@@ -224,7 +231,7 @@ def test_sampled_in_reflections(size, mode, align):
 
 
 def test_no_boxes_take_nothing():
-    """Whatever is asked for each of them."""
+    """If there are no boxes, the result of the box pooling op is empty for any pooled shape."""
     inputs = [floats(1, 2, 5, 5), np.zeros((0, 5), np.float32)]
     model = one_node("MaxRoiPool", inputs, opset=16, pooled_shape=[2**31 - 1, 1])
     (got,) = run(model, feeds_of(inputs))
@@ -234,7 +241,8 @@ def test_no_boxes_take_nothing():
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("seed", range(16))
 def test_none_in_rows(seed, target):
-    """NaN and infinities at any place of a row: extrema hand them on, also those that a softmax subtracts, which may lose NaN themselves."""
+    """Rows have NaN and infinities at random positions. Extremes propagate NaN. A softmax
+    propagates NaN as well, although the maximum that it subtracts may drop NaN."""
     generator = np.random.default_rng(seed)
     row = int(generator.choice([1, 3, 7, 16, 31, 33, 49, 64, 100, 128, 257, 1000]))
     x = generator.standard_normal((40, row) if seed % 4 else (5, row, 9)).astype(np.float32)
@@ -255,7 +263,8 @@ def test_none_in_rows(seed, target):
 
 
 def rows_that_meet(generator):
-    """Reductions of one or two tensors over the same dims or others, with elementwise ops between and behind them."""
+    """Draws reductions of one or two tensors over equal or different dims, combined by elementwise
+    ops."""
     shape = [int(generator.choice([1, 2, 3, 8, 17, 40])) for _ in range(3)]
     dims = [list(d) for d in ((2,), (1, 2), (0, 1, 2), (1,))]
     axes = dims[generator.integers(0, len(dims))]

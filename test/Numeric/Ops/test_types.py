@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types of less than a byte, and powers of two: conversions of every value, there and back."""
+"""Sub-byte element types and float8e8m0: conversions of every value in both directions."""
 
 import hewn
 import ml_dtypes
@@ -19,7 +19,8 @@ SMALL = {
 
 
 def every(name):
-    """All values of a type, more than once: whole vectors and a tail."""
+    """Returns all values of a type, repeated up to 300 elements, which are full vectors and a
+    partial one."""
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = 8 if "8" in name else int(name[-1]) if "int" in name else 4
     codes = np.resize(np.arange(1 << bits, dtype=np.uint8), 300)
@@ -29,7 +30,8 @@ def every(name):
 
 
 def same(got, want):
-    """Bit by bit; what a byte holds beside an integer of less than a byte is nobody's business."""
+    """Returns whether two arrays have equal bits, except for the unused bits of a byte that holds a
+    sub-byte integer."""
     assert got.dtype == want.dtype
     bits = np.int8 if "int" in got.dtype.name else np.uint8
     as_bits = (lambda x: x.astype(bits)) if bits is np.int8 else (lambda x: x.view(bits))
@@ -53,7 +55,8 @@ def test_float4_rounds_and_saturates():
 
 
 def halfway(dtype):
-    """Every value of a type of 16 bits, what lies between neighbours, and the numbers right beside that."""
+    """Returns every value of a 16-bit type; and float32 values: all finite values of the type, the
+    midpoints between neighbors, and the numbers next to the midpoints."""
     codes = np.arange(1 << 16, dtype=np.uint16).view(dtype)
     with np.errstate(invalid="ignore"):
         values = codes.astype(np.float32)
@@ -67,7 +70,7 @@ def halfway(dtype):
 @pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_halves(name, target):
-    """On machines with an instruction for the conversion, and without."""
+    """Converts 16-bit floats on targets with a conversion instruction and on others."""
     dtype, kind = np.dtype(getattr(ml_dtypes, name, name)), getattr(TensorProto, name.upper())
     codes, wide = halfway(dtype)
     for x, to in ((codes, TensorProto.FLOAT), (wide, kind)):
@@ -77,7 +80,7 @@ def test_halves(name, target):
         bits = np.dtype(f"u{want.itemsize}")
         numbers = ~np.isnan(want.astype(np.float32))
         np.testing.assert_array_equal(np.isnan(got.astype(np.float32)), ~numbers)
-        if name == "bfloat16" and target == "host":  # where the instruction takes denormals for zeros
+        if name == "bfloat16" and target == "host":  # the instruction flushes denormals to zero
             numbers &= (want == 0) | (np.abs(want.astype(np.float32)) > np.finfo(np.float32).tiny)
         np.testing.assert_array_equal(got.view(bits)[numbers], want.view(bits)[numbers])
 
@@ -85,7 +88,8 @@ def test_halves(name, target):
 @pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_halves_of_doubles(name, target):
-    """Rounded once: what float32 can't tell from the middle between two numbers is still above or below it."""
+    """Conversions from float64 to a 16-bit type round once. The inputs are slightly above or below
+    the midpoint of two numbers, and float32 would round them to the midpoint."""
     dtype, kind = np.dtype(getattr(ml_dtypes, name, name)), getattr(TensorProto, name.upper())
     _, wide = halfway(dtype)
     wide = wide[np.isfinite(wide) & (np.abs(wide) > 1e-30) & (np.abs(wide) < 65000)][::17].astype(np.float64)
@@ -97,7 +101,7 @@ def test_halves_of_doubles(name, target):
     low, high = values[above - 1], values[above]
     got = compiled(one_node("Cast", [x], to=kind), target).run({"x0": x})["y0"].astype(np.float64)
     nearest = np.where(x - low < high - x, low, high)
-    middle = x - low == high - x  # the even one is tested above
+    middle = x - low == high - x  # the test of float32 inputs covers ties
     np.testing.assert_array_equal(got[~middle], nearest[~middle])
 
 
@@ -112,7 +116,8 @@ def test_powers_of_two(mode, saturate):
 
 @pytest.mark.parametrize("mode", ["nearest", "up", "down"])
 def test_float64_to_powers_of_two(mode):
-    """Rounded once: what float32 rounds to a half, to a power of two or to infinity lies beside it."""
+    """Conversions from float64 round once. The inputs are next to a midpoint, to a power of two and
+    to the largest value, and float32 would round them to it."""
     ones = np.array([1.5, 1.0, 2.0, 1.25, 2.0**-100, 1.5 * 2.0**100])
     x = np.concatenate([np.nextafter(ones, 0), ones, np.nextafter(ones, np.inf), [2.0**128 * (1 - 2.0**-40)]])
     model = one_node("Cast", [x], opset=25, to=TensorProto.FLOAT8E8M0, round_mode=mode, saturate=1)
@@ -125,7 +130,7 @@ def test_float64_to_powers_of_two(mode):
 
 @pytest.mark.parametrize("name", ["int2", "uint2", "int4", "float4_e2m1fn"])
 def test_constant(name):
-    """Several elements share a byte of the file."""
+    """A constant of a sub-byte type has several elements per byte in the model file."""
     x = every(name)[:71]
     tensor = numpy_helper.from_array(x, "w")
     graph = helper.make_graph(

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn convolution networks: what layers make of lines of pictures, with all that they may read before them and behind."""
+"""Draws convolution networks for spatial sharding. The feature maps are sharded along the rows
+("lines"), and layers exchange halos above and below each shard."""
 
 import numpy as np
 from split import Build, draw
 
 
 class Net(Build):
-    """Layers over values of [n, channels, lines, columns]; a value has its name, channels, lines and columns."""
+    """Adds layers over values of shape [n, channels, lines, columns]. A value is a tuple of name,
+    channels, lines and columns."""
 
     def weight(self, *shape):
-        """So that values stay as large as they are."""
+        """Returns random weights, scaled so that a layer's results have the magnitude of its
+        inputs."""
         return self.constant(draw(self, *shape) / np.float32(np.sqrt(np.prod(shape[1:]) if len(shape) > 1 else 4)))
 
     def pick(self, *choices):
@@ -22,7 +25,8 @@ class Net(Build):
         )
 
     def window(self, value, strided=True, even=False):
-        """A window over lines and columns: kernel, strides, dilations and padding, drawn until something is left."""
+        """Draws the parameters of a convolution window over lines and columns (kernel, strides,
+        dilations, pads) until the result has at least five lines and columns."""
         while True:
             kernel = [int(self.pick(1, 2, 3, 5)) for _ in range(2)]
             stride = [self.pick(1, 1, 2, 3) if strided else 1 for _ in range(2)]
@@ -91,7 +95,8 @@ class Net(Build):
         return (made, value[1], lines, columns)
 
     def up(self, value):
-        """Twice the lines by a transposed convolution, its kernel as large as its strides or larger."""
+        """Doubles lines and columns by a transposed convolution whose kernel is at least as large
+        as its stride."""
         kernel = self.pick(2, 3, 4)
         pads = [(kernel - 2) // 2] * 2 + [(kernel - 2 + 1) // 2] * 2
         weight = self.weight(value[1], value[1], kernel, kernel)
@@ -99,7 +104,7 @@ class Net(Build):
         return (made, value[1], 2 * value[2], 2 * value[3])
 
     def shuffle(self, value):
-        """Lines that lie in channels (sub-pixel convolution)."""
+        """Doubles lines and columns by a sub-pixel convolution (DepthToSpace)."""
         value = self.conv(value, 4 * value[1], even=True, strided=False)
         return (self("DepthToSpace", value[0], blocksize=2), value[1] // 4, 2 * value[2], 2 * value[3])
 
@@ -109,23 +114,23 @@ class Net(Build):
         return (self("Add", value[0], inner[0]), *value[1:])
 
     def norm(self, value):
-        """Over the channels of each pixel."""
+        """Normalizes over the channels of each pixel."""
         away = self("Sub", value[0], self("ReduceMean", value[0], self.ints(1)))
         spread = self("Sqrt", self("ReduceMean", self("Mul", away, away), self.ints(1)))
         return (self("Div", away, self("Add", spread, self.constant(draw(self, 1, 1, 1, 1) ** 2 + 1))), *value[1:])
 
     def squeeze(self, value):
-        """Each picture's channels by what is in all of it."""
+        """Scales channels by a gate computed from the global average of the feature map."""
         gate = self("Sigmoid", self("Conv", self("GlobalAveragePool", value[0]), self.weight(value[1], value[1], 1, 1)))
         return (self("Mul", value[0], gate), *value[1:])
 
     def turn(self, value):
-        """The last lines first."""
+        """Reverses the order of the rows."""
         made = self("Slice", value[0], self.ints(-1), self.ints(-(2**31)), self.ints(2), self.ints(-1))
         return (made, *value[1:])
 
     def fork(self, value):
-        """Two windows over one value, and both results side by side."""
+        """Concatenates two convolutions of one value along the channels."""
         left, right = (self.conv(value, value[1], even=True, strided=False) for _ in range(2))
         return (self("Concat", left[0], right[0], axis=1), 2 * value[1], *value[2:])
 
@@ -133,14 +138,14 @@ class Net(Build):
         return self.conv(value, 8, even=True, strided=False)
 
     def u(self, value, depth):
-        """Down and up again, with what was before beside it."""
+        """A U-Net: downsamples, recurses, upsamples, and concatenates the skip connection."""
         if depth == 0 or min(value[2:]) < 12:
             return self.residual(value)
         down = self("MaxPool", value[0], kernel_shape=[2, 2], strides=[2, 2])
         inner = self.u((down, value[1], value[2] // 2, value[3] // 2), depth - 1)
         inner = self.up(inner) if self.pick(0, 1) else self.resize(inner, 2)
         skip = value[0]
-        if value[2:] != inner[2:]:  # where an odd line was left out on the way
+        if value[2:] != inner[2:]:  # the downsampling convolution has dropped an odd row
             skip = self("Slice", skip, self.ints(0, 0), self.ints(*inner[2:]), self.ints(2, 3))
         joined = (self("Concat", inner[0], skip, axis=1), inner[1] + value[1], *inner[2:])
         return self.act(self.conv(joined, value[1], even=True, strided=False))

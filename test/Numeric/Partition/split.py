@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models to split, and the processes that run them."""
+"""Models to be partitioned over ranks, and functions that start the ranks."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ TOOLS = os.environ.get("HEWN_TOOLS", "")
 
 
 class Build:
-    """Makes a model node by node; weights are drawn."""
+    """Builds a model node by node, with random weights."""
 
     def __init__(self, seed=0):
         self.random = np.random.default_rng(seed)
@@ -65,8 +65,8 @@ def mlp(rows="n"):
 
 
 def codes(rows="n"):
-    """Weights of 8 bits with scales, and biases that are made of one number: what compiling does not make floats of, and what stands in front of
-    all layers."""
+    """Builds layers with 8-bit weights and scales, which compilation does not convert to float.
+    Their biases are expanded from one number. All layers share these constants."""
     b = Build()
     x = b.input("x", [rows, 256], draw(b, 5, 256))
     weights, biases = [], []
@@ -89,7 +89,8 @@ def norm(b, x, width):
 
 
 def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
-    """Two layers of a transformer, queries, keys and values by one product or by three, and the words that it starts and ends with."""
+    """Builds two transformer layers, and an embedding table that is also the output projection. One
+    GEMM or three compute queries, keys and values."""
     b = Build()
     width, size = heads * 16, 16
     key_heads = key_heads or heads
@@ -117,7 +118,7 @@ def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
             k = b("MatMul", n, b.weight(width, key_heads * size))
             v = b("MatMul", n, b.weight(width, key_heads * size))
         q, k, v = by_heads(q, heads), by_heads(k, key_heads), by_heads(v, key_heads)
-        if key_heads != heads:  # each is that of several queries
+        if key_heads != heads:  # several queries share a key
             k, v = (
                 b(
                     "Reshape",
@@ -136,8 +137,9 @@ def attention(heads=4, fused=False, masked=True, key_heads=None, words=102):
 
 
 def rows(words=512, width=64, joined=False, middle=False):
-    """Layers with norms behind their sums, in front of their products, or both, of so many rows that ranks have each some of them; a value
-    between layers that is wanted whole; and products whose result is read as it is."""
+    """Builds layers with normalization after the all-reduce, before the GEMM, or both. There are
+    enough rows to divide them among the ranks. With `middle`, a value between the layers needs all
+    rows. Some outputs are GEMM results."""
     b = Build()
     x = b.input(
         "x", [2, words // 2, width] if joined else [1, words, width], draw(b, words, width).reshape(1, words, width)
@@ -181,7 +183,7 @@ def convolutions():
 
 
 def pictures():
-    """Two windows, one behind the other, the second one over every other line."""
+    """Builds two successive convolutions, the second one with stride 2 along the image rows."""
     b = Build()
     x = b.input("x", [1, 3, 16, 12], draw(b, 1, 3, 16, 12))
     x = b("Relu", b("Conv", x, b.weight(8, 3, 3, 3), b.weight(8), pads=[1] * 4))
@@ -189,7 +191,9 @@ def pictures():
 
 
 def positions():
-    """What the first layers alone read is made of sizes by many ops (rotary embeddings), for each item too; the other stage has none of it."""
+    """Builds layers of which only the first ones read rotary embeddings. Many ops compute the
+    embeddings from sizes, also per batch element. The pipeline stage of the other layers needs none
+    of these values."""
     b = Build()
     ids = b.input("ids", ["batch", "seq"], b.random.integers(0, 30, (2, 7)))
     sizes, zero, one = b("Shape", ids), b.constant(np.array(0, np.int64)), b.constant(np.array(1, np.int64))
@@ -213,7 +217,7 @@ def recurrent():
 
 
 def control():
-    """What stands in a branch reads values of both sides."""
+    """Builds a model with a branch whose ops read values from outside of it."""
     b = Build()
     x = b.input("x", ["n", 64], draw(b, 3, 64))
     h = b("MatMul", x, b.weight(64, 128))
@@ -235,7 +239,9 @@ MODELS = {
     "codes-fixed": lambda: codes(5),
     "attention": attention,
     "attention-fused": lambda: attention(fused=True, masked=False, words=101),
-    "attention-words": lambda: attention(words=4101),  # ranks do not divide it, and it is large enough to be filled up
+    # The number of ranks does not divide this dim of the weights, which is so large that the
+    # compiler pads it.
+    "attention-words": lambda: attention(words=4101),
     "attention-6": lambda: attention(heads=6),
     "attention-groups": lambda: attention(heads=8, key_heads=2),
     "rows": rows,
@@ -255,7 +261,7 @@ def hewn_command(*arguments):
 
 
 def split(model, partition, folder):
-    """The library of a model over ranks."""
+    """Compiles a model for several ranks. Returns the library."""
     source, library = folder / "model.onnx", folder / "libsplit.so"
     source.write_bytes(model.SerializeToString())
     subprocess.run(
@@ -269,7 +275,7 @@ def whole(model, feeds):
 
 
 def run_split(library, feeds, folder, launcher=(), environment=None, options=()):
-    """What rank 0 writes."""
+    """Starts the ranks with the library and returns the outputs that rank 0 writes."""
     given = folder / "given.npz"
     np.savez(given, **feeds)
     out = folder / "out"
@@ -291,7 +297,8 @@ def group_name():
 
 
 def launchers():
-    """MPI's, by name; those that are not here are skipped with the reason."""
+    """Yields the MPI launchers by name. Launchers that are not installed are marked as skipped,
+    with the reason."""
     for name, extra in (("openmpi", ["--allow-run-as-root", "--oversubscribe"]), ("mpich", [])):
         program = shutil.which(f"mpirun.{name}")
         library = os.path.join(TOOLS, "..", "lib", f"libhewn_{name}.so")
@@ -302,7 +309,7 @@ def launchers():
 
 
 def run_by_mpi4py(library, feeds, tmp_path):
-    """What each of four ranks gets whose communicator is mpi4py's."""
+    """Starts four ranks that use mpi4py's communicator. Returns the outputs of each rank."""
     np.savez(tmp_path / "given.npz", **feeds)
     program = tmp_path / "rank.py"
     program.write_text(

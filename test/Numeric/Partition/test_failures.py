@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever becomes of one rank, the others end with a status, and in time."""
+"""If one rank fails, the other ranks end with an error within the timeout."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -24,7 +24,8 @@ def library(tmp_path_factory):
 
 
 def rank_main(library, name, rank, rows, runs, timeout, wait, answers):
-    """Runs and says what came of it; rank 1 waits before its last run."""
+    """Runs the model as one rank and reports the outcome. Rank 1 waits before its last run, by
+    which a test can let rank 0 reach its timeout."""
     try:
         module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, 2, timeout=timeout))
         answers.send((rank, "loaded"))
@@ -38,12 +39,13 @@ def rank_main(library, name, rank, rows, runs, timeout, wait, answers):
 
 
 class Pair:
-    """Two ranks at once: `own` are what is not the same for both."""
+    """Starts two ranks, each with its own library and number of rows."""
 
     def __init__(self, libraries, rows=(3, 3), timeout=10.0, wait=0.0, runs=1):
         spawn = multiprocessing.get_context("spawn")
         name = group_name()
-        # A pipe each: one that is killed while it writes leaves the lock of a common queue behind.
+        # Each rank has its own pipe: a process that is killed while it writes to a shared queue
+        # would keep the queue's lock.
         pipes = [spawn.Pipe(duplex=False) for _ in range(2)]
         self.answers = [pipe[0] for pipe in pipes]
         self.ranks = [
@@ -58,14 +60,14 @@ class Pair:
             says.close()
 
     def hear(self):
-        """The next thing that a rank says; of one that is gone nothing more."""
+        """Returns the next message of any rank that is still alive."""
         until = time.monotonic() + 60
         while ready := multiprocessing.connection.wait(self.answers, max(until - time.monotonic(), 0)):
             try:
                 return ready[0].recv()
             except EOFError:
                 self.answers.remove(ready[0])
-        raise TimeoutError("no rank says anything")
+        raise TimeoutError("no message from any rank")
 
     def hear_loaded(self):
         assert sorted((self.hear(), self.hear())) == [(0, "loaded"), (1, "loaded")]
@@ -82,7 +84,7 @@ def test_a_rank_is_killed(library):
     begin = time.monotonic()
     os.kill(pair.ranks[1].pid, signal.SIGKILL)
     rank, said = pair.hear()
-    assert rank == 0 and "rank 1 is gone" in said
+    assert rank == 0 and "rank 1 has exited" in said
     assert time.monotonic() - begin < SECONDS
     pair.end()
 
@@ -91,7 +93,7 @@ def test_a_rank_is_slow(library):
     pair = Pair([library, library], wait=8, timeout=1.5)
     pair.hear_loaded()
     said = dict([pair.hear(), pair.hear()])
-    assert "rank 1 has not come within 1500 ms" in said[0]
+    assert "rank 1 did not respond within 1500 ms" in said[0]
     assert "rank 1" in said[1]
     pair.end()
 
@@ -106,29 +108,30 @@ def test_a_rank_runs_another_artifact(library, tmp_path):
 
 def test_ranks_have_inputs_of_other_shapes(library):
     pair = Pair([library, library], rows=(3, 4))
-    said = [pair.hear() for _ in range(4)]  # each has loaded, and then fails
+    # Each rank sends one message to the test after loading the library and one after the failure.
+    said = [pair.hear() for _ in range(4)]
     told = [text for _, text in said if text != "loaded"]
-    # One of them may hear of the other's failure before it sees why.
+    # A rank may receive the other rank's failure before it detects the mismatch itself.
     assert len(told) == 2 and all("shapes?" in text or "has failed" in text for text in told)
-    assert any("were they given inputs of other shapes" in text for text in told)
+    assert any("do their inputs have different shapes" in text for text in told)
     pair.end()
 
 
 def test_a_split_model_alone(library):
-    with pytest.raises(hewn.RunError, match="split over 2 ranks"):
+    with pytest.raises(hewn.RunError, match="partitioned over 2 ranks"):
         hewn.load(library)
-    with pytest.raises(hewn.RunError, match="split over 2 ranks, and the communicator has 1"):
+    with pytest.raises(hewn.RunError, match="partitioned over 2 ranks, but the communicator has 1"):
         hewn.load(library, communicator=hewn.LocalRanks(group_name(), 0, 1))
-    with pytest.raises(TypeError, match="none"):
+    with pytest.raises(TypeError, match=r"communicator must be hewn\.LocalRanks.* got int"):
         hewn.load(library, communicator=3)
     with pytest.raises(RuntimeError, match="letters, digits"):
         hewn.LocalRanks("a/b", 0, 1)
-    with pytest.raises(RuntimeError, match="not all ranks of the group have come"):
+    with pytest.raises(RuntimeError, match="not all ranks joined the group"):
         hewn.LocalRanks(group_name(), 0, 2, timeout=0.1)
 
 
 def on_both(target, library):
-    """Processes of two ranks, and what they say."""
+    """Starts the two ranks, and returns their four messages."""
     spawn = multiprocessing.get_context("spawn")
     answers, name = spawn.Queue(), group_name()
     ranks = [spawn.Process(target=target, args=(library, name, r, answers)) for r in range(2)]
@@ -156,7 +159,7 @@ def two_modules(library, name, rank, answers):
 
 def test_a_group_has_one_module_at_a_time(library):
     said = sorted(on_both(two_modules, library))
-    assert said[:2] == ["both ran"] * 2 and all("another context's" in text for text in said[2:])
+    assert said[:2] == ["both ran"] * 2 and all("in use by another context" in text for text in said[2:])
 
 
 def refused_rank(library, name, rank, answers):
@@ -170,7 +173,8 @@ def refused_rank(library, name, rank, answers):
 
 
 def test_no_run_meets_another_one(library):
-    """One rank's input is refused: its next run must not be taken for this one by the other."""
+    """One rank rejects its input. The other rank must not combine its failed run with the first
+    rank's next run."""
     said = on_both(refused_rank, library)
     assert not [text for _, text in said if text == "ran"]
     assert [text for rank, text in said if rank == 1 and "expected" in text]
@@ -185,7 +189,8 @@ def abandoned(name):
 
 
 def test_a_name_is_free_again():
-    """Rank 0 is killed before the others have come."""
+    """Rank 0 is killed before the other ranks have joined. Its group name can then be used
+    again."""
     spawn = multiprocessing.get_context("spawn")
     name = group_name()
     first = spawn.Process(target=abandoned, args=(name,))
@@ -197,16 +202,16 @@ def test_a_name_is_free_again():
     time.sleep(0.2)
     first.kill()
     first.join()
-    with pytest.raises(RuntimeError, match="rank 0 of the group has not come in time"):
+    with pytest.raises(RuntimeError, match="rank 0 did not join the group in time"):
         hewn.LocalRanks(name, 1, 2, timeout=0.3)
-    with pytest.raises(RuntimeError, match="not all ranks of the group have come in time"):
+    with pytest.raises(RuntimeError, match="not all ranks joined the group in time"):
         hewn.LocalRanks(name, 0, 2, timeout=0.3)
     assert not os.path.exists(place)
 
 
 def test_a_communicator_for_a_model_that_is_not_split(tmp_path):
     hewn.compile(MODELS["mlp"]()[0], output=tmp_path / "one.so").close()
-    with pytest.raises(hewn.RunError, match="this one is not"):
+    with pytest.raises(hewn.RunError, match="the model is not partitioned"):
         hewn.load(tmp_path / "one.so", communicator=hewn.LocalRanks(group_name(), 0, 1))
 
 
@@ -227,13 +232,13 @@ def compile_says(tmp_path, partition, *flags, model="mlp"):
 @pytest.mark.parametrize(
     "partition, why",
     [
-        ("tensor", "no number of ranks"),
-        ("tensor=0", "no number of ranks"),
-        ("tensor=x", "no number of ranks"),
-        ("data=2", "there are tensor=N and pipeline=N"),
-        ("tensor=2,tensor=2", "'tensor' is there twice"),
+        ("tensor", "not a number of ranks"),
+        ("tensor=0", "not a number of ranks"),
+        ("tensor=x", "not a number of ranks"),
+        ("data=2", "expected auto, or a comma-separated list of tensor=N, pipeline=N"),
+        ("tensor=2,tensor=2", "'tensor' is given twice"),
         ("tensor=65", "from 1 to 64"),
-        ("tensor=16,pipeline=16", "makes 256 ranks"),
+        ("tensor=16,pipeline=16", "has 256 ranks"),
         ("pipeline=64", "too few ops for 64 stages"),
     ],
 )
@@ -253,12 +258,12 @@ def test_another_number_of_processes(library, tmp_path):
         check=False,
     )
     assert done.returncode != 0
-    assert "MPI has started 3 processes: mpirun -n 2" in done.stderr
+    assert "MPI started 3 processes: use mpirun -n 2" in done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="there is no mpirun.openmpi")
 def test_a_rank_of_mpi_is_killed(library, tmp_path):
-    """MPI ends the others; nothing is left waiting."""
+    """If a rank is killed, MPI ends the other ranks, and no process keeps waiting."""
     np.savez(tmp_path / "x.npz", x=np.ones((3, 64), np.float32))
     launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
     with subprocess.Popen(

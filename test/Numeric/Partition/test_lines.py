@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures that ranks share by lines: what they give together is what one gives, and what they move is what the compiler says."""
+"""Spatial sharding. The ranks' result equals that of one rank, and the ranks exchange as many bytes
+as the compiler reports."""
 
 import json
 import multiprocessing
@@ -31,7 +32,8 @@ def test_ranks_give_what_one_gives(seed, tmp_path):
 
 @pytest.mark.parametrize("seed", range(36, 39))
 def test_shared_by_lines_and_by_channels(seed, tmp_path):
-    """Of the layers' constants a part stays whole, and the others are divided."""
+    """The compiler replicates the constants of some layers on all ranks, and shards other layers by
+    channels."""
     model, feeds = network(seed)
     partition = ["tensor=2,lines=30", "tensor=2,pipeline=2,lines=100", "tensor=4,lines=30,sums=ordered"][seed % 3]
     check(run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds))
@@ -44,7 +46,7 @@ def test_a_batch_is_shared_by_its_pictures(items, tmp_path):
 
 
 def layers(lines=64, many=4, channels=8):
-    """Of small whole numbers, whose sums are the same in any order."""
+    """Builds convolutions of small integers, whose sums do not depend on the order of addition."""
     b = Net()
     x, inside = b.input("x", [1, 3, lines, 32], b.random.integers(-2, 3, (1, 3, lines, 32)).astype(np.float32)), 3
     for _ in range(many):
@@ -75,7 +77,8 @@ def test_bytes_moved_are_those_of_the_plan(seed, tmp_path):
     ranks = 3 if seed is None else 2 + seed % 3
     library = split(model, f"tensor={ranks},lines=100", tmp_path)
     said = planned(tmp_path, f"tensor={ranks},lines=100")
-    if seed is None:  # two lines up and two down in front of three layers, and the others' results
+    # three layers exchange halos of two rows above and below each shard; the result is gathered
+    if seed is None:
         line, gathered = 4 * 8 * 32, 2 * 22
         assert said == [line * (2 * 3 * neighbours + gathered) for neighbours in (1, 2, 1)]
     spawn = multiprocessing.get_context("spawn")
@@ -109,7 +112,8 @@ def test_by_mpi4py(tmp_path):
 
 
 def detector(small=16, large=256):
-    """Layers with small constants over a large picture, and then layers with nearly all of the constants."""
+    """Builds layers with small constants over a large image, followed by layers that have nearly
+    all of the model's constants."""
     b = Build()
     x, inside = b.input("x", [1, 3, 96, 96], draw(b, 1, 3, 96, 96)), 3
     for outside, stride in ((small, 1), (small, 1), (small, 2), (large, 4), (large, 1), (large, 1)):
@@ -120,7 +124,8 @@ def detector(small=16, large=256):
 
 
 def test_small_constants_stay_whole_where_that_moves_less(tmp_path):
-    """By itself the compiler does the large pictures by lines, and divides the constants of what follows; ranks have little more than their part."""
+    """By default, the compiler shards large feature maps spatially, and the constants of later
+    layers by channels. A rank's weights are at most 2% larger than with channel sharding alone."""
     model, feeds = detector()
     moved, weights = {}, {}
     for partition in ("tensor=2", "tensor=2,lines=0"):
@@ -155,7 +160,7 @@ def test_the_cluster_plan_moves_what_programs_do(tmp_path):
 
 
 def waiting_rank(library, name, rank, feeds, wait, timeout, says):
-    """Runs when it has waited, and says what came of it."""
+    """Runs the model as one rank, after a wait, and reports the outcome."""
     try:
         module = hewn.load(library, communicator=hewn.LocalRanks(name, rank, 3, timeout=timeout))
         says.send("loaded")
@@ -168,7 +173,8 @@ def waiting_rank(library, name, rank, feeds, wait, timeout, says):
 
 @pytest.mark.parametrize("killed, timeout", [(True, 60), (False, 1.5)])
 def test_neighbours_of_a_rank_that_does_not_come_end(killed, timeout, tmp_path):
-    """The middle one of three, for whose lines both others wait."""
+    """The middle one of three ranks does not run. Both neighbors wait for its halo and end with an
+    error."""
     model, feeds = layers()
     library, name = split(model, "tensor=3,lines=100", tmp_path), group_name()
     spawn = multiprocessing.get_context("spawn")
@@ -187,8 +193,9 @@ def test_neighbours_of_a_rank_that_does_not_come_end(killed, timeout, tmp_path):
     for rank in (0, 2):
         assert pipes[rank][0].poll(20)
         said = pipes[rank][0].recv()
-        # One of them may hear of the other's failure first.
-        assert "rank 1 is gone" in said or "rank 1 has not come within 1500 ms" in said or "has failed" in said
+        # A neighbor of the stopped rank may receive the other neighbor's failure before its own
+        # timeout.
+        assert "rank 1 has exited" in said or "rank 1 did not respond within 1500 ms" in said or "has failed" in said
     for process in ranks:
         process.join(20)
         assert process.exitcode is not None

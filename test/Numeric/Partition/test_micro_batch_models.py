@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn models whose batch is first, second, merged with words or with heads: what parts of it give is what it gives as a whole."""
+"""Random models whose batch dim is the first or second dim, or merged with the words or the heads.
+Processing micro-batches must give the same result as processing the full batch."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ WIDTH, HEADS, WORDS = 16, 4, 5
 
 
 def same(got, want):
-    """To the last bits: sums of a part may be over the same numbers in another order."""
+    """Compares results up to rounding: a micro-batch may add in another order."""
     assert set(got) == set(want)
     for name, value in want.items():
         assert got[name].dtype == value.dtype and got[name].shape == value.shape
@@ -18,8 +19,9 @@ def same(got, want):
 
 
 class Walk:
-    """A model that is drawn op by op. How the value at hand lies: `b` the batch, `s` the words, `h` the heads, `d` what is left; letters
-    together are one dim, the first one outermost."""
+    """Draws a model op by op. `lies` is the layout of the current value. It has one string per dim,
+    outermost first, of the letters `b` (batch), `s` (words), `h` (heads) and `d` (features).
+    Several letters in a string are dims that are merged into one."""
 
     def __init__(self, seed, batch="n", words="s"):
         self.b = Build(seed)
@@ -36,7 +38,7 @@ class Walk:
         self.outputs = []
 
     def input(self, name, dims, whole_numbers=None):
-        """`whole_numbers`: below which they are."""
+        """Adds an input. If `whole_numbers` is given, its values are integers below that number."""
         self.feeds_of[name] = (dims, whole_numbers)
         kind = np.int64 if whole_numbers else np.float32
         return self.b.input(name, dims, np.zeros(0, kind))
@@ -45,7 +47,8 @@ class Walk:
         return WIDTH // HEADS if "h" in "".join(self.lies) else WIDTH
 
     def shape(self, lies):
-        """A shape by pieces: what only a run knows is read from the input; one may be -1."""
+        """Builds a shape operand by concatenation. Dynamic dims are taken from the input's
+        shape."""
         known = {"h": self.b.ints(HEADS), "d": self.b.ints(WIDTH // HEADS if "h" in "".join(lies) else WIDTH)}
         dims = []
         for group in lies:
@@ -63,7 +66,7 @@ class Walk:
         self.x = self.b("Transpose", self.x, perm=order)
         self.lies = [self.lies[i] for i in order]
 
-    # What can follow.
+    # Each of the following methods adds an op, if the layout of the current value allows it.
 
     def linear(self):
         if self.lies[-1] == "d":
@@ -94,7 +97,7 @@ class Walk:
             self.x = self.b("CumSum", self.x, self.b.constant(np.array(self.lies.index("s"), np.int64)))
 
     def merge(self):
-        """Neighbours become one dim."""
+        """Merges two adjacent dims."""
         if len(self.lies) < 3 or self.lies[-1] != "d":
             return
         at = int(self.random.integers(0, len(self.lies) - 2))
@@ -121,7 +124,8 @@ class Walk:
         self.transpose([*order, len(order)])
 
     def attention(self):
-        """Each item's words look at each other: by heads of four dims, or three of which one is merged."""
+        """Adds attention among the words of each batch element. Its operands have four dims, or
+        three of which one is merged."""
         if sorted("".join(self.lies)) != sorted("bsd") or self.lies[-1] != "d":
             return
         for _ in range(2):
@@ -188,7 +192,8 @@ class Walk:
             self.x = self.b("Add", self.x, self.b("GatherND", self.x, ids, batch_dims=1))
 
     def finish(self, flat):
-        """What follows has the batch first, or as it lies."""
+        """Ends the model. The output has the batch as its first dim or, with `flat`, the current
+        layout."""
         self.linear()
         if not flat:
             for _ in range(4):
@@ -240,7 +245,8 @@ def counts(parts):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_open_batches(seed, tmp_path):
-    """Of any size: none, fewer items than parts, and such as parts don't divide."""
+    """Runs batch sizes of zero, sizes below the number of micro-batches, and sizes that this number
+    does not divide."""
     parts = 2 + seed % 3
     walk = drawn(seed, words="s" if seed % 2 else WORDS)
     model = walk.finish(flat=seed % 3 == 0)

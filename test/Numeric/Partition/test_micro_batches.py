@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch that goes through stages in parts gives what it gives as a whole."""
+"""Pipelines that process micro-batches give the same result as the full batch."""
 
 import json
 import subprocess
@@ -12,7 +12,8 @@ from test_partition import check, pytestmark  # noqa: F401
 
 
 def items(feeds, count):
-    """So many items, of which no two are the same."""
+    """Returns inputs for a batch of `count` elements, which are distinct variations of the given
+    ones."""
     scale = np.linspace(0.5, 2, count, dtype=np.float32)
     made = {}
     for name, value in feeds.items():
@@ -30,7 +31,8 @@ def items(feeds, count):
 )
 @pytest.mark.parametrize("partition", ["pipeline=2,microbatches=2", "pipeline=3,microbatches=4"])
 def test_parts_give_what_a_batch_gives(name, partition, tmp_path):
-    """Batches that micro-batches divide, and such that they don't: one item, and one more than so many each."""
+    """Runs batch sizes that are a multiple of the number of micro-batches, a batch size of one, and
+    one more than a multiple."""
     model, feeds = MODELS[name]()
     library = split(model, partition, tmp_path)
     for count in (8, 1, 5):
@@ -53,7 +55,7 @@ def test_beside_shared_layers(name, partition, tmp_path):
 
 
 def fixed(make, count):
-    """The model with its open batch as a number."""
+    """Replaces the symbolic batch dim of the model by a number."""
     model, feeds = make()
     for info in model.graph.input:
         info.type.tensor_type.shape.dim[0].dim_value = count
@@ -84,7 +86,7 @@ def test_what_has_no_items_is_handed_on_once(tmp_path):
 
 
 def test_a_mask_that_is_looked_up(tmp_path):
-    """Of all items of an input, for each item."""
+    """Each batch element gathers from an input, and may read the rows of all batch elements."""
     b = Build()
     x = b.input("x", ["n", 64], b.random.standard_normal((6, 64)).astype(np.float32))
     keep = b.input("keep", ["n", 64], (b.random.random((6, 64)) < 0.5).astype(np.float32))
@@ -95,7 +97,8 @@ def test_a_mask_that_is_looked_up(tmp_path):
 
 
 def test_a_mask_that_is_turned_around(tmp_path):
-    """What moves the items of an input is made as a whole, and read in parts."""
+    """An op that permutes the batch dim processes the full batch. The op after it processes
+    micro-batches of the result."""
     b = Build()
     x = b.input("x", [8, 64], b.random.standard_normal((8, 64)).astype(np.float32))
     keep = b.input("keep", [8, 64], (b.random.random((8, 64)) < 0.5).astype(np.float32))
@@ -118,7 +121,8 @@ def test_no_items_of_a_number(tmp_path):
 
 
 def test_results_without_the_batch(tmp_path):
-    """A mean over all items and what is made of it, the items along another dim, what has nothing to do with them."""
+    """Some outputs do not have the batch as first dim: a mean over the batch and its root, a
+    transposed value, and a value that does not depend on the batch."""
     b = Build()
     x = b.input("x", ["n", 64], b.random.standard_normal((8, 64)).astype(np.float32))
     s = b.input("s", [64], b.random.standard_normal(64).astype(np.float32))
@@ -138,7 +142,7 @@ def test_recurrences_of_a_number(tmp_path):
 
 @pytest.mark.parametrize("partition", ["pipeline=2,microbatches=3", "tensor=2,pipeline=2,microbatches=2"])
 def test_branches_and_loops(partition, tmp_path):
-    """Decided by what holds for all items."""
+    """The conditions and trip counts of control flow are equal for all batch elements."""
     b = Build()
     x = b.input("x", ["n", 64], b.random.standard_normal((7, 64)).astype(np.float32))
     which = b.input("which", [], np.array(True))

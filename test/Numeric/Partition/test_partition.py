@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks give together is what one gives."""
+"""A model that is partitioned over several ranks gives the same result as on one rank."""
 
 import json
 import multiprocessing
@@ -42,7 +42,8 @@ def test_ranks_give_what_one_gives(name, partition, tmp_path):
         ("mlp", "tensor=3,pipeline=2"),
         ("mlp", "pipeline=4"),
         ("rows", "tensor=4"),
-        ("rows-of-two", "tensor=4"),  # ranks do not divide their first dim
+        # with this model, the number of ranks does not divide the first dim
+        ("rows-of-two", "tensor=4"),
         ("rows-and-wholes", "tensor=2,pipeline=2"),
     ],
 )
@@ -54,7 +55,8 @@ def test_more_ranks(name, partition, tmp_path):
 @pytest.mark.parametrize("partition", ["tensor=2", "pipeline=2", "tensor=2,pipeline=2"])
 @pytest.mark.parametrize("rows", [0, 1])
 def test_none_and_one(partition, rows, tmp_path):
-    """Nobody waits for bytes that there are none of."""
+    """Runs with no rows or one row, where some messages are empty. No rank waits for an empty
+    message."""
     model, _ = MODELS["mlp"]()
     feeds = {"x": np.ones((rows, 64), np.float32)}
     check(run_split(split(model, partition, tmp_path), feeds, tmp_path), whole(model, feeds))
@@ -62,7 +64,8 @@ def test_none_and_one(partition, rows, tmp_path):
 
 @pytest.mark.parametrize("partition", ["tensor=2", "tensor=3"])
 def test_zeros_below_zero_are_looked_up_as_they_are(partition, tmp_path):
-    """A sum of one rank's number and the others' zeros is that number, also where it is a zero."""
+    """In a sharded embedding lookup, one rank has the row, and the other ranks add zeros to it. A
+    negative zero in the row must stay negative."""
     table = np.random.default_rng(1).standard_normal((4101, 64)).astype(np.float32)
     table[5] = -0.0
     nodes = [
@@ -83,8 +86,9 @@ def test_zeros_below_zero_are_looked_up_as_they_are(partition, tmp_path):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_rows_of_sums_move_what_wholes_do(ranks, tmp_path):
-    """Each rank gets its rows' addends, and what is made of the others': as many bytes as of sums, in twice the messages. Where rows are few, sums are
-    whole."""
+    """With many rows, a reduce-scatter and an all-gather replace an all-reduce. They transfer as
+    many bytes in twice as many collectives. With a small number of rows, the compiler uses an
+    all-reduce."""
     met = {}
     for name in ("rows", "rows-too-few"):
         model, feeds = MODELS[name]()
@@ -104,7 +108,8 @@ def test_rows_of_sums_move_what_wholes_do(ranks, tmp_path):
 
 @pytest.mark.parametrize("name", ["mlp", "attention", "attention-words", "rows", "convolutions"])
 def test_sums_in_an_order(name, tmp_path):
-    """Kernels add up in the ranks' order what all have gathered, as shared memory's sums do: the bits are the same."""
+    """With sums=ordered, kernels add the gathered partials in the order of the ranks. The
+    shared-memory all-reduce uses the same order, so that the results are bitwise equal."""
     model, feeds = MODELS[name]()
     got = []
     for partition in ("tensor=4", "tensor=4,sums=ordered"):
@@ -139,9 +144,10 @@ def graph_of(model, partition, folder):
 def test_a_layer_of_a_transformer_takes_two_sums(tmp_path):
     model, _ = MODELS["attention"]()
     text = graph_of(model, "tensor=2", tmp_path)
-    # Layers, in each the attention and what follows it; the words at the beginning; ranks.
+    # The model's two layers have two all-reduces each, and the embedding has one. The number of
+    # collectives is for two ranks.
     assert text.count("graph.all_reduce") == (2 * 2 + 1) * 2
-    assert text.count("graph.all_gather") == 2  # the words at the end
+    assert text.count("graph.all_gather") == 2  # the model ends with the logits, which are gathered
 
 
 @pytest.mark.parametrize(
@@ -153,7 +159,8 @@ def test_a_layer_of_a_transformer_takes_two_sums(tmp_path):
     ],
 )
 def test_a_rank_has_its_part_of_the_weights(name, ranks, most, tmp_path):
-    """The table of words, which is looked up in and multiplied by, once."""
+    """Each rank's weights file contains the rank's shard. The tied embedding table, which a lookup
+    and a matmul use, is stored once."""
     model, _ = MODELS[name]()
     library = split(model, f"tensor={ranks}", tmp_path)
     told = json.loads(
@@ -168,8 +175,9 @@ def test_a_rank_has_its_part_of_the_weights(name, ranks, most, tmp_path):
 
 @pytest.mark.parametrize("reader, most", [("rows", 0.54), ("columns", 0.54), ("scaled", 1.08), ("elements", 1.04)])
 def test_no_table_is_there_twice(reader, most, tmp_path):
-    """A table whose rows ranks do not divide, multiplied by, and read in another way as well: what is not looked up in has it beside the packed one,
-    as in a model without ranks, and what can't be shared as a whole."""
+    """A matmul and another op use a table whose number of rows the ranks do not divide. If the
+    other op is not a row lookup, the library stores the table a second time next to the packed one,
+    as without ranks. If that op can't be sharded, each rank stores all rows."""
     b = Build()
     table = b.weight(4101, 65)
     x = b.input("x", ["n", 65], b.random.standard_normal((3, 65)).astype(np.float32))
@@ -220,7 +228,7 @@ def test_by_mpi4py(name, tmp_path):
 
 
 class Queues:
-    """Ranks that hand each other bytes by queues: a communicator of the user's own."""
+    """A user-defined communicator, whose ranks are processes that exchange bytes through queues."""
 
     def __init__(self, rank, num_ranks, lines):
         self.rank, self.num_ranks, self._lines = rank, num_ranks, lines

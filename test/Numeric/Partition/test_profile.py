@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hewn profile` of a model that is split: what ranks do together stands beside kernels, of each rank."""
+"""`hewn profile` of a partitioned model reports the communication and the kernels of each rank."""
 
 import itertools
 import json
@@ -29,7 +29,8 @@ def ranks_of(partition):
 
 
 def prepared(name, partition, folder):
-    """The library, and the options that give it its inputs."""
+    """Compiles the model for the ranks. Returns the library and the command-line options for its
+    inputs."""
     model, feeds = MODELS[name]()
     library = split(model, partition, folder)
     np.savez(folder / "given.npz", **feeds)
@@ -50,7 +51,8 @@ def said(*arguments, launcher=(), environment=None, code=0):
 
 
 def check(record, ranks, waits_are_known, on_device=False):
-    """What holds of any profile of so many ranks. Of what devices do nothing is known of waiting."""
+    """Checks invariants of a profile of `ranks` ranks. For devices, the profile has no waiting
+    times."""
     run = record["fastest_run"]
     assert [rank["rank"] for rank in record["ranks"]] == list(range(ranks))
     own = record["ranks"][run["rank"]]
@@ -93,7 +95,7 @@ def check(record, ranks, waits_are_known, on_device=False):
             assert rank["waited_milliseconds"] == pytest.approx(sum(row["waited_milliseconds"] for row in rows))
         else:
             assert rank["waited_milliseconds"] is None
-    for both in handed.values():  # each message is sent once, and comes once
+    for both in handed.values():  # each message is sent once and received once
         assert both["send"] == both["receive"]
 
 
@@ -102,7 +104,7 @@ def test_rows_of_ranks_that_hewn_makes(name, partition, tmp_path):
     library, inputs = prepared(name, partition, tmp_path)
     record = json.loads(said("profile", library, *inputs, "--seconds=0.1", "--json"))
     check(record, ranks_of(partition), waits_are_known=True)
-    # As often and as many bytes as the compiler says, and as a run tells.
+    # The profile has as many collectives and bytes as the compiler and a run report.
     explained = said("explain", tmp_path / "model.onnx", "--partition", partition, "--json")
     first = json.loads(explained)["variants"][0]
     assert first["meetings"] == sum(row["times"] for row in record["ranks"][0]["transfers"])
@@ -133,7 +135,7 @@ def test_the_table_the_trace_and_the_page(tmp_path):
     library, inputs = prepared("attention", "tensor=2,pipeline=2", tmp_path)
     trace, page = tmp_path / "trace.json", tmp_path / "page.html"
     text = said("profile", library, *inputs, "--seconds=0", "--rank=3", "--trace", trace, "--html", page)
-    assert "the fastest run, as rank 3 has it" in text and "waited ms" in text
+    assert "the fastest run, on rank 3" in text and "waited ms" in text
     for rank in range(4):
         assert any(line.split()[6:7] == [str(rank)] for line in text.splitlines()), text
     for row in ("all-reduce of ", "all-gather of ", "ranks 2 to 3", " to rank 2", " from rank 1"):
@@ -145,7 +147,7 @@ def test_the_table_the_trace_and_the_page(tmp_path):
     slices = [event for event in events if event.get("cat") == "transfer"]
     assert {event["pid"] for event in slices} == set(names)
     assert all(event["args"]["waited_microseconds"] <= event["dur"] + 1e-3 for event in slices)
-    # Nothing else goes on in a lane meanwhile.
+    # In the trace that the profile writes, events of one lane (one rank) do not overlap.
     for pid in names:
         lane = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X" and e["pid"] == pid)
         assert all(end <= begin + 1e-3 for (_, end), (begin, _) in itertools.pairwise(lane))
@@ -153,7 +155,8 @@ def test_the_table_the_trace_and_the_page(tmp_path):
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_what_the_compiler_says_of_a_ranks_kernels(rank, tmp_path):
-    """Of a model that is compiled for its profile, also where sizes choose between programs."""
+    """Profiles one rank's program of a model file, which the command compiles first. Also covers
+    programs for specific sizes."""
     model, feeds = MODELS["mlp"]()
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     for dim in ("n=1..9", "n=1,5,1..9"):
@@ -164,7 +167,7 @@ def test_what_the_compiler_says_of_a_ranks_kernels(rank, tmp_path):
         assert record["fastest_run"]["rank"] == rank and kernels
         products = sum(kernel["flop"] for kernel in kernels)
         assert all(kernel["nodes"] is not None for kernel in kernels) and products > 0
-        # Each rank has some of the products alone.
+        # Each rank computes only its shard of the matmuls.
         assert products < sum(2 * 5 * rows * columns for rows, columns in ((64, 96), (96, 64), (64, 10)))
 
 
@@ -172,9 +175,9 @@ def test_ranks_that_there_are_not(tmp_path):
     library, inputs = prepared("mlp", "tensor=2", tmp_path)
     for rank in ("2", "-1"):
         text = said("profile", library, *inputs, f"--rank={rank}", code=1)
-        assert f"split over 2 ranks, counted from 0: there is no --rank={rank}" in text
+        assert f"split over 2 ranks, counted from 0: invalid --rank={rank}" in text
     text = said("profile", tmp_path / "model.onnx", *inputs, "--rank=1", code=1)
-    assert "--rank is for a model that is split over ranks" in text
+    assert "--rank requires a model that is split over ranks" in text
 
 
 def children(process):
@@ -183,7 +186,8 @@ def children(process):
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_that_is_gone_ends_the_profile(sign, tmp_path):
-    """Killed: the others say so. Stopped: it goes on when it may, and nothing is lost."""
+    """If a rank is killed, the other ranks report that. If it is stopped and continued, the profile
+    completes."""
     library, inputs = prepared("mlp", "tensor=2", tmp_path)
     command = hewn_command("profile", library, *inputs, "--seconds=3", "--json")
     profile = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -201,7 +205,7 @@ def test_a_rank_that_is_gone_ends_the_profile(sign, tmp_path):
     finally:
         profile.kill()
     if sign == signal.SIGKILL:
-        assert profile.returncode == 1 and "rank 1 is gone" in complaint and not out
+        assert profile.returncode == 1 and "rank 1 has exited" in complaint and not out
     else:
         assert profile.returncode == 0, complaint
         check(json.loads(out), 2, waits_are_known=True)

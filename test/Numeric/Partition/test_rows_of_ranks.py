@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn models of what may follow a sum over ranks: ops that go over its rows, that mix them, that want them whole, that read several sums.
-What ranks give is what one gives, whichever of these each does for its own rows alone."""
+"""Random models of ops after an all-reduce: row-wise ops, ops that mix rows, ops that need all
+rows, and ops that read several all-reduces. The result equals that of one rank, whichever ops run
+on sharded rows."""
 
 import os
 
@@ -15,13 +16,13 @@ WIDTH = 64
 
 
 def product(b, x):
-    """Two products, whose second one's result is a sum over ranks."""
+    """Adds two matmuls. With tensor parallelism, the second one's result is an all-reduce."""
     wide = b(b.random.choice(["Relu", "Tanh"]), b("MatMul", x, b.weight(WIDTH, 2 * WIDTH)))
     return b("MatMul", wide, b.weight(2 * WIDTH, WIDTH))
 
 
 def step(b, shape, values):
-    """A value more, of that shape, of those that are there."""
+    """Adds a value of this shape, computed from `values`."""
     x, y = (values[i] for i in b.random.integers(0, len(values), 2))
     kind = b.random.integers(0, 9)
     rows = shape[-2]
@@ -29,19 +30,19 @@ def step(b, shape, values):
         return b("Add", x, y)
     if kind == 1:
         return norm(b, x, WIDTH)
-    if kind == 2:  # along the rows: each wants all of them
+    if kind == 2:  # reduces over the rows, so that each rank needs all of them
         return b("Add", x, b("ReduceMean", y, b.ints(-2)))
-    if kind == 3:  # another row's
+    if kind == 3:  # exchanges blocks of rows
         return b("Concat", *b("Split", x, b.ints(rows // 4, rows - rows // 4), axis=-2, outputs=2)[::-1], axis=-2)
-    if kind == 4:  # in other dims meanwhile
+    if kind == 4:  # merges dims, computes, and restores the shape
         flat = b("Reshape", x, b.ints(-1, WIDTH))
         return b("Reshape", b("Softmax", flat, axis=-1), b.ints(*shape))
-    if kind == 5:  # rows are columns meanwhile
+    if kind == 5:  # computes on the transposed value
         order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
         return b("Transpose", b("Sigmoid", b("Transpose", x, perm=order)), perm=order)
-    if kind == 6:  # a number a row of what all ranks have
+    if kind == 6:  # adds an operand with one number per row, all of which each rank has
         return b("Mul", x, b.constant(draw(b, rows, 1)))
-    if kind == 7:  # longer than its operand, and again
+    if kind == 7:  # expands the value, and reduces it again
         return b("ReduceMax", b("Mul", b("Unsqueeze", x, b.ints(-1)), b.constant(draw(b, 3))), b.ints(-1), keepdims=0)
     return b("Add", product(b, x), y)
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of a few nodes, samples for them, and what a report says of one contraction."""
+"""Builds small models and calibration samples, and finds the entry for a contraction in a
+report."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-# Integers on every machine, also where floats take less time: for tests of numbers.
+# Options that quantize on every target, even where float kernels are faster. For tests of numeric
+# results.
 ALWAYS = {"keep_float": False}
 
 
@@ -29,7 +31,8 @@ def product(shape=("n", 48), columns=24):
 
 
 def net(batch="n"):
-    """Windows with borders and strides, a residual, a depthwise window, a last product."""
+    """Builds convolutions with padding and strides, a residual, a depthwise convolution, and a
+    matmul at the end."""
     nodes = [
         helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], name="first", pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["c1"], ["r1"], name="relu"),
@@ -69,7 +72,8 @@ def decibels(want, got):
 
 
 def drawn(sums, rows):
-    """The mean of sums over rows by column, drawn towards zero by its standard error over samples (James and Stein, 1961)."""
+    """Returns the mean over rows per column. Each mean is shrunk towards zero by its standard error
+    over the samples (James and Stein, 1961)."""
     sums, rows = np.array(sums, "d"), np.array(rows, "d")
     mean = sums.sum(axis=0) / rows.sum()
     error = np.square(sums - rows[:, None] * mean).sum(axis=0) * len(rows) / (len(rows) - 1) / rows.sum() ** 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rounding shifts the mean of columns by is taken off again (Nagel et al., 2019): beside the same in numpy."""
+"""Bias correction: rounding weights shifts the mean of each result column, and the compiler
+subtracts the shift from the bias (Nagel et al., 2019). The reference is numpy."""
 
 import json
 
@@ -20,7 +21,8 @@ def rounded(w):
 
 
 def test_the_mean_shift_of_each_column():
-    """Of integers on both sides, over all samples, whose sizes differ."""
+    """The correction is the mean over all rows of all samples, which have different sizes. Weights
+    and activations are integers."""
     data = [x + 1 for n in (1, 5, 3) for x in samples((n, 48), 2, n)]
     module = hewn.compile(product(), quantize=WITH, calibration=data)
     found, w = site(module, "fc"), weights(0, 48, 24)
@@ -36,7 +38,8 @@ def test_the_mean_shift_of_each_column():
 
 
 def test_what_samples_do_not_tell_is_left_alone():
-    """Shifts that differ from sample to sample as much as they are long are no shifts: nothing is added where a sample is another each time."""
+    """If a column's shift varies between samples as much as its own size, it is noise. The compiler
+    shrinks the correction to little or nothing."""
     generator = np.random.default_rng(7)
     data = [generator.standard_normal((1, 48)).astype("f") * np.float32(4.0**i) for i in range(3)]
     told = hewn.compile(product(), quantize=WITH, calibration=data)
@@ -48,7 +51,8 @@ def test_what_samples_do_not_tell_is_left_alone():
 
 
 def test_one_contraction_behind_another():
-    """What the second one reads is what the first one makes when it is corrected, through views as well."""
+    """The correction of a second contraction is computed from the results of the corrected first
+    one, also if views are between them."""
     nodes = [
         helper.make_node("MatMul", ["x", "v"], ["s"], name="first"),
         helper.make_node("Transpose", ["s"], ["t"]),
@@ -56,7 +60,7 @@ def test_one_contraction_behind_another():
     ]
     model = model_of(nodes, [32, 48], {"v": weights(0, 48, 16), "w": weights(1, 32, 24)})
     data = [x + 2 for x in samples((32, 48))]
-    nearest = {"weights": {"rounding": "nearest"}}  # integers that are chosen by data leave no shift
+    nearest = {"weights": {"rounding": "nearest"}}  # GPTQ rounding would leave no shift to correct
     module = hewn.compile(model, quantize=WITH | nearest, calibration=data)
     naive = hewn.compile(model, quantize=module.report["quantization"], optimize=False)
     plain = hewn.compile(model, quantize=WITHOUT | nearest, calibration=data)
@@ -76,11 +80,13 @@ def test_weights_alone():
     want = -drawn([shift.sum(axis=0) for shift in shifts], [4] * len(data))
     np.testing.assert_allclose(site(module, "fc")["bias"], want, rtol=2e-3, atol=1e-4)
     gained = module.report["outputs"]["y"]["sqnr_db"] - plain.report["outputs"]["y"]["sqnr_db"]
-    assert gained > 1  # operands far from zero are where it must gain
+    # the means of the inputs are far from zero, so that the correction reduces the error
+    assert gained > 1
 
 
 def test_windows_count_their_borders():
-    """The means are of what windows see: zeros around a picture are seen, too."""
+    """The means of a convolution's inputs are taken over its windows, including their zero
+    padding."""
     w, data = weights(1, 16, 3, 3, 3), [x + 2 for x in samples((1, 3, 6, 6))]
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="window", pads=[1, 1, 1, 1])]
     model = model_of(nodes, [1, 3, 6, 6], {"w": w})
@@ -94,7 +100,8 @@ def test_windows_count_their_borders():
 
 @pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3"])
 def test_a_text_repeats_it(target, tmp_path):
-    """Without data, the same bytes; without optimizations, the same numbers by other code."""
+    """The compiler writes the corrections to the quantization file. Compiling with this file,
+    without data, gives the same bytes. -O0 gives the same numbers from other code."""
     data = [x + 1 for x in samples((1, 3, 12, 12))]
     first = compiled(net(1), target, quantize=WITH, calibration=data, output=tmp_path / "first.so")
     text = json.loads(json.dumps(first.report["quantization"]))
@@ -109,7 +116,8 @@ def test_a_text_repeats_it(target, tmp_path):
 
 
 def test_rules_and_edits():
-    """A rule turns it off; numbers that a text has are taken as they stand."""
+    """A rule can disable the correction. The compiler uses biases in a quantization file
+    unchanged."""
     data = samples((1, 3, 12, 12))
     how = WITH | {"rules": [{"op": "conv", "bias_correction": False}]}
     module = hewn.compile(net(1), quantize=how, calibration=data)
@@ -144,9 +152,9 @@ def test_of_another_number_of_columns():
 def test_it_is_measured_on_data():
     with pytest.raises(
         hewn.CompileError,
-        match="the quantization asks for 'bias_correction', which calibration data tell, and there are none",
+        match="the quantization uses 'bias_correction', which needs calibration data",
     ):
         hewn.compile(product(), quantize=WITH)
-    with pytest.warns(UserWarning, match="weights alone become integers"):
+    with pytest.warns(UserWarning, match="only weights are quantized"):
         text = hewn.compile(product(), quantize="int8").report["quantization"]
     assert text["bias_correction"] is False

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights as places in a table of 16 or 256 numbers, fitted to them by Lloyd's steps: beside the same in numpy, on all machines."""
+"""Weights stored as indices into a table (codebook) of 16 or 256 numbers, which Lloyd's algorithm
+fits. The reference is numpy, on all targets."""
 
 import json
 
@@ -23,7 +24,7 @@ def by(type="codebook16", group=32, **more):
 
 
 def product_of(module, depth):
-    """The weights that the artifact multiplies by."""
+    """Returns the weights that the compiled model uses: its result for the identity matrix."""
     return module.run({"x": np.eye(depth, dtype="f")})["y"]
 
 
@@ -32,7 +33,8 @@ def spread(depth, columns, seed=5):
 
 
 def lloyd(numbers, importance, count):
-    """Weighted k-means of one dim, from quantiles of the density's cube root on."""
+    """Fits a table by weighted one-dimensional k-means. Its initial numbers are quantiles of the
+    cube root of the density."""
     mass, edges = np.histogram(numbers, 512, weights=importance)
     share = np.concatenate([[0], np.cumsum(np.cbrt(mass))])
     table = np.interp((np.arange(count) + 0.5) / count, share / share[-1], edges)
@@ -45,7 +47,8 @@ def lloyd(numbers, importance, count):
 
 
 def by_numpy(w, group, count):
-    """Scales with the sign of the largest weight, and a table, in turns."""
+    """Fits scales and a table alternately. A scale has the sign of the largest weight of its
+    group."""
     x = w.astype("d").reshape(-1, group or len(w), w.shape[1])
     scale = np.take_along_axis(x, np.abs(x).argmax(axis=1, keepdims=True), axis=1)
     for turn in range(5):
@@ -76,7 +79,8 @@ def test_as_numpy(type, group):
     "book, integers, group", [("codebook16", "int4", 32), ("codebook16", "int4", 128), ("codebook256", "int8", 0)]
 )
 def test_less_is_lost_than_by_integers(make, book, integers, group):
-    """At the same bits."""
+    """Weights quantized to a codebook are more accurate than integer weights of the same number of
+    bits."""
     w = make(3, 256, 256)
     of = {"type": integers, "group": group, "range": "mse"}
     floats = {"type": "float32"}
@@ -92,7 +96,8 @@ def test_less_is_lost_than_by_integers(make, book, integers, group):
 )
 @pytest.mark.parametrize("depth, columns", [(192, 130), (320, 57), (128, 264)])
 def test_shapes(depth, columns, type, group, target):
-    """Columns of no whole vectors; one row, a few, and more than a tile has, known when compiling or not."""
+    """Tests codebook matmuls with numbers of columns that are not multiples of the vector length.
+    The number of rows is one, a few, or more than a tile, and constant or dynamic."""
     w = spread(depth, columns, seed=depth)
     generator = np.random.default_rng(1)
     for rows in ("n", 1, 2, 37):
@@ -102,7 +107,7 @@ def test_shapes(depth, columns, type, group, target):
             kept = product_of(module, depth)
             assert decibels(w, kept) == pytest.approx(layer(module, "fc")["weights_sqnr_db"], abs=0.05)
             continue
-        # Weights do not depend on how many rows read them.
+        # The number of rows of the activations does not affect how the codebook weights are stored.
         x = generator.standard_normal((rows, depth)).astype("f")
         want = x.astype("d") @ kept
         size = np.abs(x) @ np.abs(kept)
@@ -110,7 +115,8 @@ def test_shapes(depth, columns, type, group, target):
 
 
 def test_odd_depth():
-    """A scale a column needs no whole words."""
+    """With one scale per column, K may be odd, so that the last packed register of a column is not
+    full."""
     w, x = spread(301, 96), np.random.default_rng(2).standard_normal((2, 301)).astype("f")
     module = hewn.compile(model(w, [2]), quantize=by("codebook16", 0))
     assert layer(module, "fc")["weights"] == "codebook16"
@@ -119,7 +125,8 @@ def test_odd_depth():
 
 
 def test_unoptimized():
-    """-O0 looks weights up by other code."""
+    """The code of -O0 looks up the codebook in another way than optimized code, and gives the same
+    result."""
     w, x = spread(128, 144), np.random.default_rng(2).standard_normal((3, 128)).astype("f")
     fast, plain = (hewn.compile(model(w, [3]), quantize=by(), optimize=on) for on in (True, False))
     got, want = fast.run({"x": x})["y"], plain.run({"x": x})["y"]
@@ -139,13 +146,13 @@ def test_not_finite():
     w = spread(128, 144)
     w[3, 4] = np.inf
     module = hewn.compile(model(w), quantize=by())
-    assert layer(module, "fc")["why"] == "its weights are not all finite"
+    assert layer(module, "fc")["why"] == "its weights have elements that are not finite"
 
 
 def test_many_rows_stay_float():
     w = spread(128, 144)
     module = compiled(model(w, [64]), "x86-64-v3", quantize="codebook16")
-    assert layer(module, "fc")["weights"] == "float32" and "rows are many" in layer(module, "fc")["why"]
+    assert layer(module, "fc")["weights"] == "float32" and "many rows" in layer(module, "fc")["why"]
 
 
 @pytest.mark.parametrize(
@@ -162,17 +169,18 @@ def test_tables_of_no_register_stay_float(target, type, stays):
     told = layer(compiled(model(weights(3, 128, 144), [1]), target, quantize=type), "fc")
     assert told["weights"] == ("float32" if stays else type)
     if stays:
-        assert told["why"] == "the machine looks its numbers up one by one, and floats are there sooner"
+        assert told["why"] == "float weights are faster: the target looks up table entries one at a time"
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("group", [32, 64, 0])
 @pytest.mark.parametrize("ends", [[-1, 1], [1, 1], [-31 / 32, 1]])
 def test_largest_sums(ends, group, target):
-    """Numbers at both ends of what bytes stand for, data of one size and sign: no sum of integers passes its bounds."""
+    """Table entries at both ends of the int8 range, and activations of equal magnitude, do not
+    overflow the integer accumulators."""
     depth, columns = 256, 136
     w = np.random.default_rng(1).choice(np.array(ends, "f"), (depth, columns)) * np.float32(0.37)
-    w[::16] = 0.37  # the largest, so that the scale is
+    w[::16] = 0.37  # the largest weight of each group, which determines the group's scale
     module = compiled(model(w, [3]), target, quantize=by("codebook16", group))
     kept = product_of(compiled(model(w), target, quantize=by("codebook16", group)), depth)
     for x in (np.full((3, depth), 1.0), np.full((3, depth), -1.0), np.tile([1.0, -1.0], (3, depth // 2))):
@@ -182,7 +190,8 @@ def test_largest_sums(ends, group, target):
 
 
 def test_numbers_of_a_text():
-    """Those that no bytes stand for are looked up as floats, and give what they are."""
+    """If int8 can't represent a table of a quantization file, the kernel looks up float32 values,
+    and the result is exact."""
     w = spread(128, 144)
     table = np.sort(np.random.default_rng(3).uniform(-1, 1, 16)).tolist()
     text = by(sites=[{"node": "fc", "codebook": table}])
@@ -193,7 +202,8 @@ def test_numbers_of_a_text():
 
 
 def test_file_is_small(tmp_path):
-    """Also where the model of the machine would have floats."""
+    """Weights with a requested codebook stay packed in the weights file, although the cost model
+    would prefer float."""
     w = spread(1024, 256)
     hewn.compile(model(w, [64]), quantize=by("codebook16", 128), output=tmp_path / "m.so")
     size = (tmp_path / "m.so.weights").stat().st_size
@@ -201,7 +211,8 @@ def test_file_is_small(tmp_path):
 
 
 def test_data_weigh_channels(tmp_path):
-    """What is multiplied by large activations counts more; the text repeats it without data."""
+    """Weights that multiply large activations have more influence on the table. Compiling with the
+    quantization file, without data, gives the same bytes."""
     w = spread(256, 144)
     loud = np.where(np.arange(256) % 16 == 0, 30, 0.3)
     w[::16] = w[::16] * 0.5 + np.float32(0.02)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that nothing is fitted to: every fourth of eight or more, or by turns all of them; what a choice loses on them is what is told, and what a bound holds."""
+"""Calibration samples that are held out to measure errors. Of eight or more samples, every fourth
+is held out, or four-fold cross-validation is used. Reported errors and error bounds apply to
+held-out samples."""
 
 import hewn
 import numpy as np
@@ -17,7 +19,7 @@ SHAPE = (16, 48)
 
 
 def with_loud_fourths(count, times):
-    """Every fourth sample is larger than the others."""
+    """Returns samples of which every fourth has larger values than the others."""
     return [x * np.float32(1 if (i + 1) % 4 else times) for i, x in enumerate(samples(SHAPE, count))]
 
 
@@ -29,7 +31,8 @@ def told_and_found(module, data):
 
 @pytest.mark.parametrize("count, held", [(8, [4, 8]), (9, [4, 8]), (13, [4, 8, 12])])
 def test_every_fourth_is_held_out(count, held):
-    """Ranges are of the others; the report is of these."""
+    """The compiler fits ranges to the samples that are not held out, and reports the error of the
+    held-out ones."""
     data = with_loud_fourths(count, 3)
     module = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
     assert module.report["held_out"] == held
@@ -41,7 +44,8 @@ def test_every_fourth_is_held_out(count, held):
 
 
 def test_of_few_none_is_held_out():
-    """All seven are fitted to and compared."""
+    """With fewer than eight calibration samples, here seven, the compiler fits ranges to all of
+    them and measures errors on all of them."""
     data = with_loud_fourths(7, 3)
     module = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
     assert module.report["held_out"] == [] and module.report["samples_compared"] == 7
@@ -53,7 +57,8 @@ def test_of_few_none_is_held_out():
 
 @pytest.mark.parametrize("bound", [{}, {"min_sqnr": 28}])
 def test_a_bound_holds_what_is_held_out(bound):
-    """What was fitted to would meet it, with more to spare than is asked for."""
+    """The held-out samples satisfy the bound. The samples used for fitting would satisfy it with a
+    margin."""
     quiet, loud = with_loud_fourths(16, 1), with_loud_fourths(16, 3)
     assert "returned_to_float" not in hewn.compile(product(), quantize=BARE, calibration=quiet, **bound).report
     report = hewn.compile(product(), quantize=BARE, calibration=loud, **bound).report
@@ -61,7 +66,8 @@ def test_a_bound_holds_what_is_held_out(bound):
 
 
 def test_the_largest_error_is_of_all_samples():
-    """Also of those that were fitted to, which is where it is here."""
+    """The report's largest error covers all samples. In this test it occurs in a sample used for
+    fitting."""
     data = [x if (i + 1) % 4 else x / 100 for i, x in enumerate(samples(SHAPE, 8))]
     free = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
     bound = 1.3 * free.report["outputs"]["y"]["max_abs_error"]
@@ -73,7 +79,8 @@ def test_the_largest_error_is_of_all_samples():
 
 @pytest.mark.parametrize("first", range(4))
 def test_a_bound_is_judged_by_all_by_turns(first):
-    """Whichever fourth of the samples is louder than what ranges would be without it."""
+    """One fourth of the samples has larger values than the rest. Cross-validation finds that the
+    bound is violated, whichever fourth it is."""
     data = [x * np.float32(3 if i % 4 == first else 1) for i, x in enumerate(samples(SHAPE, 16))]
     report = hewn.compile(product(), quantize=BARE, calibration=data, min_sqnr=28).report
     assert report["returned_to_float"] == ["fc"]
@@ -82,7 +89,7 @@ def test_a_bound_is_judged_by_all_by_turns(first):
 
 
 def in_branches():
-    """A product in each branch, chosen by `c`."""
+    """Builds a model with one matmul in each branch. The input `c` selects the branch."""
 
     def branch(name, op):
         nodes = [helper.make_node("MatMul", ["x", "w"], [f"h_{name}"], name=name)]
@@ -97,7 +104,7 @@ def in_branches():
 
 @pytest.mark.parametrize("count", [7, 16])
 def test_products_in_branches_go_back(count):
-    """By turns or not."""
+    """Matmuls in branches fall back to float, with and without cross-validation."""
     data = [{"x": x, "c": np.array(i % 3 == 0)} for i, x in enumerate(samples(SHAPE, count))]
     held = hewn.compile(in_branches(), quantize=BARE | ALWAYS, calibration=data, min_sqnr=70).report
     assert set(held["returned_to_float"]) == {"then", "else"}
@@ -107,7 +114,8 @@ def test_products_in_branches_go_back(count):
 
 @pytest.mark.parametrize("which", range(4))
 def test_one_sample_that_is_not_finite(which):
-    """What stays floats for its sake does so in the fit without it too."""
+    """If one sample makes a contraction stay float, the contraction also stays float in the
+    cross-validation fit that leaves this sample out."""
     data = samples(SHAPE, 8)
     data[which][0, 0] = np.inf
     nodes = [
@@ -123,7 +131,8 @@ def test_one_sample_that_is_not_finite(which):
 
 
 def test_what_is_delivered_is_fitted_to_all():
-    """Where a bound is judged by several fits; the text repeats it without data."""
+    """After cross-validation, the compiler fits the final model to all samples. Compiling with the
+    quantization file, without data, gives the same bytes."""
     data = with_loud_fourths(16, 1.05)
     module = hewn.compile(product(), quantize=BARE, calibration=data, min_sqnr=28)
     assert module.report["fits"] == 4 and "returned_to_float" not in module.report
@@ -134,14 +143,16 @@ def test_what_is_delivered_is_fitted_to_all():
 
 
 def test_far_from_its_bound_one_fit_does():
-    """Thirty times as much noise would meet it."""
+    """If the measured error is far below the error bound, the compiler fits ranges once and skips
+    cross-validation. In this test, thirty times the error would still satisfy the bound."""
     report = hewn.compile(product(), quantize=BARE, calibration=with_loud_fourths(16, 1), min_sqnr=10).report
     assert (report["fits"], report["held_out"]) == (1, [4, 8, 12, 16])
 
 
 @pytest.mark.parametrize("how", ["minmax", "percentile", "mse", "entropy"])
 def test_ranges_are_those_of_all_samples_at_once(how):
-    """Whatever parts they were seen in, and in which order: sizes that differ by powers of two, and one sample without rows."""
+    """Ranges depend neither on the order of the samples nor on how rows are divided into samples.
+    In this test, magnitudes differ by powers of two, and one sample has no rows."""
     data = [x * np.float32(2.0 ** ((5 * i) % 11 - 5)) for i, x in enumerate(samples(SHAPE, 7))] + [
         np.zeros((0, 48), "f")
     ]
@@ -156,7 +167,8 @@ def test_ranges_are_those_of_all_samples_at_once(how):
 
 @pytest.mark.parametrize("count", [8, 16])
 def test_held_out_samples_that_show_nothing(count):
-    """The others are judged by where those held out have no rows, as those of a detector that finds nothing in them."""
+    """If the held-out samples have no rows (for example, a detector finds nothing), the compiler
+    compares on the other samples."""
     data = samples(SHAPE, count)
     data = [x if i % 4 else x[:0] for i, x in enumerate(data, 1)]
     free = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=data)
@@ -169,16 +181,21 @@ def test_held_out_samples_that_show_nothing(count):
 
 
 def test_samples_that_show_nothing():
-    """An output without rows in all of them."""
+    """Tests calibration of a model of which one output has no rows in any sample."""
     nothing = [x[:0] for x in samples(SHAPE, 2)]
-    told = "no sample of the calibration data has a number of output 'y': what integers do to it is not known, and no bound is held there"
+    told = (
+        "no calibration sample has a finite element of output 'y'; its error is unknown, and no bound is checked for it"
+    )
     with pytest.warns(match=told):
         hewn.compile(product(), quantize={"weights": {"type": "int8"}}, calibration=nothing)
 
 
 def test_one_sample_held_out_says_nothing_of_others():
-    """Of nine samples two would be held out; as many as memory has room for, and one alone is fitted to after all."""
-    large = [np.zeros((180_000, 48), np.float32) for _ in range(8)]  # 34 MB each: one of them is kept beside
+    """Of eight samples, two would be held out, but memory holds only one of them. One sample is too
+    few to judge the error, so the compiler uses it for fitting."""
+    # Each calibration sample has 34 MB, and the memory limit admits only one of the held-out
+    # samples.
+    large = [np.zeros((180_000, 48), np.float32) for _ in range(8)]
     for sample, x in zip(large, samples((16, 48), 8), strict=True):
         sample[:16] = x
     module = hewn.compile(product(), quantize=BARE | ALWAYS, calibration=iter(large))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights stored as float16, bfloat16 and float8: beside ml_dtypes, on all machines; float32 where that is sooner there."""
+"""Weights stored as float16, bfloat16 and float8. Compares results with ml_dtypes on all targets.
+Weights stay float32 where that is faster."""
 
 import hewn
 import ml_dtypes
@@ -26,7 +27,8 @@ def stored(w, type):
 
 
 def wide(depth, columns, seed=0):
-    """Over many powers of two, subnormals of the narrow types among them."""
+    """Returns weights whose magnitudes cover many powers of two, including subnormals of the
+    smaller types."""
     w = weights(seed, depth, columns)
     w[::7] *= np.float32(1e-4)
     w[5::11] *= np.float32(2e-6)
@@ -37,7 +39,8 @@ def wide(depth, columns, seed=0):
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("depth, columns", [(192, 130), (321, 57), (128, 264)])
 def test_products(depth, columns, type, target):
-    """Asked for, it is stored so on all machines and for all rows."""
+    """The compiler stores weights in an explicitly requested float type on all targets and for all
+    numbers of rows."""
     w = wide(depth, columns)
     kept = stored(w, type)
     for rows in (1, 3, 29):
@@ -53,7 +56,8 @@ def test_products(depth, columns, type, target):
 @pytest.mark.parametrize("type", ["float16", "bfloat16"])
 @pytest.mark.parametrize("channels, size, step", [(96, 3, 1), (40, 5, 2), (192, 1, 1), (64, 3, 2)])
 def test_windows(tmp_path, channels, size, step, type, target):
-    """As the same model with weights that were rounded before; of 3 x 3 without steps as rounded once more, when they are transformed (winograd.md)."""
+    """The result equals that of weights that the test rounds. For 3x3 windows with stride 1, the
+    Winograd transform rounds the weights a second time (winograd.md)."""
 
     def window(w):
         node = helper.make_node("Conv", ["x", "w"], ["y"], name="window", strides=[step, step], pads=[size // 2] * 4)
@@ -76,13 +80,14 @@ def test_windows_of_floats_of_8_bits_stay():
     net = model_of([helper.make_node("Conv", ["x", "w"], ["y"], name="window")], [1, 64, 9, 9], {"w": w})
     assert (
         layer(hewn.compile(net, quantize="float8"), "window")["why"]
-        == "its weights are no matrix, whose columns have scales"
+        == "its weights are not a matrix with a scale per column"
     )
 
 
 @pytest.mark.parametrize("type", TYPES)
 def test_exact(type):
-    """Each weight by itself, the largest and the smallest among them."""
+    """Tests the conversion of each weight separately, by a matmul of the identity matrix and the
+    weights. They include the largest and the smallest number of the type."""
     w = wide(128, 144)
     w[0, 0], w[1, 1], w[2, 2] = (70000, 1e-7, -1e-30) if type == "float16" else (448, 2**-9, -(2**-11))
     kept = stored(np.clip(w, -65504, 65504) if type == "float16" else w, type)
@@ -108,27 +113,29 @@ def test_file(type, tmp_path):
 @pytest.mark.parametrize("rows", [64, "n"])
 @pytest.mark.parametrize("type", ["float16", "bfloat16"])
 def test_many_rows(type, rows):
-    """They are widened as they are read, which many rows share."""
+    """A kernel converts 16-bit weights to float32 when it loads them. With many rows, this costs
+    little per row."""
     module = compiled(model(wide(128, 144), rows), "x86-64-v3", quantize=type)
     assert layer(module, "fc")["weights"] == type
     if type == "bfloat16":
         module = compiled(model(wide(128, 144), rows), "x86-64-v2", quantize=type)
         assert layer(module, "fc")["why"] == (
-            "its rows are many or known only when run, and float32s are there sooner than they are widened"
+            "float32 weights are faster: the GEMM has many or a dynamic number of rows, and this target extends the narrow type slowly"
         )
 
 
 def test_no_instruction_for_halves():
     module = compiled(model(wide(128, 144), 1), "x86-64-v2", quantize="float16")
-    assert layer(module, "fc")["why"] == "the machine has no instruction that makes float32 of float16"
+    assert layer(module, "fc")["why"] == "the target has no instruction that converts float16 to float32"
     module = compiled(model(wide(128, 144), 1), "x86-64-v2", quantize="bfloat16")
     assert layer(module, "fc")["weights"] == "bfloat16"
 
 
 def test_no_instruction_for_bytes():
-    """Ten operations a vector take longer than float32s take to come."""
+    """Weights stay float32: converting a vector of float8 takes ten instructions, longer than
+    loading float32 weights from memory."""
     module = hewn.compile(model(wide(128, 144), 1), quantize="float8")
-    assert layer(module, "fc")["why"] == "the machine has no instruction that makes float32 of float8"
+    assert layer(module, "fc")["why"] == "the target has no instruction that converts float8 to float32"
 
 
 def test_named_and_by_rule():

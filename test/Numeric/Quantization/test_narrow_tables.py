@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that rows are looked up in: those that come narrow stay so, and a quantization keeps them narrow."""
+"""Embedding tables, whose rows a Gather reads. Quantized tables stay quantized, and `quantize=`
+quantizes float tables."""
 
 import pathlib
 
@@ -18,7 +19,7 @@ def table(seed=0, shape=(ROWS, WIDTH)):
 
 
 def model_of(nodes, constants, result, indices=("b", "n")):
-    """Of indices `i` to `y`."""
+    """Builds a model from the indices `i` to the result `y`."""
     graph = helper.make_graph(
         nodes,
         "tables",
@@ -42,7 +43,8 @@ def weight_bytes(model, tmp_path, **options):
 
 
 def narrow_forms():
-    """What makes floats of narrow elements, as exporters write it: nodes to `w`, their constants, and the floats."""
+    """Yields tables dequantized as exporters write it: the nodes that compute `w`, their constants,
+    and the float values of `w`."""
     rng = np.random.default_rng(1)
     q = rng.integers(-127, 128, (ROWS, WIDTH)).astype("i1")
     by_row = rng.uniform(0.01, 0.1, ROWS).astype("f")
@@ -70,7 +72,8 @@ def narrow_forms():
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("nodes, constants, floats", [pytest.param(*form[1:], id=form[0]) for form in narrow_forms()])
 def test_what_comes_narrow_stays_so(tmp_path, nodes, constants, floats, axis):
-    """The same numbers, bit by bit, as the table of floats has; and the bytes of the model."""
+    """The result is bitwise equal to that of the float table, and the weights file has the size of
+    the quantized table."""
     model = model_of([*nodes, helper.make_node("Gather", ["w", "i"], ["y"], axis=axis)], constants, [None] * 3)
     module, size = weight_bytes(model, tmp_path)
     assert size < 1.2 * sum(value.nbytes for value in constants.values()) + 256
@@ -95,7 +98,8 @@ def test_one_row_is_read_as_often_as_asked(axis):
 
 
 def test_what_makes_a_table_is_read_once():
-    """A sum of sums of the same two."""
+    """The analysis of a table visits each node that computes it once. Here w60 is the end of a
+    chain of additions of a value to itself, with 2^60 paths."""
     q = np.random.default_rng(1).integers(-127, 128, (ROWS, WIDTH)).astype("i1")
     nodes = [helper.make_node("Cast", ["q"], ["w0"], to=TensorProto.FLOAT)]
     nodes += [helper.make_node("Add", [f"w{n}", f"w{n}"], [f"w{n + 1}"]) for n in range(60)]
@@ -107,7 +111,8 @@ def test_what_makes_a_table_is_read_once():
 @pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3"])
 @pytest.mark.parametrize("nodes, constants, floats", [pytest.param(*form[1:], id=form[0]) for form in narrow_forms()])
 def test_older_processors(nodes, constants, floats, target):
-    """Those without instructions that widen, and those with AVX2 alone; and an index outside of the table is refused by all."""
+    """Tests targets with AVX2 only, and without an instruction that converts the type to float32.
+    All of them reject indices outside of the table."""
     model = model_of([*nodes, helper.make_node("Gather", ["w", "i"], ["y"])], constants, [None] * 3)
     module = compiled(model, target)
     i = np.random.default_rng(2).integers(-ROWS, ROWS, (3, 5))
@@ -119,7 +124,7 @@ def test_older_processors(nodes, constants, floats, target):
 
 
 def test_what_is_read_more_than_once_is_floats(tmp_path):
-    """More elements are looked up than there are: they are made wide once, when compiling."""
+    """If the model reads more elements than the table has, the compiler dequantizes the table."""
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "s"], ["w"]),
         helper.make_node("Gather", ["w", "i"], ["y"]),
@@ -151,30 +156,37 @@ def test_a_quantization_keeps_tables_narrow(tmp_path, given, share, least, axis)
 
 
 def test_tables_that_stay_floats():
-    """Asked for by rule; by a codebook, which no look-up reads; numbers that have no integers; a table that a product reads too."""
+    """A table stays float if a rule says so, if a codebook is requested (lookups do not support
+    it), if it contains infinities, or if a matmul uses it too."""
     narrow = {"weights": "int8", "activations": {"type": "float32"}}
     kept = hewn.compile(look_up(table()), quantize=narrow | {"rules": [{"op": "gather", "keep_float": True}]})
-    assert layer(kept, "look")["why"] == "that was asked for"
+    assert layer(kept, "look")["why"] == "the quantization keeps it in float"
     book = hewn.compile(look_up(table()), quantize="codebook16")
-    assert layer(book, "look")["why"] == "tables are kept in integers or narrower floats"
+    assert layer(book, "look")["why"] == "tables are quantized to integers or smaller floats, not to a codebook"
     infinite = table()
     infinite[3, 4] = np.inf
-    assert layer(hewn.compile(look_up(infinite), quantize=narrow), "look")["why"] == "its table is not all finite"
+    assert (
+        layer(hewn.compile(look_up(infinite), quantize=narrow), "look")["why"]
+        == "its table has elements that are not finite"
+    )
     nodes = [
         helper.make_node("Gather", ["w", "i"], ["g"], name="look"),
         helper.make_node("MatMul", ["g", "w"], ["y"], name="fc"),
     ]
     often = model_of([*nodes[:1], helper.make_node("Identity", ["g"], ["y"])], {"w": table()}, [None] * 2, [ROWS + 1])
-    assert layer(hewn.compile(often, quantize=narrow), "look")["why"] == "its table is read more than once in a run"
+    assert layer(hewn.compile(often, quantize=narrow), "look")["why"] == "it gathers more elements than its table has"
     single = hewn.compile(look_up(table(shape=(1, 20000))), quantize=narrow)
-    assert layer(single, "look")["why"] == "its table has one row, which is all that is read"
+    assert layer(single, "look")["why"] == "its table has one row"
     np.testing.assert_array_equal(single.run({"i": np.zeros((2, 1), "i8")})["y"][1, 0], table(shape=(1, 20000))[0])
     square = model_of(nodes, {"w": table(shape=(160, 160))}, [None] * 3)
-    assert layer(hewn.compile(square, quantize=narrow), "look")["why"] == "its table is read whole too, as float32"
+    assert (
+        layer(hewn.compile(square, quantize=narrow), "look")["why"]
+        == "its table has other users than gathers, which read it as float32"
+    )
 
 
 def test_a_table_goes_back_for_a_bound():
-    """It is measured as contractions are."""
+    """The sensitivity search may fall back to float for tables, as for contractions."""
     w, v = table(), table(4, (WIDTH, 32))
     nodes = [
         helper.make_node("Gather", ["w", "i"], ["g"], name="look"),
@@ -201,7 +213,8 @@ def test_a_table_beside_a_product_of_the_same_name():
 
 @pytest.mark.parametrize("given", ["int8", "int4", "float16", {"weights": "float16"}, {"keep_float": True}])
 def test_text_needs_no_data_where_they_chose_nothing(given):
-    """Of tables they choose nothing; a text without sites says so."""
+    """The quantization of tables does not depend on calibration. The quantization file has no
+    candidates for them, and compiling with it needs no data."""
     data = [{"i": np.random.default_rng(n).integers(0, ROWS, (2, 32))} for n in range(2)]
     module = hewn.compile(look_up(table()), quantize=given, calibration=data)
     again = hewn.compile(look_up(table()), quantize=module.report["quantization"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that hewn quantizes: ranges, integers and reports beside numpy and ONNX's definition."""
+"""Quantization by the compiler. Compares ranges, integers and reports with numpy and with ONNX's
+definition."""
 
 import json
 import pathlib
@@ -33,7 +34,8 @@ def test_symmetric_has_zero_in_the_middle():
 
 
 def test_order_and_widening_do_not_matter():
-    """The same samples in any order, from small to large and back, have one distribution."""
+    """The order of samples does not affect the calibration statistics, although the range of the
+    histogram grows with each sample."""
     data = [x * np.float32(4.0**i) for i, x in enumerate(samples((4, 48)))]
     found = [
         site(hewn.compile(product(), quantize=ALWAYS | {"activations": {"range": method}}, calibration=order), "fc")
@@ -45,7 +47,8 @@ def test_order_and_widening_do_not_matter():
 
 @pytest.mark.parametrize("draw", ["standard_normal", "standard_exponential", "standard_cauchy"])
 def test_mse_is_the_least_of_all_ranges(draw):
-    """As good as the best of a grid of ranges, but for what bins blur."""
+    """The range with the least mean squared error is as good as the best of 600 ranges, within the
+    resolution of the histogram."""
     generator = np.random.default_rng(3)
     data = [np.clip(getattr(generator, draw)((16, 48)), -80, 80).astype("f") for _ in range(4)]
     seen = np.concatenate(data)
@@ -73,7 +76,8 @@ def test_zeros_have_a_range():
 
 @pytest.mark.parametrize("target", ["host", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
 def test_as_onnx_defines_it(target):
-    """The same as QuantizeLinear, DequantizeLinear and a product of floats by the same numbers."""
+    """The result equals that of QuantizeLinear, DequantizeLinear and a float matmul with the same
+    scales and zero points."""
     data, columns = samples((5, 48)), 24
     chosen = hewn.compile(
         product(columns=columns), quantize=ALWAYS | {"bias_correction": False, "smoothing": False}, calibration=data
@@ -107,18 +111,21 @@ def test_report_is_of_the_artifact():
     assert module.report["samples"] == module.report["samples_compared"] == len(data)
     integers = [one["node"] for one in module.report["layers"] if one["activations"] == "uint8"]
     assert integers == ["first", "second", "third", "last"]
-    assert layer(module, "depthwise")["why"] == "the contraction has no columns of its right operand's own"
+    assert layer(module, "depthwise")["why"] == "the right operand has no column dim of its own"
     assert floats.report is None
 
 
 def test_naive_code_computes_the_same():
-    """Without optimizations integers are dequantized and multiplied as floats: what the text says, by other code."""
+    """With the same quantization file, -O0 emits other code: it dequantizes the integers and
+    multiplies floats."""
     data = samples((1, 3, 12, 12))
     module = hewn.compile(net(1), quantize=ALWAYS, calibration=data)
     naive = hewn.compile(net(1), quantize=module.report["quantization"], optimize=False)
     for x in data:
         want, got = naive.run({"x": x})["y"], module.run({"x": x})["y"]
-        assert decibels(want, got) > 40  # a rounding that falls the other way moves a product by a step
+        # An element of the result that rounds to another integer than the reference differs by one
+        # step (the scale).
+        assert decibels(want, got) > 40
 
 
 def test_text_gives_the_same_again(tmp_path):
@@ -137,7 +144,7 @@ def test_rules_choose_by_name_and_kind():
     how = ALWAYS | {"rules": [{"op": "conv", "keep_float": True}, {"node": "s*", "activations": {"range": "minmax"}}]}
     module = hewn.compile(net(1), quantize=how, calibration=data)
     assert [one["node"] for one in module.report["layers"] if one["weights"] == "int8"] == ["second", "last"]
-    assert layer(module, "first")["why"] == "that was asked for"
+    assert layer(module, "first")["why"] == "the quantization keeps it in float"
     assert site(module, "second")["activations"]["range"] == "minmax"
 
 
@@ -151,7 +158,7 @@ def test_bound_is_held(bound):
     assert np.array_equal(want, got) or decibels(want, got) >= bound
     back = module.report.get("returned_to_float", [])
     assert bool(back) == (bound > 40)
-    assert all("stood in the way of the bound" in layer(module, name)["why"] for name in back)
+    assert all("the bound was not met" in layer(module, name)["why"] for name in back)
 
 
 def test_sizes_known_when_run():
@@ -167,7 +174,7 @@ def test_feeds_come_once_and_by_name(tmp_path):
 
     def report(calibration):
         whole = hewn.compile(product(), quantize="int8", calibration=calibration).report
-        assert whole.pop("milliseconds")["rounds"] > 0  # which are never the same
+        assert whole.pop("milliseconds")["rounds"] > 0  # times differ between runs
         return whole
 
     for i, x in enumerate(data):
@@ -177,7 +184,7 @@ def test_feeds_come_once_and_by_name(tmp_path):
 
 
 def test_a_scalar_is_a_scalar(tmp_path):
-    """In samples of a folder and of an iterable."""
+    """Calibration samples from a folder and from an iterable may contain scalar inputs."""
     graph = product().graph
     graph.input.append(helper.make_tensor_value_info("s", TensorProto.FLOAT, []))
     graph.node[0].input[0] = "h"
@@ -197,13 +204,13 @@ def test_what_an_iterable_raises_is_raised():
 
     with pytest.raises(LookupError, match="no more pictures"):
         hewn.compile(product(), quantize="int8", calibration=broken())
-    with pytest.raises(TypeError, match="an iterable of feeds, not dict"):
+    with pytest.raises(TypeError, match="an iterable of feeds, got dict"):
         hewn.compile(product(), quantize="int8", calibration={"x": np.zeros((2, 48), "f")})
-    with pytest.raises(hewn.CompileError, match="there are no calibration data: not one sample was given"):
+    with pytest.raises(hewn.CompileError, match="the calibration data has no samples"):
         hewn.compile(product(), quantize="int8", calibration=[])
-    with pytest.raises(hewn.CompileError, match="a bound of the error holds over calibration data, and there are none"):
+    with pytest.raises(hewn.CompileError, match="a bound of the error needs calibration data"):
         hewn.compile(product(), quantize="int8", min_sqnr=30)
-    with pytest.raises(ValueError, match="are for a model that is quantized"):
+    with pytest.raises(ValueError, match="require quantize, for example quantize='int8'"):
         hewn.compile(product(), calibration=[])
 
 
@@ -213,12 +220,13 @@ def test_operands_that_are_not_finite_stay_float():
     x = np.ones((2, 48), "f")
     x[1, 3] = 0
     module = hewn.compile(model, quantize="int8", calibration=[x])
-    assert layer(module, "fc")["why"] == "a run gave it operands that are not finite"
+    assert layer(module, "fc")["why"] == "its operand was not finite in a calibration run"
     np.testing.assert_array_equal(module.run({"x": x})["y"], hewn.compile(model).run({"x": x})["y"])
 
 
 def test_steps_of_a_loop_stay_float():
-    """What stands in a loop shows no ranges; what is before it does."""
+    """A contraction in a loop stays float, because calibration records no ranges for it. A
+    contraction before the loop is quantized."""
     generator = np.random.default_rng(2)
     constants = {"p": weights(0, 48, 16)}
     constants |= {"w": generator.standard_normal((1, 64, 16)).astype("f"), "r": weights(1, 1, 64, 16)}
@@ -230,7 +238,7 @@ def test_steps_of_a_loop_stay_float():
     data = samples((7, 1, 48))
     module = hewn.compile(model, quantize=ALWAYS, calibration=data)
     assert layer(module, "project")["activations"] == "uint8"
-    assert "it stands in a branch or a loop, where no run shows ranges" in {
+    assert "it is inside of a branch or loop, where ranges are not calibrated" in {
         one.get("why") for one in module.report["layers"]
     }
     floats = hewn.compile(model)
@@ -248,7 +256,8 @@ def test_a_bfloat16_input_is_taken():
 
 @pytest.mark.parametrize("bits, group", [(8, 0), (4, 32), (4, 128), (2, 16)])
 def test_weights_alone(bits, group, tmp_path):
-    """Weights in few bits: rounded group by group, and as many bytes in the file as that takes."""
+    """Quantizes only the weights of matmuls, with one scale per group along K. Tests the rounded
+    values and the size of the weights file."""
     w = weights(0, 256, 512)
     model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [1, 256], {"w": w})
     how = {"weights": {"type": f"int{bits}", "group": group}, "activations": {"type": "float32"}}
@@ -262,7 +271,9 @@ def test_weights_alone(bits, group, tmp_path):
     np.testing.assert_allclose(module.run({"x": x})["y"], x @ (q * scale).reshape(w.shape), rtol=1e-4, atol=1e-4)
     assert layer(module, "fc")["weights_sqnr_db"] == pytest.approx(decibels(groups, (q * scale).astype("f")), abs=0.05)
     most = w.size * bits / 8 + 4 * w.size / length
-    assert pathlib.Path(tmp_path / "m.so.weights").stat().st_size < most + 8192  # pages, and what a panel is padded by
+    # The weights file is larger than the packed weights because of page alignment and the padding
+    # of panels.
+    assert pathlib.Path(tmp_path / "m.so.weights").stat().st_size < most + 8192
 
 
 def test_least_error_beats_the_largest_element():
@@ -280,7 +291,7 @@ def test_without_data_weights_alone(recwarn):
     model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")], [1, 256], {"w": weights(0, 256, 512)})
     module = hewn.compile(model, quantize="int8")
     assert layer(module, "fc")["weights"] == "int8" and layer(module, "fc")["activations"] == "float32"
-    assert any("weights alone become integers" in str(one.message) for one in recwarn)
+    assert any("only weights are quantized" in str(one.message) for one in recwarn)
 
 
 @pytest.mark.parametrize("target", ["host", "x86-64-v3"])
@@ -288,7 +299,8 @@ def test_without_data_weights_alone(recwarn):
 @pytest.mark.parametrize("always", [True, False])
 @pytest.mark.parametrize("size, step", [(1, 1), (3, 1), (3, 2), (5, 1)])
 def test_windows_by_weights_alone(size, step, symmetric, always, target, tmp_path):
-    """Of 8 bits, whose scales are features': a byte a weight, or two where zero points or transformed windows take that."""
+    """Quantizes only weights of convolutions, to 8 bits with one scale per feature. The file has
+    one byte per weight, or two with zero points or Winograd."""
 
     def window(w):
         node = helper.make_node("Conv", ["x", "w"], ["y"], name="window", strides=[step] * 2, pads=[size // 2] * 4)
@@ -302,7 +314,8 @@ def test_windows_by_weights_alone(size, step, symmetric, always, target, tmp_pat
     assert told["weights"] == "int8", told.get("why")
     halves = not symmetric or (is_filtered and not always)
     assert told["weight_bytes"] == (2 if halves else 1) * w.size + 4 * 128
-    # Zero points make float16s, which minimal filtering transforms.
+    # The compiler stores 8-bit weights of a 3x3 convolution with zero points as float16 Winograd
+    # weights.
     grown = 16 / 9 if is_filtered and halves else 1
     assert (tmp_path / "m.so.weights").stat().st_size < (2 if halves else 1) * grown * w.size + 8192
     low, high = -128 if not symmetric else -127, 127
@@ -317,7 +330,8 @@ def test_windows_by_weights_alone(size, step, symmetric, always, target, tmp_pat
 
 
 def test_the_same_name_twice():
-    """Two nodes of one name are told apart, and so are nodes without a name."""
+    """The quantization report and file distinguish contractions of nodes with equal names, and of
+    nodes without names."""
     nodes = [
         helper.make_node("MatMul", ["x", "a"], ["s"], name="fc"),
         helper.make_node("MatMul", ["s", "b"], ["t"], name="fc"),
@@ -336,7 +350,8 @@ def test_a_report_names_what_onnx_names():
 
 
 def test_cases_are_told_once():
-    """Sizes with code of their own are programs of their own; a contraction is one line of the report."""
+    """A model has one program for each specific size, but a contraction has one entry in the
+    report."""
     data = samples((1, 3, 12, 12), 2) + samples((4, 3, 12, 12), 2)
     module = hewn.compile(net(), dims={"n": "1,4,1..8"}, quantize=ALWAYS, calibration=data)
     assert len(module.cases) > 1
@@ -353,6 +368,6 @@ def test_sequences_are_not_run_on_data():
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 24])
     model.graph.output.append(helper.make_value_info("s", helper.make_sequence_type_proto(tensor)))
     with pytest.raises(
-        hewn.CompileError, match="'s' is a sequence or an optional value: such models are not run on calibration data"
+        hewn.CompileError, match="'s' is a sequence or an optional value, which calibration does not support"
     ):
         hewn.compile(model, quantize="int8", calibration=samples((2, 48)))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a compile that quantizes share code, and look at operands on several threads: neither shows in what comes out."""
+"""Compilation with quantization shares code between its steps and analyzes operands in several
+threads. Neither may affect the result."""
 
 import json
 import os
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from quantizing import ALWAYS, net, samples
 
-# Of a process, since threads are counted where it begins.
+# A script that runs in a new process, because the number of threads is determined at process start.
 COMPILE = """
 import os, sys
 os.sched_setaffinity(0, set(map(int, sys.argv[1].split(","))))
@@ -23,10 +24,11 @@ print(json.dumps(report))
 
 
 def test_threads_do_not_show(tmp_path):
-    """Bias, channels' factors, GPTQ and what goes back to floats for a bound, on one core and on all that there are."""
+    """Bias correction, smoothing, GPTQ and the sensitivity search give the same result on one core
+    and on all cores."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        pytest.skip("this process may run on one core alone")
+        pytest.skip("this process may run on one core only")
     (tmp_path / "net.onnx").write_bytes(net(1).SerializeToString())
     (tmp_path / "data").mkdir()
     for i, x in enumerate(samples((1, 3, 12, 12), 12)):
@@ -44,7 +46,8 @@ def test_threads_do_not_show(tmp_path):
 
 @pytest.mark.parametrize("kind", [".so", ".a", ".o"])
 def test_shared_code_does_not_show(tmp_path, kind):
-    """What is made from data, after steps that share code, is byte for byte what its text alone makes, with the names that kernels have in their module."""
+    """Compiling from data, with code shared between steps, gives the same bytes as compiling from
+    the quantization file. This includes the names of kernels."""
 
     def bytes_of(folder, **how):
         (tmp_path / folder).mkdir()

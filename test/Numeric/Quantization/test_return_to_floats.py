@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which contractions go back to floats for a bound: those whose own rounding does most to the outputs, no more than it takes."""
+"""Sensitivity search: the compiler finds the contractions whose rounding has the largest effect on
+the outputs. It keeps them in float until the error bound is satisfied, and no more of them."""
 
 import re
 
@@ -13,7 +14,8 @@ SIZE = 256
 
 
 def two_branches(gain):
-    """Two products of one input, one of which counts `gain` times as much in the output."""
+    """Builds two matmuls of one input. The output contains the first one's result, multiplied by
+    `gain`."""
     nodes = [
         helper.make_node("MatMul", ["x", "v"], ["a"], name="loud"),
         helper.make_node("MatMul", ["x", "w"], ["b"], name="quiet"),
@@ -25,14 +27,15 @@ def two_branches(gain):
 
 
 def test_what_does_most_to_the_outputs_goes_first():
-    """Both round alike by themselves; only the outputs tell them apart."""
+    """Both matmuls of the model have the same rounding error. The sensitivity search returns the
+    matmul with the larger effect on the output to float first."""
     data = samples((64, SIZE), 2)
     free = hewn.compile(two_branches(10), quantize=BARE | ALWAYS, calibration=data)
     bound = free.report["outputs"]["y"]["sqnr_db"] + 6
     held = hewn.compile(two_branches(10), quantize=BARE, calibration=data, min_sqnr=bound)
     assert held.report["returned_to_float"] == ["loud"] and layer(held, "quiet")["weights"] == "int8"
     told = re.match(
-        r"integers, ([0-9.]+) dB of the outputs by themselves, stood in the way", layer(held, "loud")["why"]
+        r"in integers, which alone leave ([0-9.]+) dB in the outputs, the bound was not met", layer(held, "loud")["why"]
     )
     alone = hewn.compile(
         two_branches(10), quantize=BARE | {"rules": [{"node": "quiet", "keep_float": True}]}, calibration=data
@@ -42,7 +45,8 @@ def test_what_does_most_to_the_outputs_goes_first():
 
 
 def cancelling(share=1):
-    """What is left of two products that are nearly the same is small beside what each of them rounds."""
+    """Builds a model whose output is the difference of two similar matmuls. The difference is small
+    compared with the rounding error of each matmul."""
     w = weights(0, SIZE, SIZE)
     nodes = [
         helper.make_node("MatMul", ["x", "v"], ["a"], name="first"),
@@ -54,7 +58,8 @@ def cancelling(share=1):
 
 
 def test_integers_of_no_use_are_not_taken_unless_asked_for():
-    """Where nothing is said 25 dB are held; who asks for integers by name has them."""
+    """Without a bound from the user, the compiler requires at least 25 dB. Explicitly requested
+    integers are used in any case."""
     data = samples((64, SIZE), 2)
     held = hewn.compile(cancelling(), quantize="int8", calibration=data).report
     assert held["outputs"]["y"]["sqnr_db"] >= 25 and held["returned_to_float"]
@@ -65,7 +70,8 @@ def test_integers_of_no_use_are_not_taken_unless_asked_for():
 
 
 def test_the_bound_that_nobody_said_has_a_margin():
-    """Noise that differs from sample to sample may be more in others; what a user says is said of these samples."""
+    """The default bound has a margin, because other samples may have larger errors. An error bound
+    that the user gives applies to the calibration samples without a margin."""
     data = [x * np.float32(size) for x, size in zip(samples((64, SIZE), 4), (1, 0.2, 0.2, 0.2), strict=True)]
 
     def of_all_integers(model):
@@ -88,14 +94,15 @@ def test_numbers_too_small_for_a_scale_stay_floats():
 
 
 def test_probabilities_are_held_to_more():
-    """Rows that are sure of their class hide what those between two have: 30 dB instead of 25 where nothing is said."""
+    """For a softmax output, the default bound is 30 dB instead of 25 dB: rows in which one class is
+    certain would hide the errors of ambiguous rows."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["a"], name="fc")]
     constants = {"w": np.float32(0.6) * weights(0, SIZE, 16)}
     scores = model_of([*nodes, helper.make_node("Softmax", ["a"], ["y"])], [64, SIZE], constants)
     logits = model_of([*nodes, helper.make_node("Identity", ["a"], ["y"])], [64, SIZE], constants)
     data = samples((64, SIZE), 4)
     for x in data:
-        x[0, 0] = 24  # a range that is wide for all others
+        x[0, 0] = 24  # an outlier that enlarges the range
     how = BARE | {"weights": {"rounding": "nearest"}}
     free = hewn.compile(scores, quantize=how | ALWAYS, calibration=data).report["outputs"]["y"]["sqnr_db"]
     assert 25 < free < 30

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels that are spread wide are divided, and their weights multiplied (Xiao et al., 2023): beside the same in numpy."""
+"""SmoothQuant: divides activation channels with a large range by a factor, and multiplies their
+weights by it (Xiao et al., 2023). The reference is numpy."""
 
 import json
 
@@ -14,7 +15,8 @@ PLAIN = ALWAYS | {"bias_correction": False, "smoothing": False, "activations": {
 
 
 def spread(data, dim=-1, seed=1):
-    """Some channels are 30 to 100 times as large as the others, as in trained transformers."""
+    """Makes some channels of `data` 30 to 100 times as large as the others, as in trained
+    transformers."""
     generator = np.random.default_rng(seed)
     size = data[0].shape[dim]
     factors = np.ones(size, "f")
@@ -25,7 +27,8 @@ def spread(data, dim=-1, seed=1):
 
 
 def factors_of(x, w, strength):
-    """max|x_c|^a / max|w_c|^(1 - a), less their geometric mean."""
+    """Returns the factor max|x_c|^a / max|w_c|^(1 - a) for each channel c, divided by the geometric
+    mean of all factors."""
     s = np.abs(x).max(axis=0).astype("d") ** strength / np.abs(w).max(axis=1).astype("d") ** (1 - strength)
     return s / np.exp(np.log(s).mean())
 
@@ -53,7 +56,8 @@ def test_factors_and_the_product(strength):
 
 
 def test_a_channel_that_slept_has_room_when_it_wakes():
-    """What runs hardly showed gets no factor of its own: other runs may show it as large as its neighbours."""
+    """A channel that is nearly zero in the calibration samples gets no factor from its own range,
+    because it may be as large as its neighbors in other runs."""
     data = spread(samples((32, 48), count=12))
     asleep = int(np.argsort(np.abs(np.concatenate(data)).max(axis=0))[24])
     shown = [x.copy() for x in data[:8]]
@@ -61,7 +65,8 @@ def test_a_channel_that_slept_has_room_when_it_wakes():
         x[:, asleep] *= 1e-3 if i == 3 else 0
     module = hewn.compile(product(), quantize=PLAIN | {"smoothing": True}, calibration=shown)
     factors = site(module, "fc")["smooth"]
-    assert factors[asleep] > np.median(factors) / 2  # by what it showed: 0.02
+    # The smoothing factor that follows from the observed range of the channel alone would be 0.02.
+    assert factors[asleep] > np.median(factors) / 2
     right, got = (np.concatenate([m.run({"x": x})["y"] for x in data[8:]]) for m in (hewn.compile(product()), module))
     assert decibels(right, got) > 35
 
@@ -74,7 +79,7 @@ def test_it_gains_where_channels_differ():
 
 
 def test_it_leaves_alone_what_is_even():
-    """Where nothing is gained there are no factors."""
+    """The compiler inserts no smoothing factors if they would not reduce the error."""
     generator = np.random.default_rng(4)
     even = [generator.uniform(-1, 1, (32, 48)).astype("f") for _ in range(4)]
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="fc")]
@@ -97,7 +102,8 @@ def test_readers_of_one_operand_share_factors():
 
 
 def test_channels_of_windows():
-    """Factors are one a channel, for all places of a window; borders stay zero."""
+    """A convolution has one factor per channel for all window positions. Zero padding stays
+    zero."""
     w = weights(1, 16, 12, 3, 3)
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="window", pads=[1, 1, 1, 1])]
     model = model_of(nodes, [1, 12, 9, 9], {"w": w})
@@ -134,7 +140,8 @@ def test_channels_that_no_run_showed_stay():
 
 
 def test_one_value_under_two_dims_of_channels():
-    """A product sums along its last dim and a window along its second: the same factors are of other elements."""
+    """A matmul and a convolution read the same value. The matmul contracts its last dim and the
+    convolution its second, so that equal factors apply to different elements."""
     factors = [0.25, 4, 1, 1, 1, 8, 0.125, 1]
     where = {"scale": 1 / 16, "zero_point": 128, "smooth": factors}
     nodes = [
@@ -168,7 +175,8 @@ def test_edited_factors_are_one_a_channel():
 
 
 def test_few_rows_are_no_reason():
-    """What they show as each channel's peak is soon exceeded: ranges that all channels fill would cut other rows."""
+    """The sample has a small number of rows, and other rows are likely to exceed its peaks. If
+    smoothing made all channels fill the range exactly, it would clip them."""
     data = samples((8, 48), 16)
     module, plain = (
         hewn.compile(product(), quantize={"smoothing": on} | ALWAYS, calibration=data) for on in (True, False)

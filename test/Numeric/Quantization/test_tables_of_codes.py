@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of one integer of 8 bits comes out of a table: every integer, of both signs, in each place where a table may stand."""
+"""Elementwise functions of one 8-bit integer, which the compiler replaces by lookup tables. Tests
+every integer of both types, in each context where a table may occur."""
 
 import hewn
 import numpy as np
@@ -22,7 +23,7 @@ def model_of(nodes, inputs, outputs, constants):
 
 
 class Chain:
-    """Nodes that quantize and read again as exporters write them."""
+    """Builds quantized (QDQ) nodes as exporters write them."""
 
     def __init__(self, dtype):
         self.nodes, self.constants, self.dtype = [], {}, dtype
@@ -45,7 +46,8 @@ class Chain:
         return self.add("DequantizeLinear", self.add("QuantizeLinear", x, *scales), *scales)
 
     def swish(self, x, zero):
-        """x * sigmoid(x), each rounded."""
+        """Adds nodes for x * sigmoid(x), with QuantizeLinear and DequantizeLinear after both
+        ops."""
         return self.rounded(self.add("Mul", x, self.rounded(self.add("Sigmoid", x), 1 / 255, zero)), 0.03, zero)
 
 
@@ -54,7 +56,7 @@ def tables_in(model, target):
 
 
 def agrees(model, feeds, target):
-    """With the same ops one by one, by the C library's functions: both round the same numbers."""
+    """Compares with the same ops, executed one by one with libm. Both round the same values."""
     got = compiled(model, target).run(feeds)
     want = hewn.compile(model, optimize=False).run(feeds)
     for name, expected in want.items():
@@ -84,7 +86,8 @@ def test_every_integer(dtype, shape, target):
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("columns", [35, 48, 72])
 def test_behind_a_product(dtype, columns, target):
-    """In the epilogue of a product, whose last panel is not full; the result of the first rounding is read by others too."""
+    """The table lookup is in the epilogue of a GEMM with a partial last panel. Another op also
+    reads the quantized result of the GEMM."""
     generator = np.random.default_rng(3)
     zero = dtype(np.iinfo(dtype).min + 100)
     chain = Chain(dtype)
@@ -98,13 +101,16 @@ def test_behind_a_product(dtype, columns, target):
     assert tables_in(model, "x86-64-v3") > 0
     feeds = {"x": generator.integers(-8, 8, (67, 24)).astype(np.float32) / 8}
     got, want = compiled(model, target).run(feeds), hewn.compile(model, optimize=False).run(feeds)
-    same = got[code] == want[code]  # sums in another order may be rounded to the integer beside
+    # the GEMM may add in another order than the reference, which may change a rounded integer by
+    # one
+    same = got[code] == want[code]
     assert same.mean() > 0.98
     np.testing.assert_array_equal(got[y][same], want[y][same])
 
 
 def test_what_has_no_table():
-    """A scale for each column, a second number, too little to gain, what only a run tells, and few elements."""
+    """The compiler forms no table for per-column scales, a second operand, a dynamic scale, too few
+    elements, or if the gain is too small."""
     chain = Chain(np.uint8)
     chain.constants |= {"columns": np.linspace(0.1, 1, 64, dtype=np.float32)}
     x = chain.rounded("x", 0.05, 128)

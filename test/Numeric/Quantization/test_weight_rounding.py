@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights alone, in few bits: scales and zero points by several methods, GPTQ (Frantar et al., 2022) beside the same in numpy."""
+"""Low-bit quantization of weights only: several methods for scales and zero points, and GPTQ
+(Frantar et al., 2022). The reference is numpy."""
 
 import base64
 import json
@@ -30,13 +31,14 @@ def wide(seed=5):
 
 
 def product_of(module):
-    """The weights that the artifact multiplies by."""
+    """Returns the weights that the compiled model uses: its result for the identity matrix."""
     return module.run({"x": np.eye(K, dtype="f")})["y"]
 
 
 @pytest.mark.parametrize("bits, group", [(8, 0), (4, 32), (3, 64), (2, 16)])
 def test_zero_points(bits, group):
-    """Of weights that are not around zero: (q - zero) * scale from the smallest to the largest of a group."""
+    """The weights are not centered at zero. With zero points, (q - zero) * scale covers the range
+    of each group."""
     w = weights(0, K, N) + np.float32(0.05)
     module = hewn.compile(model(w), quantize=alone(f"int{bits}", group, symmetric=False))
     groups = w.reshape(-1, group or K, N)
@@ -59,7 +61,8 @@ def test_one_scale_for_a_tensor():
 
 
 def test_three_bits_take_four():
-    """There are no kernels for words of 3 bits: the report says what is stored."""
+    """3-bit weights are stored in 4 bits, because there are no kernels for packed 3-bit values. The
+    report shows the stored size."""
     w = weights(0, K, N)
     three, four = (layer(hewn.compile(model(w), quantize=alone(kind)), "fc") for kind in ("int3", "int4"))
     assert three["weights"] == "int3" and three["weight_bytes"] == four["weight_bytes"]
@@ -68,7 +71,8 @@ def test_three_bits_take_four():
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_half_quadratic_splitting(symmetric):
-    """Σ |w - w'|^0.7 is less than that of ranges from end to end, as HQQ has it."""
+    """Half-quadratic quantization (HQQ) gives a smaller sum of |w - w'|^0.7 than min-max ranges,
+    where w' are the dequantized weights."""
     w = wide()
     found = product_of(hewn.compile(model(w), quantize=alone(range="hqq", symmetric=symmetric)))
     ends = product_of(hewn.compile(model(w), quantize=alone(range="minmax", symmetric=symmetric)))
@@ -81,14 +85,15 @@ def test_half_quadratic_splitting(symmetric):
 
 
 def correlated(rows=512):
-    """Rows whose elements go together, as activations' do."""
+    """Draws rows with correlated elements, as activations have."""
     generator = np.random.default_rng(3)
     mix = generator.standard_normal((K, K)) * (generator.uniform(0, 1, K) ** 4)
     return (generator.standard_normal((rows, K)) @ mix / 8).astype("f")
 
 
 def gptq(x, w, scale, low, high):
-    """The integers, with the rows of the largest diagonal first."""
+    """Returns integers rounded by GPTQ. It processes the rows of w by descending diagonal of the
+    Hessian."""
     hessian = x.astype("d").T @ x
     hessian += np.eye(len(w)) * 0.01 * np.diag(hessian).mean()
     order = np.argsort(-np.diag(hessian), kind="stable")
@@ -104,7 +109,7 @@ def gptq(x, w, scale, low, high):
 
 
 def by_numpy(x, w, bits, group):
-    """Weights by GPTQ, with the scales that they had as they were."""
+    """Returns weights that GPTQ has rounded with the scales of the unmodified weights."""
     high = 2 ** (bits - 1) - 1
     scale = np.abs(w.reshape(-1, group, N)).max(axis=1) / np.float32(high)
     scale = np.repeat(scale, group, axis=0).astype("d")
@@ -112,7 +117,7 @@ def by_numpy(x, w, bits, group):
 
 
 def codes_by_numpy(x, w):
-    """Of 8 bits with a scale a column."""
+    """Returns 8-bit integers with one scale per column."""
     scale = (np.abs(w).max(axis=0, keepdims=True) / np.float32(127)).astype("d")
     return gptq(x, w, np.repeat(scale, len(w), axis=0), -127, 127)
 
@@ -120,7 +125,7 @@ def codes_by_numpy(x, w):
 @pytest.mark.parametrize("bits, group", [(4, 32), (3, 64), (2, 16)])
 def test_gptq(bits, group):
     x, w = correlated(), weights(0, K, N)
-    data = np.split(x, 4)  # so few that none is held out
+    data = np.split(x, 4)  # too few samples to hold any of them out
     module = hewn.compile(model(w), quantize=alone(f"int{bits}", group, rounding="gptq"), calibration=data)
     nearest = hewn.compile(model(w), quantize=alone(f"int{bits}", group), calibration=data)
     want, got = x.astype("d") @ w, product_of(module)
@@ -131,7 +136,8 @@ def test_gptq(bits, group):
 
 
 def test_codes_repeat_it(tmp_path):
-    """The text has the integers: without data, the same bytes."""
+    """The quantization file contains the integers. Compiling with it, without data, gives the same
+    bytes."""
     x = correlated(64)
     how = alone(rounding="gptq", range="mse")
     first = hewn.compile(model(wide()), quantize=how, calibration=[x], output=tmp_path / "first.so")
@@ -143,9 +149,7 @@ def test_codes_repeat_it(tmp_path):
 
 
 def test_gptq_is_by_data():
-    with pytest.raises(
-        hewn.CompileError, match="the quantization asks for 'rounding', which calibration data tell, and there are none"
-    ):
+    with pytest.raises(hewn.CompileError, match="the quantization uses 'rounding', which needs calibration data"):
         hewn.compile(model(weights(0, K, N)), quantize=alone(rounding="gptq"))
 
 
@@ -159,7 +163,8 @@ def test_int8_on_both_sides_by_gptq():
 @pytest.mark.parametrize("depth", [9, 50, 67])
 @pytest.mark.parametrize("is_window", [False, True])
 def test_codes_of_odd_sizes(depth, is_window):
-    """Channels and rows that are no multiples of what sums are taken by: numpy's integers, but for those that are near a tie."""
+    """The numbers of channels and rows are not multiples of the kernel's block sizes. The integers
+    equal numpy's, except close to ties."""
     generator = np.random.default_rng(depth)
     mix = generator.standard_normal((depth, depth)) * generator.uniform(0.1, 1, depth)
     x, w = (generator.standard_normal((3 * 77, depth)) @ mix).astype("f"), weights(1, depth, 24)
@@ -176,14 +181,16 @@ def test_codes_of_odd_sizes(depth, is_window):
 
 
 def window(w):
-    """The product by windows of one element: channels lie ahead of places."""
+    """Builds a 1x1 convolution that computes the same as the matmul by w. Its channels come before
+    the pixels."""
     return model_of(
         [helper.make_node("Conv", ["x", "w"], ["y"], name="fc")], [1, K, 8, 8], {"w": w.T[:, :, None, None].copy()}
     )
 
 
 def lost_by_weights(module, w, x, data):
-    """Of rows that are rounded already, in decibels."""
+    """Returns the signal-to-noise ratio in decibels of the error that quantized weights cause. The
+    inputs are already quantized."""
     found = site(module, "fc")
     rows = (quantized(x, found["scale"], found["zero_point"]) - found["zero_point"]) * np.float32(found["scale"])
     got = [module.run({"x": one})["y"] for one in data]
@@ -191,7 +198,8 @@ def lost_by_weights(module, w, x, data):
 
 
 def test_int8_is_chosen_by_data_where_rows_tell():
-    """Where nothing is said: of matrices and of windows of one element, if there are rows enough."""
+    """By default, the compiler rounds int8 weights of matmuls and 1x1 convolutions by GPTQ if the
+    samples have enough rows."""
     w, x = weights(0, K, N), correlated(64 * 22)
     plain = ALWAYS | {"bias_correction": False, "smoothing": False, "activations": {"range": "minmax"}}
     places = [rows.T.reshape(1, K, 8, 8) for rows in x.reshape(-1, 64, K)]
@@ -205,7 +213,7 @@ def test_int8_is_chosen_by_data_where_rows_tell():
 
 
 def test_codes_beside_smoothing():
-    """Rows are divided by the factors before they say what the integers are."""
+    """With smoothing, GPTQ uses activations that are divided by the smoothing factors."""
     w, x = weights(0, K, N), correlated(1408)
     x[:, ::16] *= 40
     both, smooth, codes = (

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the model MODEL (cc -DMODEL=name) with every symbol at each of the sizes in argv, and fails if a run calls an
-   allocator, prints, needs more than the arena that it asked for, or writes outside of it. */
+/* Runs the model MODEL (cc -DMODEL=name), with all symbols set to each of the sizes in argv. Fails
+   if a run calls an allocator, prints, needs more than the reported arena size, or writes outside
+   of the arena. */
 #include <errno.h>
 #include <hewn/runtime.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static size_t bytesOf(const DLTensor *tensor) {
   return bytes;
 }
 
-/* Ones where integers may be indices, small numbers else. */
+/* Fills integers with 1, since they may be indices, and floats with small numbers. */
 static void fill(DLTensor *tensor) {
   size_t bytes = bytesOf(tensor);
   tensor->data = __libc_memalign(64, bytes + 64);
@@ -118,8 +119,8 @@ static int runAt(int64_t size) {
     return fail("a run called an allocator", size, "");
   for (int i = 0; i < GUARD; ++i)
     if (arena[need + i] != 0xa5)
-      return fail("a run wrote behind its arena", size, "");
-  /* The arena is no larger than what is used, up to alignment. */
+      return fail("a run wrote beyond its arena", size, "");
+  /* The arena is no larger than necessary, up to alignment. */
   int64_t used = need;
   while (used > 0 && arena[used - 1] == 0xa5)
     --used;
@@ -133,7 +134,7 @@ static int runAt(int64_t size) {
     if (status.code == HEWN_OK)
       status = hewn_run(&MODEL, context, inputs, outputs);
     if (status.code == HEWN_OK)
-      return fail("a run was content with less than it asked for", size, "");
+      return fail("a run succeeded with less than the reported arena size", size, "");
     hewn_context_destroy(context);
   }
   return 0;
@@ -143,5 +144,5 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i)
     if (runAt(atoll(argv[i])))
       return 1;
-  return calls == 0; /* contexts do allocate: the count counts */
+  return calls == 0; /* context_create allocates: the counter works */
 }

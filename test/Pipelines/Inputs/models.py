@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""models.py FOLDER: writes picture.onnx and text.onnx there, small models of many ops and of unknown sizes."""
+"""models.py FOLDER: writes `picture.onnx` and `text.onnx`, small models with many ops and symbolic
+dims."""
 
 import pathlib
 import sys

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py LIBRARY NAME=EXPRESSION...: runs a compiled model and prints its outputs, one a line.
+"""run.py LIBRARY NAME=EXPRESSION...: runs a compiled model and prints its outputs, one per line.
 
-EXPRESSION is Python, with f32, i64 and b for arrays. Nothing but the C interface is used here.
+EXPRESSION is a Python expression; f32, i64 and b create arrays. The script uses only the C
+interface.
 """
 
 import ctypes

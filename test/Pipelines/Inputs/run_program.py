@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a compiled program by its pointers alone: y = 4 * x + 3 for some sizes."""
+"""Runs a compiled program through its pointer interface: y = 4 * x + 3 for some sizes."""
 
 import ctypes
 import sys
@@ -25,7 +25,7 @@ for n in (1, 7, 1000, 0):
     inputs = (ctypes.c_void_p * 1)(x.ctypes.data)
     outputs = (ctypes.c_void_p * 1)(y.ctypes.data)
     symbols = (ctypes.c_int64 * 1)(n)
-    # Two values of n floats, one behind the other.
+    # Two values of n floats in succession.
     assert library.hewn_arena_bytes(model, symbols) == 2 * ((4 * n + 63) // 64 * 64)
     status = library.hewn_run_pointers(model, context, inputs, outputs, None, symbols)
     assert status.code == 0, status.message

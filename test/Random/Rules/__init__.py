@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node of each op is drawn: operands that fit, attributes in their range. A rule is `f(graph, op)`, or raises Reject."""
+"""Rules that draw a node of each op, with operands that fit and attributes that are valid. A rule
+is a function `f(graph, op)`. It raises Reject if it can't add a node."""
 
 import importlib
 
@@ -18,9 +19,9 @@ def rule(*names):
     return register
 
 
-# Rooms of idioms: what whole networks have, of many nodes each.
+# Modules of idioms: patterns of several nodes that occur in real networks.
 IDIOMS = ("normalized", "sequences", "attention", "blocks", "pictures")
-# The rooms: modules of this package, in the order in which their rules come.
+# The modules of this package, in the order in which their rules are registered.
 ROOMS = (
     "elementwise",
     "views",
@@ -39,7 +40,7 @@ ROOMS = (
 
 
 def load():
-    """All rules; the modules register theirs."""
+    """Imports the modules of this package, which register their rules. Returns all rules."""
     for room in ROOMS:
         importlib.import_module(f"Rules.{room}")
     return RULES

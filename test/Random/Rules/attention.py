@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention written out: what transformers' exporters make of it, of tokens and of channels."""
+"""Rules that draw attention as separate nodes, as exporters of transformers write it. The attention
+is over tokens or over channels."""
 
 import numpy as np
 from graph import Reject
@@ -40,7 +41,7 @@ from Rules.sequences import rotated
 
 
 def in_heads(g, x, heads):
-    """[batch, positions, heads * depth] as [batch, heads, positions, depth]."""
+    """Converts [batch, positions, heads * depth] to [batch, heads, positions, depth]."""
     depth = x.shape[2] // heads
     if heads > 1 and chance(g, 0.15):
         return concat(g, [unsqueezed(g, v, 1) for v in split(g, x, 2, [depth] * heads)], 1)
@@ -53,7 +54,7 @@ def out_of_heads(g, x, batch, positions):
 
 
 def repeated(g, x, times):
-    """Keys or values that several heads share, once for each."""
+    """Repeats the heads of keys or values for the query heads that share them."""
     if times == 1:
         return x
     batch, heads, positions, depth = x.dims
@@ -64,7 +65,7 @@ def repeated(g, x, times):
 
 
 def projections(g, x, source, heads, shared, depth):
-    """Queries, keys and values, from products of their own or from one."""
+    """Computes queries, keys and values, by three matmuls or by one."""
     sizes = [heads * depth, shared * depth, shared * depth]
     if source is x and chance(g, 0.4):
         packed = linear(g, x, sum(sizes))
@@ -84,7 +85,8 @@ def projections(g, x, source, heads, shared, depth):
 
 
 def lower(g, scores):
-    """Where a position comes no later than a row's own: by Trilu, or a constant."""
+    """Returns a causal mask for the scores. A Trilu node computes the mask, or the mask is a
+    constant."""
     rows = scores.dims[-2:]
     if any(label for _, label in rows):
         ones = g.node("Expand", [number(g, 1, F32), g.node("Shape", [scores])])
@@ -96,7 +98,7 @@ def lower(g, scores):
 
 
 def masked(g, scores):
-    """Scores with what may not be seen far below the others."""
+    """Returns the scores with masked positions set to a large negative number."""
     low, rows = -1e3 if scores.dtype == F16 else -1e4, scores.dims[-2:]
     way = g.choice.choice(("none", "Add", "padding", "Where", "causal", "causal", "positions"))
     if way == "Add":
@@ -130,7 +132,7 @@ def masked(g, scores):
 
 
 def attended(g, q, k, v, scale=True):
-    """softmax(q k^T) v, where q, k and v are [..., positions, depth]."""
+    """Computes softmax(q k^T) v, where q, k and v are [..., positions, depth]."""
     depth, dtype = q.shape[-1] or 1, q.dtype
     way = g.choice.choice(("before", "both", "after", "Div", "none")) if scale else "none"
     if way in ("before", "both"):
@@ -170,7 +172,7 @@ def attention(g, op):
         k, v = (concat(g, [before, now], 2) for before, now in zip(past, (k, v)))
     k, v = (repeated(g, between(g, n), heads // shared) for n in (k, v))
     batch, positions = q.dims[0], q.dims[2]
-    if chance(g, 0.2):  # batches and heads as one dim
+    if chance(g, 0.2):  # merges batch and heads into one dim
         merged = product(g, batch, q.dims[1])
         q, k, v = (reshaped(g, n, [merged, *n.dims[2:]]) for n in (q, k, v))
         made = attended(g, q, k, v)
@@ -184,7 +186,7 @@ def attention(g, op):
 
 
 def unit(g, x):
-    """x over its length along the last dim."""
+    """Divides x by its L2 norm along the last dim."""
     way = g.choice.choice(("ReduceL2", "parts", "LpNormalization"))
     if way == "LpNormalization" and x.dtype == F32 and np.all(x.array):
         return like_of(g, g.node("LpNormalization", [x], axis=-1, p=2), x)
@@ -206,7 +208,8 @@ def unit(g, x):
 
 @rule("Attention-of-channels")
 def channel_attention(g, op):
-    """XCiT's: queries and keys of unit length, and shares of channels, not of positions."""
+    """Adds XCiT's cross-covariance attention: queries and keys are normalized, and the softmax is
+    over channels."""
     picture = image(g, (2, 4, 6, 8, 12)) if chance(g, 0.5) else None
     if picture is None:
         x = sequence(g, (2, 4, 8, 12))
@@ -236,7 +239,7 @@ def channel_attention(g, op):
 
 
 def convolved(g, x, count):
-    """A convolution that keeps heights and widths."""
+    """Adds a convolution that keeps height and width."""
     k, group = g.choice.choice((1, 1, 3)), g.choice.choice((1, 1, x.shape[1]))
     group = group if count % group == 0 else 1
     packed = stored(g, weights(g, (count, x.shape[1] // group, k, k), x.dtype))
@@ -246,7 +249,8 @@ def convolved(g, x, count):
 
 
 def cascaded(g, x):
-    """EdgeNeXt's: channels in parts, each convolved with the sum of the part before and it, and put together."""
+    """Adds EdgeNeXt's split: splits the channels into parts, adds the result of the previous part
+    to each part, and convolves the sum. Concatenates the results."""
     count = g.choice.choice([n for n in (2, 3, 4, 1) if x.shape[1] % n == 0])
     parts, made = split(g, x, 1, [x.shape[1] // count] * count), []
     for i, part in enumerate(parts):
@@ -257,10 +261,12 @@ def cascaded(g, x):
 
 
 def positions_of(g, picture, dims):
-    """EdgeNeXt's: numbers of rows and columns, put together as channels, by a convolution made as many as the picture has; or one number."""
+    """Returns EdgeNeXt's position encoding. The encoding concatenates encodings of rows and
+    columns, or uses one of them. A convolution converts it to the number of channels of the
+    image."""
     count = picture.shape[1]
     if any(picture.labels[2:]):
-        raise Reject("positions are of a known number")
+        raise Reject("the number of positions is symbolic")
     batch = picture.dims[0] if chance(g, 0.5) else (1, None)
     sides = [
         g.leaf(picture.dtype, [batch, *known(g.choice.choice((1, 2, 3, 4)), *picture.shape[2:])], -1, 1)
@@ -274,7 +280,8 @@ def positions_of(g, picture, dims):
 
 @rule("Positions-of-picture")
 def picture_positions(g, op):
-    """A picture as tokens, and positions of its places, added before or behind either's Reshape and Transpose."""
+    """Adds position encodings to an image that becomes tokens, before or after the Reshape and
+    Transpose."""
     x = image(g, symbols=False)
     tokens = x
     for _ in range(g.choice.randint(1, 2)):
@@ -290,10 +297,11 @@ def picture_positions(g, op):
 
 @rule("Attention-of-relative")
 def relative_attention(g, op):
-    """Products of queries with positions, moved so that each row begins at its own (Transformer-XL's shift by Pad and Reshape)."""
+    """Adds relative attention (Transformer-XL): Pad and Reshape shift the matmuls of queries and
+    positions, so that each row starts at its own position."""
     x = sequence(g)
     if any(x.labels[:2]):
-        raise Reject("shifted by known numbers")
+        raise Reject("the sizes of the shift are symbolic")
     (batch, length, _), depth = x.shape, g.choice.choice((2, 4, 8))
     q, k, v = (linear(g, x, depth) for _ in range(3))
     table = weights(g, (2 * length - 1, depth), x.dtype)
@@ -309,7 +317,8 @@ def relative_attention(g, op):
 
 @rule("Attention-of-rows")
 def row_attention(g, op):
-    """Without heads: products of two or three dims, and what is made of them in the second product's shape."""
+    """Adds attention without heads, with two or three dims, followed by elementwise ops with
+    another value of the result's shape."""
     rank, dtype = g.choice.choice((2, 3)), real(g)
     batch, depth = [g.dim()][: rank - 2], (amount(g, (2, 4, 8, 16)), None)
     q = g.like([*batch, g.dim(), depth], dtype, -1, 1)
@@ -331,7 +340,8 @@ def row_attention(g, op):
 
 @rule("Attention-of-pixels")
 def pixel_attention(g, op):
-    """A non-local block: each pixel sees all others, by products whose channels come first."""
+    """Adds a non-local block: attention over all pixels, with channels as the first dim of the
+    matmuls."""
     x = image(g, (1, 2, 4, 8), symbols=False)
     count, places = g.choice.choice((1, 2, 4, x.shape[1])), product(g, *x.dims[2:])
     rows = [reshaped(g, convolved(g, x, count), [x.dims[0], (count, None), places]) for _ in range(3)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of convolutional networks: borders, normalizations, branches, and what is added to what came in."""
+"""Blocks of convolutional networks: padding, normalization, branches and residuals."""
 
 import numpy as np
 from graph import Reject
@@ -29,7 +29,7 @@ from Rules.views import by_axes
 
 
 def bordered(g, x, low, high):
-    """The picture in a border that is a node."""
+    """Adds a Pad node that pads the image."""
     pads = [0, 0, *low, 0, 0, *high]
     symbolic = any(x.labels[2:])
     modes = ["constant"] * 2 + ["reflect", "edge"] * (not symbolic and min(x.shape[2:]) > max(*low, *high))
@@ -42,7 +42,7 @@ def bordered(g, x, low, high):
 
 
 def conv(g, x, count, kernel=None, group=1, strides=(1, 1), same=True):
-    """A convolution that keeps heights and widths (over strides), unless `same` is not asked for."""
+    """Adds a convolution. With `same`, it keeps height and width, divided by the strides."""
     kernel = g.choice.choice(((1, 1), (3, 3), (3, 3), (1, 3), (5, 5), (2, 2))) if kernel is None else kernel
     dilation = g.choice.choice((1, 1, 1, 2)) if max(kernel) > 1 else 1
     reach = [(k - 1) * dilation for k in kernel]
@@ -80,7 +80,8 @@ def batch_norm(g, x):
 
 
 def unit(g, x, count, kernel=None, group=1, strides=(1, 1)):
-    """Convolution, normalization and activation; some networks have the last two first."""
+    """Adds a convolution, a normalization and an activation, in this order, or with the convolution
+    last."""
     if chance(g, 0.2):
         return conv(g, activation(g, batch_norm(g, x)), count, kernel, group, strides)
     return between(g, activation(g, batch_norm(g, conv(g, x, count, kernel, group, strides))))
@@ -96,7 +97,8 @@ def strides_of(g):
 
 @rule("Conv-block")
 def block(g, op):
-    """A residual of one to three units; a stride has a convolution of 1 x 1 in the other branch."""
+    """Adds a residual block of one to three units. If the units have a stride, the shortcut has a
+    1x1 convolution."""
     x = image(g)
     strides, count, y = strides_of(g), x.shape[1] if chance(g, 0.6) else channels(g), x
     steps = g.choice.randint(1, 3)
@@ -114,7 +116,7 @@ def block(g, op):
 
 @rule("Conv-dense")
 def dense(g, op):
-    """Each unit reads what all before it made."""
+    """Adds a DenseNet block: each unit reads the results of all previous units."""
     x = image(g)
     seen, growth = [x], channels(g)
     for _ in range(g.choice.randint(1, 3)):
@@ -131,7 +133,8 @@ def dense(g, op):
 
 @rule("Conv-split")
 def cross_stage(g, op):
-    """CSP's: some channels go through units, and each unit's result is put together with those that did not."""
+    """Adds a CSP block: some channels pass through units, whose results are concatenated with the
+    remaining channels."""
     x = image(g, (2, 4, 6, 8, 12))
     y = unit(g, x, x.shape[1], (1, 1)) if chance(g, 0.5) else x
     cut = g.choice.randint(1, x.shape[1] - 1) if chance(g, 0.3) else x.shape[1] // 2
@@ -148,7 +151,7 @@ def cross_stage(g, op):
 
 
 def excited(g, x):
-    """Channels by what their means say of each other."""
+    """Adds squeeze-and-excitation: scales channels by a gate that is computed from their means."""
     few = g.choice.choice((1, 2, 4))
     if chance(g, 0.5):
         mean = labelled(g, g.node("GlobalAveragePool", [x]), (x.labels[0], None, None, None))
@@ -172,7 +175,7 @@ def squeeze(g, op):
 
 @rule("Conv-separable")
 def separable(g, op):
-    """1 x 1, each channel by itself, 1 x 1: an inverted residual."""
+    """Adds an inverted residual: 1x1, depthwise and 1x1 convolutions."""
     x = image(g)
     wide, strides = x.shape[1] * g.choice.choice((1, 2, 3)), strides_of(g)
     y = unit(g, x, wide, (1, 1)) if chance(g, 0.7) or wide != x.shape[1] else x
@@ -184,7 +187,8 @@ def separable(g, op):
 
 @rule("Conv-branches")
 def branches(g, op):
-    """Windows of several sizes, groups, and pools of one picture, put together or added."""
+    """Adds several branches that read one image: convolutions with windows of several sizes,
+    grouped convolutions and pools. The results of the branches are concatenated or added."""
     x, found = image(g), []
     count = channels(g)
     for _ in range(g.choice.randint(2, 4)):
@@ -214,11 +218,12 @@ def branches(g, op):
 
 @rule("Conv-transposed")
 def turned(g, op):
-    """Down by a stride, up by a transposed convolution, beside what came in."""
+    """Adds a convolution with stride, and a transposed convolution that restores the size. Combines
+    the result with the input."""
     x = image(g, multiple=2)
     y = unit(g, unit(g, x, channels(g), (2, 2) if chance(g, 0.3) else (3, 3), strides=(2, 2)), channels(g))
     if y.dtype != F32:
-        raise Reject("onnxruntime has no other")
+        raise Reject("onnxruntime supports only float32")
     kernel, count = g.choice.choice((2, 3, 4)), channels(g)
     packed = weights(g, (y.shape[1], count, kernel, kernel), y.dtype)
     bias = [weights(g, (count,), y.dtype)] if chance(g, 0.4) else []
@@ -237,13 +242,15 @@ def turned(g, op):
 
 @rule("Conv-of-signal")
 def signal(g, op):
-    """Lines of samples: what speech networks begin with, and Mamba's convolution of what came before."""
+    """Adds 1-D convolutions of signals: the first layers of speech networks, and Mamba's causal
+    convolution."""
     count, length = channels(g), g.dim()
     x = g.like([g.dim() if chance(g, 0.5) else (1, None), (count, None), length], F32, -1, 1)
     kernel = g.choice.choice((2, 3, 4))
     group = count if chance(g, 0.5) else 1
     packed = weights(g, (count, count // group, kernel), F32)
-    if chance(g, 0.5):  # more than is kept
+    # the convolution computes more elements than the result has; a Slice removes them
+    if chance(g, 0.5):
         y = g.node("Conv", [x, packed], kernel_shape=[kernel], pads=[kernel - 1] * 2, group=group)
         whole = g.node("Shape", [x])
         end = g.node("Gather", [whole, g.constant(np.asarray([2]))], axis=0)
@@ -261,7 +268,7 @@ def signal(g, op):
 
 @rule("Conv-pools")
 def pools(g, op):
-    """SPP's: pools of pools beside each other."""
+    """Adds SPP: concatenated pools of pools."""
     x = image(g)
     y = unit(g, x, channels(g), (1, 1))
     seen = [y]

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ai.onnx.ml and strings. Strings are made of numbers and end as numbers: no other rule sees them."""
+"""Ops of ai.onnx.ml and of strings. Strings are computed from numbers and converted back to
+numbers, so that other rules do not see them."""
 
 from graph import Reject
 from records import F32, I64
 
 from Rules import ML, rule
 
-# ONNX's reference normalizes more than ONNX says (accents, words within a string, empty strings): these have none of it.
+# Strings that need no normalization. ONNX's reference normalizes more than ONNX defines: accents,
+# words within a string, empty strings.
 PLAIN = ["a", "B", "ab", "Bc", "b"]
 WORDS = ["", "a", "B", "a b", "ab,c", " a", "\u00e4\u00f6"]
 
 
 def hidden(g, result):
-    """Keeps strings from what other rules draw from."""
+    """Removes string results from the values that other rules use as operands."""
     for value in result if isinstance(result, list) else [result]:
         g.values.remove(value)
     return result
 
 
 def words(g, low=1, high=3, among=WORDS):
-    """A tensor of strings, of one of numbers."""
+    """Returns a tensor of strings, computed from numbers."""
     numbers = g.value([I64], low, high, test=lambda v: v.size)
     return hidden(
         g,
@@ -35,7 +37,7 @@ def words(g, low=1, high=3, among=WORDS):
 
 
 def numbers(g, strings):
-    """The strings as numbers again: some of them have one of their own."""
+    """Converts strings to numbers by LabelEncoder, where some strings have a key of their own."""
     known = (
         sorted({g.choice.choice([str(s) for s in strings.array.ravel()]) for _ in range(3)}) if strings.size else [""]
     )
@@ -66,7 +68,7 @@ def string_concat(g, op):
     left = words(g)
     right = left if g.choice.random() < 0.3 else words(g, 1, 1)
     if right.dims[-1] not in (left.dims[-1], (1, None)):
-        raise Reject("strings that do not fit")
+        raise Reject("mismatched strings")
     return numbers(g, hidden(g, g.node("StringConcat", [left, right])))
 
 
@@ -97,7 +99,8 @@ def regex_full_match(g, op):
 
 
 def rows(g):
-    """Features: rows of known width."""
+    """Returns a matrix whose rows have a constant number of features, as the ops of ai.onnx.ml need
+    it."""
     return g.value([F32], 2, 2, test=lambda v: v.size and v.dims[1][1] is None)
 
 
@@ -127,7 +130,7 @@ def one_hot_encoder(g, op):
 
 @rule(f"{ML}.LinearClassifier")
 def linear_classifier(g, op):
-    # Of one score for two classes onnxruntime makes other scores than ONNX's reference.
+    # For one score and two classes, onnxruntime's scores differ from ONNX's reference.
     value = rows(g)
     return g.node(
         op.name,

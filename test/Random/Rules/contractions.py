@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices."""
+"""Rules that draw matmuls."""
 
 import numpy as np
 from graph import Reject
@@ -14,7 +14,8 @@ def wanted(g, op, letter="T"):
 
 
 def matrices(g, types):
-    """Two operands that MatMul takes: batches on either side, vectors, batches of 1 against others."""
+    """Returns two operands for MatMul. Either operand may have batch dims, may be a vector, or may
+    have batch dims of 1 that broadcast."""
     left = g.value(types, 1, 4, test=lambda v: v.size)
     columns = g.dim()
     right = [left.dims[-1], columns] if g.choice.random() < 0.85 else [left.dims[-1]]
@@ -40,9 +41,7 @@ def gemm(g, op):
     if g.opset < 11 or g.choice.random() < 0.7:
         dims = [d if g.choice.random() < 0.6 else (1, None) for d in (rows, columns)]
         c = [g.like(dims[g.choice.choice((0, 0, 1)) :], a.dtype)]
-    alpha = (
-        {"alpha": g.choice.choice((0.5, 2.0)), "beta": g.choice.choice((1.0, 0.5, 3.0))} if a.dtype in FLOATS else {}
-    )
+    alpha = {"alpha": g.choice.choice((0.5, 2.0, 1.0)), "beta": g.choice.choice((1.0, 0.5, 3.0))}
     if g.opset < 7:
         raise Reject("broadcasting by attributes")
     return g.node("Gemm", [a, b, *c], transA=turn_a, transB=turn_b, **alpha)
@@ -107,7 +106,7 @@ def gather_block_quantized(g, op):
 
 @rule("MatMul-chain")
 def chain(g, op):
-    """Two products with something between them, as attention has it."""
+    """Adds two matmuls with ops in between, as in attention."""
     dtype = g.choice.choice([t for t in (F32, F16, BF16) if t in g.root.palette] or [F32])
     batch, rows, depth, keys, width = g.dims(0, 2), g.dim(), g.dim(), g.dim(), g.dim()
     q, k, v = (g.like([*batch, *d], dtype, -1, 1) for d in ((rows, depth), (keys, depth), (keys, width)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control flow and sequences: bodies are graphs of their own, which read the one around them."""
+"""Control flow and sequences. Bodies are graphs that read values of the enclosing graph."""
 
 import numpy as np
 from graph import Reject, Value
@@ -36,7 +36,7 @@ def some_nodes(g, count):
 
 
 def result_like(g, value):
-    """A value that the body makes, of the type and dims of another."""
+    """Returns a value of the body with the type and dims of `value`."""
     found = next((v for v in reversed(g.values) if v.dims == value.dims and v.dtype == value.dtype), None)
     if found is None:
         found = g.like(value.dims, value.dtype)
@@ -52,7 +52,8 @@ def result_like(g, value):
 
 
 def add_with_bodies(g, op, operands, bodies, outputs, **attributes):
-    """The node, and what its bodies read, as operands that it is computed with."""
+    """Adds a node with bodies. `graph.node` gets the values that the bodies read as additional
+    operands, so that it can compute the results."""
     proto = helper.make_node(op, [v.name for v in operands], [g.name("v") for _ in range(outputs)], **attributes)
     for name, body in bodies.items():
         attribute = proto.attribute.add()
@@ -208,4 +209,4 @@ def optional(g, op):
     value = g.value([F32, I64], 1, 3)
     if g.opset >= 18:
         return g.node(op.name if op.name != "Optional" else "OptionalGetElement", [value])
-    raise Reject("onnxruntime needs the whole of it in one graph")
+    raise Reject("onnxruntime requires all of it in one graph")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that work on elements: by ONNX's schema, all operands of one type and broadcast, but for those that have a rule here."""
+"""Elementwise ops. By ONNX's schema, all operands have one type and broadcast. Other ops have a
+rule of their own here."""
 
 import numpy as np
 import onnx
@@ -9,7 +10,7 @@ from records import BF16, BOOL, F16, F32, FLOATS, INTS
 
 from Rules import MICROSOFT, rule
 
-# Operands stay where the function is defined, does not overflow and is not steep.
+# Ranges of operands in which each function is defined, does not overflow, and is not steep.
 DOMAINS = {
     "Acos": (-0.95, 0.95),
     "Acosh": (1.05, 50),
@@ -38,7 +39,7 @@ UNARY_ATTRIBUTES = {
 
 
 def within(g, value, low, high):
-    """The value, or what a Clip leaves of it."""
+    """Returns the value, clipped to the range if necessary."""
     if value.dtype not in FLOATS:
         return value
     wide = value.array.astype(np.float64)
@@ -51,7 +52,8 @@ def within(g, value, low, high):
 
 
 def away_from_zero(g, value):
-    """The value, or a new one, without zeros in it or near them: what can be divided by."""
+    """Returns the value, or a new one, without elements close to zero, so that it can be a
+    divisor."""
     wide = np.abs(value.array.astype(np.float64))
     if value.size and wide.min() > 0.05:
         return value
@@ -60,7 +62,7 @@ def away_from_zero(g, value):
 
 
 def by_schema(g, op):
-    """A node of an elementwise op that has no rule of its own."""
+    """Adds a node of an elementwise op without a rule of its own."""
     count = len(op.schema.inputs)
     if any(i.option == onnx.defs.OpSchema.FormalParameterOption.Variadic for i in op.schema.inputs):
         count = g.choice.randint(1, 4)
@@ -124,6 +126,10 @@ def bit_shift(g, op):
 @rule("Pow")
 def power(g, op):
     value = g.value([t for t in op.types("T") if t in FLOATS or g.opset >= 12])
+    if value.dtype in FLOATS and g.choice.random() < 0.3:
+        power = g.choice.choice((0.5, 0.5, 1, 2, 3, -1, -0.5, 1.5))
+        value = value if power == abs(int(power)) else within(g, value, 0.1, 9)
+        return g.node("Pow", [value, g.constant(np.asarray(power, value.dtype))])
     if value.dtype in FLOATS:
         value = within(g, value, 0.1, 9)
         return g.node("Pow", [value, g.leaf(value.dtype, value.dims[g.choice.randint(0, value.rank) :], -2, 2)])
@@ -135,7 +141,7 @@ def mod(g, op):
     value = g.value([t for t in op.types() if t not in records.STORED])
     other = away_from_zero(g, g.broadcast(value.dims, value.dtype))
     if other.dtype.kind == "i" and (other.array == -1).any():
-        raise Reject("the least of the type by -1")
+        raise Reject("division of the smallest integer by -1")
     fmod = 1 if value.dtype in FLOATS else g.choice.choice([0, 1])
     return g.node("Mod", [value, other], fmod=fmod)
 
@@ -160,7 +166,7 @@ def where(g, op):
 def prelu(g, op):
     value = g.value(op.types(), 1)
     if g.opset < 7:
-        raise Reject("broadcasting of its own")
+        raise Reject("another kind of broadcasting")
     kept = [d if g.choice.random() < 0.5 else (1, None) for d in value.dims]
     return g.node("PRelu", [value, g.leaf(value.dtype, kept[g.choice.randint(0, len(kept)) :], 0, 2)])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that data direct: indices, conditions, orders."""
+"""Ops whose access depends on data: indices, conditions, orders."""
 
 import numpy as np
 import records
@@ -12,7 +12,7 @@ from Rules.views import negative, taken
 
 
 def indices(g, dims, size, below=True):
-    """int64s or int32s that are indices of a dim; negative ones too."""
+    """Returns int64 or int32 indices of a dim of `size`, possibly negative."""
     if not size:
         raise Reject("a dim of 0")
     return g.leaf(
@@ -21,7 +21,7 @@ def indices(g, dims, size, below=True):
 
 
 def fixed(g, value, axis):
-    """A dim that indices are drawn for is no symbol."""
+    """Returns the size of a dim for which indices are drawn. Rejects symbolic dims."""
     size, label = value.dims[axis]
     if label:
         raise Reject("the bound is a symbol")
@@ -66,7 +66,8 @@ def scatter_elements(g, op):
     count = g.choice.randint(1, size) if size else 0
     if not value.size or not value.static:
         raise Reject("nothing to write to")
-    # Each place once: what two updates of one place make is not defined.
+    # Draws each index of a scatter op only once, because ONNX does not define the result of two
+    # updates of one element.
     rows = np.stack([g.arrays.permutation(size)[:count] for _ in range(value.size // size)])
     shape = [d for i, d in enumerate(value.shape) if i != axis] + [count]
     picked = g.constant(np.moveaxis(rows.reshape(shape), -1, axis).astype(g.choice.choice((np.int64, np.int32))))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that put elements elsewhere, several times or between others."""
+"""Indexing ops, which permute, repeat or insert elements."""
 
 import math
 
 import numpy as np
 import records
 from graph import Reject
-from records import BOOL, F16, F32, FLOATS, I64, INTS
+from records import BOOL, F16, F32, FLOATS, I8, I64, INTS, U8
 
 from Rules import rule
 from Rules.views import negative, taken
@@ -39,7 +39,7 @@ def tile(g, op):
     repeats = [g.choice.choice((1, 1, 2, 3)) for _ in range(value.rank)]
     if math.prod(repeats) * value.size > g.most or g.opset < 6:
         raise Reject("large")
-    return g.node("Tile", [value, g.ints(repeats)])
+    return g.node("Tile", [value, g.ints(repeats, 0.3)])
 
 
 @rule("Pad")
@@ -61,7 +61,7 @@ def pad(g, op):
     if g.opset < 11:
         return g.node("Pad", [value], mode=mode, pads=pads, value=0.5)
     filler = g.constant(np.asarray(1, value.dtype)) if mode == "constant" and g.choice.random() < 0.5 else None
-    operands = [value, g.ints(pads), filler]
+    operands = [value, g.ints(pads, 0.3), filler]
     if (g.opset >= 18 and len(axes) < value.rank) or sorted(axes) != axes:
         operands.append(g.ints([negative(g, a, value.rank) for a in axes], 0))
     return g.node("Pad", operands, mode=mode)
@@ -83,7 +83,8 @@ def space_to_depth(g, op):
 
 
 def some(g, op, letter="T"):
-    """Types of the op that this graph has, or all that can be computed with."""
+    """Returns the types that the op accepts and this graph uses, or all types that the op
+    accepts."""
     types = [t for t in op.types(letter) if t not in records.STORED]
     return [t for t in types if t in g.root.palette] or types
 
@@ -158,34 +159,54 @@ def numbers(g, op):
     return g.node("Range", [g.constant(np.asarray(b, dtype)) for b in bounds])
 
 
+# Scales of exporters, among them some that are no fractions of small integers.
+SCALES = (0.5, 1.0, 2.0, 1.5, 3.0, 0.1, 1 / 3, 0.6, 0.35, 1.3, 2.462)
+
+
+def resize_attributes(g, value):
+    mode = g.choice.choice(["nearest", "linear"] + ["cubic"] * (value.rank == 4 and g.opset >= 11))
+    attributes = {"mode": mode}
+    if g.opset == 10:
+        return attributes
+    transforms = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"]
+    transforms += ["half_pixel_symmetric"] * (g.opset >= 19)
+    attributes["coordinate_transformation_mode"] = g.choice.choice(transforms)
+    if mode == "nearest":
+        attributes["nearest_mode"] = g.choice.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    elif value.dtype in FLOATS:
+        attributes["exclude_outside"] = g.choice.choice((0, 1)) if mode == "cubic" else 0
+        if g.opset >= 18:
+            attributes["antialias"] = int(g.choice.random() < 0.4)
+    if mode == "cubic":
+        attributes["cubic_coeff_a"] = g.choice.choice((-0.75, -0.5))
+    return attributes
+
+
 @rule("Resize")
 def resize(g, op):
-    dtype = g.choice.choice([t for t in some(g, op, "T1" if g.opset >= 11 else "T") if t in (F32,)] or [F32])
-    value = g.value([dtype], 3, 4, test=lambda v: v.static and v.size)
+    """Adds a Resize by constant or dynamic scales or sizes, of constant or symbolic dims. Scales and
+    weights of interpolated integers are powers of 2, so that ties are exact."""
+    types = [t for t in some(g, op, "T1" if g.opset >= 11 else "T") if t in (F32, U8, I8)] or [F32]
+    value = g.value([g.choice.choice(types)], 3, 4, test=lambda v: v.size and not any(v.labels[:2]))
+    if g.opset >= 18 and g.choice.random() < 0.1:  # a dim that is long enough to be shrunk by more than 64
+        value = g.leaf(value.dtype, [(1, None), (2, None), (g.choice.choice((70, 150, 300)), None)])
+    attributes = resize_attributes(g, value)
+    doubles = g.opset == 10 or (value.dtype not in FLOATS and attributes["mode"] != "nearest")
     spatial = range(2, value.rank)
-    scales, attributes = (
-        [1.0] * value.rank,
-        {"mode": g.choice.choice(["nearest", "linear"] + ["cubic"] * (value.rank == 4 and g.opset >= 11))},
-    )
+    roi = empty = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
+    if g.opset > 10 and not doubles and g.choice.random() < 0.5:
+        sizes = [d if i < 2 else g.choice.randint(1, min(2 * d, 24)) for i, d in enumerate(value.shape)]
+        return g.node("Resize", [value, roi, empty, g.ints(sizes, 0.3)], **attributes)
+    scales = np.ones(value.rank, np.float32)
     for axis in spatial:
-        scales[axis] = g.choice.choice((0.5, 1.0, 2.0, 1.5, 3.0))
+        scales[axis] = g.choice.choice((0.5, 2.0) if doubles else SCALES)
     if g.opset == 10:
-        return g.node("Resize", [value, g.constant(np.asarray(scales, np.float32))], **attributes)
-    transforms = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"]
-    attributes["coordinate_transformation_mode"] = g.choice.choice(transforms)
-    if attributes["mode"] == "nearest":
-        attributes["nearest_mode"] = g.choice.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
-    if attributes["mode"] == "cubic":
-        attributes |= {"cubic_coeff_a": g.choice.choice((-0.75, -0.5)), "exclude_outside": g.choice.choice((0, 1))}
-    if attributes["mode"] != "nearest" and g.opset >= 18 and g.choice.random() < 0.3:
-        attributes["antialias"] = 1
-    if g.choice.random() < 0.5:
-        sizes = [max(1, int(d * s)) for d, s in zip(value.shape, scales)]
-        roi = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
-        empty = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
-        return g.node("Resize", [value, roi, empty, g.ints(sizes, 0.1)], **attributes)
-    roi = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
-    return g.node("Resize", [value, roi, g.constant(np.asarray(scales, np.float32))], **attributes)
+        return g.node("Resize", [value, g.constant(scales)], **attributes)
+    if g.choice.random() < 0.3:
+        scales = g.input(F32, ((value.rank, None),), lambda random, shape, scales=scales: scales, "n")
+    else:
+        scales = g.constant(scales)
+    return g.node("Resize", [value, roi, scales], **attributes)
 
 
 @rule("Upsample")
@@ -219,7 +240,8 @@ def affine_grid(g, op):
     n = g.choice.choice((1, 2, 3))
     size = [n, 2, g.choice.choice(g.sizes), g.choice.choice(g.sizes)]
     theta = g.leaf(F32, [(n, None), (2, None), (3, None)], -1, 1)
-    # Corners of one pixel: ONNX's definition puts it at -1, onnxruntime into the middle.
+    # For AffineGrid with align_corners and an image of one pixel, ONNX puts the corner at -1,
+    # onnxruntime at the center.
     aligned = 0 if 1 in size[2:] else g.choice.choice((0, 1))
     return g.node("AffineGrid", [theta, g.ints(size, 0)], align_corners=aligned)
 

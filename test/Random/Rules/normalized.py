@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalizations written out, as exporters do where the opset has no op for them, or the type none that is exact enough."""
+"""Normalizations written as separate nodes. Exporters do so if the opset has no op for them, or
+only one of lower accuracy."""
 
 import numpy as np
 from onnx import helper
@@ -24,7 +25,7 @@ from Rules.parts import (
 
 
 def over(g, x, axes):
-    """x over the root of the mean of its squares."""
+    """Divides x by the root of the mean of its squares."""
     square = g.node("Mul", [x, x]) if chance(g, 0.5) else g.node("Pow", [x, number(g, 2, x.dtype)])
     mean = reduced(g, "ReduceMean", like_of(g, square, x), axes)
     mean = like_of(g, either(g, "Add", mean, number(g, 0.01, x.dtype)), mean)
@@ -40,14 +41,15 @@ def over(g, x, axes):
 
 
 def affine(g, x, axis, bias=True):
-    """Factors, and what is added, along one dim."""
+    """Scales, and optionally shifts, along one dim."""
     shape = (x.shape[axis],) + (1,) * (x.rank - 1 - axis % x.rank)
     x = like_of(g, either(g, "Mul", x, weights(g, shape, x.dtype, 0.5, 1.5)), x)
     return like_of(g, either(g, "Add", x, weights(g, shape, x.dtype)), x) if bias else x
 
 
 def normalized(g, x, axes=None, center=None):
-    """x over dims, by default the last one; with or without its mean taken off, in its own type or in float."""
+    """Normalizes x over `axes`, by default the last dim, with or without subtracting the mean, in
+    its own type or in float32."""
     axes = [x.rank - 1] if axes is None else axes
     center = chance(g, 0.6) if center is None else center
     dtype, wide = x.dtype, x
@@ -64,7 +66,7 @@ def normalized(g, x, axes=None, center=None):
 
 
 def norm(g, x):
-    """Before a product: none, the op, or its parts."""
+    """Adds a normalization before a matmul: as separate nodes, as one op, or none at all."""
     way = g.choice.choice(("parts", "parts", "op", "none"))
     if way == "none":
         return x
@@ -90,7 +92,7 @@ def rms_norm(g, op):
 
 @rule("LayerNorm-of-channels")
 def channels_norm(g, op):
-    """Of channels that are not the last dim, as ConvNeXt has it; or of all dims but the batch."""
+    """Normalizes over the channels of NCHW, as in ConvNeXt, or over all dims but the batch."""
     x = image(g)
     y = normalized(g, x, [1] if chance(g, 0.7) else [1, 2, 3])
     return residual(g, x, activation(g, y))
@@ -98,7 +100,8 @@ def channels_norm(g, op):
 
 @rule("GroupNorm-by-parts")
 def group_norm(g, op):
-    """Groups of channels as rows of a matrix, by InstanceNormalization or by a mean and a variance; then back."""
+    """Normalizes groups of channels, which are reshaped to rows of a matrix. The normalization is
+    by InstanceNormalization or by mean and variance."""
     x = image(g, (2, 4, 6, 8, 12))
     groups = g.choice.choice([n for n in (1, 2, 3, 4, x.shape[1]) if x.shape[1] % n == 0])
     rest = (int(np.prod(x.shape[1:])) // groups, g.unknown() if any(x.labels[2:]) else None)

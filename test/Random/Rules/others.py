@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of signals, detection, training."""
+"""Signal transforms, detection and training ops."""
 
 import numpy as np
 from graph import Reject
-from records import F32, I32, I64
+from records import F32, F64, I32, I64
 
 from Rules import rule
 
-# Ops without a rule, and why. A test holds that each op of the records has a rule or is named here.
+# Ops for which the generator of random models has no rule, with the reason. A test checks that each
+# op in the ONNX records has a rule or an entry here.
 WITHOUT = {
     "Bernoulli": "chance",
     "Multinomial": "chance",
@@ -24,12 +25,21 @@ WITHOUT = {
 
 @rule("DFT")
 def dft(g, op):
-    n = g.choice.choice((1, 4, 6, 8))
-    value = g.like([(g.choice.choice((1, 2)), None), (n, None), (g.choice.choice((1, 2)), None)], F32)
-    onesided = g.choice.choice((0, 1)) if value.shape[2] == 1 else 0
+    """Adds a Fourier transform along any axis but the last. The length is that of the operand, or
+    pads or crops it; it is sometimes an input of the model."""
+    n = g.dim() if g.choice.random() < 0.6 else (g.choice.choice((1, 5, 6, 8, 17, 37)), None)
+    outer, parts = (g.choice.choice((1, 2, 3)), None), (g.choice.choice((1, 2)), None)
+    axis = g.choice.choice((0, 1))
+    value = g.like([n, outer, parts] if axis == 0 else [outer, n, parts], g.choice.choice((F32, F64)))
+    inverse = g.choice.choice((0, 1)) if g.opset >= 20 else 0
+    onesided = g.choice.choice((0, 1)) if parts[0] == 1 and not inverse else 0
+    length = None
+    if g.choice.random() < 0.4:
+        length = g.ints(max(1, n[0] + g.choice.choice((-2, -1, 0, 3))), 0.5)
+    attributes = {"inverse": inverse, "onesided": onesided}
     if g.opset >= 20:
-        return g.node("DFT", [value, None, g.constant(np.asarray(1, I64))], onesided=onesided)
-    return g.node("DFT", [value], axis=1, onesided=onesided)
+        return g.node("DFT", [value, length, g.constant(np.asarray(axis - g.choice.choice((0, 3)), I64))], **attributes)
+    return g.node("DFT", [value, length], axis=axis, **attributes)
 
 
 @rule("STFT")
@@ -69,18 +79,19 @@ def tf_idf(g, op):
 
 @rule("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
 def loss(g, op):
-    """Scores of classes along dim 1, and the class of each position, which may be one that does not count."""
+    """Adds a loss of class scores along dim 1. The targets are class indices, one of which may be
+    ignored."""
     scores = g.value([F32], 2, 4, test=lambda v: v.size)
     classes = scores.shape[1]
     if scores.labels[1]:
-        raise Reject("classes are drawn of a known number")
+        raise Reject("the number of classes is symbolic")
     ignored = g.choice.choice((None, None, 0, classes - 1, -1))
     low = -1 if ignored == -1 else 0
     target = g.leaf(g.choice.choice((I32, I64)), [d for i, d in enumerate(scores.dims) if i != 1], low, classes - 1)
     weight = g.leaf(F32, [scores.dims[1]], 0.5, 2) if g.choice.random() < 0.5 else None
     reduction = g.choice.choice(("none", "mean", "sum"))
     if reduction == "mean" and (ignored is not None and (target.array == ignored).all()):
-        raise Reject("the mean of nothing")
+        raise Reject("a mean over no elements")
     outputs = 2 if op.name == "SoftmaxCrossEntropyLoss" and g.choice.random() < 0.5 else 1
     return g.node(op.name, [scores, target, weight], outputs=outputs, reduction=reduction, ignore_index=ignored)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What idioms are put together of, each in the ways in which exporters write it: shapes, products by weights, activations, norms."""
+"""Building blocks of idioms, as exporters write them: shapes, matmuls with weights, activations,
+normalizations."""
 
 import dataclasses
 
@@ -21,12 +22,12 @@ def real(g):
 
 
 def known(*sizes):
-    """Dims that are no symbols."""
+    """Returns dims that have no symbols."""
     return [(size, None) for size in sizes]
 
 
 def number(g, value, dtype):
-    """A scalar, or what broadcasts as one."""
+    """Returns a constant with one element, as a scalar or with dims of 1."""
     return g.constant(np.full(g.choice.choice(((), (), (1,))), value, dtype))
 
 
@@ -35,14 +36,15 @@ def weights(g, sizes, dtype, low=-0.5, high=0.5):
 
 
 def either(g, op, a, b):
-    """A node of an op whose operands may be in any order."""
+    """Adds a node of a commutative op with its operands in random order."""
     return g.node(op, [a, b] if chance(g, 0.5) else [b, a])
 
 
 def labelled(g, value, labels):
-    """The value with the dims that the rule knows it to have, where ONNX's inference lost them."""
+    """Sets the value's dim labels, which the rule knows. ONNX's shape inference may have lost
+    them."""
     if len(labels) != value.rank:
-        raise Reject("other dims: what was added has more")
+        raise Reject("other dims: the added operand has a larger rank")
     told = dataclasses.replace(value, labels=tuple(labels))
     g.values[:] = [told if v.name == value.name else v for v in g.values]
     return told
@@ -50,7 +52,7 @@ def labelled(g, value, labels):
 
 def like_of(g, value, other):
     if value.shape != other.shape:
-        raise Reject("other dims: what was added is larger")
+        raise Reject("other dims: the added operand is larger")
     return labelled(g, value, other.labels)
 
 
@@ -58,12 +60,13 @@ def like_of(g, value, other):
 
 
 def amount(g, few, many=(16, 24, 32, 48, 64, 96)):
-    """How many channels or features: few, or, in graphs of large values, as many as are worth a layout or a tile of their own."""
+    """Draws a number of channels or features. The number is small or, in graphs of large values, so
+    large that the compiler uses another layout or tile."""
     return g.choice.choice(many if g.root.most >= 65536 and chance(g, 0.5) else few)
 
 
 def sequence(g, widths=(2, 4, 6, 8, 12, 16, 24)):
-    """Batches, positions, and features of a known number."""
+    """Returns a value of [batch, positions, features] with a constant number of features."""
     types = (F32, F16, BF16)
     found = g.find(lambda v: v.dtype in types and v.rank == 3 and v.size and not v.labels[2] and 2 <= v.shape[2] <= 128)
     if found is not None and chance(g, 0.7):
@@ -72,7 +75,8 @@ def sequence(g, widths=(2, 4, 6, 8, 12, 16, 24)):
 
 
 def image(g, channels=(1, 2, 3, 4, 6, 8, 12, 16), multiple=1, symbols=True):
-    """A batch of channels of a known number, of heights and widths that are multiples."""
+    """Returns an image with a constant number of channels, and with height and width that are
+    multiples of `multiple`."""
 
     def fits(v):
         return (
@@ -100,7 +104,8 @@ def image(g, channels=(1, 2, 3, 4, 6, 8, 12, 16), multiple=1, symbols=True):
 
 
 def reshaped(g, x, dims):
-    """Reshape to these dims: by 0 and -1, or by what nodes compute from Shape, as exporters of open dims write it."""
+    """Adds a Reshape to `dims`, given by 0 and -1 or by a shape computed from Shape, as exporters
+    write it for symbolic dims."""
     dims = tuple(dims)
     computed, sizes, whole = chance(g, 0.2), [], None
     for i, dim in enumerate(dims):
@@ -114,7 +119,7 @@ def reshaped(g, x, dims):
         else:
             sizes.append(-1)
     if sizes.count(-1) > 1:
-        raise Reject("two dims that nobody can tell")
+        raise Reject("two unknown dims")
     if -1 not in sizes and chance(g, 0.3):
         sizes[g.choice.randrange(len(sizes))] = -1
     if whole is None:
@@ -135,7 +140,7 @@ def transposed(g, x, perm):
 
 
 def product(g, *dims):
-    """A dim that others are merged into."""
+    """Returns size and label of the dim that results from merging `dims`."""
     size = int(np.prod([d for d, _ in dims]))
     symbolic = [d for d in dims if d[1]]
     if not symbolic:
@@ -146,7 +151,7 @@ def product(g, *dims):
 
 
 def sliced(g, x, axis, start, end, step=1):
-    """`end` is None for all that follows."""
+    """Adds a Slice. If `end` is None, the slice ends with the dim."""
     end = (2**63 - 1 if step > 0 else -(2**63)) if end is None else end
     if g.opset < 10:
         if step != 1:
@@ -157,7 +162,7 @@ def sliced(g, x, axis, start, end, step=1):
 
 
 def split(g, x, axis, sizes):
-    """Chunks of a dim of a known size: by Split, or each by a Slice."""
+    """Splits a dim of constant size by Split or by Slices."""
     if len(sizes) == 1:
         return [x]
     if chance(g, 0.3):
@@ -194,7 +199,8 @@ def reduced(g, name, x, axes, keepdims=1):
 
 
 def softmax(g, x, axis=-1):
-    """Of one axis: before opset 13 Softmax is of all from an axis on."""
+    """Adds a softmax over one axis. Before opset 13, Softmax normalizes over all dims from an axis
+    on, so that other nodes may be needed."""
     axis %= x.rank
     if (g.opset >= 13 or axis == x.rank - 1) and chance(g, 0.8):
         return like_of(g, g.node("Softmax", [x], axis=axis), x)
@@ -203,18 +209,19 @@ def softmax(g, x, axis=-1):
     return like_of(g, g.node("Div", [powers, reduced(g, "ReduceSum", powers, [axis])]), x)
 
 
-# Nodes between others
+# Functions that insert nodes between other nodes of a graph
 
 
 def stored(g, x):
-    """The value as 8-bit integers would have it, in a graph of which contractions are quantized."""
+    """In a graph whose contractions are quantized, adds QuantizeLinear and DequantizeLinear of the
+    value."""
     if x.dtype == F32 and x.size and chance(g, g.root.rounding):
         return like_of(g, rounded(g, x), x)
     return x
 
 
 def between(g, x):
-    """Now and then another node that leaves the dims as they are."""
+    """Sometimes adds a node that keeps the dims."""
     if not chance(g, 0.12):
         return x
     way = g.choice.choice(("Identity", "Dropout", "Neg", "Abs", "Mul", "Relu", "Cast", "turned"))
@@ -234,7 +241,7 @@ def between(g, x):
 
 
 def residual(g, x, y):
-    """The sum with where it came from, or with another value of the same dims, from anywhere."""
+    """Adds a residual to y: `x`, or another value of the same dims."""
     if not chance(g, 0.7):
         return y
     other = g.find(lambda v: v.dtype == y.dtype and v.dims == y.dims and v.name != y.name)
@@ -246,9 +253,9 @@ def residual(g, x, y):
 
 
 def linear(g, x, width, bias=0.6):
-    """A product by weights along the last dim."""
+    """Adds a matmul with weights along the last dim."""
     if x.labels[-1]:
-        raise Reject("nobody knows how deep")
+        raise Reject("the K dimension is symbolic")
     depth, x = x.shape[-1], stored(g, x)
     labels = (*x.labels[:-1], None)
     if x.rank == 2 and chance(g, 0.5) and g.opset >= 11:
@@ -267,7 +274,7 @@ def linear(g, x, width, bias=0.6):
 
 
 def activation(g, x):
-    """Of one operand, as a node or in its parts."""
+    """Adds an activation, as one node or in separate nodes."""
     way = g.choice.choice(sorted(WAYS))
     return like_of(g, WAYS[way](g, x), x)
 

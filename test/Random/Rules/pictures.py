@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What networks do to pictures beside convolving them: channels and pixels that change places, windows, pyramids, patches."""
+"""Ops of vision networks other than convolutions: shuffles of channels and pixels, windows,
+pyramids, patches."""
 
 import numpy as np
 from graph import Reject
@@ -33,7 +34,8 @@ from Rules.parts import (
 
 @rule("Shuffle-of-channels")
 def shuffled(g, op):
-    """Groups of channels, one of each after the other; in ShuffleNet half of them by a branch."""
+    """Interleaves groups of channels. Optionally half of the channels first pass through a branch,
+    as in ShuffleNet."""
     x = image(g, (2, 4, 6, 8, 12))
     if chance(g, 0.5):
         kept, moved = split(g, x, 1, [x.shape[1] // 2, x.shape[1] - x.shape[1] // 2])
@@ -52,17 +54,18 @@ def shuffled(g, op):
 
 @rule("Shuffle-of-pixels")
 def pixels(g, op):
-    """Channels as pixels, or pixels as channels: by the op, by Reshape and Transpose, or by Slices."""
+    """Converts channels to pixels or pixels to channels: by DepthToSpace, by Reshape and Transpose,
+    or by Slices."""
     if chance(g, 0.5):
         block = g.choice.choice((2, 3))
         x = image(g, (block * block, 2 * block * block))
         if x.shape[1] % (block * block):
-            raise Reject("not so many channels")
+            raise Reject("the number of channels does not fit")
         x = activation(g, conv(g, x, x.shape[1])) if chance(g, 0.5) else x
         if chance(g, 0.4):
             return between(g, g.node("DepthToSpace", [x], blocksize=block))
         if any(x.labels[2:]):
-            raise Reject("lengths that are products")
+            raise Reject("sizes would be products of symbols")
         count = x.shape[1] // block**2
         h, w = x.shape[2:]
         first = chance(g, 0.5)
@@ -84,13 +87,14 @@ def pixels(g, op):
 
 
 def rolled(g, x, axis, by):
-    """Lines moved around their end."""
+    """Rotates a dim by Slice and Concat."""
     return concat(g, [sliced(g, x, axis, by, None), sliced(g, x, axis, 0, by)], axis)
 
 
 @rule("Windows-shifted")
 def windows(g, op):
-    """Swin's: a picture rolled, cut into windows, attended to (or mixed) within each, put together and rolled back."""
+    """Adds a Swin block: rolls an image, splits it into windows, applies attention or a mixer
+    within each window, merges the windows and rolls back."""
     side = g.choice.choice((2, 3, 4))
     h, w = (side * g.choice.randint(1, 3) for _ in range(2))
     x = g.like([g.dim(), *known(h, w, g.choice.choice((2, 4, 8)))], F32, -1, 1)
@@ -118,7 +122,7 @@ def windows(g, op):
     for axis in (1, 2) if shift else ():
         y = rolled(g, y, axis, (h if axis == 1 else w) - shift)
     y = residual(g, x, y)
-    if h % 2 == 0 and w % 2 == 0 and chance(g, 0.4):  # patches merged: four neighbours as one
+    if h % 2 == 0 and w % 2 == 0 and chance(g, 0.4):  # merges four adjacent patches into one
         corners = [sliced(g, sliced(g, y, 1, i, None, 2), 2, j, None, 2) for j in range(2) for i in range(2)]
         y = linear(g, norm(g, concat(g, corners, 3)), 2 * width)
     return y
@@ -133,7 +137,7 @@ def resized(g, x, factor):
         )
     )
     if x.dtype != F32:
-        raise Reject("onnxruntime has no other")
+        raise Reject("onnxruntime supports only float32")
     if g.opset < 11:
         raise Reject("of another kind")
     roi = None if g.opset >= 13 else g.constant(np.zeros(0, np.float32))
@@ -152,7 +156,8 @@ def resized(g, x, factor):
 
 @rule("Pyramid-of-pictures")
 def pyramid(g, op):
-    """Down by strides, up by Resize: each level with the one of its size that was made on the way."""
+    """Adds a feature pyramid: downsamples by strides, upsamples by Resize, and combines each level
+    with the one of the same size."""
     x = image(g, multiple=4)
     count, levels = channels(g), [unit(g, x, channels(g))]
     for _ in range(g.choice.randint(1, 2)):
@@ -177,11 +182,12 @@ def pyramid(g, op):
 
 @rule("Patches-of-picture")
 def patches(g, op):
-    """Patches as tokens, behind a class token, and positions added to them; at the end one token's, or the mean's, classes."""
+    """Adds a vision transformer's input and output. The input has patches as tokens, a class token
+    and positions. The output has scores of the class token or of the mean."""
     side = g.choice.choice((1, 2, 4))
     x = image(g, (1, 2, 3, 4), multiple=side, symbols=False)
     if any(x.labels[2:]) or any(n % side for n in x.shape[2:]):
-        raise Reject("patches of known numbers")
+        raise Reject("the number of patches is symbolic")
     width = g.choice.choice((2, 4, 8, 12))
     tokens = g.node(
         "Conv",
@@ -218,11 +224,12 @@ def patches(g, op):
 
 @rule("Unfold-of-picture")
 def unfolded(g, op):
-    """Every window as a column, by Slices and Concat or by Gathers, and a product: a convolution by hand."""
+    """Adds im2col: Slices and Concat, or Gathers, write each window as a column. A matmul
+    follows."""
     x = image(g, (1, 2, 3, 4), symbols=False)
     (h, w), k = x.shape[2:], g.choice.choice((1, 2, 3))
     if any(x.labels[2:]) or min(h, w) < k:
-        raise Reject("windows of known numbers")
+        raise Reject("the number of windows is symbolic")
     rows, columns = h - k + 1, w - k + 1
     if chance(g, 0.5):
         seen = [sliced(g, sliced(g, x, 2, i, i + rows), 3, j, j + columns) for i in range(k) for j in range(k)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantized tensors: by QuantizeLinear and its reverse around ops of floats, and by ops of integers."""
+"""Quantized tensors: QuantizeLinear and DequantizeLinear around float ops, and integer ops."""
 
 import numpy as np
 import records
@@ -13,7 +13,7 @@ from Rules.windows import picture, window
 
 
 def scale(g, dtype=F32, shape=()):
-    """Powers of two and others, which round."""
+    """Draws scales that are powers of two, and others that cause rounding."""
     numbers = np.asarray(g.arrays.choice([0.015625, 0.03125, 0.1, 0.0471, 0.5], shape), dtype)
     return g.constant(numbers, "s")
 
@@ -41,7 +41,7 @@ def dequantize(g, codes, steps, point, rest):
 
 
 def rounded(g, value, dtype=None):
-    """The value as if it had been stored as 8-bit integers."""
+    """Adds a QuantizeLinear to 8-bit integers and a DequantizeLinear of its result."""
     dtype = dtype or g.choice.choice((U8, I8))
     axis = None
     if g.opset >= 13 and value.rank and not any(value.labels) and g.choice.random() < 0.2:
@@ -76,7 +76,7 @@ def microsoft_linear(g, op):
 
 @rule("QDQ-blocks")
 def blocks(g, op):
-    """Weights of few bits, each block of a line with a scale of its own."""
+    """Adds low-bit weights with one scale per block of elements."""
     if g.opset < 21:
         raise Reject("not yet")
     dtype = records.TYPES[g.choice.choice(["int4", "uint4", "int8"])]
@@ -260,7 +260,7 @@ def qattention(g, op):
 
 @rule("Cast-stored")
 def through_stored(g, op):
-    """Into a type that is only stored, seen another way there, and back."""
+    """Casts to a type in which ONNX's ops do not compute, permutes, and casts back."""
     dtype = g.choice.choice([t for t in g.ops["Cast"].types("T2") if t in records.STORED] or [None])
     if dtype is None:
         raise Reject("not yet")

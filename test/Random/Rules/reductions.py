@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops over a whole line of elements: sums and their kin, running sums, normalizations."""
+"""Reductions, prefix scans and normalizations."""
 
 import numpy as np
 import records
@@ -55,7 +55,8 @@ def reduce(g, op):
 
 @rule("Reduce-back")
 def reduced_and_back(g, op):
-    """A reduction without its dim that meets its operand, or another of its shape, again along any dim."""
+    """Adds a reduction with keepdims=0. Its result is broadcast with its operand, or with another
+    value of the operand's shape, along any dim."""
     names = ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean"]
     value = g.value([t for t in FLOATS if t in g.root.palette] or [F32], 2, 4, test=lambda v: v.size)
     result = reduced(g, g.ops[g.choice.choice(names)], value)
@@ -93,11 +94,18 @@ def lp_normalization(g, op):
 
 @rule("MeanVarianceNormalization")
 def mean_variance(g, op):
-    return g.node(op.name, [g.leaf(F32, [g.dim(), (3, None), (4, None), (5, None)])])
+    # Some rows have no variance: the dims are 1, or all elements are equal.
+    sizes = [(g.choice.choice((1, n)), None) for n in (3, 4, 5)]
+    value = g.leaf(F32, [g.dim(), *sizes])
+    if g.choice.random() < 0.2:
+        value = g.node("Mul", [value, g.constant(np.asarray(0, F32))])
+        value = g.node("Add", [value, g.constant(np.asarray(g.choice.uniform(-3, 3), F32))])
+    axes = {"axes": sorted(g.choice.sample(range(4), g.choice.randint(1, 4)))} if g.choice.random() < 0.5 else {}
+    return g.node(op.name, [value], **axes)
 
 
 def channels(g, value, axis=1):
-    """A vector of positive numbers for each channel."""
+    """Returns a vector of positive numbers, one for each channel of the value."""
     return g.leaf(value.dtype, [value.dims[axis]], 0.5, 2)
 
 
@@ -152,6 +160,8 @@ def local_response(g, op):
 def of_features(g, op):
     value = g.value([F32], 2, 2, test=lambda v: v.size and v.static and np.all(v.array != 0))
     width = value.shape[1]
+    if op.name == "Normalizer" and g.choice.random() < 0.3:  # the largest element of a row is negative
+        value = g.node("Neg", [g.node("Abs", [value])])
     if op.name == "Normalizer":
         return g.node(op.name, [value], domain=op.domain, norm=g.choice.choice(["MAX", "L1", "L2"]))
     if op.name == "Binarizer":

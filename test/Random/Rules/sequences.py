@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What networks do to tokens beside attention: rotations, gates, experts, cells, running sums, products of frequencies."""
+"""Ops on token sequences other than attention: rotary positions, gates, experts, recurrent cells,
+prefix sums, Fourier transforms by matmuls."""
 
 import numpy as np
 from graph import Reject
@@ -36,7 +37,8 @@ from Rules.views import by_axes
 
 
 def angles(g, x):
-    """Cosines and sines for [..., positions, depth]: of constants, or of positions that are counted when run."""
+    """Returns cosines and sines for a value [..., positions, depth]. They are constants, or nodes
+    compute them from positions at run time."""
     depth, positions = x.shape[-1], x.dims[-2]
     if positions[1] is None and chance(g, 0.6):
         return [weights(g, (positions[0], depth), x.dtype, -1, 1) for _ in range(2)]
@@ -55,7 +57,8 @@ def angles(g, x):
 
 
 def rotated(g, x):
-    """x cos + (the other half of x, one half of which is negative) sin: halves, or of each pair, as exporters write it."""
+    """Adds a rotary embedding: x cos + (the halves of x exchanged, one negated) sin. The halves are
+    contiguous or interleaved, as exporters write them."""
     depth = x.shape[-1]
     if depth % 2 or x.labels[-1]:
         return x
@@ -79,7 +82,7 @@ def rotary(g, op):
         return rotated(g, x)
     heads = g.choice.choice([n for n in (1, 2, 4) if x.shape[2] % n == 0])
     rows = transposed(g, reshaped(g, x, [*x.dims[:2], *known(heads, x.shape[2] // heads)]), [0, 2, 1, 3])
-    if rows.shape[3] % 4 == 0 and chance(g, 0.4):  # only a part of the depth turns
+    if rows.shape[3] % 4 == 0 and chance(g, 0.4):  # rotates only some of the features
         turned, kept = split(g, rows, 3, [rows.shape[3] // 2] * 2)
         rows = concat(g, [rotated(g, turned), kept], 3)
     else:
@@ -89,7 +92,8 @@ def rotary(g, op):
 
 @rule("Linear-gated")
 def gated(g, op):
-    """Two products of the same rows, one of which opens the other, and a product back."""
+    """Adds a gated MLP: two matmuls of the same rows, whose results are multiplied, and a matmul
+    that restores the width."""
     x = sequence(g)
     y, width = norm(g, x), g.choice.choice((1, 2, 4, 8, 16))
     if chance(g, 0.5):
@@ -103,7 +107,8 @@ def gated(g, op):
 
 @rule("Linear-mixer")
 def mixer(g, op):
-    """Products along features, and along positions between two Transposes."""
+    """Adds an MLP-Mixer: a matmul along the features and, between two Transposes, one along the
+    positions."""
     x = sequence(g)
     y = norm(g, x)
     if not x.labels[1] and chance(g, 0.7):
@@ -116,18 +121,19 @@ def mixer(g, op):
 
 @rule("Experts-of-tokens")
 def experts(g, op):
-    """Each token by the products of the experts that score it highest: all of them weighted, or those that are gathered."""
+    """Adds a mixture of experts, selected by TopK. The nodes compute all experts and weight their
+    results, or gather the weights of the selected experts."""
     x = sequence(g)
     count, width = g.choice.choice((2, 3, 4)), x.shape[2]
     most = g.choice.randint(1, min(2, count))
     scores = softmax(g, linear(g, x, count, 0))
     if g.opset < 11:
-        raise Reject("TopK of another kind")
+        raise Reject("TopK has another form in this opset")
     best, which = g.node("TopK", [scores, g.constant(np.asarray([most], I64))], outputs=2, axis=-1)
     best, which = (labelled(g, v, (*x.labels[:2], None)) for v in (best, which))
     if chance(g, 0.6):
         best = like_of(g, g.node("Div", [best, reduced(g, "ReduceSum", best, [2])]), best)
-    if chance(g, 0.5):  # by Gather of matrices
+    if chance(g, 0.5):  # gathers the experts' matrices
         packed = weights(g, (count, width, width), x.dtype)
         matrices = labelled(g, g.node("Gather", [packed, which], axis=0), (*which.labels, None, None))
         rows = unsqueezed(g, unsqueezed(g, x, 2), 3)
@@ -147,7 +153,8 @@ def experts(g, op):
 
 
 def cell(g, kind, x, state, width):
-    """One step of a recurrence; `state` is the hidden rows and, of an LSTM, the cell's."""
+    """Adds one step of a recurrent cell. `state` holds the hidden rows and, for LSTM, the cell
+    state."""
     hidden = state[0]
     gates = {"RNN": 1, "GRU": 2, "LSTM": 4}[kind]
     if chance(g, 0.4):
@@ -192,7 +199,8 @@ def unrolled(g, op):
 
 @rule("CumSum-of-states")
 def states(g, op):
-    """A linear recurrence as Mamba's exporters write it: by running sums of logarithms, or of what decays, then a product with C."""
+    """Adds Mamba's linear recurrence as exporters write it: prefix sums of logarithms or of decayed
+    values, followed by a matmul with C."""
     x = sequence(g)
     if "CumSum" not in g.ops:
         raise Reject("not yet")
@@ -217,7 +225,8 @@ def states(g, op):
 
 @rule("Scan-unrolled")
 def scan(g, op):
-    """A state of [batch, features, states], made step by step, and read by a product with C."""
+    """Adds a scan that is unrolled step by step. A matmul with C reads its state [batch, features,
+    states]."""
     steps, width, count = g.choice.randint(1, 4), g.choice.choice((1, 2, 4)), g.choice.choice((1, 2, 4, 8))
     batch = g.dim()
     x = g.like([batch, (steps, None), (width, None)], F32, -1, 1)
@@ -238,7 +247,8 @@ def scan(g, op):
 
 @rule("Fourier-by-products")
 def fourier(g, op):
-    """Frequencies by two products with cosines and sines, something done to them, and the products back."""
+    """Adds a Fourier transform by matmuls with cosines and sines, an op on the frequencies, and the
+    inverse transform."""
     n = g.choice.choice((2, 3, 4, 8, 12))
     x = g.like([*g.dims(1, 2), (n, None)], real(g), -1, 1)
     grid = 2 * np.pi / n * np.outer(np.arange(n), np.arange(n // 2 + 1))
@@ -247,7 +257,7 @@ def fourier(g, op):
     if chance(g, 0.4):
         power = either(g, "Add", g.node("Mul", [cos, cos]), g.node("Mul", [sin, sin]))
         return like_of(g, g.node("Sqrt", [power]), cos) if chance(g, 0.5) else like_of(g, power, cos)
-    if chance(g, 0.6):  # times complex numbers
+    if chance(g, 0.6):  # multiplies by complex numbers
         a, b = (weights(g, (n // 2 + 1,), x.dtype) for _ in range(2))
         real_part = g.node("Sub", [either(g, "Mul", cos, a), either(g, "Mul", sin, b)])
         sin = like_of(g, either(g, "Add", either(g, "Mul", cos, b), either(g, "Mul", sin, a)), cos)
@@ -259,7 +269,7 @@ def fourier(g, op):
 
 @rule("Einsum-chain")
 def einsums(g, op):
-    """Attention by Einsum: letters of batches, heads, positions and depth in any order."""
+    """Adds attention by Einsum, with the dims of batch, heads, positions and depth in any order."""
     if "Einsum" not in g.ops:
         raise Reject("not yet")
     sizes = {
@@ -292,7 +302,8 @@ def einsums(g, op):
 
 @rule("Softmax-of-any")
 def any_softmax(g, op):
-    """Shares along any dim, as weights of a sum, or of a product."""
+    """Adds a softmax along any dim. The result of the softmax is the weights of a weighted sum, or
+    is multiplied by another value."""
     x = g.value([F32], 2, 4, test=lambda v: v.size)
     axis = g.choice.randrange(x.rank)
     shares = softmax(g, activation(g, x) if chance(g, 0.5) else x, axis)

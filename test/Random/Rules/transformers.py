@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention, positions and recurrences."""
+"""Rules for the ops of transformers and recurrent networks: attention, positions, and
+recurrences."""
 
 import numpy as np
 from records import F32, I32, I64
@@ -108,4 +109,6 @@ def rnn(g, op):
     operands = recurrence(g, gates, 2 * gates, **attributes)
     if op.name == "GRU":
         attributes["linear_before_reset"] = g.choice.choice((0, 1))
+    if g.choice.random() < 0.3:
+        attributes["clip"] = g.choice.choice((0.25, 0.5, 1.5))
     return g.node(op.name, operands, outputs=2 if op.name != "LSTM" else 3, **attributes)[0]

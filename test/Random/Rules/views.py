@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that only show elements in another order or shape: whatever a kernel reads may come through any of them."""
+"""Views: ops that change only the shape or the order of elements. Kernels may read any operand
+through them."""
 
 import math
 
@@ -31,7 +32,7 @@ def negative(g, axis, rank):
 
 
 def by_axes(g, op, value, axes, run_time=0.0, **attributes):
-    """Axes are an attribute or an operand, as the opset has it."""
+    """Adds a node whose axes are an attribute or an operand, as the opset requires."""
     if axes is None:
         return g.node(op, [value], **attributes)
     if g.ops[op].has_input("axes"):
@@ -46,7 +47,8 @@ def transpose(g, value):
 
 
 def reshape(g, value):
-    """Dims merged, split or cut elsewhere; symbols by 0 and -1, or by numbers that other nodes compute."""
+    """Adds a Reshape that merges, splits or refactors dims. Symbolic dims are given by 0 and -1, or
+    by values that other nodes compute."""
     if value.dtype in records.STORED and g.opset < 21:
         raise Reject("not of this type yet")
     rank, shape = value.rank, []
@@ -54,13 +56,13 @@ def reshape(g, value):
     while i < rank:
         size, label = value.dims[i]
         roll = g.choice.random()
-        if roll < 0.35 and i + 1 < rank:  # merge
+        if roll < 0.35 and i + 1 < rank:  # merges two dims
             size2, label2 = value.dims[i + 1]
             shape.append(-1 if label or label2 else size * size2)
             i += 2
             continue
         factors = [f for f in range(2, size) if size % f == 0]
-        if roll < 0.6 and not label and factors:  # split
+        if roll < 0.6 and not label and factors:  # splits a dim
             factor = g.choice.choice(factors)
             shape += [factor, size // factor]
         elif label:
@@ -114,6 +116,12 @@ def flatten(g, value):
     return g.node("Flatten", [value], axis=g.choice.randint(0 if g.opset < 11 else -value.rank, value.rank))
 
 
+# Starts, ends and steps beyond the dims, which ONNX clamps, and the values that exporters write for
+# "to the end".
+FAR = (-100, -9, -8, -3, 9, 100, 2**31 - 1, -(2**31), 2**62, -(2**62), 2**63 - 1, -(2**63))
+FAR_STEPS = (1, 2, -1, -2, -3, 2**62, 2**63 - 1, -(2**63 - 1), -(2**63))
+
+
 def slices(g, value):
     if not value.rank:
         raise Reject("nothing to cut")
@@ -122,6 +130,10 @@ def slices(g, value):
     for axis in axes:
         size, label = value.dims[axis]
         step = g.choice.choice((1, 1, 1, 2, 3, -1, -1, -2)) if g.opset >= 10 else 1
+        if g.opset >= 10 and g.choice.random() < 0.15:
+            starts.append(g.choice.choice(FAR)), ends.append(g.choice.choice(FAR))
+            steps.append(g.choice.choice(FAR_STEPS))
+            continue
         if label:
             start, end = g.choice.choice([(0, 2**63 - 1), (1, 2**63 - 1), (0, -1), (-2, 2**63 - 1)])
             if step < 0:
@@ -208,7 +220,7 @@ def viewed(g, op):
 
 @rule("Reshape-computed")
 def computed_reshape(g, op):
-    """Exporters' way: dims taken out of Shape, put together by Concat."""
+    """Adds a Reshape to dims that are taken from Shape and concatenated, as exporters write it."""
     value = g.value([t for t in records.FLOATS if t in g.root.palette] or [records.F32], 2, 4)
     shape = g.node("Shape", [value])
     first = g.node("Gather", [shape, g.constant(np.asarray([0], I64))], axis=0)

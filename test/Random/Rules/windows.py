@@ -8,7 +8,8 @@ from Rules import MICROSOFT, rule
 
 
 def picture(g, types=(F32,), least=1, channels=None):
-    """A value of batch, channels and one to three more dims; those of the window are no symbols."""
+    """Returns a value of [batch, channels, one to three spatial dims] with constant spatial
+    dims."""
     found = None
     if channels is None and g.choice.random() < 0.5:
         found = g.find(
@@ -27,7 +28,8 @@ def picture(g, types=(F32,), least=1, channels=None):
 
 
 def reaching(g, value):
-    """Attributes of a window that may be larger than the picture, in a border that makes it fit: one dim's is long."""
+    """Draws attributes of a window that may be larger than the image, if the padding is large
+    enough. The kernel is long in one dim."""
     rank = value.rank - 2
     kernel = [g.choice.randint(1, 3) for _ in range(rank)]
     kernel[g.choice.randrange(rank)] = g.choice.randint(4, 16)
@@ -40,7 +42,7 @@ def reaching(g, value):
 
 
 def window(g, value, dilate=True):
-    """Attributes of a window that fits."""
+    """Draws attributes of a window that is not larger than the image."""
     rank = value.rank - 2
     kernel, dilations = [], []
     for size in value.shape[2:]:
@@ -54,7 +56,8 @@ def window(g, value, dilate=True):
     if roll < 0.4:
         attributes["pads"] = [g.choice.randint(0, k - 1) for k in kernel * 2]
     elif roll < 0.55 and max(dilations) == 1 and all(k >= s for k, s in zip(kernel, strides)):
-        # Where a stride passes over elements, the pads of SAME are negative: 0 to TensorFlow and to onnxruntime's Conv, an error to its pools.
+        # With strides larger than the window, SAME gives negative pads. TensorFlow and
+        # onnxruntime's Conv treat them as 0, and onnxruntime's pools report an error.
         attributes["auto_pad"] = g.choice.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
     return attributes
 
@@ -166,7 +169,7 @@ def roi(g, op):
 
 @rule("Conv-chain")
 def chain(g, op):
-    """A convolution with what networks put around it."""
+    """A convolution followed by elementwise ops."""
     value = conv(g, g.ops["Conv"])
     for _ in range(g.choice.randint(1, 3)):
         drawn = g.choice.choice(["Relu", "Sigmoid", "Add", "Mul", "Tanh", "Neg"])

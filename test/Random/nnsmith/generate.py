@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""generate.py FIRST COUNT SECONDS FOLDER: NNSmith's models of seeds, with inputs: SEED.onnx and SEED.pkl. Runs in setup's environment."""
+"""generate.py FIRST COUNT SECONDS FOLDER: writes NNSmith's models for a range of seeds, with
+inputs, as SEED.onnx and SEED.pkl. Runs in the environment that `setup` creates."""
 
 import collections
 import logging
@@ -41,7 +42,8 @@ def model_of(kind, ops, seed):
 
 
 def supported_ops(kind):
-    """The ops that the exporter takes. NNSmith draws an example of each, and fails where the draw is none."""
+    """Returns the ops that the exporter supports. NNSmith tries an example of each and fails if it
+    draws none."""
     for attempt in range(20):
         random.seed(attempt)
         np.random.seed(attempt)
@@ -49,7 +51,7 @@ def supported_ops(kind):
             return auto_opset(kind, None)
         except InternalError:
             continue
-    raise SystemExit("NNSmith drew no example of each of its ops in 20 attempts")
+    raise SystemExit("NNSmith did not draw an example of each op in 20 attempts")
 
 
 def main():
@@ -68,14 +70,14 @@ def main():
             model = model_of(kind, ops, seed)
             inputs = model.make_oracle().input
             model.dump(str(folder / f"{seed}.onnx"))
-        except Exception as problem:  # not each draw can be solved, or exported
+        except Exception as problem:  # NNSmith can't solve or export some draws
             refused[f"{type(problem).__name__} {str(problem).splitlines()[:1]}"[:100]] += 1
             continue
         (folder / f"{seed}.pkl").write_bytes(pickle.dumps({k: np.asarray(v) for k, v in inputs.items()}))
         made += 1
     for why, count in refused.most_common(5):
         print(f"{count:5} {why}")
-    print(f"{made} models, {refused.total()} draws of which none was made, the last seed is {seed}")
+    print(f"{made} models, {refused.total()} failed draws, the last seed is {seed}")
 
 
 main()

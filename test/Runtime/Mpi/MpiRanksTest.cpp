@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators over MPI, under a launcher: each process is a rank, and runs the same tests. Sanitizers see its side.
+// Tests communicators over MPI. A launcher starts several processes of this program; each is a rank
+// and runs the same tests. A sanitizer only sees its own process.
 #include "integrations/mpi/hewn_mpi.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@
 #endif
 #ifdef LOOKS_FOR_LEAKS
 #include <sanitizer/lsan_interface.h>
-/// MPI's components stay where they are, so that what they have lost is told with their names.
+/// Keeps the shared libraries of MPI loaded until exit, so that leak reports contain their function
+/// names.
 extern "C" int dlclose(void *) { return 0; }
 #endif
 
@@ -30,7 +32,6 @@ namespace {
 
 constexpr DLDataType kFloat = {kDLFloat, 32, 1};
 
-/// A communicator of all ranks.
 struct Group {
   explicit Group(uint32_t flags = 0, int64_t milliseconds = 60000) {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -44,7 +45,7 @@ struct Group {
   hewn_communicator *table = nullptr;
 };
 
-/// Memory in a group's window, or elsewhere.
+/// A buffer in the memory window of the communicator, or on the heap.
 struct Memory {
   Memory(const Group &group, size_t bytes, bool inWindow) : group(group), own(inWindow ? 0 : bytes) {
     if (inWindow)
@@ -61,7 +62,8 @@ struct Memory {
   std::vector<unsigned char> own;
 };
 
-/// One-sided where that can be or two-sided, and memory in the window or elsewhere.
+/// Parameters of the tests: one-sided communication (where possible) or two-sided; buffers in the
+/// memory window of the communicator or on the heap.
 class MpiRanks : public ::testing::TestWithParam<std::tuple<uint32_t, bool>> {};
 
 float addend(int64_t i, int32_t rank, int round) { return 1.0f / float(i + 1 + rank * 7 + round); }
@@ -127,14 +129,14 @@ TEST_P(MpiRanks, HandOnInARing) {
   }
 }
 
-/// How long it waits a rank is told where it asks, and where that is not the time in which bytes come.
+/// If requested, the communicator reports the time that a rank waited, without the time of the
+/// transfer itself.
 TEST_P(MpiRanks, SayHowLongTheyWait) {
   auto [flags, inWindow] = GetParam();
   Group group(flags);
   constexpr std::chrono::milliseconds late{20};
   constexpr double least = 15e6;
-  constexpr int rounds =
-      4; // in one of them at least the rank that waits is there itself by then, however busy the machine is
+  constexpr int rounds = 4; // on a busy machine the waiting rank may itself be late, but not in all rounds
   const int32_t ranks = group->num_ranks;
   Memory memory(group, 64 * 4 * size_t(ranks + 1), inWindow);
   float *mine = memory.at<float>(0), *all = memory.at<float>(256);
@@ -156,7 +158,8 @@ TEST_P(MpiRanks, SayHowLongTheyWait) {
   };
   for (int which = 0; which < 4; ++which) {
     ASSERT_EQ(call(which), HEWN_OK) << group.message();
-    EXPECT_EQ(group->waited, 0); // nobody has asked
+    // A communicator measures the time that a rank waits for others only if the caller requests it.
+    EXPECT_EQ(group->waited, 0);
     for (int32_t slow : {0, 1}) {
       const bool isTold = which < 3 || group->rank == 0;
       int64_t longest = 0;
@@ -203,7 +206,8 @@ TEST(MpiGroups, Wrong) {
   EXPECT_EQ(group, nullptr);
 }
 
-// What a group has that failed is never given back, since MPI may still write there: who looks for leaks leaves these out.
+// A communicator that failed keeps its memory, since MPI may still write to it. Leak checks exclude
+// these tests.
 
 TEST(MpiFailures, OneThatDoesSomethingElse) {
   for (uint32_t flags : {0u, uint32_t(HEWN_MPI_TWO_SIDED)}) {
@@ -214,7 +218,7 @@ TEST(MpiFailures, OneThatDoesSomethingElse) {
                        ? group->all_reduce(group->user, 0, ranks, data.data(), sum.data(), 50, kFloat)
                        : group->reduce_scatter(group->user, 0, ranks, data.data(), sum.data(), 50 / ranks, kFloat);
     EXPECT_EQ(code, HEWN_PEER_FAILED);
-    EXPECT_NE(group.message().find("do not do the same"), std::string::npos) << group.message();
+    EXPECT_NE(group.message().find("make different calls"), std::string::npos) << group.message();
     EXPECT_EQ(group->all_gather(group->user, 0, ranks, data.data(), sum.data(), 4), HEWN_PEER_FAILED);
   }
 }
@@ -226,7 +230,7 @@ TEST(MpiFailures, ElementsThatCantBeAdded) {
     int32_t code = group->reduce_scatter(group->user, 0, group->num_ranks, memory.at<char>(0), memory.at<char>(2048), 8,
                                          {kDLFloat, 8, 1});
     EXPECT_EQ(code, HEWN_PEER_FAILED);
-    EXPECT_NE(group.message().find("can't be added"), std::string::npos) << group.message();
+    EXPECT_NE(group.message().find("cannot be summed"), std::string::npos) << group.message();
   }
 }
 
@@ -238,7 +242,7 @@ TEST(MpiFailures, OneThatComesTooLate) {
   int32_t code = group->all_reduce(group->user, 0, group->num_ranks, data.data(), sum.data(), 100, kFloat);
   if (group->rank == 0) {
     EXPECT_EQ(code, HEWN_PEER_FAILED);
-    EXPECT_NE(group.message().find("has not come within 200 ms"), std::string::npos) << group.message();
+    EXPECT_NE(group.message().find("did not respond within 200 ms"), std::string::npos) << group.message();
   }
 }
 
@@ -250,7 +254,7 @@ int main(int count, char **arguments) {
   ::testing::InitGoogleTest(&count, arguments);
   int result = RUN_ALL_TESTS();
 #ifdef LOOKS_FOR_LEAKS
-  // Now, and not at the end: what MPI keeps for itself is still reached by it, and is not ours when it has let go of it.
+  // Checks for leaks before MPI_Finalize, while MPI's own memory is still reachable from MPI.
   __lsan_do_leak_check();
 #endif
   MPI_Finalize();

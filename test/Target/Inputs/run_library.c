@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_library LIBRARY RUNS [OUTPUT [VARIANT]]: runs a compiled model on numbers of a fixed generator, RUNS times, prints the
- * variant that the loader chose (or was left no other than), and writes the bytes of all outputs to OUTPUT. It has nothing of
- * the compiler in it, so that it runs under emulators and counters of instructions. Symbols are 2. Exit status 3 and the
- * message where the model can't be loaded. */
+ * run_library LIBRARY RUNS [OUTPUT [VARIANT]]: runs a compiled model RUNS times on numbers of a
+ * fixed generator, prints the variant that the loader chose (or VARIANT), and writes the bytes of
+ * all outputs to OUTPUT. It contains no part of the compiler, so that it runs under emulators and
+ * instruction counters. Symbols are 2. If the model can't be loaded, it prints the message and
+ * exits with status 3. */
 #define _GNU_SOURCE
 #include <hewn/runtime.h>
 

@@ -1,12 +1,14 @@
-// Weights of few bits: words in panels, decoded in registers.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// Code of GEMMs with packed low-bit weights in panels, which the kernel dequantizes in registers.
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #panels = #graph.layout<[0, 1], blockDim = 1, block = 16>
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
-// A row: for each block its scales, for each word of it eight codes from the lowest on, shifted below a one. The block's sums are scaled
-// when they are whole, and the sum of the left operand's elements is added, scaled alike. Without offsets the middle code is zero.
+// Code for one row: it loads the scales of each block of weights, and from each 32-bit word eight
+// 4-bit values, lowest bits first, and shifts each value into the mantissa of a number in [1, 2).
+// The block's accumulators are scaled at its end, and the sum of the left operand's elements,
+// scaled in the same way, is added. Without offsets, the midpoint is zero.
 // CHECK-LABEL: func.func @row(
 // CHECK: scf.for {{.*}} iter_args
 // CHECK: vector.load %{{.*}} vector<8xf32>
@@ -31,7 +33,8 @@ plan.kernel @row(%w: tensor<8x16xui32, #panels>, %s: tensor<2x16xf32, #panels>, 
   graph.yield %1 : tensor<1x16xf32>
 }
 
-// Many rows share a panel of weights: stored once in the slot's memory, then tiles as of any weights.
+// If many rows share a panel of weights, the kernel dequantizes the panel once into the scratch
+// memory of the thread, and then computes tiles as for float weights.
 // CHECK-LABEL: func.func @rows(
 // CHECK-SAME: memref<?xi32>, %{{[a-z0-9]*}}: memref<?xf32>, %{{[a-z0-9]*}}: memref<?xf32>, %[[MEMORY:[a-z0-9]*]]: memref<?xf32>
 // CHECK: vector.bitcast
@@ -46,7 +49,7 @@ plan.kernel @rows(%w: tensor<8x16xui32, #panels>, %s: tensor<2x16xf32, #panels>,
   graph.yield %m, %1 : tensor<16x1024xf32>, tensor<100x16xf32>
 }
 
-// A code that lies in no panels is an operand like any other: each element where it is needed.
+// If packed weights are not in panels, the kernel dequantizes each element where it reads it.
 // CHECK-LABEL: func.func @loops(
 // CHECK: arith.shrui
 // CHECK: arith.sitofp

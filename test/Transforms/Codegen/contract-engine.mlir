@@ -1,10 +1,11 @@
-// The register tile of a contraction: accumulators in registers over the whole sum, then the kernel's other ops on them.
-// The schedules are set by hand.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// The register tile of a contraction: accumulators stay in registers over all of K, followed by the
+// epilogue. The schedules are hand-written.
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
-// Two rows by two vectors: the packed panel is loaded once a step, each row's element is spread, nothing is stored inside.
+// A register tile of two rows by two vectors: each K step loads two vectors of the packed panel and
+// broadcasts one element of each row. The loop over K has no stores.
 // CHECK-LABEL: func.func @epilogue(
 // CHECK: %[[ACC:.*]]:4 = scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK-COUNT-4: vector.fma
@@ -22,7 +23,8 @@ plan.kernel @epilogue(%x: tensor<4x64xf32>, %w: tensor<64x16xf32, #graph.layout<
   graph.yield %2 : tensor<4x16xf32>
 }
 
-// Columns past the end are masked where they are stored; a packed panel is whole, so its loads are not.
+// The kernel masks the stores beyond the last column of the result. Packed panels are padded, so
+// their loads need no mask.
 // CHECK-LABEL: func.func @columns(
 // CHECK: %[[MASK:.*]] = vector.{{create|constant}}_mask
 // CHECK: scf.for
@@ -35,7 +37,7 @@ plan.kernel @columns(%x: tensor<4x64xf32>, %w: tensor<64x10xf32, #graph.layout<[
   graph.yield %0 : tensor<4x10xf32>
 }
 
-// A convolution is a product whose rows are windows, read in place: no buffer of them is made.
+// A convolution is a GEMM whose rows are windows that are read in place: there is no im2col buffer.
 // CHECK-LABEL: func.func @conv(
 // CHECK-NOT: memref.alloc
 // CHECK: vector.fma
@@ -48,8 +50,10 @@ plan.kernel @conv(%x: tensor<1x4x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tens
   graph.yield %0 : tensor<1x16x6x6xf32, #graph.layout<[0, 2, 3, 1]>>
 }
 
-// A window in a border, over lines of a length that only a run tells: at a place where no row of the tile is inside nothing is done; where all are,
-// rows are read as ever; else those outside read a line of zeros on the stack, in each half of the tile that has a row inside.
+// Code of a convolution with zero padding and image rows of dynamic length: it skips a window
+// position for which all rows of the tile are in the padding. If no row is in the padding, the code
+// reads all of them as usual. Otherwise it reads a row of zeros on the stack for each row in the
+// padding, in each half of the tile that also has other rows.
 // CHECK-LABEL: func.func @border_when_run(
 // CHECK: %[[ZEROS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<8xf32>
 // CHECK: scf.for
@@ -73,13 +77,14 @@ plan.kernel @border_when_run(%x: tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>
   graph.yield %1 : tensor<1x8x1x?xf32, #graph.layout<[0, 2, 3, 1]>>
 }
 
-// Weights that are more than L2 holds: while one panel serves its tiles of rows, the next one is fetched, a part by each tile.
+// For weights that exceed the L2 cache, each row tile prefetches a part of the next panel while the
+// row tiles use one panel.
 // CHECK-LABEL: func.func @ahead(
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: memref.prefetch %{{.*}}, read, locality<2>, data
 // CHECK-COUNT-4: vector.fma
-// As many rows as a run has: not beyond the next panel.
+// If the number of rows is dynamic, the prefetches do not go beyond the end of the next panel.
 // CHECK-LABEL: func.func @ahead_of_any(
 // CHECK: %[[LAST:.*]] = arith.constant 15 : index
 // CHECK: arith.minsi %{{.*}}, %[[LAST]]
@@ -103,8 +108,9 @@ plan.kernel @cached(%x: tensor<64x512xf32>, %w: tensor<512x64xf32, #graph.layout
   graph.yield %0 : tensor<64x64xf32>
 }
 
-// Groups of two channels and two columns: lanes are the columns of four groups. One load has the channels of all four, each of which is
-// shuffled into its group's lanes, for weights that lie along the columns.
+// A grouped convolution with two channels and two columns per group: the lanes of a vector are the
+// columns of four groups. One load reads the channels of all four groups, which are shuffled to the
+// lanes of their group. The weights are contiguous along the columns.
 // CHECK-LABEL: func.func @groups(
 // CHECK-NOT: vector.broadcast {{.*}} : f32
 // CHECK-COUNT-2: vector.load {{.*}} vector<8xf32>

@@ -1,11 +1,11 @@
-// Machines whose products take one lane of a register as a factor: the left operand is loaded a vector at a time, four steps of the sum
-// from each, and every lane of it is a factor for all columns.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// Targets whose FMA takes one lane of a register as a scalar operand: the left operand is loaded as
+// a vector of four K steps, and each of its lanes is multiplied by all columns.
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 8>
 #words = #graph.layout<[1, 0], blockDim = 1, block = 8, groupDim = 0, group = 4>
-#signed = #plan.dot<left = i8, right = i8, sum = i32, intrinsic = "llvm.aarch64.neon.sdot", rightFirst = true>
-#mixed = #plan.dot<left = ui8, right = i8, sum = i32, intrinsic = "llvm.aarch64.neon.usdot">
+#signed = #plan.dot_product<left = i8, right = i8, sum = i32, intrinsic = "llvm.aarch64.neon.sdot", rightFirst = true>
+#mixed = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.aarch64.neon.usdot">
 
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 65536, l1Ways = 4, l2Bytes = 1048576, l3Bytes = 0, dots = [#signed, #mixed], hasFmaByLane = true>} {
 
@@ -25,7 +25,8 @@ plan.kernel @floats(%x: tensor<2x64xf32>, %w: tensor<64x8xf32, #panels>) -> tens
   graph.yield %0 : tensor<2x8xf32>
 }
 
-// A sum that is no multiple of four steps: each factor by itself.
+// If K is not a multiple of four, the kernel broadcasts each element of the left operand
+// separately.
 // CHECK-LABEL: func.func @odd(
 // CHECK: memref.load
 // CHECK: vector.broadcast {{.*}} : f32 to vector<4xf32>
@@ -35,7 +36,8 @@ plan.kernel @odd(%x: tensor<2x63xf32>, %w: tensor<63x8xf32, #panels>) -> tensor<
   graph.yield %0 : tensor<2x8xf32>
 }
 
-// Lanes are groups of four bytes; the factor comes behind the weights where the instruction has it so.
+// For byte dot products, a lane of the left operand is a group of four bytes. The lane operand
+// comes after the weights if the instruction requires it.
 // CHECK-LABEL: func.func @bytes(
 // CHECK: %[[WEIGHTS:.*]] = vector.load {{.*}} memref<512xi8, {{.*}} vector<16xi8>
 // CHECK: %[[LINE:.*]] = vector.load {{.*}} memref<64xi8, {{.*}} vector<16xi8>
@@ -59,7 +61,8 @@ plan.kernel @left_first(%x: tensor<1x64xui8>, %w: tensor<64x8xi8, #words>) -> te
   graph.yield %0 : tensor<1x8xi32>
 }
 
-// Five rows and four vectors of columns: 20 sums, 5 lines of factors and 4 weights are 29 registers.
+// A register tile of five rows and four vectors of columns: 20 accumulators, 5 vectors of the left
+// operand and 4 of weights use 29 registers.
 // CHECK-LABEL: func.func @tile(
 // CHECK: scf.for {{.*}} iter_args
 // CHECK-COUNT-80: vector.fma

@@ -1,7 +1,8 @@
 // RUN: hewn-opt %s --hewn-expand-float8 | FileCheck %s
 // RUN: hewn-opt %s --hewn-expand-float8="half=true bfloat=true" | FileCheck %s --check-prefix=OLD
 
-// Conversions become integer arithmetic, in vectors as in scalars; those of other types stay.
+// Float8 conversions become integer arithmetic, for vectors and scalars; conversions of other types
+// are kept.
 
 // CHECK-LABEL: @widen
 // CHECK-NOT: arith.extf
@@ -33,7 +34,8 @@ func.func @half(%x: f16) -> f32 {
   return %0 : f32
 }
 
-// Where there is no instruction to bfloat16, LLVM must see none of its values: what comes from it is a shift.
+// For a target without a bfloat16 conversion instruction, the pass removes all bfloat16 values,
+// which LLVM would convert by library calls: the extension to float32 becomes a shift.
 // CHECK-LABEL: @bfloat
 // CHECK: arith.truncf
 // OLD-LABEL: @bfloat
@@ -58,7 +60,7 @@ func.func @half_to_float8(%x: f16) -> f8E4M3FNUZ {
   return %0 : f8E4M3FNUZ
 }
 
-// A code of four bits, without infinity and NaN.
+// Conversions of float4, a type of 4 bits without infinity and NaN.
 // CHECK-LABEL: @float4
 // CHECK: arith.bitcast %{{.*}} : f4E2M1FN to i4
 // CHECK-NOT: arith.extf
@@ -68,7 +70,7 @@ func.func @float4(%x: f4E2M1FN) -> f32 {
   return %0 : f32
 }
 
-// The exponent of an f32 is the code.
+// A float8e8m0 has the eight exponent bits of an f32, so that its conversion is a shift.
 // CHECK-LABEL: @powers
 // CHECK: arith.shrui
 // CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
@@ -79,7 +81,9 @@ func.func @powers(%x: vector<8xf32>) -> vector<8xf8E8M0FNU> {
   return %0 : vector<8xf8E8M0FNU>
 }
 
-// No machine of ours rounds float64 to fewer bits than float32 has: of the two f32s around it the odd one is rounded on.
+// No supported target rounds float64 directly to fewer bits than float32: the pass first rounds the
+// float64 to the odd one of the two neighboring f32 values, and then rounds this f32 to the small
+// type.
 // CHECK-LABEL: @double
 // CHECK-SAME: %[[X:.*]]: f64
 // CHECK: %[[NEAR:.*]] = arith.truncf %[[X]] : f64 to f32
@@ -95,7 +99,8 @@ func.func @double(%x: f64) -> bf16 {
   return %0 : bf16
 }
 
-// Arithmetic on such values is float32's.
+// The pass computes arithmetic on bfloat16 values in float32, if the target has no bfloat16
+// conversion.
 // CHECK-LABEL: @larger
 // CHECK: arith.maximumf %{{.*}} : bf16
 // OLD-LABEL: @larger

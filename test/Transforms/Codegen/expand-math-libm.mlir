@@ -1,4 +1,5 @@
-// The oracle shares no formula with the vector code: every function is a call of libm, in vectors lane by lane.
+// The -O0 reference shares no formula with the vector code: every function is a call of libm, lane
+// by lane for vectors.
 // RUN: hewn-opt %s --hewn-expand-math=libm=true | FileCheck %s
 
 // CHECK-DAG: func.func private @expf(f32) -> f32
@@ -49,7 +50,7 @@ func.func @vector(%x: vector<8xf32>) -> vector<8xf32> {
   return %0 : vector<8xf32>
 }
 
-// What is an instruction, or exact, stays.
+// The pass keeps math ops that are exact or a single instruction, instead of calling libm.
 // CHECK-LABEL: func.func @instructions_stay
 // CHECK: math.sqrt
 // CHECK: math.floor

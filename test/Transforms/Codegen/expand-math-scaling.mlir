@@ -1,4 +1,5 @@
-// Where the machine multiplies by powers of two, hyperbolic functions are scaled in one step, and where it looks numbers up, exponentials go by sixteenths.
+// With a scaling instruction, hyperbolic functions are scaled in one step; with a permutation
+// instruction, exponentials use a table of sixteenths.
 // RUN: hewn-opt %s --hewn-expand-math --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, scaleIntrinsic = "llvm.some.scaling", permuteIntrinsic = "llvm.some.permutation">} {
@@ -11,7 +12,7 @@ func.func @cosh_vector(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
-// A scalar is not: left in two steps.
+// The expansion scales a scalar in two steps, without the scaling instruction.
 // CHECK-LABEL: func.func @cosh_scalar
 // CHECK-NOT: llvm.call_intrinsic
 func.func @cosh_scalar(%x: f32) -> f32 {
@@ -19,7 +20,8 @@ func.func @cosh_scalar(%x: f32) -> f32 {
   return %0 : f32
 }
 
-// A power, and a fraction of it that is beyond the table's digits; both of what is below the least exponential are 0.
+// An exponential is a power of two from the table, times a correction beyond the table's
+// resolution. Below the smallest exponential, both factors are 0.
 // CHECK-LABEL: func.func @exp_vector
 // CHECK: %[[X:.*]] = arith.select %{{.*}}, %{{.*}}, %arg0
 // CHECK: %[[SUM:.*]] = math.fma %[[X]]
@@ -35,7 +37,8 @@ func.func @exp_vector(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
-// Within bounds there is nothing to clamp, and a product by a power of two is in the table.
+// If the bounds of an exponential's argument are known, the expansion does not clamp it. It folds a
+// constant factor of the result into the table.
 // CHECK-LABEL: func.func @exp_within
 // CHECK: arith.negf
 // CHECK-NOT: arith.select
@@ -55,7 +58,9 @@ func.func @exp_within(%x: vector<16xf32>) -> vector<16xf32> {
   return %4 : vector<16xf32>
 }
 
-// A part of a vector, several vectors; what is neither goes by the longer polynomial.
+// An exponential looks up its table for parts of a vector, or for several vectors at once, as the
+// permutation instruction requires. Other vector lengths use a longer polynomial instead of the
+// table.
 // CHECK-LABEL: func.func @widths
 // CHECK: vector.shuffle %{{.*}} : vector<8xi32>, vector<8xi32>
 // CHECK: llvm.call_intrinsic "llvm.some.permutation"

@@ -1,31 +1,55 @@
 // RUN: hewn-opt %s --hewn-expand-math --cse | FileCheck %s
 
-// What has no formula of ours is declared once and called.
+// The pass declares each math function that has no expansion once, and calls it.
 // CHECK-DAG: func.func private @cbrtf(f32) -> f32
 // CHECK-DAG: func.func private @exp(f64) -> f64
 // CHECK-DAG: func.func private @sinf(f32) -> f32
 
-// Exponentials are clamped by select, reduced with two parts of ln 2, and scaled in one step, by a power whose
-// exponent is a shift of what the sum with the biased rounding constant has in its low bits: no conversion, no call, no denormal.
+// Exponentials are reduced with a two-part ln 2 and scaled in one step, with n clamped to 127. The
+// exponent of the power of two is shifted out of the low bits of the sum with a biased rounding
+// constant. A select flushes results that would be denormal. No conversion, no call.
 // CHECK-LABEL: func.func @exp_vector
 // CHECK-SAME: (%[[X:.*]]: vector<16xf32>)
-// CHECK: %[[HIGH:.*]] = arith.cmpf ogt, %[[X]], %{{.*}} : vector<16xf32>
-// CHECK: arith.select %[[HIGH]]
-// CHECK: %[[SUM:.*]] = math.fma
-// CHECK: %[[BITS:.*]] = arith.bitcast %[[SUM]] : vector<16xf32> to vector<16xi32>
+// CHECK: %[[SUM:.*]] = math.fma %[[X]]
+// CHECK: %[[LARGE:.*]] = arith.cmpf ogt, %[[SUM]], %{{.*}} : vector<16xf32>
+// CHECK: %[[N:.*]] = arith.select %[[LARGE]]
 // CHECK-NOT: fptosi
 // CHECK-NOT: call
 // CHECK-NOT: arith.addf
-// CHECK: arith.constant dense<2.0
-// CHECK: math.fma
-// CHECK: %[[TWICE:.*]] = math.fma
+// CHECK-COUNT-9: math.fma
+// CHECK-NOT: math.fma
+// CHECK: %[[BITS:.*]] = arith.bitcast %[[N]] : vector<16xf32> to vector<16xi32>
 // CHECK: %[[SHIFTED:.*]] = arith.shli %[[BITS]], %{{.*}} : vector<16xi32>
 // CHECK: %[[POWER:.*]] = arith.bitcast %[[SHIFTED]] : vector<16xi32> to vector<16xf32>
-// CHECK: %[[RESULT:.*]] = arith.mulf %[[TWICE]], %[[POWER]] : vector<16xf32>
+// CHECK: %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[POWER]] : vector<16xf32>
+// CHECK: %[[SMALL:.*]] = arith.cmpf olt, %[[X]]
+// CHECK: %[[RESULT:.*]] = arith.select %[[SMALL]], %{{.*}}, %[[SCALED]]
 // CHECK: return %[[RESULT]]
 func.func @exp_vector(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x : vector<16xf32>
   return %0 : vector<16xf32>
+}
+
+// An operand that is known to be at most 0 needs no clamp and one coefficient less. One that is
+// known to be above the flushed range needs no select.
+// CHECK-LABEL: func.func @exp_of_known_range
+// CHECK-NOT: arith.select
+// CHECK-COUNT-9: math.fma
+// CHECK-NOT: math.fma
+// CHECK: arith.select
+// CHECK: arith.minimumf
+// CHECK: arith.negf
+// CHECK-NOT: arith.select
+// CHECK: return
+func.func @exp_of_known_range(%x: vector<16xf32>) -> (vector<16xf32>, vector<16xf32>) {
+  %limit = arith.constant dense<80.0> : vector<16xf32>
+  %a = math.absf %x : vector<16xf32>
+  %b = arith.negf %a : vector<16xf32>
+  %0 = math.exp %b : vector<16xf32>
+  %c = arith.minimumf %a, %limit : vector<16xf32>
+  %d = arith.negf %c : vector<16xf32>
+  %1 = math.exp %d : vector<16xf32>
+  return %0, %1 : vector<16xf32>, vector<16xf32>
 }
 
 // CHECK-LABEL: func.func @scalar_too
@@ -83,7 +107,8 @@ func.func @instructions_stay(%x: vector<4xf32>) -> vector<4xf32> {
   return %3 : vector<4xf32>
 }
 
-// Integers are divided as floats of twice the digits; by a constant they are left as they are.
+// The pass expands divisions of 32-bit integers to float64 divisions. It keeps divisions by a
+// constant.
 // CHECK-LABEL: func.func @quotients
 // CHECK: %[[Q:.*]] = arith.divf %{{.*}} : vector<16xf64>
 // CHECK: arith.fptosi %[[Q]] : vector<16xf64> to vector<16xi32>
@@ -95,7 +120,8 @@ func.func @quotients(%x: vector<16xi32>, %y: vector<16xi32>) -> (vector<16xi32>,
   return %0, %1 : vector<16xi32>, vector<16xi32>
 }
 
-// A small quotient's whole part times the divisor leaves an exact rest.
+// The expansion of a float remainder (fmod): if the quotient is small, subtracting its integral
+// part times the divisor gives an exact remainder.
 // CHECK-LABEL: func.func @remainder
 // CHECK: scf.if
 // CHECK: math.trunc
@@ -107,7 +133,8 @@ func.func @remainder(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
-// Quotients of 64 bits are float64's where both numbers have no more than 53 bits.
+// The expansion computes quotients of 64-bit integers in float64 if both operands have at most 53
+// bits.
 // CHECK-LABEL: func.func @long_quotients
 // CHECK: arith.cmpi ult
 // CHECK: arith.cmpi ult
@@ -121,7 +148,7 @@ func.func @long_quotients(%x: vector<8xi64>, %y: vector<8xi64>) -> vector<8xi64>
   return %0 : vector<8xi64>
 }
 
-// Of positions, and by constants, nothing changes.
+// The pass does not change divisions of index values and divisions by constants.
 // CHECK-LABEL: func.func @positions
 // CHECK-NOT: divf
 // CHECK: return
@@ -132,7 +159,8 @@ func.func @positions(%x: vector<8xindex>, %y: vector<8xindex>, %z: vector<8xi64>
   return %0, %1 : vector<8xindex>, vector<8xi64>
 }
 
-// The largest of several: by comparisons that lose NaN, and one whether there is one for every two.
+// The maximum of several values becomes comparisons that drop NaN, and one NaN check for each two
+// operands.
 // CHECK-LABEL: func.func @largest_of_five
 // CHECK-COUNT-3: arith.cmpf ord
 // CHECK-COUNT-4: arith.cmpf ogt
@@ -148,7 +176,7 @@ func.func @largest_of_five(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf3
   return %3 : vector<8xf32>
 }
 
-// Two stay as they are, and what others read as well.
+// The pass keeps a maximum of two values, and intermediate maxima that have other uses.
 // CHECK-LABEL: func.func @few_or_read
 // CHECK-COUNT-3: arith.minimumf
 func.func @few_or_read(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, %d: vector<8xf32>)
@@ -159,7 +187,8 @@ func.func @few_or_read(%a: vector<8xf32>, %b: vector<8xf32>, %c: vector<8xf32>, 
   return %0, %1, %2 : vector<8xf32>, vector<8xf32>, vector<8xf32>
 }
 
-// A row's largest: lanes are halved without NaN, which is asked for once, also in those that a mask lets in; nothing is less than -inf.
+// For the maximum of a row, the pass reduces lanes without NaN handling and checks once for NaN,
+// including the lanes under a mask. The initial value of the maximum is -inf.
 // CHECK-LABEL: func.func @largest_of_row
 // CHECK-SAME: %[[A:.*]]: vector<4xf32>, %[[B:.*]]: vector<4xf32>, %[[M:.*]]: vector<4xi1>)
 // CHECK: %[[IN:.*]] = arith.select %[[M]], %[[B]], %{{.*}} :
@@ -187,7 +216,8 @@ func.func @largest_of_row(%a: vector<4xf32>, %b: vector<4xf32>, %mask: vector<4x
   return %8 : vector<1xf32>
 }
 
-// Left alone: where NaN may be lost it is one instruction already; other lanes than halves.
+// The pass does not change maxima that ignore NaN, which are one instruction already, and lane
+// reductions by shuffles that do not halve the vector.
 // CHECK-LABEL: func.func @lost_or_other
 // CHECK-COUNT-4: arith.maximumf
 func.func @lost_or_other(%a: vector<4xf32>) -> (vector<1xf32>, vector<1xf32>) {
@@ -206,7 +236,8 @@ func.func @lost_or_other(%a: vector<4xf32>) -> (vector<1xf32>, vector<1xf32>) {
   return %5, %11 : vector<1xf32>, vector<1xf32>
 }
 
-// Of what is known to be from 0 to 1 the logarithm takes no exponent off, and the power before it has no upper bound.
+// For an argument known to be in [0, 1], the logarithm needs no exponent extraction, and the
+// exponential before it no upper bound.
 // CHECK-LABEL: func.func @fraction
 // CHECK: arith.cmpf olt
 // CHECK-NOT: arith.cmpf

@@ -1,9 +1,10 @@
-// Nests for what has no reduction over rows and no contraction.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// Loop nests for kernels without row-wise reductions and contractions.
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
-// Aligned dims are one long row: 4 * 6 elements are three vectors. The chain stays in registers.
+// A loop nest of an elementwise kernel merges contiguous dims to one row: 4 * 6 elements are three
+// vectors. Intermediate values stay in registers.
 // CHECK-LABEL: func.func @aligned(
 // CHECK: %[[N:.*]] = arith.constant 24 : index
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]]
@@ -18,7 +19,7 @@ plan.kernel @aligned(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32
   graph.yield %1 : tensor<4x6xf32>
 }
 
-// A length known only when run: whole vectors, then at most one that is masked.
+// The loop over a row of dynamic length has full vectors, followed by at most one masked vector.
 // CHECK-LABEL: func.func @tail(
 // CHECK: scf.for
 // CHECK: vector.load
@@ -32,7 +33,7 @@ plan.kernel @tail(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}) -> tensor
   graph.yield %0 : tensor<?xf32>
 }
 
-// What is broadcast is spread once a row.
+// The loop nest splats an element of a broadcast operand to a vector once per row.
 // CHECK-LABEL: func.func @broadcast(
 // CHECK: scf.for
 // CHECK: memref.load
@@ -43,7 +44,7 @@ plan.kernel @broadcast(%x: tensor<4x16xf32>, %y: tensor<4x1xf32>) -> tensor<4x16
   graph.yield %0 : tensor<4x16xf32>
 }
 
-// A move is where its reader finds elements: no copy is made.
+// The indexing op is folded into its user's address: no copy is made.
 // CHECK-LABEL: func.func @move(
 // CHECK-NOT: memref.alloc
 // CHECK: arith.addf
@@ -55,7 +56,8 @@ plan.kernel @move(%x: tensor<8x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32
   graph.yield %1 : tensor<4x16xf32>
 }
 
-// Channels first to channels last: vectors along a row of pixels become lines of three channels.
+// A kernel that converts NCHW to NHWC: it loads vectors along a row of pixels of each of the three
+// channels, and shuffles them to groups of three channels.
 // CHECK-LABEL: func.func @channels_last(
 // CHECK-NOT: vector.gather
 // CHECK-COUNT-3: vector.load
@@ -67,7 +69,7 @@ plan.kernel @channels_last(%x: tensor<1x3x4x16xf32>) -> tensor<1x3x4x16xf32, #gr
   graph.yield %0 : tensor<1x3x4x16xf32, #graph.layout<[0, 2, 3, 1]>>
 }
 
-// Eight vectors of eight become as many lines, by shuffles of two.
+// A transpose in registers: pairwise shuffles transpose eight vectors of eight elements.
 // CHECK-LABEL: func.func @turn(
 // CHECK-NOT: vector.gather
 // CHECK-COUNT-8: vector.load
@@ -78,7 +80,7 @@ plan.kernel @turn(%x: tensor<64x32xf32>) -> tensor<64x32xf32, #graph.layout<[1, 
   graph.yield %0 : tensor<64x32xf32, #graph.layout<[1, 0]>>
 }
 
-// Of 60 lines only the last four are stored under a mask.
+// An in-register transpose of 60 rows stores only the last four rows under a mask.
 // CHECK-LABEL: func.func @turn_rest(
 // CHECK: scf.if
 // CHECK-NOT: masked
@@ -90,7 +92,8 @@ plan.kernel @turn_rest(%x: tensor<60x32xf32>) -> tensor<60x32xf32, #graph.layout
   graph.yield %0 : tensor<60x32xf32, #graph.layout<[1, 0]>>
 }
 
-// Operands that take turns are a nest each, over what is their own, and no element asks whose it is.
+// An interleave kernel has one loop nest for each operand, over the elements of this operand, so
+// that no element has to compute which operand it reads.
 // CHECK-LABEL: func.func @turns(
 // CHECK-NOT: arith.cmpi
 // CHECK-NOT: arith.remsi
@@ -104,7 +107,8 @@ plan.kernel @turns(%x: tensor<6x32xf32>, %y: tensor<5x32xf32>) -> tensor<11x32xf
   graph.yield %0 : tensor<11x32xf32>
 }
 
-// Many subviews of sizes known only when run are functions: of those alike there is one.
+// A kernel with many subviews of dynamic size copies each of them by a call of a function; the
+// compiler merges equal functions.
 // CHECK: func.func private @subviews.subview0(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index, %{{.*}}: index)
 // CHECK-SAME: noinline
 // CHECK-NOT: @subviews.subview1
@@ -116,7 +120,8 @@ plan.kernel @subviews(%a: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %b: t
   graph.yield %0 : tensor<?xf32>
 }
 
-// A border beside the subviews: lines of the result are read of one operand, then of the other, and no element asks whose it is.
+// A kernel that concatenates subviews and padding: each row of the result reads one operand after
+// the other, so that no element has to compute which operand it reads.
 // CHECK-LABEL: func.func @padded(
 // CHECK: scf.for
 // CHECK: scf.if
@@ -136,7 +141,8 @@ plan.kernel @padded(%a: tensor<2x16xf32>, %b: tensor<2x16xf32>) -> tensor<4x32xf
   graph.yield %2 : tensor<4x32xf32>
 }
 
-// Pairs of rows are shuffled into each other. Of the columns the last four are read under a mask, and stored with what panels have room for.
+// A kernel that packs a matrix in pairs of rows: it interleaves the pairs by shuffles. It reads the
+// last four columns under a mask and stores them with the panel's padding.
 // CHECK-LABEL: func.func @pairs(
 // CHECK-COUNT-2: vector.load
 // CHECK-COUNT-2: vector.shuffle
@@ -149,7 +155,8 @@ plan.kernel @pairs(%x: tensor<64x20xbf16>) -> tensor<64x20xbf16, #graph.layout<[
   graph.yield %0 : tensor<64x20xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>>
 }
 
-// Where what becomes a word lies together already, words are transposed.
+// A kernel that packs a matrix transposes 32-bit groups as units if the elements of a group are
+// contiguous already.
 // CHECK-LABEL: func.func @words(
 // CHECK-COUNT-8: vector.load
 // CHECK-COUNT-24: vector.shuffle
@@ -160,7 +167,8 @@ plan.kernel @words(%x: tensor<64x32xi8, #graph.layout<[1, 0]>>) -> tensor<64x32x
   graph.yield %0 : tensor<64x32xi8, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 4>>
 }
 
-// Of an odd number of rows the last one has nothing beside it: one element at a time.
+// If the number of rows to be packed in pairs is odd, the last row has no partner, and the kernel
+// stores it element by element.
 // CHECK-LABEL: func.func @half_a_pair(
 // CHECK: vector.scatter
 plan.kernel @half_a_pair(%x: tensor<63x16xbf16>) -> tensor<63x16xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>> attributes {symbols = []} {
@@ -168,7 +176,7 @@ plan.kernel @half_a_pair(%x: tensor<63x16xbf16>) -> tensor<63x16xbf16, #graph.la
   graph.yield %0 : tensor<63x16xbf16, #graph.layout<[0, 1], blockDim = 1, block = 16, groupDim = 0, group = 2>>
 }
 
-// Of many lines tasks have some, of all subviews.
+// A concat kernel with many rows splits the rows of all subviews among its tasks.
 // CHECK-LABEL: func.func @shared(
 // CHECK-SAME: %[[BEGIN:[^:]*]]: index, %[[END:[^:]*]]: index)
 // CHECK-SAME: plan.launch_info = #plan.tasks<count = 512,
@@ -180,7 +188,8 @@ plan.kernel @shared(%a: tensor<512x64xf32>, %b: tensor<512x64xf32>) -> tensor<51
   graph.yield %0 : tensor<512x128xf32>
 }
 
-// Every second element: two loads of neighbours and a shuffle, nothing behind the last one. Backwards: one of each.
+// The kernel of a slice with step two: it has two contiguous loads and a shuffle, and reads nothing
+// beyond the last element. A reversed slice has one load and one shuffle.
 // CHECK-LABEL: func.func @steps(
 // CHECK-NOT: vector.gather
 // CHECK-COUNT-2: vector.load
@@ -191,7 +200,8 @@ plan.kernel @steps(%x: tensor<4x33xf32>) -> tensor<4x16xf32> attributes {symbols
   graph.yield %0 : tensor<4x16xf32>
 }
 
-// Of a wide line the first vector is apart: those behind it and before the last one ask for no border.
+// For a wide padded row, the kernel peels the first vector from the loop, so that the inner vectors
+// need no check for padding.
 // CHECK-LABEL: func.func @borders(
 // CHECK: vector.maskedload
 // CHECK: scf.for
@@ -203,7 +213,8 @@ plan.kernel @borders(%x: tensor<2x40xf32>) -> tensor<2x40xf32> attributes {symbo
   graph.yield %1 : tensor<2x40xf32>
 }
 
-// Where samples lie is computed for sixteen channels at once: their loop is the innermost one, and the position is none of its index's.
+// The kernel of GridSample computes each sampling position once for sixteen channels: the channel
+// loop is innermost, and the position does not depend on its index.
 // CHECK-LABEL: func.func @samples(
 // CHECK: scf.for %[[TASK:.*]] = %arg4 to %arg5
 // CHECK: %[[LINE:.*]] = arith.divui %[[TASK]]
@@ -216,7 +227,8 @@ plan.kernel @samples(%x: tensor<1x64x28x32xf32>, %grid: tensor<1x28x32x2xf32>) -
   graph.yield %0 : tensor<1x64x28x32xf32>
 }
 
-// A product that no engine has tiles for, of floats and codes: these become floats as they are read.
+// A loop nest of a matmul of floats and quantized weights, which has no register tiles, converts
+// the weights to float when it reads them.
 // CHECK-LABEL: func.func @codes(
 // CHECK: arith.sitofp %{{.*}} : {{.*}}i8{{.*}} to {{.*}}f32
 // CHECK: arith.mulf

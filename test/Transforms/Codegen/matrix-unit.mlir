@@ -1,9 +1,10 @@
-// Whole tiles on a matrix unit: four tiles of sums, and the kernel's other ops behind them, by way of memory.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// GEMM code for full tiles of a matrix unit: it has four accumulator tiles, which the epilogue
+// reads through memory.
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
 #unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
-    matrices = [#plan.matrix<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", relativeRate = 12, minRows = 6>]>
+    matrices = [#plan.matrix_unit<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.x86.tilezero.internal", load = "llvm.x86.tileloadd64.internal", store = "llvm.x86.tilestored64.internal", product = "llvm.x86.tdpbf16ps.internal", relativeRate = 12, minRows = 6>]>
 module attributes {plan.target = #unit} {
 
 // CHECK-LABEL: func.func @one(
@@ -20,7 +21,9 @@ plan.kernel @one(%x: tensor<64x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tensor<6
   graph.yield %0 : tensor<64x32xf32>
 }
 
-// Three terms: six pairs on the same four tiles of sums, each of which takes up a pair of tiles that the one before has loaded.
+// A float32 GEMM by three split-bf16 components (bf16x6): six bfloat16 products add to the same
+// four accumulator tiles. Each product reuses a pair of operand tiles that the previous one has
+// loaded.
 // CHECK-LABEL: func.func @six(
 // CHECK: scf.for {{.*}} -> (!llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx) {
 // CHECK-COUNT-14: tileloadd64
@@ -33,7 +36,8 @@ plan.kernel @six(%x0: tensor<64x64xbf16>, %w0: tensor<64x32xbf16, #l>, %x1: tens
   graph.yield %0 : tensor<64x32xf32>
 }
 
-// What no unit and no vectors multiply in pairs is still the sum over the pairs of terms.
+// On a target without bfloat16 dot-product instructions, a GEMM of split components still computes
+// the sum over pairs of components.
 // CHECK-LABEL: func.func @elements(
 // CHECK-COUNT-3: arith.mulf
 plan.kernel @elements(%x0: tensor<3x5xbf16>, %w0: tensor<5x7xbf16>, %x1: tensor<3x5xbf16>, %w1: tensor<5x7xbf16>) -> tensor<3x7xf32> attributes {symbols = []} {

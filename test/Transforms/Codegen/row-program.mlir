@@ -1,10 +1,11 @@
-// Reductions over a row and what surrounds them, as passes over the row.
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s
+// Row-wise reductions and surrounding ops as passes over a row.
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
-// Softmax is three passes in one loop over the rows: the largest; exp and its sum, with exp kept in the row of the result;
-// the division. Four chains hide the latency of a sum. Nothing is allocated, and exp is computed once.
+// The code of a softmax has three passes in one loop over the rows: the first computes the maximum,
+// the second exp and its sum, with exp stored in the row of the result, and the third divides. Four
+// accumulators hide the latency of the additions. Nothing is allocated, and exp is computed once.
 // CHECK-LABEL: func.func @softmax(
 // CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>)
 // CHECK-NOT: memref.alloc
@@ -32,7 +33,8 @@ plan.kernel @softmax(%x: tensor<4x512xf32>) -> tensor<4x512xf32> attributes {sym
   graph.yield %4 : tensor<4x512xf32>
 }
 
-// A row that is no number of whole vectors ends with one that is masked, and lanes past the end add nothing.
+// A reduction over rows whose length is not a multiple of the vector length ends with a masked
+// vector, whose inactive lanes add nothing.
 // CHECK-LABEL: func.func @tail(
 // CHECK: vector.maskedload
 // CHECK: arith.select %{{.*}} : vector<8xi1>, vector<8xf32>
@@ -42,8 +44,9 @@ plan.kernel @tail(%x: tensor<4x515xf32>) -> tensor<4x1xf32> attributes {symbols 
   graph.yield %0 : tensor<4x1xf32>
 }
 
-// Where the reduced dim is not the innermost, each lane is a row of its own, and lanes never meet; as many vectors of rows as half of the
-// registers hold are walked together.
+// If the reduced dim is not innermost, each lane of a vector reduces a row of its own, without
+// cross-lane operations. The code processes as many vectors of rows together as fit half of the
+// registers.
 // CHECK-LABEL: func.func @vertical(
 // CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK-NOT: vector.shuffle
@@ -53,7 +56,7 @@ plan.kernel @vertical(%x: tensor<512x64xf32>) -> tensor<1x64xf32> attributes {sy
   graph.yield %0 : tensor<1x64xf32>
 }
 
-// Those that are left over are walked one by one, the last under a mask.
+// The code processes the remaining vectors of rows one by one, the last one under a mask.
 // CHECK-LABEL: func.func @left_over(
 // CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
 // CHECK: scf.for {{.*}} iter_args(%{{.*}}) -> (vector<8xf32>) {
@@ -64,7 +67,8 @@ plan.kernel @left_over(%x: tensor<512x20xf32>) -> tensor<1x20xf32> attributes {s
   graph.yield %0 : tensor<1x20xf32>
 }
 
-// Dims that lie one after the other are walked as one: 3 x 40 elements have a loop of whole vectors, and no loop outside of it.
+// Contiguous reduced dims are merged: 3 x 40 elements are one loop of full vectors without an outer
+// loop.
 // CHECK-LABEL: func.func @joined(
 // CHECK-DAG: %[[WHOLE:.*]] = arith.constant 96 : index
 // CHECK: scf.for
@@ -74,7 +78,8 @@ plan.kernel @joined(%x: tensor<70x3x40xf32>) -> tensor<70x1x1xf32> attributes {s
   graph.yield %0 : tensor<70x1x1xf32>
 }
 
-// Not where something that is read lies otherwise.
+// The code does not merge contiguous reduced dims if an operand has another stride along one of
+// them.
 // CHECK-LABEL: func.func @apart(
 // CHECK: scf.for {{.*}} to %[[THREE:[^ ]*]] step {{.*}} iter_args
 plan.kernel @apart(%x: tensor<70x3x40xf32>, %w: tensor<40xf32>) -> tensor<70x1x1xf32> attributes {symbols = []} {
@@ -83,7 +88,8 @@ plan.kernel @apart(%x: tensor<70x3x40xf32>, %w: tensor<40xf32>) -> tensor<70x1x1
   graph.yield %1 : tensor<70x1x1xf32>
 }
 
-// Two reductions of one operand share a pass, which is no loop where a row is a few vectors.
+// Two reductions of one operand share a pass over the row. The pass is unrolled if a row has only a
+// few vectors.
 // CHECK-LABEL: func.func @together(
 // CHECK: vector.load
 // CHECK: arith.mulf
@@ -98,7 +104,8 @@ plan.kernel @together(%x: tensor<16xf32>) -> (tensor<1xf32>, tensor<1xf32>) attr
   graph.yield %0, %2 : tensor<1xf32>, tensor<1xf32>
 }
 
-// A result of one element a row lies where the row does, in the rank that it has: its third dim is the space's first.
+// A result with one element per row has its own rank: its third dim is the first dim of the
+// iteration space.
 // CHECK-LABEL: func.func @ranks(
 // CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[T:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>,
 // CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step
@@ -109,7 +116,8 @@ plan.kernel @ranks(%x: tensor<34x512xf32>, %t: tensor<1x1x1x1xf32>) -> tensor<1x
   graph.yield %1 : tensor<1x1x34x1xf32>
 }
 
-// What meets another dim than it was reduced along is no row program: each element reduces for itself.
+// A reduction result that is broadcast along another dim than the reduced one is no row-wise
+// kernel: each element recomputes the reduction.
 // CHECK-LABEL: func.func @columns(
 // CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>,
 // CHECK: scf.for
@@ -122,7 +130,8 @@ plan.kernel @columns(%x: tensor<512x512xf32>) -> tensor<512x512xf32> attributes 
   graph.yield %1 : tensor<512x512xf32>
 }
 
-// exp is kept in the row of the result for later passes, but not where something reads it in another row.
+// A row-wise kernel stores exp in the row of the result for later passes, unless another row reads
+// the stored value.
 // CHECK-LABEL: func.func @not_kept(
 // CHECK-SAME: %[[X:[^:]*]]: memref<?xf32>, %[[Y:[^:]*]]: memref<?xf32>,
 // CHECK-NOT: load %[[Y]]

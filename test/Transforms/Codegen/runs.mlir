@@ -1,6 +1,6 @@
-// RUN: hewn-opt %s --hewn-decide-kernels --hewn-lower-kernels | FileCheck %s
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels | FileCheck %s
 
-// Runs of 64 kB are copied by C's library: a copy of each of them for the head that it is, four times.
+// The kernel copies contiguous runs of 64 kB by memmove: one copy for each of four heads.
 // CHECK-LABEL: func.func @heads
 // CHECK: scf.for
 // CHECK: "llvm.intr.memmove"
@@ -10,7 +10,8 @@ plan.kernel @heads(%x: tensor<1x8x1x256x64xf32>) -> tensor<1x8x4x256x64xf32> att
   graph.yield %0 : tensor<1x8x4x256x64xf32>
 }
 
-// Short runs, and results that the caches hold beside their operands, are loops.
+// Kernels copy short contiguous runs by loops instead of memmove, and also results that fit the
+// caches together with their operands.
 // CHECK-LABEL: func.func @short_lines
 // CHECK-NOT: memmove
 // CHECK: vector.store

@@ -1,25 +1,27 @@
-// A window of 3 x 3 with transformed weights: tiles are transformed into scratch memory, multiplied, transformed back.
+// Code of a 3x3 convolution with Winograd weights: it transforms image tiles into scratch memory,
+// multiplies them by the weights, and transforms the results back.
 // RUN: split-file %s %t
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels | FileCheck %s --check-prefix=KERNEL
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS --implicit-check-not=memref.prefetch
-// RUN: sed 's/l2Bytes = 1048576/l2Bytes = 8192/' %t/conv.mlir | hewn-opt --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=AHEAD
-// RUN: hewn-opt %t/hand.mlir --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
-// RUN: hewn-opt %t/few.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels | FileCheck %s --check-prefix=FEW
-// RUN: hewn-opt %t/few.mlir --hewn-decide-groups --hewn-form-groups --hewn-outline-kernels --hewn-decide-kernels --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=SHARED
-// RUN: not hewn-opt %t/other.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// RUN: not hewn-opt %t/run-time.mlir --hewn-decide-kernels --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules | FileCheck %s --check-prefix=KERNEL
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS --implicit-check-not=memref.prefetch
+// RUN: sed 's/l2Bytes = 1048576/l2Bytes = 8192/' %t/conv.mlir | hewn-opt --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=AHEAD
+// RUN: hewn-opt %t/hand.mlir --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
+// RUN: hewn-opt %t/few.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules | FileCheck %s --check-prefix=FEW
+// RUN: hewn-opt %t/few.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=SHARED
+// RUN: not hewn-opt %t/other.mlir --hewn-assign-schedules --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not hewn-opt %t/run-time.mlir --hewn-assign-schedules --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
 // RUN: not hewn-opt %t/layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
 
 //--- conv.mlir
-// The kernel leaves out the border and gets memory for its tiles.
+// The kernel folds the padding and gets scratch memory for its tiles.
 // KERNEL: plan.kernel @pad_conv_relu
 // KERNEL-SAME: -> (tensor<1x10240xf32>, tensor<1x16x8x8xf32, #{{.*}}>)
 // KERNEL-SAME: schedule = #plan.winograd<block = 20, m = 10, n = 16, lanes = 16, stride = 16, slots = 1>
-// KERNEL-SAME: windows by minimal filtering, tiles of 2
+// KERNEL-SAME: Winograd convolution, tile size 2
 // KERNEL: graph.scratch {{.*}}shape = [1, 10240]
 // KERNEL: plan.launch @pad_conv_relu({{.*}} -> (tensor<1x10240xf32>, tensor<1x16x8x8xf32, #{{.*}}>)
 
-// 16 places of a tile, 8 or 16 lanes of channels; those that are not inside are masked.
+// A transformed image tile has 16 positions, each with 8 or 16 lanes of channels. Loads of
+// positions outside of the image are masked.
 // LOOPS-LABEL: func.func @pad_conv_relu
 // LOOPS: scf.if
 // LOOPS-COUNT-16: vector.load
@@ -31,7 +33,8 @@
 // LOOPS-COUNT-16: vector.load
 // LOOPS-COUNT-4: vector.store
 
-// Weights that the second cache does not keep are asked for a place ahead: after the last one of a panel the next panel's first.
+// The kernel prefetches Winograd weights that exceed the L2 cache one tile position ahead. At the
+// last position of a panel, it prefetches the first position of the next panel.
 // AHEAD: scf.for {{.*}} -> (vector<16xf32>
 // AHEAD: memref.prefetch
 // AHEAD: vector.fma
@@ -45,7 +48,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 }
 
 //--- hand.mlir
-// A schedule by hand: blocks of four tiles in two slots, whose products are two rows by one vector.
+// A hand-written schedule: blocks of four tiles in two slots, GEMM tiles of two rows by one vector.
 // HAND-LABEL: func.func @hand
 // HAND-SAME: plan.launch_info = #plan.tasks<count = 2,
 // HAND: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>) {
@@ -60,7 +63,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 }
 
 //--- few.mlir
-// One block of tiles, whose three panels of columns (and a fourth of a part of one) three threads may share: each transforms the operand.
+// One block of tiles: three threads may share its three full and one partial panels of columns.
+// Each thread transforms the operand.
 // FEW: schedule = #plan.winograd<block = {{.*}}, n = 64, lanes = 16, stride = 16, slots = 3>
 // FEW: graph.scratch {{.*}}shape = [3, 
 // SHARED-LABEL: func.func @conv
@@ -78,20 +82,21 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 }
 
 //--- other.mlir
-// Transformed weights are not what another op reads.
-// OTHER: error: {{.*}} has windows transformed by Winograd's method, but is not such a contraction
+// Only convolutions can read weights in the Winograd layout, so that any other op that reads them
+// is an error.
+// OTHER: error: {{.*}} has Winograd-transformed weights, but is not a Winograd convolution
 plan.kernel @relu(%w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<16x16x3x3xf32> attributes {symbols = []} {
   %0 = graph.relu %w : (tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<16x16x3x3xf32>
   graph.yield %0 : tensor<16x16x3x3xf32>
 }
 
 //--- run-time.mlir
-// RUN-TIME: error: {{.*}} would transform windows by Winograd's method when run
+// RUN-TIME: error: {{.*}} would apply the Winograd weight transform at run time
 plan.kernel @relayout(%w: tensor<16x16x3x3xf32>) -> tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>> attributes {symbols = []} {
   %0 = graph.relayout %w : (tensor<16x16x3x3xf32>) -> tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>
   graph.yield %0 : tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>
 }
 
 //--- layout.mlir
-// LAYOUT: error: a tile is 2 or 4, with two dims as windows beside the blocked one and none grouped
+// LAYOUT: error: tile must be 2 or 4, with two window dims other than blockDim and no groupDim
 func.func @main(%w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 3, windows = [2, 3]>>) { return }

@@ -1,7 +1,8 @@
-// Groups become kernels and launches; equal kernels are one, whatever their weights and symbols are called.
+// Groups become kernels and launches; equal kernels are merged, whatever their weights and symbols
+// are called.
 // RUN: hewn-opt %s --split-input-file --hewn-outline-kernels | FileCheck %s
 
-// A kernel has no name of the C library's.
+// The pass gives no kernel the name of a C library function, because the linker would confuse them.
 // CHECK: plan.kernel @exp_kernel
 // CHECK: plan.kernel @add_relu(%{{.*}}: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %{{.*}}: tensor<1xf32>) -> tensor<?xf32>
 // CHECK-SAME: symbols = ["s0"]
@@ -34,7 +35,7 @@ func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"batch">]}, %y: tens
   return %0, %3, %4 : tensor<?xf32>, tensor<?xf32>, tensor<4xf32>
 }
 
-// What is in no group stays.
+// The pass keeps ops outside of fusion groups.
 // CHECK-LABEL: func.func @left_alone
 // CHECK: graph.neg
 // CHECK-NOT: plan.launch
@@ -45,7 +46,8 @@ func.func @left_alone(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Groups that differ in a constant alone are one kernel, whose argument it is; the one that is equal stays inside.
+// Groups that differ only in a constant share a kernel with the constant as argument; an equal
+// constant stays inside.
 // CHECK: plan.kernel @mul_add(%[[X:.*]]: tensor<4xf32>, %[[S:.*]]: tensor<f32>)
 // CHECK-NEXT: graph.constant {value = dense<1.000000e+00> : tensor<f32>}
 // CHECK-NOT: plan.kernel

@@ -2,7 +2,8 @@
 
 #fma = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
 
-// The reciprocal in two floats, and what is clamped: -10 and 245 times the scale.
+// The pass computes the reciprocal of the scale as two floats, and the clamping bounds: -10 and 245
+// times the scale.
 // CHECK-LABEL: func.func @known
 // CHECK-DAG: %[[F:.*]] = graph.constant {value = dense<1.000000e+01>
 // CHECK-DAG: %[[R:.*]] = graph.constant {value = dense<-1.49011612E-7>
@@ -22,7 +23,8 @@ module attributes {plan.target = #fma} {
 
 #fma = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
 
-// A scale that only a run tells, one for each column, integers of 16 bits, a scale at the end of float32's range.
+// Not rewritten: a dynamic scale, per-column scales, 16-bit integers, and a scale at the end of
+// float32's range.
 // CHECK-LABEL: func.func @unknown
 // CHECK-COUNT-4: graph.quantize %
 // CHECK-NOT: reciprocal
@@ -41,7 +43,7 @@ module attributes {plan.target = #fma} {
 
 // -----
 
-// Without fused products the division stays.
+// On a target without FMA, the pass keeps the division by the scale.
 // CHECK-LABEL: func.func @unfused
 // CHECK: graph.quantize %
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
@@ -56,14 +58,16 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 #fma = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
 
-// What is made a float again in the kernel that rounds it never is an integer; another kernel reads bytes.
+// If the kernel that quantizes a value also dequantizes it, it uses the rounded float and computes
+// no integer for it. Another kernel reads the quantized bytes.
 // CHECK-LABEL: func.func @back
-// CHECK: %[[N:.*]] = graph.quantize_by_reciprocal {{.*}} {graph.in_group = 0 : i64, graph.why = "because", to = f32} {{.*}} -> tensor<4x8xf32, #graph.layout<[1, 0]>>
+// CHECK: %[[N:.*]] = graph.quantize_by_reciprocal {{.*}} {graph.fusion_group = 0 : i64, graph.why = "because", to = f32} {{.*}} -> tensor<4x8xf32, #graph.layout<[1, 0]>>
 // CHECK: %[[Q:.*]] = graph.quantize_by_reciprocal {{.*}} to = ui8}
-// CHECK: %[[M:.*]] = graph.mul %[[N]], %{{.*}} {graph.in_group = 0 : i64{{.*}} -> tensor<4x8xf32, #graph.layout<[1, 0]>>
+// CHECK: %[[M:.*]] = graph.mul %[[N]], %{{.*}} {graph.fusion_group = 0 : i64{{.*}} -> tensor<4x8xf32, #graph.layout<[1, 0]>>
 // CHECK: graph.relu %[[M]]
-// CHECK: graph.dequantize %[[Q]], {{.*}}graph.in_group = 1
-// With another zero point they are other numbers.
+// CHECK: graph.dequantize %[[Q]], {{.*}}graph.fusion_group = 1
+// If the DequantizeLinear has another zero point than the QuantizeLinear, its values differ from
+// the rounded floats, so that the kernel computes the integers.
 // CHECK-LABEL: func.func @moved
 // CHECK: %[[Q:.*]] = graph.quantize_by_reciprocal {{.*}} {to = ui8}
 // CHECK: graph.dequantize %[[Q]]
@@ -71,10 +75,10 @@ module attributes {plan.target = #fma} {
   func.func @back(%x: tensor<4x8xf32, #graph.layout<[1, 0]>>) -> (tensor<4x8xf32, #graph.layout<[1, 0]>>, tensor<4x8xf32, #graph.layout<[1, 0]>>) {
     %s = graph.constant {value = dense<0.1> : tensor<f32>} : tensor<f32>
     %z = graph.constant {value = dense<10> : tensor<ui8>} : tensor<ui8>
-    %q = graph.quantize %x, %s, %z {to = ui8, graph.in_group = 0 : i64, graph.why = "because"} : (tensor<4x8xf32, #graph.layout<[1, 0]>>, tensor<f32>, tensor<ui8>) -> tensor<4x8xui8, #graph.layout<[1, 0]>>
-    %f = graph.dequantize %q, %s, %z {to = f32, graph.in_group = 0 : i64} : (tensor<4x8xui8, #graph.layout<[1, 0]>>, tensor<f32>, tensor<ui8>) -> tensor<4x8xf32, #graph.layout<[1, 0]>>
-    %0 = graph.relu %f {graph.in_group = 0 : i64} : (tensor<4x8xf32, #graph.layout<[1, 0]>>) -> tensor<4x8xf32, #graph.layout<[1, 0]>>
-    %g = graph.dequantize %q, %s, %z {to = f32, graph.in_group = 1 : i64} : (tensor<4x8xui8, #graph.layout<[1, 0]>>, tensor<f32>, tensor<ui8>) -> tensor<4x8xf32, #graph.layout<[1, 0]>>
+    %q = graph.quantize %x, %s, %z {to = ui8, graph.fusion_group = 0 : i64, graph.why = "because"} : (tensor<4x8xf32, #graph.layout<[1, 0]>>, tensor<f32>, tensor<ui8>) -> tensor<4x8xui8, #graph.layout<[1, 0]>>
+    %f = graph.dequantize %q, %s, %z {to = f32, graph.fusion_group = 0 : i64} : (tensor<4x8xui8, #graph.layout<[1, 0]>>, tensor<f32>, tensor<ui8>) -> tensor<4x8xf32, #graph.layout<[1, 0]>>
+    %0 = graph.relu %f {graph.fusion_group = 0 : i64} : (tensor<4x8xf32, #graph.layout<[1, 0]>>) -> tensor<4x8xf32, #graph.layout<[1, 0]>>
+    %g = graph.dequantize %q, %s, %z {to = f32, graph.fusion_group = 1 : i64} : (tensor<4x8xui8, #graph.layout<[1, 0]>>, tensor<f32>, tensor<ui8>) -> tensor<4x8xf32, #graph.layout<[1, 0]>>
     return %0, %g : tensor<4x8xf32, #graph.layout<[1, 0]>>, tensor<4x8xf32, #graph.layout<[1, 0]>>
   }
   func.func @moved(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {

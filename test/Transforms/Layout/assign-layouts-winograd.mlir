@@ -1,9 +1,10 @@
-// Weights of 3 x 3 windows in the form of minimal filtering, where that is allowed and wins.
+// 3x3 weights get the Winograd layout where the precision allows it and the cost model prefers it.
 // RUN: hewn-opt %s --split-input-file --hewn-assign-layouts=largest-tile=2 --mlir-print-local-scope | FileCheck %s --check-prefixes=CHECK,TWO
 // RUN: hewn-opt %s --split-input-file --hewn-assign-layouts=largest-tile=4 --mlir-print-local-scope | FileCheck %s --check-prefixes=CHECK,FOUR
 // RUN: hewn-opt %s --split-input-file --hewn-assign-layouts --mlir-print-local-scope | FileCheck %s --check-prefix=NEVER
 
-// The places of the window are outermost, then panels of columns, then channels.
+// In the Winograd layout of weights, the window positions are outermost, followed by panels of
+// columns and by channels.
 // CHECK-LABEL: func.func @wins
 // TWO: graph.relayout {{.*}} -> tensor<64x64x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 2, windows = [2, 3]>>
 // FOUR: graph.relayout {{.*}} -> tensor<64x64x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 4, windows = [2, 3]>>
@@ -18,7 +19,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 
 // -----
 
-// Weights of float16 in tiles of 2 alone, of which they have the digits.
+// float16 weights get the Winograd layout only with tiles of 2: larger tiles would need more
+// significand bits.
 // CHECK-LABEL: func.func @halves
 // CHECK: graph.relayout {{.*}} -> tensor<64x64x3x3xf16, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 2, windows = [2, 3]>>
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
@@ -31,7 +33,8 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 
 // -----
 
-// Left alone: steps, gaps, groups, a window of another size, weights that are no constant, three channels.
+// Not in the Winograd layout: convolutions with strides, dilations, groups, another window size,
+// computed weights, or three channels.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: tile =
 module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {

@@ -1,13 +1,13 @@
-// Changes of layout of constants are made when compiling.
+// Layout conversions of constants are executed at compile time.
 // RUN: rm -rf %t && split-file %s %t
 // RUN: hewn-opt %t/alone.mlir --hewn-pack-constants --mlir-print-local-scope | FileCheck %s
 // RUN: hewn-opt %t/alone.mlir --hewn-pack-constants --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// With the compiler's weights the elements are at hand.
+// If the compiler has the weights' bytes, the pass packs the constant.
 // RUN: hewn compile %t/whole.mlir --target=x86-64-v3 --emit=kernels | FileCheck %s --check-prefix=PACKED
 // RUN: hewn compile %t/whole.mlir --target=x86-64-v3 -o %t/packed.so && od -A d -t f4 -w32 -v %t/packed.so.weights | FileCheck %s --check-prefix=BYTES
 
 //--- alone.mlir
-// Equal elements are in order in any order: a type is all that changes.
+// A splat constant is the same in any layout: only its type changes.
 // CHECK-LABEL: func.func @splat
 // CHECK-NOT: graph.relayout
 // CHECK: %[[C:.*]] = graph.constant {value = dense<2.0{{.*}}> : tensor<3x4xf32>} : tensor<3x4xf32, #graph.layout<[1, 0]>>
@@ -18,8 +18,8 @@ func.func @splat() -> tensor<3x4xf32, #graph.layout<[1, 0]>> {
   return %1 : tensor<3x4xf32, #graph.layout<[1, 0]>>
 }
 
-// What is no constant, and a weight whose bytes are elsewhere, stay.
-// REMARK-COUNT-2: NotPacked | {{.*}}Reason="its bytes are not at hand, or of a type that is put in another order when run"
+// Values that are no constants, and weights whose bytes are not available, are kept.
+// REMARK-COUNT-2: NotPacked | {{.*}}Reason="constant not packed at compile time: its bytes are not available, or its type can only be packed at run time"
 // REMARK-NOT: NotPacked
 // CHECK-LABEL: func.func @left_alone
 // CHECK-COUNT-2: graph.relayout
@@ -30,7 +30,9 @@ func.func @left_alone(%x: tensor<3x4xf32>) -> (tensor<3x4xf32, #graph.layout<[1,
   return %0, %2 : tensor<3x4xf32, #graph.layout<[1, 0]>>, tensor<3x4xf32, #graph.layout<[1, 0]>>
 }
 
-// One panel of all columns is the matrix as it is: the same weight, also for those who have no bytes of it. Two panels are not.
+// If one panel contains all columns of a weight matrix, the packed matrix has the same bytes as the
+// original: the pass uses the same weight, even if its bytes are not available. With two panels,
+// the bytes differ.
 // CHECK-LABEL: func.func @one_panel
 // CHECK-NOT: graph.relayout
 // CHECK: %[[W:.*]] = graph.constant {value = #graph.weight<"elsewhere", 16 : 512>} : tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, block = 64>>
@@ -50,7 +52,7 @@ func.func @two_panels() -> tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, 
 }
 
 //--- whole.mlir
-// Nine rows of three columns, padded to whole blocks with zeros.
+// Nine rows of three columns are padded with zeros to full blocks.
 // PACKED-LABEL: func.func @main
 // PACKED: graph.constant {value = #graph.weight<"{{.*}}.packed", 0 : 288>} : tensor<9x3xf32, #graph.layout<{{.*}}blockDim = 1, block = 8>>
 // PACKED-NOT: graph.relayout

@@ -1,11 +1,11 @@
-// The nest of each kind of op.
+// Tests the loop nest to which the pass lowers the ops of each op interface.
 // RUN: hewn-opt %s --hewn-lower-kernels-naive --canonicalize --cse | FileCheck %s
 // RUN: hewn-opt %s --hewn-lower-kernels-naive --convert-linalg-to-loops | FileCheck %s --check-prefix=LOOPS
 
-// linalg can write all of it as loops.
+// linalg's own passes can convert the result to loops.
 // LOOPS-NOT: linalg
 
-// A broadcast dim is a stride of zero, and a kernel of one op has no memory of its own.
+// A broadcast dim has stride zero, and a kernel of one op needs no memory of its own.
 // CHECK-LABEL: func.func @elementwise
 // CHECK-SAME: (%{{.*}}: !llvm.ptr, %[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>, %[[Z:.*]]: memref<?xf32>)
 // CHECK-NOT: memref.alloc
@@ -19,7 +19,7 @@ plan.kernel @elementwise(%x: tensor<4x8xf32>, %y: tensor<4x1xf32>) -> tensor<4x8
   graph.yield %0 : tensor<4x8xf32>
 }
 
-// A move finds its elements by index.
+// An indexing op computes the index of each element.
 // CHECK-LABEL: func.func @move
 // CHECK: linalg.generic {{.*}} outs(
 // CHECK-DAG: %[[I:.*]] = linalg.index 0
@@ -30,7 +30,7 @@ plan.kernel @move(%x: tensor<4x8xf32>) -> tensor<8x4xf32> attributes {symbols = 
   graph.yield %0 : tensor<8x4xf32>
 }
 
-// A reduction keeps its state in registers.
+// The loop nest of a reduction keeps the running result in registers.
 // CHECK-LABEL: func.func @reduce
 // CHECK: linalg.generic
 // CHECK: %[[ROW:.*]] = linalg.index 0
@@ -43,7 +43,8 @@ plan.kernel @reduce(%x: tensor<4x8xf32>) -> tensor<4xf32> attributes {symbols = 
   graph.yield %0 : tensor<4xf32>
 }
 
-// An arg-reduction has the index beside the value, in 32 bits where all have room there.
+// The loop of an arg-reduction (ArgMax) carries the extreme value and its index, in 32 bits if the
+// extent allows it.
 // CHECK-LABEL: func.func @position
 // CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}) -> (f32, i32) {
 // CHECK: %[[LONG:.*]] = arith.index_cast %[[I]] : index to i64
@@ -53,7 +54,7 @@ plan.kernel @position(%x: tensor<8xf32>) -> tensor<1xi64> attributes {symbols = 
   graph.yield %0 : tensor<1xi64>
 }
 
-// A contraction is a nest over the result, and in it one over the sum.
+// The pass lowers a contraction to a loop nest over the result with an inner loop over K.
 // CHECK-LABEL: func.func @contract
 // CHECK: scf.for
 // CHECK: scf.for
@@ -66,7 +67,7 @@ plan.kernel @contract(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>) -> tensor<4x2xf3
   graph.yield %0 : tensor<4x2xf32>
 }
 
-// A scan carries its state along one dim.
+// The loop of a prefix scan carries the running result along one dim.
 // CHECK-LABEL: func.func @scan
 // CHECK: scf.for
 // CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}}) -> (f32) {
@@ -78,7 +79,7 @@ plan.kernel @scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = 
   graph.yield %0 : tensor<4x8xf32>
 }
 
-// A table is a constant of the module, which a nest's body reads.
+// A lookup table is a constant of the module, which the nest's body reads.
 // CHECK-LABEL: func.func @map_codes
 // CHECK: linalg.generic
 // CHECK: memref.get_global @table : memref<256xi8>

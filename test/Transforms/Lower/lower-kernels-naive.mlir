@@ -1,7 +1,8 @@
-// A function with the kernel ABI, and one plain nest an op; how each kind becomes a nest is in graph-to-linalg.mlir.
+// A function with the kernel ABI and one plain loop nest per op; graph-to-linalg.mlir tests the
+// nests of each op interface.
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-lower-kernels-naive --canonicalize --cse | FileCheck %s
 
-// Context, inputs, results, symbols.
+// The parameters of a kernel function are context, inputs, results and symbols.
 // CHECK-LABEL: func.func @abi
 // CHECK-SAME: (%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: index)
 plan.kernel @abi(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %y: tensor<1xf32>) -> tensor<?xf32> attributes {symbols = ["s0"]} {
@@ -9,7 +10,8 @@ plan.kernel @abi(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %y: tensor
   graph.yield %0 : tensor<?xf32>
 }
 
-// What lies between the ops of one kernel is in memory; a constant is not, and a layout is an order of strides.
+// The naive lowering (-O0) stores the values between the ops of a kernel in memory, except
+// constants. A memory layout becomes an order of strides.
 // CHECK-LABEL: func.func @two_ops
 // CHECK: %[[BETWEEN:.*]] = memref.alloc(
 // CHECK: memref.reinterpret_cast %{{.*}} sizes: [2, 3, 5, 7], strides: [105, 1, 21, 3]
@@ -23,7 +25,8 @@ plan.kernel @two_ops(%x: tensor<2x3x5x7xf32, #graph.layout<[0, 2, 3, 1]>>) -> te
   graph.yield %1 : tensor<2x3x5x7xf32>
 }
 
-// An input that is yielded, and a value that is yielded twice, are copied.
+// The kernel function copies an input that the kernel yields, and a value that it yields twice, to
+// the result buffers.
 // CHECK-LABEL: func.func @copies
 // CHECK-SAME: (%{{.*}}: !llvm.ptr, %[[X:.*]]: memref<?xf32>, %[[A:.*]]: memref<?xf32>, %[[B:.*]]: memref<?xf32>, %[[C:.*]]: memref<?xf32>)
 // CHECK: linalg.generic
@@ -36,7 +39,7 @@ plan.kernel @copies(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<
   graph.yield %x, %0, %0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
-// What is no kernel stays.
+// The pass keeps functions that are no kernels.
 // CHECK-LABEL: func.func @left_alone
 // CHECK: graph.relu
 func.func @left_alone(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -55,7 +58,7 @@ plan.kernel @blocked(%x: tensor<4x16xf32, #graph.layout<[0, 1], blockDim = 1, bl
 // -----
 
 plan.kernel @unlike(%x: tensor<2xf32>) -> tensor<2xf32> attributes {symbols = []} {
-  // expected-error@+1 {{is a constant of unlike elements inside a kernel}}
+  // expected-error@+1 {{is a non-splat constant inside a kernel}}
   %c = graph.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
   %0 = graph.add %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   graph.yield %0 : tensor<2xf32>

@@ -1,7 +1,7 @@
-// One element of a tensor: where it lies, and what it is in memory.
+// Tests by which address and in which storage type naive code (-O0) accesses a tensor element.
 // RUN: hewn-opt %s --hewn-lower-kernels-naive --canonicalize --cse | FileCheck %s
 
-// Half floats are computed as floats, bools are bytes.
+// float16 values are computed in float32, and bools are stored as bytes.
 // CHECK-LABEL: func.func @storage
 // CHECK-SAME: memref<?xf16>, %{{.*}}: memref<?xf16>, %{{.*}}: memref<?xi8>)
 // CHECK: ^bb0(%[[L:.*]]: f16, %[[R:.*]]: f16, %{{.*}}: i8):
@@ -14,7 +14,7 @@ plan.kernel @storage(%x: tensor<16xf16>, %y: tensor<16xf16>) -> tensor<16xi1> at
   graph.yield %0 : tensor<16xi1>
 }
 
-// A dim that may be 1 when run: its stride is chosen then.
+// If a dim may be 1 at run time and then broadcasts, the code selects its stride at run time.
 // CHECK-LABEL: func.func @symbolic
 // CHECK-SAME: %[[A:[^:]*]]: index, %[[B:[^:]*]]: index)
 // CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[B]], %{{.*}} : index
@@ -26,7 +26,7 @@ plan.kernel @symbolic(%x: tensor<?xf32> {graph.dims = [#graph.dim<"a">]}, %y: te
   graph.yield %0 : tensor<?xf32>
 }
 
-// A layout is an order of strides.
+// The memory layout of a tensor becomes an order of strides.
 // CHECK-LABEL: func.func @layout
 // CHECK: memref.reinterpret_cast %{{.*}} sizes: [2, 3, 5], strides: [15, 1, 3]
 plan.kernel @layout(%x: tensor<2x3x5xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2x3x5xf32> attributes {symbols = []} {
@@ -34,7 +34,7 @@ plan.kernel @layout(%x: tensor<2x3x5xf32, #graph.layout<[0, 2, 1]>>) -> tensor<2
   graph.yield %0 : tensor<2x3x5xf32>
 }
 
-// A constant that is the same everywhere is not read.
+// The code uses the value of a splat constant without a load.
 // CHECK-LABEL: func.func @splat
 // CHECK: %[[TWO:.*]] = arith.constant 2.0{{.*}} : f32
 // CHECK: ins(%{{.*}} : memref
@@ -45,7 +45,7 @@ plan.kernel @splat(%x: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = []}
   graph.yield %0 : tensor<4xf32>
 }
 
-// What lies outside of an operand is not read: a padded element is a branch.
+// The code branches for a padded element, because it must not read outside of the operand.
 // CHECK-LABEL: func.func @outside
 // CHECK: scf.if %{{.*}} -> (f32) {
 // CHECK: memref.load

@@ -1,11 +1,13 @@
-// What is done line by line, each rank its own lines of pictures, with the neighbours' in front of windows and padding at the ends alone.
+// Spatial sharding: each rank computes its own rows of a feature map, with the neighbors' halos
+// before windows, and zero padding only at the ends.
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=3 lines=100 rank=0' | FileCheck %s --check-prefixes=ALL,FIRST
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=3 lines=100 rank=1' | FileCheck %s --check-prefixes=ALL,MIDDLE
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=3 lines=100 rank=2' | FileCheck %s --check-prefixes=ALL,LAST
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=3 lines=0 rank=1' | FileCheck %s --check-prefix=NONE
 // NONE-NOT: graph.send
 
-// Of inputs each rank takes what it wants; a line that is made is handed on; a window over each other line wants one from above.
+// Each rank slices the inputs that it needs; a halo row of a computed value is sent; a window with
+// stride two needs one halo row above.
 // ALL-LABEL: func.func @layers
 // FIRST: %[[X:.*]] = graph.slice %arg0 {offsets = [0, 0, 0, 0], sizes = [1, 3, 5, 8]
 // FIRST: graph.pad %[[X]] {high = [0, 0, 0, 1], low = [0, 0, 1, 1]}
@@ -41,7 +43,8 @@ func.func @layers(%x: tensor<1x3x12x8xf32>) -> tensor<1x8x6x8xf32> {
 
 // -----
 
-// Ranks have 2, 2 and 3 of 7 lines. What is gathered has as many of each, and those that there are too many are left out.
+// Three ranks have 2, 2 and 3 of 7 rows of a feature map. The all-gather transfers equal numbers of
+// rows from each rank, and each rank slices off the surplus rows.
 // ALL-LABEL: func.func @uneven
 // FIRST: graph.pad {{.*}} {high = [0, 0, 1, 0], low = [0, 0, 0, 0]} : (tensor<1x4x2x4xf32>)
 // LAST: %[[Y:.*]] = graph.relu {{.*}} : (tensor<1x4x3x4xf32>)
@@ -60,8 +63,8 @@ func.func @uneven(%x: tensor<1x4x7x4xf32>) -> tensor<1x4x7x4xf32> {
 
 // -----
 
-// Lines that are twice as many stay together; a neighbour's is asked for on the way, and what is made of it beyond the lines that are wanted
-// is left out.
+// Upsampled rows stay on their rank; the halo row is received before the Resize, and surplus result
+// rows are sliced off.
 // ALL-LABEL: func.func @resized
 // FIRST: %[[X:.*]] = graph.relu
 // FIRST: graph.send
@@ -87,7 +90,7 @@ func.func @resized(%x: tensor<1x2x6x4xf32>) -> tensor<1x2x12x4xf32> {
 
 // -----
 
-// What is in all lines is asked of the whole.
+// A reduction over all rows of a sharded feature map reads the gathered tensor.
 // ALL-LABEL: func.func @squeezed
 // ALL: %[[Y:.*]] = graph.relu {{.*}} : (tensor<1x4x2x4xf32>)
 // ALL: %[[G:.*]] = graph.all_gather %[[Y]]

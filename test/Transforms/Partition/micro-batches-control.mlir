@@ -1,7 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='stages=2 micro-batches=2 rank=0' --cse | FileCheck %s
 
-// A recurrence: a part of the batch, which is the second dim of the sequence and the first one of the state, goes through all steps. What the
-// loop reads of outside and has no items stays as it is.
+// A recurrence: a micro-batch, a slice of the sequence's second dim and of the state's first dim,
+// passes through all steps. Outer values without the batch dim are used unchanged.
 // CHECK-LABEL: func.func @recurrence
 // CHECK: %[[W:.*]] = graph.constant {value = #graph.weight<"w"
 // CHECK: %[[X0:.*]] = graph.slice %arg0 {offsets = [0, 0, 0], sizes = [5, 4, 64]
@@ -30,7 +30,8 @@ func.func @recurrence(%x: tensor<5x8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-// Branches that a number for all items decides, within a loop of as many steps as another one says.
+// A micro-batch passes through branches with a scalar condition, in a loop with a scalar trip
+// count.
 // CHECK-LABEL: func.func @branches
 // CHECK: graph.loop %arg2, %{{.*}}, %{{.*}} attributes {graph.dims = {{.*}}floordiv(n + 1, 2)
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<i64>, %{{.*}}: tensor<i1>, %[[H:.*]]: tensor<?x64xf32>):
@@ -57,7 +58,8 @@ func.func @branches(%x: tensor<?x64xf32> {graph.dims = [#graph.dim<"n">, 64]}, %
 
 // -----
 
-// A constant that a branch yields is cut as one outside would be.
+// The pass slices a constant that a branch yields along the batch, like a constant outside of
+// control flow.
 // CHECK-LABEL: func.func @constants
 // CHECK: graph.if
 // CHECK: %[[ALL:.*]] = graph.constant {value = dense<1.0{{.*}}> : tensor<8x64xf32>}

@@ -1,9 +1,9 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='stages=2 micro-batches=2 rank=0' --cse | FileCheck %s --check-prefix=FIRST
 // RUN: hewn-opt %s --split-input-file --hewn-partition='stages=2 micro-batches=2 rank=1' --cse | FileCheck %s --check-prefix=SECOND
 
-// Dims of which the batch n is a factor: a part has h = ceil(n / 2) of it.
+// Dims of which the batch n is a factor: a micro-batch has h = ceil(n / 2) of it.
 
-// Behind n: a part is one run of rows.
+// The batch n is the outer factor of a merged dim: a micro-batch is one contiguous run of rows.
 // FIRST-LABEL: func.func @outer
 // FIRST: %[[ALL:.*]] = graph.pad %arg0 {{.*}}high = [{{.*}}, 0, 0]{{.*}}mode = "edge"
 // FIRST: %[[X0:.*]] = graph.slice %[[ALL]] {{.*}}offsets = [0, 0, 0], sizes = [#graph.dim<"floordiv(n + 1, 2)">, #graph.dim<"s">, 64]
@@ -26,7 +26,8 @@ func.func @outer(%x: tensor<?x?x64xf32> {graph.dims = [#graph.dim<"n">, #graph.d
 
 // -----
 
-// In front of n: a part has rows of each word, which lie apart. The result's second dim is the batch, since items attend to all words.
+// The batch n is the inner factor of a merged dim: a micro-batch has strided rows of each word. The
+// result's second dim is the batch, since batch elements attend to all words.
 // FIRST-LABEL: func.func @inner
 // FIRST: graph.pad %arg0 {{.*}}high = [0, {{.*}}, 0]
 // FIRST: graph.slice {{.*}}sizes = [#graph.dim<"s">, #graph.dim<"floordiv(n + 1, 2)">, 64]
@@ -47,7 +48,8 @@ func.func @inner(%x: tensor<?x?x64xf32> {graph.dims = [#graph.dim<"s">, #graph.d
 
 // -----
 
-// A result whose rows are all items' words, items last: what is put together has dims of its own for words and items.
+// The result's rows are all words, with n as inner factor: the concatenated value has separate dims
+// for words and batch elements.
 // SECOND-LABEL: func.func @rows
 // SECOND: %[[P0:.*]] = graph.reshape {{.*}}shape = [#graph.dim<"s">, #graph.dim<"floordiv(n + 1, 2)">, 1, 64]
 // SECOND: %[[ALL:.*]] = graph.concat {{.*}}axis = 1
@@ -65,7 +67,8 @@ func.func @rows(%x: tensor<?x?x64xf32> {graph.dims = [#graph.dim<"s">, #graph.di
 
 // -----
 
-// 4 heads an item: what n is filled up to is no multiple of 4 n, so a part is not a half of all of them.
+// 4 heads per batch element: the padded batch is not a multiple of 4 n, so that a micro-batch is
+// not half of all heads.
 // FIRST-LABEL: func.func @heads
 // FIRST: graph.reshape {{.*}}shape = [#graph.dim<"4*floordiv(n + 1, 2)">, 5, 16]
 // FIRST: graph.matmul {{.*}}graph.dims = {{\[\[}}#graph.dim<"4*floordiv(n + 1, 2)">, 5, 16]]
@@ -81,7 +84,8 @@ func.func @heads(%x: tensor<?x4x5x16xf32> {graph.dims = [#graph.dim<"n">, 4, 5, 
 
 // -----
 
-// A result without the batch is made when all micro-batches are there; one that has it elsewhere is put together there.
+// A result without the batch dim is computed after all micro-batches; a result with the batch at
+// another index is concatenated there.
 // FIRST-LABEL: func.func @mean
 // FIRST-COUNT-2: graph.matmul
 

@@ -1,6 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='stages=2 micro-batches=2 rank=0' | FileCheck %s
 
-// What moves make a part of.
+// Tests indexing ops whose operand is a micro-batch.
 
 // CHECK-LABEL: func.func @tile
 // CHECK: graph.tile {{.*}}(tensor<4x3{{.*}} -> tensor<4x6xf32>

@@ -1,7 +1,8 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='stages=2 micro-batches=2 rank=0' --cse | FileCheck %s --check-prefix=FIRST
 // RUN: hewn-opt %s --split-input-file --hewn-partition='stages=2 micro-batches=2 rank=1' --cse | FileCheck %s --check-prefix=SECOND
 
-// The first stage hands a micro-batch on before it begins with the next one, and hears of the result when all are done.
+// The first stage sends a micro-batch before it starts the next one, and receives the result after
+// all of them.
 // FIRST-LABEL: func.func @numbers
 // FIRST: %[[W:.*]] = graph.constant {value = #graph.weight<"w"
 // FIRST: %[[X0:.*]] = graph.slice %arg0 {offsets = [0, 0], sizes = [4, 64]
@@ -32,7 +33,7 @@ func.func @numbers(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-// A batch of any size is filled up with its last item, and the result cut off.
+// A batch of any size is padded with its last element, and the result is sliced.
 // FIRST-LABEL: func.func @symbol
 // FIRST: %[[ALL:.*]] = graph.pad %arg0 {{.*}}mode = "edge"
 // FIRST: graph.slice %[[ALL]] {{.*}}offsets = [0, 0]{{.*}}floordiv
@@ -54,7 +55,8 @@ func.func @symbol(%x: tensor<?x64xf32> {graph.dims = [#graph.dim<"n">, 64]}) -> 
 
 // -----
 
-// What has no items is made once, handed on once, and read by all micro-batches. A part of it that they read is cut of it.
+// A value without the batch dim is computed and sent once, and read by all micro-batches, which
+// slice the part that they need.
 // FIRST-LABEL: func.func @shared
 // FIRST: %[[S:.*]] = graph.matmul %arg1
 // FIRST-NEXT: graph.send %[[S]] {to = 1 : i64} : (tensor<1x64xf32>)
@@ -85,7 +87,8 @@ func.func @shared(%x: tensor<8x64xf32>, %s: tensor<1x64xf32>) -> tensor<8x64xf32
 
 // -----
 
-// A mask whose items an input has in another order: moved as a whole, and read by items.
+// A mask with reordered batch elements of an input: reordered as a whole, and read by
+// micro-batches.
 // FIRST-LABEL: func.func @mask
 // FIRST: %[[M:.*]] = graph.slice %arg1 {offsets = [7, 0]
 // FIRST-NOT: graph.send
@@ -108,7 +111,8 @@ func.func @mask(%x: tensor<8x64xf32>, %m: tensor<8x64xf32>) -> tensor<8x64xf32> 
 
 // -----
 
-// Stages have as much work, and not as many bytes of constants: the first two products are over many positions, the last one has large constants.
+// Stages have equal work, not equal bytes of constants: the first two ops compute many positions,
+// the last one has large constants.
 // FIRST-LABEL: func.func @work
 // FIRST: graph.conv
 // FIRST-NEXT: graph.send {{.*}} : (tensor<4x8x62x62xf32>)
@@ -126,7 +130,8 @@ func.func @work(%x: tensor<8x8x64x64xf32>) -> tensor<8x1024xf32> {
 
 // -----
 
-// What is made early in a micro-batch is handed on at its end: the next stage is there when it is done with the one before.
+// A value that is computed early in a micro-batch is sent at its end: only then is the next stage
+// done with the previous micro-batch.
 // FIRST-LABEL: func.func @early
 // FIRST: %[[R0:.*]] = graph.relu
 // FIRST-NEXT: %[[Y0:.*]] = graph.matmul %[[R0]]

@@ -1,4 +1,5 @@
-// A sum of what all ranks gather, in their order: the same bits whatever hands them on.
+// Ranks add gathered partials in the order of the ranks. The bits of the sum then do not depend on
+// the communicator.
 // RUN: hewn-opt %s --hewn-partition='tensor=4 ordered-sums rank=1' | FileCheck %s
 
 // CHECK-LABEL: func.func @layers

@@ -1,8 +1,8 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// REMARK-DAG: Reason="no dim of its constants is a multiple of the ranks that can be cut"
+// REMARK-DAG: Reason="constants not sharded: none of their shardable dims is a multiple of the number of ranks"
 
-// Columns of the first constant, rows of the second, one sum.
+// The pass shards the first constant by columns and the second by rows, and inserts one all-reduce.
 // CHECK-LABEL: func.func @layers
 // CHECK: %[[W:.*]] = graph.slice {{.*}} {offsets = [0, 32], sizes = [64, 32]
 // CHECK: %[[H:.*]] = graph.matmul %arg0, %[[W]] : {{.*}} -> tensor<8x32xf32>
@@ -22,7 +22,8 @@ func.func @layers(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-// Queries, keys and values side by side: heads of each, so that the constant is cut in three blocks.
+// Fused queries, keys and values: each rank has heads of each, so that the constant is sliced in
+// three blocks.
 // CHECK-LABEL: func.func @sidebyside
 // CHECK: graph.reshape {{.*}} {shape = [64, 3, 2, 32]}
 // CHECK: graph.matmul %arg0, {{.*}} -> tensor<8x96xf32>
@@ -45,7 +46,7 @@ func.func @sidebyside(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-// A sum over the dim that is cut wants the whole: it is gathered once, for all who read it.
+// A reduction over the sharded dim needs the full tensor: it is gathered once for all users.
 // CHECK-LABEL: func.func @gathered
 // CHECK: %[[P:.*]] = graph.matmul
 // CHECK-COUNT-1: graph.all_gather %[[P]]
@@ -60,7 +61,7 @@ func.func @gathered(%x: tensor<8x64xf32>) -> (tensor<8x1xf32>, tensor<8x64xf32>)
 
 // -----
 
-// Large constants whose dim is odd get zeros behind it, and the result is cut off.
+// Large constants with an odd dim are zero-padded, and the result is sliced.
 // CHECK-LABEL: func.func @odd
 // CHECK: %[[PADDED:.*]] = graph.pad {{.*}} -> tensor<512x1002xf32>
 // CHECK: graph.matmul %arg0, {{.*}} -> tensor<1x501xf32>
@@ -74,7 +75,7 @@ func.func @odd(%x: tensor<1x512xf32>) -> tensor<1x1001xf32> {
 
 // -----
 
-// Left alone: nothing that ranks could divide.
+// Not partitioned: no dim of the constants can be sharded.
 // CHECK-LABEL: func.func @odd_all_over
 // CHECK-NOT: all_
 // CHECK: return

@@ -1,9 +1,10 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// REMARK-COUNT-1: Reason="a message more costs as much as doing what follows for all rows"
+// REMARK-COUNT-1: Reason="rows not sharded: one more message costs as much as computing the following ops for all rows on every rank"
 // REMARK-NOT: Reason="a message more
 
-// What goes over rows behind a sum is done for a rank's own rows, and gathered where it is wanted whole.
+// Row-wise ops after a reduce-scatter run on a rank's own rows; the result is gathered for users of
+// the full tensor.
 // CHECK-LABEL: func.func @norm
 // CHECK: graph.relu
 // CHECK: %[[P:.*]] = graph.matmul
@@ -30,7 +31,8 @@ func.func @norm(%x: tensor<1x512x64xf32>) -> tensor<1x512x64xf32> {
 
 // -----
 
-// Residual sums stay in parts from layer to layer: two sums, and a gather for each reader of the whole.
+// Residuals stay sharded from layer to layer: two reduce-scatters, and a gather for each user of
+// the full tensor.
 // CHECK-LABEL: func.func @residual
 // CHECK: graph.reduce_scatter
 // CHECK: graph.slice %arg0
@@ -58,7 +60,7 @@ func.func @residual(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
 
 // -----
 
-// Few rows: one message less is more.
+// With a small number of rows, an all-reduce is cheaper, because it needs one message less.
 // CHECK-LABEL: func.func @few
 // CHECK: graph.all_reduce
 // CHECK-NOT: graph.all_gather
@@ -74,7 +76,7 @@ func.func @few(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-// Nothing goes on with rows: what is wanted whole is summed whole.
+// No row-wise ops follow the sum, so the pass inserts an all-reduce.
 // CHECK-LABEL: func.func @transposed
 // CHECK: graph.all_reduce
 // CHECK-NOT: graph.all_gather
@@ -90,7 +92,7 @@ func.func @transposed(%x: tensor<512x64xf32>) -> tensor<64x512xf32> {
 
 // -----
 
-// Ranks do not divide the rows.
+// No reduce-scatter: the number of ranks does not divide the number of rows.
 // CHECK-LABEL: func.func @odd
 // CHECK: graph.all_reduce
 // CHECK: return

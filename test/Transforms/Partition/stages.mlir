@@ -2,7 +2,7 @@
 // RUN: hewn-opt %s --hewn-partition='stages=2 rank=1' --cse | FileCheck %s --check-prefix=SECOND
 // RUN: hewn-opt %s --hewn-partition='tensor=2 stages=2 rank=3' | FileCheck %s --check-prefix=BOTH
 
-// Half of the constants in each; what goes on, and what comes out at the end.
+// Each of two stages has half of the constants. Stages send the intermediate value and the result.
 // FIRST: %[[H:.*]] = graph.matmul
 // FIRST-NEXT: graph.send %[[H]] {to = 1 : i64}
 // FIRST-NOT: graph.matmul
@@ -15,7 +15,8 @@
 // SECOND: %[[OUT:.*]] = graph.receive {{.*}}from = 0 : i64
 // SECOND: return %[[Y]], %[[OUT]]
 
-// The second rank of the second stage: it hears of the second one of the first, and adds up with its own stage.
+// The second rank of the second stage: it receives from the second rank of the first stage, and
+// reduces with its own stage.
 // BOTH: graph.receive {{.*}}from = 1 : i64
 // BOTH: graph.matmul
 // BOTH: {first = 2 : i64{{.*}}ranks = 2 : i64}
@@ -27,8 +28,9 @@ func.func @main(%x: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
   return %1, %0 : tensor<8x64xf32>, tensor<8x64xf32>
 }
 
-// What is made of constants and of sizes alone is made by each stage that reads it, and counts by the bytes of its constants: 65536 codes are as much
-// as each matrix of floats, of which there are three.
+// Values computed only from constants and sizes are computed by each stage that uses them, and
+// count by the bytes of their constants: 65536 bytes of quantized weights are as much as each of
+// the three float matrices.
 // FIRST-LABEL: func.func @codes
 // FIRST-NOT: receive
 // FIRST: graph.dequantize

@@ -1,7 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-partition='tensor=2 rank=1' --cse | FileCheck %s
 
-// A table that is looked up in and, transposed, multiplied by, is cut one way for both: rank 1 has the rows from 300 on. Of an index that is in
-// rank 0's rows its summand is 0.
+// A table that is used by a lookup and, transposed, by a matmul is sharded in one way for both:
+// rank 1 has the rows from 300 on. For an index in rank 0's rows it adds 0.
 // CHECK-LABEL: func.func @tied
 // CHECK: %[[T:.*]] = graph.constant {value = #graph.weight<"t"
 // CHECK-DAG: %[[ROWS:.*]] = graph.slice %[[T]] {offsets = [300, 0], sizes = [300, 64]
@@ -25,7 +25,8 @@ func.func @tied(%ids: tensor<64xi64>) -> tensor<64x600xf32> {
 
 // -----
 
-// A table of 5001 rows gets one more; an index below 0 still counts from the end of the 5001.
+// A table of 5001 rows is padded by one; negative indices still count from the end of the 5001
+// rows.
 // CHECK-LABEL: func.func @odd
 // CHECK: %[[PADDED:.*]] = graph.pad {{.*}} -> tensor<5002x64xf32>
 // CHECK-DAG: graph.slice %[[PADDED]] {offsets = [2501, 0], sizes = [2501, 64]
@@ -46,7 +47,7 @@ func.func @odd(%ids: tensor<64xi64>) -> tensor<64x5001xf32> {
 
 // -----
 
-// Two products read it along its rows, one of them transposed: both read the one with zeros.
+// Two matmuls use the table along its rows, one of them transposed: both use the padded table.
 // CHECK-LABEL: func.func @both
 // CHECK: %[[PADDED:.*]] = graph.pad {{.*}} -> tensor<5002x64xf32>
 // CHECK-NOT: graph.pad
@@ -64,7 +65,8 @@ func.func @both(%x: tensor<64x64xf32>) -> (tensor<64x5001xf32>, tensor<64x5001xf
 
 // -----
 
-// Who reads the table in another way, and can do with more of it, reads the one with zeros and cuts its own result off: a lookup of columns.
+// A user that can process a padded table and slice its own result uses the padded one: a lookup of
+// columns.
 // CHECK-LABEL: func.func @columns
 // CHECK: graph.pad {{.*}} -> tensor<5002x64xf32>
 // CHECK: %[[ROWS:.*]] = graph.slice {{.*}} {offsets = [2501, 0], sizes = [2501, 64]
@@ -83,7 +85,7 @@ func.func @columns(%ids: tensor<4xi64>, %x: tensor<64x64xf32>) -> (tensor<5001x4
 
 // -----
 
-// So does an op that goes over its elements.
+// An elementwise user does so as well.
 // CHECK-LABEL: func.func @scaled
 // CHECK: %[[ROWS:.*]] = graph.slice {{.*}} {offsets = [2501, 0], sizes = [2501, 64]
 // CHECK: graph.mul %[[ROWS]]
@@ -99,7 +101,7 @@ func.func @scaled(%s: tensor<1xf32>, %x: tensor<64x64xf32>) -> (tensor<5001x64xf
 
 // -----
 
-// A lookup that can't, of single elements here, would keep the table as a whole: it gets no zeros.
+// A lookup of single elements can't: it would keep the full table, so the table is not padded.
 // CHECK-LABEL: func.func @elements
 // CHECK-NOT: graph.pad
 // CHECK: return

@@ -1,9 +1,9 @@
 // RUN: hewn-opt %s --hewn-mark-in-place | FileCheck %s
 // RUN: hewn-opt %s --hewn-mark-in-place --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// REMARK-DAG: Reason="a kernel of two contractions reads its inputs more than once"
-// REMARK-DAG: Reason="no input has the result's size and layout and is read at the result's own index alone"
-// REMARK-DAG: Reason="a kernel with reductions or running sums reads its inputs more than once"
-// REMARK-DAG: Reason="a kernel of several results reads its inputs when its engine likes"
+// REMARK-DAG: Reason="result not written in place: a kernel of two contractions reads its inputs more than once"
+// REMARK-DAG: Reason="result not written in place: no input has the result's size and layout and is read at the result's index only"
+// REMARK-DAG: Reason="result not written in place: a kernel with reductions or prefix scans reads its inputs more than once"
+// REMARK-DAG: Reason="result not written in place: the kernel has several results"
 
 plan.kernel @add(%a: tensor<8xf32>, %b: tensor<1xf32>, %c: tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []} {
   %0 = graph.add %a, %b : (tensor<8xf32>, tensor<1xf32>) -> tensor<8xf32>
@@ -14,7 +14,8 @@ plan.kernel @turn(%a: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = 
   %0 = graph.transpose %a {order = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   graph.yield %0 : tensor<4x4xf32>
 }
-// What the epilogue adds, but neither side of the product, and nothing that is read for another element as well.
+// The epilogue's addend may be overwritten, but neither operand of the matmul, and no value that is
+// read for another element too.
 plan.kernel @residual(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>, %d: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {symbols = []} {
   %0 = graph.matmul %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = graph.add %0, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -1,6 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-order-launches --mlir-print-local-scope | FileCheck %s
 
-// One wide value at a time. What the first needs comes first, also a view.
+// The pass orders launches so that only one large value is live at a time. Producers of the first
+// op, including views, come first.
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @widen(%arg0)
 // CHECK: graph.reshape
@@ -19,7 +20,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// The order stays where another is no better,
+// The pass keeps the order of the launches if no other order is better.
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @a
 // CHECK: plan.launch @b
@@ -33,7 +34,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// and nothing moves across what reads a symbol.
+// The pass moves no launch across an op that reads a symbol.
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @widen(%arg0)
 // CHECK: plan.launch @widen(%arg1)
@@ -50,15 +51,16 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: tensor<1xi64>) -> tens
 
 // -----
 
-// Where blocks of a joint kernel meet between its parts, launches that read one value are neighbours, with the views between them,
+// If a persistent kernel has barriers between its phases, launches that use the same value become
+// adjacent, together with the views between them.
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @q(%[[X:[0-9]+]])
 // CHECK-NEXT: graph.reshape %[[X]] 
 // CHECK-NEXT: plan.launch @k
 // CHECK-NEXT: plan.launch @turn
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
-#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+#limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
 func.func @main(%z: tensor<4xf32>) -> tensor<4xf32> {
   %x = plan.launch @norm(%z) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
   %0 = plan.launch @q(%x) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
@@ -72,15 +74,16 @@ func.func @main(%z: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// but not where more memory would be live at once, or what one reads is made in between.
+// The pass does not make launches adjacent if more memory would be live, or if an op between them
+// computes an operand.
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @q
 // CHECK-NEXT: plan.launch @shrink
 // CHECK-NEXT: plan.launch @k
 // CHECK-LABEL: func.func private @other
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
-#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gridCosts>>} {
+#limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
 func.func @main(%z: tensor<4xf32>) -> tensor<4xf32> {
   %x = plan.launch @norm(%z) symbols [] : (tensor<4xf32>) -> tensor<4xf32>
   %0 = plan.launch @q(%x) symbols [] : (tensor<4xf32>) -> tensor<4096xf32>

@@ -27,7 +27,8 @@
 }
 
 //--- ranges.mlir
-// Two contractions of one value share its integers; whoever else reads it reads floats. The largest weight of a column is 127.
+// Two contractions of one value share its integers; other users read floats. The largest weight of
+// a column is 127.
 // CHECK-LABEL: func.func @shared
 // CHECK: %[[X:.*]] = graph.relu %arg0
 // CHECK: %[[Q:.*]] = graph.quantize %[[X]], %{{.*}}, %{{.*}} {{{.*}}to = ui8}
@@ -49,7 +50,8 @@ func.func @shared(%a: tensor<4x4xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, ten
   return %0, %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x4xf32>
 }
 
-// Integers lie inside of the border: zeros around them are FormIntegerContractions' affair.
+// The pass quantizes the operand of the padding, not its result, so that the zeros of the padding
+// stay for the pass FormIntegerContractions.
 // CHECK-LABEL: func.func @border
 // CHECK: %[[Q:.*]] = graph.quantize %arg0
 // CHECK: %[[D:.*]] = graph.dequantize %[[Q]]
@@ -62,7 +64,8 @@ func.func @border(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x6x6xf32> {
   return %0 : tensor<1x8x6x6xf32>
 }
 
-// Channels that are smoothed are rounded by a scale each, and stand for what they are divided by; weights are multiplied, which shows in their scales.
+// Smoothed channels are quantized with a scale each, and represent the divided values; the weights
+// are multiplied, which their scales show.
 // CHECK-LABEL: func.func @smooth
 // CHECK: %[[S:.*]] = graph.constant {{.*}}divisor{{.*}} : tensor<1x4x1x1xf32>
 // CHECK: %[[Q:.*]] = graph.quantize %arg0, %[[S]], %{{.*}} {{{.*}}to = ui8}
@@ -74,7 +77,7 @@ func.func @smooth(%x: tensor<1x4x6x6xf32>) -> tensor<1x8x4x4xf32> {
   return %0 : tensor<1x8x4x4xf32>
 }
 
-// What rounding shifts is taken off each column.
+// Rounding the weights shifts the mean of each result column. The pass subtracts that shift.
 // CHECK-LABEL: func.func @bias
 // CHECK: %[[M:.*]] = graph.matmul
 // CHECK: %[[B:.*]] = graph.constant {value = #graph.weight<"{{.*}}bias{{.*}}", 0 : 32>} : tensor<1x8xf32>
@@ -87,11 +90,12 @@ func.func @bias(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
 }
 
 // -----
-// A grid of threads has no loads that widen. (FLOATS alone: int4 is decoded before.)
-#limits = #plan.grid_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
-#gridCosts = #plan.grid_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, grid = #plan.grid<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gridCosts>>} {
-// FLOATS: NotQuantized{{.*}}a grid of threads multiplies floats that were widened before
+// The pass stores no weights in smaller float types for a GPU, whose kernels have no extending
+// loads. (FLOATS only: int4 is dequantized before.)
+#limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
+#gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
+module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+// FLOATS: NotQuantized{{.*}}GPU kernels multiply weights that are extended at compile time
 func.func @grid(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
   %w = graph.constant {value = dense<1.0> : tensor<256x256xf32>} : tensor<256x256xf32>
   %0 = graph.matmul %x, %w : (tensor<1x256xf32>, tensor<256x256xf32>) -> tensor<1x256xf32> loc("a")
@@ -99,7 +103,7 @@ func.func @grid(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
 }
 }
 //--- groups.mlir
-// Weights alone: a scale for 32 neighbours along the sum.
+// Weight-only quantization: one scale per 32 elements along K.
 // CHECK-LABEL: func.func @groups
 // CHECK: %[[Q:.*]] = graph.constant {value = #graph.weight<"{{.*}}int4{{.*}}", 0 : 32768>} : tensor<4x32x256xi4>
 // CHECK: %[[S:.*]] = graph.constant {{.*}} : tensor<4x1x256xf32>
@@ -107,7 +111,7 @@ func.func @grid(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
 // CHECK: %[[M:.*]] = graph.reshape %[[W]] {{.*}} -> tensor<128x256xf32>
 // CHECK: graph.matmul %arg0, %[[M]]
 
-// A codebook of 16 numbers, with scales as above.
+// Weights quantized to a codebook of 16 numbers, with one scale per 32 elements along K.
 // TABLE: %[[Q:.*]] = graph.constant {value = #graph.weight<"{{.*}}codebook16{{.*}}", 0 : 32768>} : tensor<4x32x256xui4>
 // TABLE-DAG: %[[S:.*]] = graph.constant {value = #graph.weight<"{{.*}}scale{{.*}} : tensor<4x1x256xf32>
 // TABLE-DAG: %[[T:.*]] = graph.constant {value = #graph.weight<"{{.*}}table{{.*}} : tensor<16xf32>
@@ -115,7 +119,8 @@ func.func @grid(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
 // TABLE: %[[M:.*]] = graph.reshape %[[W]] {{.*}} -> tensor<128x256xf32>
 // TABLE: graph.matmul %arg0, %[[M]]
 
-// Narrower floats: the products and sums are float32's. Those of 8 bits have a scale a column.
+// Smaller float types: multiplication and accumulation are in float32. 8-bit floats have one scale
+// per column.
 // NARROW: %[[W:.*]] = graph.constant {value = #graph.weight<"{{.*}}bfloat16{{.*}}", 0 : 65536>} : tensor<128x256xbf16>
 // NARROW: %[[Y:.*]] = graph.matmul %arg0, %[[W]] {graph.keeps_weights, to = f32}
 // NARROW: return %[[Y]]
@@ -131,7 +136,7 @@ func.func @groups(%x: tensor<1x128xf32>) -> tensor<1x256xf32> {
 }
 
 //--- left.mlir
-// REMARK: NotQuantized{{.*}}that was asked for
+// REMARK: NotQuantized{{.*}}the quantization keeps it in float
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT: quantize
 func.func @kept(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
@@ -140,7 +145,7 @@ func.func @kept(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 // -----
-// REMARK: NotQuantized{{.*}}both operands are computed
+// REMARK: NotQuantized{{.*}}both operands are computed at run time
 // CHECK-LABEL: func.func @computed
 // CHECK-NOT: quantize
 func.func @computed(%x: tensor<4x4xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -168,7 +173,7 @@ func.func @half(%x: tensor<4x4xf16>) -> tensor<4x8xf16> {
   return %0 : tensor<4x8xf16>
 }
 // -----
-// REMARK: NotQuantized{{.*}}no run has shown the range of its left operand
+// REMARK: NotQuantized{{.*}}the range of its left operand is not calibrated
 // CHECK-LABEL: func.func @unseen
 // CHECK-NOT: quantize
 func.func @unseen(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
@@ -177,7 +182,7 @@ func.func @unseen(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 // -----
-// REMARK: NotQuantized{{.*}}its weights are not all finite
+// REMARK: NotQuantized{{.*}}its weights have elements that are not finite
 // CHECK-LABEL: func.func @infinite
 // CHECK-NOT: quantize
 func.func @infinite(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
@@ -186,7 +191,7 @@ func.func @infinite(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 // -----
-// REMARK: NotQuantized{{.*}}the bytes of its weights are not there
+// REMARK: NotQuantized{{.*}}the bytes of its weights are not available
 // CHECK-LABEL: func.func @elsewhere
 // CHECK-NOT: quantize
 func.func @elsewhere(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
@@ -195,7 +200,7 @@ func.func @elsewhere(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 // -----
-// REMARK: NotQuantized{{.*}}the bytes of its table are not there
+// REMARK: NotQuantized{{.*}}the bytes of its table are not available
 // CHECK-LABEL: func.func @table_elsewhere
 // CHECK-NOT: quantize
 func.func @table_elsewhere(%i: tensor<2xi64>) -> tensor<2x64xf32> {
@@ -208,8 +213,8 @@ func.func @table_elsewhere(%i: tensor<2xi64>) -> tensor<2x64xf32> {
 {"weights": {"type": "int4", "group": 32}, "activations": {"type": "float32"}}
 
 //--- weights.mlir
-// REMARK: NotQuantized{{.*}}its weights are small, and sooner there as floats
-// FLOATS: NotQuantized{{.*}}its weights are small, and sooner there as floats
+// REMARK: NotQuantized{{.*}}its weights are small, and float weights are faster
+// FLOATS: NotQuantized{{.*}}its weights are small, and float weights are faster
 // CHECK-LABEL: func.func @small
 // CHECK-NOT: dequantize
 func.func @small(%x: tensor<1x32xf32>) -> tensor<1x8xf32> {
@@ -218,7 +223,7 @@ func.func @small(%x: tensor<1x32xf32>) -> tensor<1x8xf32> {
   return %0 : tensor<1x8xf32>
 }
 // -----
-// REMARK: NotQuantized{{.*}}the groups of its weights do not divide the sum
+// REMARK: NotQuantized{{.*}}the group size of its weights does not divide K
 // CHECK-LABEL: func.func @odd
 // CHECK-NOT: dequantize
 func.func @odd(%x: tensor<1x120xf32>) -> tensor<1x256xf32> {
@@ -227,8 +232,8 @@ func.func @odd(%x: tensor<1x120xf32>) -> tensor<1x256xf32> {
   return %0 : tensor<1x256xf32>
 }
 // -----
-// REMARK: NotQuantized{{.*}}its weights are no matrix that is decoded in the product
-// FLOATS: NotQuantized{{.*}}its weights are small, and sooner there as floats
+// REMARK: NotQuantized{{.*}}its weights are not a [k, n] matrix
+// FLOATS: NotQuantized{{.*}}its weights are small, and float weights are faster
 // CHECK-LABEL: func.func @window
 // CHECK-NOT: dequantize
 func.func @window(%x: tensor<1x4x8x8xf32>) -> tensor<1x8x6x6xf32> {

@@ -1,10 +1,11 @@
-// Weights of few bits stay a code where all that reads them is contractions that decode as they go.
+// Low-bit weights stay packed if all users are contractions that dequantize them in the kernel.
 // RUN: hewn compile %s --emit=graph | FileCheck %s
 // RUN: hewn compile %s --emit=kernels --target=sm_80 | FileCheck %s --check-prefix=GRID
 // CHECK-LABEL: func.func @main
 // CHECK: %[[W:.*]] = graph.decode
 // CHECK: graph.matmul %{{.*}}, %[[W]]
-// The other one is read by an op that takes numbers.
+// The pass folds the dequantization of the other weight to float weights, because one of its users
+// needs floats.
 // CHECK-NOT: graph.decode
 // CHECK: graph.add
 // GRID-NOT: graph.decode

@@ -1,11 +1,11 @@
-// Why what depends on constants alone is left for runs.
+// Reasons why ops on constants are not folded.
 // RUN: hewn compile %s --emit=graph --limit folding=0 --remarks=%t.yaml -o /dev/null
 // RUN: FileCheck %s < %t.yaml
-// CHECK-DAG: its result has many more elements than what it is made of
-// CHECK-DAG: it takes more operations than may be done when compiling
-// CHECK-DAG: it makes floats of integers that a contraction may read instead
-// CHECK-DAG: a contraction decodes it as it multiplies
-// CHECK-DAG: the dims of its result are known only when run
+// CHECK-DAG: its result has many more elements than its operands, and would grow the weights
+// CHECK-DAG: its constant operands are not folded: the compile-time operation budget is used up
+// CHECK-DAG: a contraction may read the integer weights directly
+// CHECK-DAG: a contraction dequantizes these weights in its kernel
+// CHECK-DAG: its result has dynamic dims
 func.func @main(%x: tensor<1x256xf32> {graph.name = "x"}, %n: tensor<?xf32> {graph.name = "n", graph.dims = [#graph.dim<"n">]}) -> (tensor<1x256xf32> {graph.name = "y"}, tensor<1x256xf32> {graph.name = "z"}, tensor<100000xf32> {graph.name = "u"}, tensor<?xf32> {graph.name = "v", graph.dims = [#graph.dim<"n">]}, tensor<1x128xf32> {graph.name = "c"}) {
   %b = graph.constant {value = dense<2.0> : tensor<1xf32>} : tensor<1xf32>
   %u = graph.expand %b {shape = [100000]} : (tensor<1xf32>) -> tensor<100000xf32>

@@ -1,4 +1,4 @@
-// What depends on constants alone is run when compiling; what would grow much is left.
+// Ops on constants are executed at compile time, unless the result would be much larger.
 // RUN: hewn compile %s --emit=graph | FileCheck %s
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.name = "y"}, tensor<100000xf32> {graph.name = "z"}, tensor<4xf32> {graph.name = "w"}) {
@@ -11,7 +11,7 @@ func.func @main(%x: tensor<4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.n
   %y = graph.add %x, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   // CHECK: graph.expand
   %z = graph.expand %b {shape = [100000]} : (tensor<1xf32>) -> tensor<100000xf32>
-  // Dims that are numbers are constants like any other.
+  // The pass folds ops on constant dims like ops on other constants.
   // CHECK: %[[N:.*]] = graph.constant {value = dense<7.000000e+00> : tensor<1xf32>}
   // CHECK-NOT: graph.dim_value
   // CHECK: graph.add %{{.*}}, %[[N]]

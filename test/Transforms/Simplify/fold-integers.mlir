@@ -1,5 +1,6 @@
 // RUN: hewn compile %s --emit=graph | FileCheck %s
-// Integers that a machine may take stay apart from their scales, whoever reads the numbers too; what nobody may take does not.
+// Integers that a target may use stay separate from their scales, even if they have other users;
+// integers that no target uses are dequantized.
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-1: graph.dequantize {{.*}} tensor<256x128xf32>
 // CHECK-NOT: graph.dequantize

@@ -1,4 +1,4 @@
-// A view of a constant is the constant under another type: nothing is run.
+// A view of a constant is the constant with another type: nothing is executed.
 // RUN: hewn-opt %s --pass-pipeline='builtin.module(func.func(hewn-fold-constants))' | FileCheck %s
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<1x2xf32>, tensor<2x1xf32>, tensor<2x2xf32>) {
@@ -11,7 +11,7 @@ func.func @main(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<1x2xf32>, tenso
   %b = graph.reshape %1 {shape = [1, 2]} : (tensor<2xf32>) -> tensor<1x2xf32>
   %c = graph.transpose %b {order = array<i64: 1, 0>} : (tensor<1x2xf32>) -> tensor<2x1xf32>
   %y = graph.add %x, %a : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
-  // Something moves here.
+  // Not folded: this transpose of a constant is not a view, because it permutes elements in memory.
   // CHECK: %[[D:.*]] = graph.transpose %[[A]]
   %d = graph.transpose %a {order = array<i64: 1, 0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
   // CHECK: return %{{.*}}, %[[B]], %[[C]], %[[D]]

@@ -1,4 +1,5 @@
-// Handles are integers; what callers must know stands on the function, and nothing else changes.
+// Handles are lowered to integers; the function's attributes keep the types for callers, and
+// nothing else changes.
 // RUN: hewn-opt %s --split-input-file --hewn-lower-handles | FileCheck %s
 
 // CHECK-LABEL: func.func @main
@@ -28,7 +29,7 @@ func.func @main(%x: tensor<2x!handle.string>, %s: tensor<!handle.sequence<f32, 1
 
 // -----
 
-// Numbers stay as they are.
+// The pass does not change values of numeric types.
 // CHECK-LABEL: func.func @numbers(%{{.*}}: tensor<2xi64>) -> tensor<2xi64> {
 func.func @numbers(%x: tensor<2xi64>) -> tensor<2xi64> {
   return %x : tensor<2xi64>

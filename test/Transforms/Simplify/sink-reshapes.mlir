@@ -1,6 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-sink-reshapes | FileCheck %s
 
-// The bias and the activation are done in the product's shape; another full operand takes it too.
+// The pass applies bias and activation in the shape of the GEMM's result. An operand of the full
+// size is reshaped too.
 // CHECK-LABEL: func.func @activation
 // CHECK: %[[P:.*]] = graph.matmul
 // CHECK: %[[B:.*]] = graph.add %[[P]], %{{.*}} -> tensor<4x8xf32>
@@ -20,7 +21,7 @@ func.func @activation(%x: tensor<4x3xf32>, %w: tensor<3x8xf32>, %bias: tensor<8x
 
 // -----
 
-// Left alone: the reshape takes the last dim apart, along which the other operand runs.
+// Not sunk: the reshape splits the last dim, and the other operand varies along it.
 // CHECK-LABEL: func.func @apart
 // CHECK: %[[R:.*]] = graph.reshape
 // CHECK: %[[Y:.*]] = graph.add %[[R]]
@@ -34,7 +35,8 @@ func.func @apart(%x: tensor<4x3xf32>, %w: tensor<3x8xf32>, %bias: tensor<4xf32>)
 
 // -----
 
-// Dims that the reshape makes of one have one factor for all of them, and another dim has one each.
+// The dims that the reshape splits from one share one factor, and another dim has one factor per
+// element.
 // CHECK-LABEL: func.func @each_feature
 // CHECK: %[[P:.*]] = graph.matmul
 // CHECK: %[[B:.*]] = graph.reshape %{{.*}} : (tensor<8x1x1xf32>) -> tensor<1x8x1xf32>
@@ -50,7 +52,7 @@ func.func @each_feature(%x: tensor<8x4xf32>, %w: tensor<2x4x15xf32>, %bias: tens
 
 // -----
 
-// Left alone: no contraction.
+// Not sunk: the reshape's operand is not computed by a contraction.
 // CHECK-LABEL: func.func @plain
 // CHECK: %[[R:.*]] = graph.reshape
 // CHECK: %[[Y:.*]] = graph.relu %[[R]]
@@ -63,7 +65,8 @@ func.func @plain(%x: tensor<4x8xf32>) -> tensor<1x4x8xf32> {
 
 // -----
 
-// Of contractions that take turns the bias and the activation are done for each.
+// If the results of several contractions are interleaved, the pass applies bias and activation to
+// each of them.
 // CHECK-LABEL: func.func @turns
 // CHECK: %[[A:.*]] = graph.conv
 // CHECK: %[[B:.*]] = graph.conv
@@ -84,7 +87,7 @@ func.func @turns(%x: tensor<1x4x4xf32>, %v: tensor<8x4x1xf32>, %w: tensor<8x4x2x
 
 // -----
 
-// Left alone: what is added is another for each turn.
+// Not sunk: the addend differs between the interleaved operands.
 // CHECK-LABEL: func.func @unlike_turns
 // CHECK: %[[T:.*]] = graph.interleave
 // CHECK: %[[Y:.*]] = graph.add %[[T]]
@@ -98,8 +101,8 @@ func.func @unlike_turns(%x: tensor<1x4x4xf32>, %v: tensor<8x4x1xf32>, %o: tensor
 
 // -----
 
-// Tiles of a transposed convolution are put side by side: its bias is repeated for each place of a tile, and bytes are moved, not floats. What
-// makes floats of them stays behind.
+// Tiles of a transposed convolution are put side by side: the bias is repeated for each position of
+// a tile, and bytes are moved instead of floats. The dequantization stays after the move.
 // CHECK-LABEL: func.func @tiles
 // CHECK: %[[P:.*]] = graph.matmul
 // CHECK: %[[E:.*]] = graph.expand %{{.*}} {shape = [1, 1, 1, 2, 2, 8]} : (tensor<1x1x1x1x1x8xf32>) -> tensor<1x1x1x2x2x8xf32>
@@ -127,8 +130,9 @@ func.func @tiles(%x: tensor<12x5xf32>, %w: tensor<5x32xf32>, %scale: tensor<f32>
 
 // -----
 
-// Left alone: what is added is no constant, and would have to be repeated in each run; or it follows places in and between tiles, so that it would
-// be one for each of two dims; or has an element for each, which lies as the tiles do when they are put side by side.
+// Left alone: an addend that is no constant and would have to be repeated in each run; one that
+// varies with positions within and between tiles, and so along two dims; one with an element for
+// each result, which would have to be split into tiles.
 // CHECK-LABEL: func.func @unlike_tiles
 // CHECK: %[[T:.*]] = graph.transpose %{{.*}} {order = array<i64: 0, 3, 1, 2>}
 // CHECK: %[[A:.*]] = graph.add %[[T]], %arg2
@@ -150,8 +154,8 @@ func.func @unlike_tiles(%x: tensor<12x5xf32>, %w: tensor<5x32xf32>, %bias: tenso
 
 // -----
 
-// Features that lie last in a product and first in the model: a factor for each, and a sum with what came in, are on the product; what was transposed as
-// well is taken as it was.
+// Features are last in the GEMM and first in the model: per-feature factors and a residual are
+// applied to the GEMM's result; a residual that was also transposed is used before its transpose.
 // CHECK-LABEL: func.func @features_last
 // CHECK: %[[P:.*]] = graph.matmul
 // CHECK: %[[F:.*]] = graph.reshape %{{.*}} {shape = [1, 8]}
@@ -177,7 +181,7 @@ func.func @features_last(%x: tensor<12x5xf32>, %w: tensor<5x8xf32>, %o: tensor<1
 
 // -----
 
-// The same where dims are known only when run, and where one is 0.
+// Features last with dynamic dims, and with a dim of 0.
 // CHECK-LABEL: func.func @open_features_last
 // CHECK: %[[P:.*]] = graph.matmul
 // CHECK: %[[M:.*]] = graph.mul %[[P]], %{{.*}} -> tensor<?x8xf32>

@@ -15,7 +15,8 @@ namespace hewn::tool {
 
 static bool isArrays(StringRef name) { return path::extension(name) == ".npy" || path::extension(name) == ".npz"; }
 
-/// Sorted. False, and why in `problem`, where the folder can't be read.
+/// Appends the array files and folders in `folder`, sorted by name. Returns false with an error in
+/// `problem` if the folder cannot be read.
 static bool list(const std::string &folder, std::vector<std::string> &found, std::string &problem) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
@@ -32,7 +33,7 @@ bool CalibrationFolder::open(const std::string &given, std::string &problem) {
   if (!list(folder, paths, problem))
     return false;
   if (paths.empty())
-    problem = "'" + folder + "' has no calibration data: no .npy, no .npz and no folder of them";
+    problem = "'" + folder + "' has no calibration data: found no .npy, no .npz and no folder of .npy files";
   return !paths.empty();
 }
 
@@ -41,7 +42,7 @@ bool CalibrationFolder::read(std::string &problem) {
   if (path::extension(from) == ".npz")
     return readNpz(from, arrays, problem);
   if (path::extension(from) == ".npy") {
-    arrays.push_back({"", {}}); // the only input, whatever its name
+    arrays.push_back({"", {}}); // an empty name means the only input
     return readNpy(from, arrays.back().second, problem);
   }
   std::vector<std::string> inside;
@@ -54,7 +55,7 @@ bool CalibrationFolder::read(std::string &problem) {
         return false;
     }
   if (arrays.empty())
-    problem = "'" + from + "' has no calibration data: no .npy";
+    problem = "'" + from + "' has no calibration data: found no .npy";
   return !arrays.empty();
 }
 

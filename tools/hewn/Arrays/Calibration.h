@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder of samples: .npz files, each with the inputs of one run by name; .npy files, each the only input of one run; or folders, each with
-// NAME.npy of the inputs of one run. They are read one at a time, in the order of their names.
+// A folder of calibration samples. A sample holds the inputs of one run: an .npz file (inputs by
+// name), an .npy file (the only input), or a folder with a file NAME.npy for each input. Samples
+// are read one at a time, sorted by file name.
 #ifndef HEWN_TOOLS_HEWN_ARRAYS_CALIBRATION_H
 #define HEWN_TOOLS_HEWN_ARRAYS_CALIBRATION_H
 
@@ -12,9 +13,9 @@ namespace hewn::tool {
 
 class CalibrationFolder {
 public:
-  /// False, and why in `problem`.
+  /// Lists the samples. Returns false with an error in `problem`.
   bool open(const std::string &folder, std::string &problem);
-  /// For hewn_compile_options::next_sample, with the folder as `user`.
+  /// Callback for hewn_compile_options::next_sample; `folder` is a CalibrationFolder.
   static int32_t next(void *folder, hewn_sample *sample);
 
 private:
@@ -24,7 +25,7 @@ private:
   std::vector<std::string> paths;
   size_t at = 0;
   std::vector<std::pair<std::string, Array>> arrays;
-  /// What a sample points to.
+  /// The names and tensors to which the current hewn_sample points.
   std::vector<const char *> names;
   std::vector<DLTensor> tensors;
   std::string why;

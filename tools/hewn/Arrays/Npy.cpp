@@ -19,7 +19,8 @@ namespace hewn::tool {
 
 constexpr uint8_t boolCode = 6; // HEWN_DL_BOOL
 
-/// numpy's letter and size; types that numpy lacks travel as raw bytes of their size, as ml_dtypes writes them.
+/// Returns numpy's type descriptor: byte order, letter and size. Types that numpy lacks are
+/// described as raw bytes ("V"), as by the package ml_dtypes.
 static std::string descrOf(DLDataType type) {
   std::string size = std::to_string((type.bits + 7) / 8);
   if (type.code == boolCode)
@@ -58,7 +59,7 @@ static bool typeFrom(StringRef descr, DLDataType &type) {
   }
 }
 
-/// The value behind 'key': in the header, a Python dict written by numpy.
+/// Returns the text after `'key':` in the header, a Python dict written by numpy.
 static StringRef valueOf(StringRef header, StringRef key) {
   size_t at = header.find(("'" + key + "':").str());
   return at == StringRef::npos ? StringRef() : header.drop_front(at + key.size() + 3).ltrim();
@@ -70,7 +71,7 @@ static bool parse(StringRef data, const std::string &path, Array &array, std::st
     return false;
   };
   if (data.size() < 12 || !data.starts_with("\x93NUMPY"))
-    return bad("no .npy file");
+    return bad("not an .npy file");
   size_t start = data[6] == 1 ? 10 : 12;
   uint64_t length = data[6] == 1 ? read16le(data.data() + 8) : read32le(data.data() + 8);
   if (data.size() < start + length)
@@ -78,10 +79,10 @@ static bool parse(StringRef data, const std::string &path, Array &array, std::st
   StringRef header = data.substr(start, length);
   StringRef descr = valueOf(header, "descr");
   if (!descr.consume_front("'"))
-    return bad("structured arrays are not read");
+    return bad("structured arrays are not supported");
   descr = descr.take_until([](char c) { return c == '\''; });
   if (!typeFrom(descr, array.type)) {
-    problem = path + ": element type " + descr.str() + " is not read";
+    problem = path + ": element type " + descr.str() + " is not supported";
     return false;
   }
   if (valueOf(header, "fortran_order").starts_with("True"))
@@ -94,7 +95,7 @@ static bool parse(StringRef data, const std::string &path, Array &array, std::st
   while (!(shape = shape.ltrim(" ,")).empty() && shape.front() != ')') {
     int64_t dim;
     if (shape.consumeInteger(10, dim) || dim < 0)
-      return bad("has a shape that is none");
+      return bad("has an invalid shape");
     if (dim && elements > (uint64_t(1) << 48) / uint64_t(dim))
       return bad("is too large");
     elements *= uint64_t(dim);
@@ -145,13 +146,14 @@ bool writeNpy(const std::string &path, const Array &array, std::string &problem)
   return write(path, print(array), problem);
 }
 
-/// One member of a zip: raw deflate, or stored.
+/// Unpacks a member of a zip file; `method` is 0 (stored) or 8 (deflate).
 static bool unpack(StringRef packed, int method, uint64_t size, std::string &out) {
   if (method == 0) {
     out = packed.str();
     return true;
   }
-  // No more than deflate can pack: a file may say anything, and memory is taken for what it says.
+  // The size comes from an untrusted file and determines an allocation: reject sizes above
+  // deflate's maximum compression ratio.
   constexpr uint64_t ratio = 1032;
   if (method != 8 || size > packed.size() * ratio)
     return false;
@@ -177,25 +179,25 @@ bool readNpz(const std::string &path, std::vector<std::pair<std::string, Array>>
   };
   size_t end = data.rfind(StringRef("PK\x05\x06", 4));
   if (end == StringRef::npos || data.size() < end + 22)
-    return bad("no .npz file");
+    return bad("not an .npz file");
   unsigned count = read16le(data.data() + end + 10);
   uint64_t at = read32le(data.data() + end + 16), sum = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (at + 46 > data.size() || !data.substr(at).starts_with(StringRef("PK\x01\x02", 4)))
-      return bad("its directory is damaged");
+      return bad("the zip directory is damaged");
     const char *entry = data.data() + at;
     int method = read16le(entry + 10);
     uint64_t packed = read32le(entry + 20), size = read32le(entry + 24), local = read32le(entry + 42);
     unsigned nameLength = read16le(entry + 28), extra = read16le(entry + 30), comment = read16le(entry + 32);
     if (at + 46 + nameLength > data.size() || local + 30 > data.size())
-      return bad("its directory is damaged");
+      return bad("the zip directory is damaged");
     StringRef name = data.substr(at + 46, nameLength);
     uint64_t body = local + 30 + read16le(data.data() + local + 26) + read16le(data.data() + local + 28);
     std::string text;
-    sum += packed; // more than the file has where members lie over each other
+    sum += packed; // the members' packed sizes exceed the size of the zip file if members overlap
     if (packed == 0xffffffff || body > data.size() || packed > data.size() - body || sum > data.size() ||
         !unpack(data.substr(body, packed), method, size, text))
-      return bad("a member can't be unpacked");
+      return bad("a member cannot be unpacked");
     Array array;
     if (!parse(text, path + ":" + name.str(), array, problem))
       return false;
@@ -215,15 +217,15 @@ bool writeNpz(const std::string &path, const std::vector<std::pair<std::string, 
   for (auto &[name, array] : arrays) {
     std::string text = print(array), file = name + ".npy";
     if (text.size() >= 0xffffffff || out.size() + text.size() >= 0xffffffff) {
-      problem = path + ": over 4 GB; write single files with --output-dir";
+      problem = path + ": an .npz file is limited to 4 GB; write separate files with --output-dir";
       return false;
     }
     uint64_t at = out.size(), sum = crc32(0, reinterpret_cast<const Bytef *>(text.data()), uInt(text.size()));
     std::string common;
-    number(common, 20, 2); // version needed
+    number(common, 20, 2); // version of the zip format that a reader needs
     number(common, 0, 2);
-    number(common, 0, 2);          // stored
-    number(common, 0x00210000, 4); // 1980-01-01, so that equal arrays make equal files
+    number(common, 0, 2);          // compression method: stored
+    number(common, 0x00210000, 4); // time stamp 1980-01-01, so that equal arrays give equal files
     number(common, sum, 4);
     number(common, text.size(), 4);
     number(common, text.size(), 4);
@@ -231,7 +233,7 @@ bool writeNpz(const std::string &path, const std::vector<std::pair<std::string, 
     number(common, 0, 2);
     out += "PK\x03\x04" + common + file + text;
     directory += std::string("PK\x01\x02\x14\x00", 6) + common;
-    number(directory, 0, 2); // comment
+    number(directory, 0, 2); // length of the comment
     number(directory, 0, 2);
     number(directory, 0, 2);
     number(directory, 0, 4);

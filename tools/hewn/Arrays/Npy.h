@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// numpy's files: .npy (format 1.0 to 3.0, little-endian, C order) and .npz (a zip of them, stored or deflated).
+// Reads and writes numpy's files: .npy (format 1.0 to 3.0, little-endian, C order) and .npz (a zip
+// file of .npy files, stored or deflated).
 #ifndef HEWN_TOOLS_HEWN_ARRAYS_NPY_H
 #define HEWN_TOOLS_HEWN_ARRAYS_NPY_H
 
@@ -12,7 +13,8 @@
 
 namespace hewn::tool {
 
-/// Each returns false and says why in `problem`, with the file's name.
+/// Read and write array files. After an error, the functions return false with a message in
+/// `problem` that names the file.
 bool readNpy(const std::string &path, Array &array, std::string &problem);
 bool writeNpy(const std::string &path, const Array &array, std::string &problem);
 bool readNpz(const std::string &path, std::vector<std::pair<std::string, Array>> &arrays, std::string &problem);

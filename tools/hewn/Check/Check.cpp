@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn check: whether a model compiles, and whether what was compiled computes what the model says.
+// `hewn check`: compiles a model and compares its values to those of a reference (-O0 or given
+// arrays).
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
@@ -25,35 +26,38 @@ namespace hewn::tool {
 
 static cl::opt<std::string> checkedModel(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                          cl::sub(checkCommand()));
-static cl::opt<bool> compileOnly("compile-only", cl::desc("Say only whether the model compiles; run nothing"),
+static cl::opt<bool> compileOnly("compile-only", cl::desc("Only check that the model compiles; do not run it"),
                                  cl::sub(checkCommand()));
 static cl::list<std::string> checkedInputs("input", cl::value_desc("name=file.npy|file.npz"),
-                                           cl::desc("An input, or several from an .npz; others are drawn"),
+                                           cl::desc("Array for an input, or an .npz file with several. Other inputs "
+                                                    "are random. May be repeated"),
                                            cl::sub(checkCommand()));
-static cl::opt<unsigned> seed("seed", cl::init(0), cl::value_desc("number"), cl::desc("Draws other inputs"),
-                              cl::sub(checkCommand()));
+static cl::opt<unsigned> seed("seed", cl::init(0), cl::value_desc("number"),
+                              cl::desc("Seed of the random inputs (default: 0)"), cl::sub(checkCommand()));
 static cl::opt<std::string> reference("reference", cl::value_desc("file.npz|folder"),
-                                      cl::desc("Compare with these values (NAME.npy in a folder) instead of with -O0; "
-                                               "inputs are taken from there too"),
+                                      cl::desc("Compare with these values (NAME.npy in a folder) instead of with -O0. "
+                                               "Inputs are also read from there"),
                                       cl::sub(checkCommand()));
 static cl::opt<std::string>
     bound("tolerance", cl::value_desc("relative[,absolute]"),
-          cl::desc("What an element may be off; else that goes by the type and by what rounding "
-                   "makes of the value"),
+          cl::desc("Maximum error of an element (default: depends on the type and on the sensitivity of the value "
+                   "to rounding)"),
           cl::sub(checkCommand()));
-static cl::opt<bool> outputsOnly("outputs-only", cl::desc("Compare the model's outputs and not every node's"),
+static cl::opt<bool> outputsOnly("outputs-only", cl::desc("Compare only the model's outputs, not those of every node"),
                                  cl::sub(checkCommand()));
-static cl::opt<bool> verbose("verbose", cl::desc("List every value that was compared"), cl::sub(checkCommand()));
+static cl::opt<bool> verbose("verbose", cl::desc("List all compared values"), cl::sub(checkCommand()));
 static cl::opt<std::string> reduced("reduce", cl::value_desc("file.onnx"),
-                                    cl::desc("Write the smallest part that differs there, and its inputs beside it"),
+                                    cl::desc("Write the smallest subgraph that differs, and its inputs as an .npz file "
+                                             "of the same name"),
                                     cl::sub(checkCommand()));
 static cl::opt<int, false, CountParser> memory("memory", cl::init(1024), cl::value_desc("MiB"),
-                                               cl::desc("How much of the values is held at once; 1024 unless told"),
+                                               cl::desc("Memory for values that are held at once (default: 1024)"),
                                                cl::sub(checkCommand()));
 
 namespace {
 
-/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+/// The flags of `hewn check`, copied before it compiles: the linker, the last step of a
+/// compilation, resets all flags of the process.
 struct CheckArguments {
   CompileFlags flags = compileFlags();
   std::string path = checkedModel, from = reference, bound = tool::bound, reduced = tool::reduced;
@@ -66,7 +70,7 @@ struct CheckArguments {
 
 enum Status { Fine = 0, Failed = 1, Wrong = 2, Differs = 3 };
 
-/// Where the inputs of a reduced model go.
+/// Returns the path of the .npz file with the inputs of a reduced model.
 std::string besideReduced(const std::string &model) {
   llvm::SmallString<128> beside(model);
   llvm::sys::path::replace_extension(beside, ".npz");
@@ -78,7 +82,7 @@ int complain(const std::string &why) {
   return Failed;
 }
 
-/// What goes on, on a terminal.
+/// Shows what `hewn check` is doing, if the standard error is a terminal.
 void tell(const std::string &what) {
   if (isatty(STDERR_FILENO))
     llvm::errs() << "\r\033[K" << (what.empty() ? "" : "hewn: " + what + " ...");
@@ -117,11 +121,12 @@ private:
   Values given;
   Parts parts;
 
-  std::unique_ptr<Loaded> reference; // of all values
-  Values inputs, results;            // of the artifact
+  // The reference program, whose outputs are all values of the model.
+  std::unique_ptr<Loaded> reference;
+  Values inputs, results; // inputs and results of the compiled model
   std::map<std::string, int64_t> bytes;
   Findings found;
-  /// What --reduce wrote, in a line and for programs.
+  /// Files that --reduce wrote, as a line of text and as JSON.
   std::string reducedText;
   llvm::json::Value reducedRecord = nullptr;
 };
@@ -132,8 +137,8 @@ int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
   for (int i = 0; i < made.num_inputs; ++i)
     if (!parts.info(made.inputs[i].name)->isTensor)
       return complain("input " + quoted(made.inputs[i].name) +
-                      " is of strings, a sequence or an optional value, which can't be drawn or read: nothing was "
-                      "compared; --compile-only leaves that out");
+                      " is a string tensor, a sequence or an optional value, which cannot be generated or read: "
+                      "nothing was compared; use --compile-only");
   for (auto &[name, array] : arrays) {
     if (artifact->inputNamed(name) < 0)
       return complain("the model has no input " + quoted(name));
@@ -146,14 +151,15 @@ int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
     if (parts.info(name) && parts.info(name)->isTensor && !llvm::is_contained(found.outputs, name))
       found.outputs.push_back(name);
   if (found.outputs.empty())
-    return complain("no output is a tensor of numbers: nothing was compared");
+    return complain("no output is a numeric tensor: nothing was compared");
 
   if (!exposeAll(/*all=*/!said.outputsOnly))
     return Failed;
   return draw() ? Fine : Failed;
 }
 
-/// Inputs that the reference takes, and what it gives for them: all values at once where memory is for them, else the outputs.
+/// Generates inputs that the reference accepts, and computes the reference's results: all values if
+/// they fit in --memory, else only the outputs.
 bool Checker::draw() {
   tell("the reference");
   std::string problem;
@@ -171,8 +177,8 @@ bool Checker::draw() {
   };
   Values wanted;
   if (!drawInputs(parts, artifact->model(), choose, said.seed, inputs, wanted, problem)) {
-    complain("no inputs were found that a run takes; the first refusal: " + problem +
-             "\nnote: --input gives inputs, --dim the sizes of dims");
+    complain("found no inputs that the model accepts; the first error: " + problem +
+             "\nnote: set inputs by --input and sizes of dims by --dim");
     return false;
   }
   reference.reset();
@@ -197,7 +203,7 @@ bool Checker::compareOutputs() {
   tell("the outputs");
   hewn_status status = parts.run(*artifact, inputs, 0, results);
   if (status.code != HEWN_OK) {
-    complain("a run is refused that the reference takes: " + std::string(status.message));
+    complain("the compiled model fails on inputs that the reference accepts: " + std::string(status.message));
     return false;
   }
   std::string problem;
@@ -205,7 +211,9 @@ bool Checker::compareOutputs() {
   return take(parts.judge(parts.whole(found.outputs), inputs, results, problem), problem, found.ofOutputs);
 }
 
-/// Those of `names` that can be outputs: what can't be is found by halving. The program of all, where there is one.
+/// Appends to `good` those values of `names` that can be outputs. If some cannot, finds them by
+/// bisection. Returns the reference program with all of `names` as outputs, or null if it does not
+/// compile.
 std::unique_ptr<Loaded> Checker::expose(const Names &names, Names &good) {
   std::string problem;
   std::unique_ptr<Loaded> loaded = parts.compile(parts.whole(names), /*naive=*/true, 0, problem);
@@ -221,7 +229,7 @@ std::unique_ptr<Loaded> Checker::expose(const Names &names, Names &good) {
   return loaded;
 }
 
-/// Compiles the reference with the model's outputs, or all values, as outputs.
+/// Compiles the reference. Its outputs are the outputs of the model, or all values.
 bool Checker::exposeAll(bool all) {
   tell("the reference of " + counted(graph->nodes().size(), "node"));
   Names names = found.outputs, good;
@@ -232,14 +240,14 @@ bool Checker::exposeAll(bool all) {
   reference = expose(names, good);
   for (const std::string &name : found.outputs)
     if (auto why = found.refused.find(name); why != found.refused.end()) {
-      complain("the reference can't be compiled: " + why->second);
+      complain("the reference cannot be compiled: " + why->second);
       return false;
     }
   std::string problem;
   if (!reference)
     reference = parts.compile(parts.whole(good), /*naive=*/true, 0, problem);
   if (!reference) {
-    complain("the reference can't be compiled: " + problem);
+    complain("the reference cannot be compiled: " + problem);
     return false;
   }
   parts.learn(*reference);
@@ -254,7 +262,7 @@ bool Checker::exposeAll(bool all) {
   return true;
 }
 
-/// Values next to each other, as many at once as memory is for.
+/// Divides the values into groups of consecutive values, each of which fits in --memory.
 std::vector<Names> Checker::groups() const {
   std::vector<Names> list;
   int64_t sum = 0;
@@ -289,7 +297,7 @@ bool Checker::compareAll() {
   llvm::erase_if(found.values, [&](const std::string &name) {
     if (bytes.at(name) <= said.memory)
       return false;
-    found.refused[name] = "it has " + std::to_string(bytes[name] >> 20) + " MiB: --memory bounds what is held";
+    found.refused[name] = "it has " + std::to_string(bytes[name] >> 20) + " MiB, more than --memory";
     return true;
   });
   const std::vector<Names> all = groups();
@@ -300,14 +308,14 @@ bool Checker::compareAll() {
   return true;
 }
 
-/// So many parts are tried where nodes are left out one by one: each costs compiles.
+/// Maximum number of subgraphs to compile and run when --reduce removes single nodes.
 constexpr size_t kMaxSingle = 64;
 
 std::optional<Window> Checker::findWindow(bool narrow) {
   PartSearch search(
       parts,
       [&](const ModelGraph::Part &part) -> std::optional<Shown> {
-        std::string ignored; // what can't be run alone is not smaller
+        std::string ignored; // the error of a subgraph that does not run, which is skipped
         std::optional<Judgement> judgement = parts.judge(part, ignored);
         if (!judgement || !judgement->differs())
           return std::nullopt;
@@ -322,14 +330,15 @@ std::optional<Window> Checker::findWindow(bool narrow) {
     search.dropBegin(window);
     search.dropAny(window, /*cutsFixed=*/false);
   };
-  if (said.outputsOnly) { // what forms the nodes' values have was of no interest before
+  if (said.outputsOnly) { // the comparison so far needed no types and dims of the nodes' values
     if (!exposeAll(/*all=*/true))
       return std::nullopt;
     reference.reset();
     found.values.clear();
   }
   if (std::string name = found.ofValues.first(found.values); !name.empty())
-    if (std::optional<Window> window = search.all({name})) { // else it is seen among others alone
+    // `all` returns nullopt if the value differs only in a subgraph that also has other outputs.
+    if (std::optional<Window> window = search.all({name})) {
       if (narrow)
         dropOthers(*window);
       return window;
@@ -346,18 +355,19 @@ std::optional<Window> Checker::findWindow(bool narrow) {
   return window;
 }
 
-/// Writes what was found, after a look whether it differs as it is written.
+/// Writes the subgraph to a file, after checking that the written model still differs from the
+/// reference.
 bool Checker::reduce(const std::optional<Window> &window) {
   std::string written, problem;
   if (!window)
-    return complain("no part of the model differs by itself: nothing was written") == Fine;
+    return complain("no subgraph differs when compiled alone: nothing was written") == Fine;
   ModelGraph::Part part = parts.cut(window->nodes, window->outputs);
   Values feeds;
   if (!graph->serialize(part, /*whole=*/true, nullptr, written, problem) || !parts.feedsOf(part, feeds, problem))
     return complain(problem) == Fine;
   std::optional<Judgement> judgement = parts.judgeWritten(part, written, feeds, problem);
   if (!judgement || !judgement->differs())
-    return complain("what differs in the model does not in a file of its own: nothing was written" +
+    return complain("the subgraph does not differ when compiled from its own file: nothing was written" +
                     (problem.empty() ? "" : "; " + problem)) == Fine;
   std::vector<std::pair<std::string, Array>> arrays;
   for (const ModelGraph::Feed &feed : part.feeds)
@@ -375,7 +385,7 @@ bool Checker::reduce(const std::optional<Window> &window) {
   if (!said.bound.empty())
     again += " --tolerance " + shellWord(said.bound);
   reducedText = "wrote " + std::to_string(part.nodes.size()) + " of " + counted(graph->nodes().size(), "node") +
-                ", which differ by themselves: " + again + "\n";
+                ", which differ when compiled alone: " + again + "\n";
   reducedRecord = llvm::json::Object{{"model", jsonText(said.reduced)},
                                      {"arrays", jsonText(beside)},
                                      {"nodes", int64_t(part.nodes.size())},
@@ -418,8 +428,8 @@ int Checker::run(const std::vector<std::pair<std::string, Array>> &arrays) {
   return !isWritten ? Failed : differs ? Differs : Fine;
 }
 
-/// Values from elsewhere: all of an .npz, or the .npy files of a folder that are named as values are. Names of values may hold
-/// slashes, of files none.
+/// Reads the values of --reference: all arrays of an .npz file, or the .npy files of a folder that
+/// are named like values of the graph, with '_' for each slash.
 bool readReference(const std::string &from, const ModelGraph &graph, Values &given) {
   std::string problem;
   if (!llvm::sys::fs::is_directory(from)) {
@@ -441,7 +451,7 @@ bool readReference(const std::string &from, const ModelGraph &graph, Values &giv
     }
   }
   if (llvm::none_of(given, [&](const auto &one) { return graph.maker(one.first) >= 0; }))
-    return complain(from + " has no value of the model, by the names of its nodes' outputs"), false;
+    return complain(from + " has no array with the name of a value of the model"), false;
   return true;
 }
 
@@ -451,7 +461,8 @@ static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   std::vector<std::pair<std::string, Array>> arrays;
   if (!readArrays(said.inputs, arrays))
     return Failed;
-  // All that stands in the way, of flags and of nodes, is the compiler's to tell.
+  // Compile the model before the reference, because this reports all invalid flags and unsupported
+  // nodes.
   CompileJob job;
   job.path = said.path;
   job.name = "model";
@@ -471,7 +482,7 @@ int checkMain() {
   const CheckArguments said;
   Tolerance tolerance;
   if (!said.bound.empty() && !parseTolerance(said.bound, tolerance)) {
-    llvm::errs() << "error: --tolerance wants RELATIVE or RELATIVE,ABSOLUTE, not '" << said.bound << "'\n";
+    llvm::errs() << "error: --tolerance expects RELATIVE or RELATIVE,ABSOLUTE, got '" << said.bound << "'\n";
     return Wrong;
   }
   tolerance.productStep = productStep(parsePrecision(said.flags.precision).value_or(Precision::Highest));
@@ -484,9 +495,9 @@ int checkMain() {
         read.push_back(llvm::StringRef(input).rsplit('=').second.str());
       for (const std::string &file : read)
         if (!file.empty() && (file == written || llvm::sys::fs::equivalent(file, written)))
-          return complain("--reduce would write over '" + file + "', which is read");
+          return complain("--reduce would overwrite the input file '" + file + "'");
       if (llvm::sys::path::extension(said.reduced) == ".npz")
-        return complain("--reduce wants a file for a model; '" + said.reduced + "' is one for arrays");
+        return complain("--reduce requires a model file, got the array file '" + said.reduced + "'");
     }
   bool isText = llvm::sys::path::extension(said.path) == ".mlir";
   if (!said.compileOnly && !isText)
@@ -500,7 +511,7 @@ int checkMain() {
   if (said.isJson)
     printRecord("check", said.path, llvm::json::Object{{"compiles", true}});
   else
-    llvm::outs() << said.path << ": compiles" << (isText ? "; values are compared of ONNX models alone" : "") << "\n";
+    llvm::outs() << said.path << ": compiles" << (isText ? "; values are only compared for ONNX models" : "") << "\n";
   return Fine;
 }
 

@@ -27,9 +27,12 @@ double productStep(Precision precision) {
   return std::ldexp(1, precision == Precision::Highest ? -23 : precision == Precision::High ? -15 : -7);
 }
 
-/// What a result may be off, in steps of its type: of its own size and of the largest element's; and as a multiple of what moving
-/// everything by so many steps makes of it. The second pair is for types whose steps are wide.
+/// Default error bounds, in steps of the type (units in the last place): relative to the element,
+/// and relative to the largest element of the value. The kWide constants apply to types whose step
+/// is larger than kWideStep, which are half precision and less.
 static constexpr double kOwnSteps = 64, kLargestSteps = 16, kWideOwnSteps = 4, kWideLargestSteps = 2, kWideStep = 1e-5;
+/// An error up to this multiple of the element's change under perturbation (`Spread`) is accepted,
+/// too.
 static constexpr double kSpreads = 16;
 
 static const llvm::fltSemantics *semanticsOf(DLDataType type) {
@@ -137,9 +140,9 @@ void moveElements(DLDataType type, char *bytes, int64_t count, double step, std:
   }
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Spread
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static bool sameForm(const Array &a, const Array &b) {
   return a.shape == b.shape && a.type.code == b.type.code && a.type.bits == b.type.bits &&
@@ -157,7 +160,8 @@ void Spread::add(const Array &moved, const Array &want) {
   for (size_t i = 0; i < far.size(); ++i) {
     double a = elementAt(moved, int64_t(i)), b = elementAt(want, int64_t(i));
     float distance = sameNumber(a, b) ? 0 : float(std::abs(a - b));
-    // What becomes infinite, or NaN, may be anything.
+    // If an element is infinite or NaN in a run with perturbed inputs, any result is accepted for
+    // this element.
     far[i] = std::max(far[i], std::isnan(distance) ? HUGE_VALF : distance);
   }
 }
@@ -174,11 +178,11 @@ double Spread::median() const {
 
 double Spread::largest() const { return far.empty() ? 0 : *std::max_element(far.begin(), far.end()); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Comparing
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// As many digits as tell a type's elements apart.
+/// Prints an element with enough digits to distinguish all values of its type.
 static std::string numberText(const Array &array, int64_t i) {
   if (isFloating(array.type)) {
     std::string text;
@@ -195,11 +199,11 @@ static std::string numberText(const Array &array, int64_t i) {
 
 namespace {
 
-/// What makes up the bound of an element.
+/// Computes the error bound of an element.
 struct Bounds {
   double relative, absolute;
   const Spread *spread;
-  double typical; // spreads have a median where elements are alike
+  double typical; // median of the spread; 0 for integers
 
   double of(double want, int64_t i) const {
     double plain = relative * std::abs(want) + absolute;
@@ -217,7 +221,8 @@ static Bounds boundsFor(const Array &want, const Tolerance &tolerance, const Spr
     if (double size = std::abs(elementAt(want, i)); std::isfinite(size))
       largest = std::max(largest, size);
   bool wide = step > kWideStep;
-  // Of integers the median says how far those go that move, and most do not.
+  // The spread of integers has no median, because the median is taken over the elements that change
+  // under perturbation, and most integers do not.
   return {step * (wide ? kWideOwnSteps : kOwnSteps), step * (wide ? kWideLargestSteps : kLargestSteps) * largest,
           spread, spread && step > 0 ? spread->median() : 0};
 }
@@ -229,7 +234,8 @@ static std::vector<int64_t> indexOf(int64_t linear, const std::vector<int64_t> &
   return index;
 }
 
-/// What rounding decides elsewhere, it decides here too: as many elements, as far.
+/// Returns true if the differences may result from rounding: compared with the perturbed runs, at
+/// most twice as many elements differ, by at most twice the largest change.
 static bool isAsMoved(const Array &want, const Difference &found, const Bounds &plain, const Spread &spread) {
   int64_t moving = 0;
   for (int64_t i = 0; i < found.elements; ++i)
@@ -295,7 +301,7 @@ std::string describe(const Difference &found) {
     index += (index.empty() ? "" : ", ") + std::to_string(i);
   std::string text = std::to_string(found.differing) + " of " + std::to_string(found.elements) + " elements";
   if (found.notFinite)
-    text += ", " + std::to_string(found.notFinite) + " of them NaN or infinite in one alone";
+    text += ", " + std::to_string(found.notFinite) + " of them NaN or infinite on one side only";
   if (found.largest > 0)
     llvm::raw_string_ostream(text) << llvm::format(", by up to %.3g (%.2g of the largest)", found.largest, found.share);
   return text + ", at [" + index + "]: " + found.got + " for " + found.want;

@@ -8,8 +8,9 @@ namespace hewn::tool {
 
 namespace {
 
-/// How the symbols get their sizes: small ones that differ; then one for all but those that an input begins with, which are
-/// batches as a rule, and cost much; then one for all.
+/// Sizes of symbolic dims, in the order in which they are tried: first small sizes that all differ;
+/// then one size for the leading dims of inputs (usually batch dims, which make runs slow if they
+/// are large) and one size for the other dims; then one size for all dims.
 struct Sizes {
   int64_t leading, others;
 };
@@ -27,13 +28,13 @@ std::vector<Sizes> sizesToTry(const hewn_model &model) {
   return list;
 }
 
-/// An input that takes more is not drawn.
+/// Maximum size in bytes of an input to generate.
 constexpr double kMaxBytes = 4e9;
 
-/// Integers are below these.
+/// Upper bounds of random integers, tried in this order.
 constexpr int64_t kBelow[] = {100, 16, 4, 2, 1};
 
-/// What is drawn for one attempt.
+/// Parameters of one attempt to generate inputs.
 struct Attempt {
   Sizes sizes;
   int64_t below;
@@ -53,13 +54,13 @@ public:
     return drawn;
   }
 
-  /// An input that could not be drawn for its size.
+  /// Name of an input that was too large to generate.
   mutable std::string tooLarge;
 
   bool drawsAny() const { return given.size() < size_t(model.num_inputs); }
 
 private:
-  /// Given inputs say their symbols' sizes.
+  /// Returns the size of each symbol; given inputs determine the sizes of their symbols.
   std::vector<int64_t> symbolSizes(Sizes wanted) const {
     std::vector<int64_t> sizes(size_t(model.num_symbols), -1);
     for (int i = 0; i < model.num_inputs; ++i)
@@ -117,7 +118,8 @@ private:
       std::uniform_real_distribution<double> uniform(attempt.positive ? 0.1 : -1, 1);
       writeElement(type, to, uniform(random));
     } else {
-      // Those of 8 bits and less are mostly quantized numbers, wider ones indices, sizes and counts.
+      // Integers of up to 8 bits are mostly quantized values; larger types hold indices, sizes,
+      // counts.
       int64_t value =
           int64_t(random() >> 8) % (type.bits <= 8 ? int64_t(1) << std::min<int>(type.bits, 7) : attempt.below);
       std::memcpy(to, &value, size_t(array.elementBytes()));
@@ -148,8 +150,7 @@ bool drawInputs(const Parts &parts, const hewn_model &model, ChooseProgram choos
     for (int64_t below : kBelow) {
       inputs = drawer.draw({sizes, below, false});
       if (!drawer.tooLarge.empty()) {
-        problem =
-            "input '" + drawer.tooLarge + "' would take more than 4 GB: give sizes by --dim, or the input by --input";
+        problem = "input '" + drawer.tooLarge + "' would exceed 4 GB: set sizes by --dim, or the input by --input";
         return false;
       }
       Loaded *loaded = choose(inputs);
@@ -157,7 +158,8 @@ bool drawInputs(const Parts &parts, const hewn_model &model, ChooseProgram choos
         return false;
       status = parts.run(*loaded, inputs, 0, results);
       if (status.code == HEWN_OK) {
-        // NaN everywhere says little: roots and logarithms want positive numbers.
+        // Results that contain NaN are a weak test. Try positive inputs, for which roots and
+        // logarithms are defined.
         Values positive = drawer.draw({sizes, below, true}), better;
         if (drawer.drawsAny() && hasNaN(results) && parts.run(*loaded, positive, 0, better).code == HEWN_OK &&
             !hasNaN(better)) {
@@ -166,7 +168,7 @@ bool drawInputs(const Parts &parts, const hewn_model &model, ChooseProgram choos
         }
         return true;
       }
-      if (problem.empty()) // of the sizes that are meant
+      if (problem.empty()) // report the error of the first attempt, which has the preferred sizes
         problem = status.message;
       if (!drawer.drawsAny() || status.code == HEWN_OUT_OF_MEMORY || status.code == HEWN_UNSUPPORTED)
         return false;
@@ -199,7 +201,7 @@ std::map<std::string, int64_t> outputBytes(const Loaded &loaded, const Values &i
   for (int i = 0; i < model.num_outputs; ++i) {
     double size = (model.outputs[i].dtype.bits + 7) / 8;
     for (int d = 0; d < model.outputs[i].rank; ++d)
-      size *= double(std::max<int64_t>(dims[size_t(i)][size_t(d)], 0)); // data decide: nothing is known
+      size *= double(std::max<int64_t>(dims[size_t(i)][size_t(d)], 0)); // the dim depends on data: count it as 0
     bytes[model.outputs[i].name] = size < 9e18 ? int64_t(size) : INT64_MAX;
   }
   return bytes;

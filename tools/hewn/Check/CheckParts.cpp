@@ -7,10 +7,11 @@
 
 namespace hewn::tool {
 
-/// So many times everything is moved, by so many steps.
+/// Number of runs with perturbed inputs and weights, and size of the perturbation in steps of the
+/// element type.
 static constexpr unsigned kMoves = 3;
 static constexpr double kMovedSteps = 4;
-/// Weights that are moved are copied: those of larger models are moved in part.
+/// Maximum number of bytes of weights that are perturbed, because perturbed weights are copied.
 static constexpr int64_t kMaxMoved = int64_t(512) << 20;
 
 bool Judgement::differs() const {
@@ -28,9 +29,9 @@ Parts::Parts(const ModelGraph &graph, const CompileFlags &flags, const Tolerance
              uint64_t seed)
     : model(graph), flags(flags), tolerance(tolerance), given(given), seed(seed) {}
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Parts
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 ModelGraph::Part Parts::whole(Names outputs) const {
   ModelGraph::Part part;
@@ -45,7 +46,7 @@ bool Parts::canGive(const std::string &value) const {
   return form && form->isTensor && isStorable(form->type) && (!given || given->count(value));
 }
 
-/// ONNX's number of an element type that a file of arrays can hold.
+/// Returns ONNX's number of an element type that .npy files can hold.
 static int onnxType(DLDataType type) {
   if (type.code == HEWN_DL_BOOL)
     return 9;
@@ -80,7 +81,8 @@ ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs, bool cut
       if (llvm::is_contained(model.inputs(), value))
         fed.insert(value);
     } else if (chosen.count(maker) || (model.isFixed(value) && !cutsFixed) || !canGive(value)) {
-      // Dims are computed in the part as in the model: given as numbers, they would be other than known when compiled.
+      // Nodes that compute dims stay in the subgraph: if it had their results as inputs, dims that
+      // are known at compile time would become dynamic.
       nodes.insert(maker);
       llvm::append_range(wanted, model.nodes()[size_t(maker)].inputs);
     } else {
@@ -94,14 +96,14 @@ ModelGraph::Part Parts::cut(const std::set<int> &chosen, Names outputs, bool cut
     if (const ValueInfo *form = info(name); form && form->isTensor && isStorable(form->type))
       part.feeds.push_back({name, onnxType(form->type), form->dims});
     else
-      part.feeds.push_back({name, 0, {}}); // an input of the model: as it stands there
+      part.feeds.push_back({name, 0, {}}); // an input of the model keeps its declared type and dims
   return part;
 }
 
 CompileFlags Parts::flagsFor(const ModelGraph::Part &part, bool naive) const {
   CompileFlags own = flags;
   own.naive = naive;
-  if (naive) { // the oracle is float32 on the host, and makes no use of schedules
+  if (naive) { // the reference runs in float32 on the host and uses no schedules
     own.target = "host";
     own.tunings.clear();
   }
@@ -163,9 +165,9 @@ hewn_status Parts::run(Loaded &loaded, const Values &feeds, unsigned move, Value
   return status;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// What is known
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Known values
+//===------------------------------------------------------------------------------------------===//
 
 void Parts::learn(const Loaded &loaded) {
   const hewn_model &made = loaded.model();
@@ -228,11 +230,11 @@ bool Parts::feedsOf(const ModelGraph::Part &part, Values &feeds, std::string &pr
   return problem.empty();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Judging
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Comparison
+//===------------------------------------------------------------------------------------------===//
 
-/// Judges `names` anew by how far they go when what they are computed from is moved.
+/// Compares the values `names` again, with error bounds from perturbed runs of the subgraph.
 void Parts::addSpreads(const ModelGraph::Part &part, const Values &feeds, const Names &names, const Values &wanted,
                        const Values &got, Judgement &judgement) const {
   std::map<std::string, Spread> spreads;
@@ -294,7 +296,9 @@ std::optional<Judgement> Parts::judge(const ModelGraph::Part &part, const Values
   }
   if (suspects.empty())
     return judgement;
-  // What a second run of the same program gives otherwise is random: a new one begins anew.
+  // A value that changes between two runs of the reference is random. If the values of the
+  // reference were stored before, the first of these runs repeats the initial state of the random
+  // generators.
   Values again;
   if ((isKnown && !runReference(again)) || !runReference(again))
     return std::nullopt;

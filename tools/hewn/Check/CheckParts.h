@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of a model, compiled and run beside the reference: what the model's values are, and whether a part gives them.
+// Compiles and runs subgraphs of a model, and compares their values to the reference.
 #ifndef HEWN_TOOLS_HEWN_CHECK_CHECKPARTS_H
 #define HEWN_TOOLS_HEWN_CHECK_CHECKPARTS_H
 
@@ -17,63 +17,74 @@ using importer::ModelGraph;
 using Values = std::map<std::string, Array>;
 using Names = std::vector<std::string>;
 
-/// What is known of a value's form from the reference's descriptor: each dim as a number, a symbol, a formula, or empty.
+/// Type and dims of a value in the reference's descriptor. A dim is a number, a symbol, a formula,
+/// or empty if it is unknown.
 struct ValueInfo {
   DLDataType type;
   std::vector<std::string> dims;
   bool isTensor;
 };
 
-/// How a part's values compare, by name; those that a second run gives otherwise are random, and not among them.
+/// Result of comparing a subgraph with the reference, by value name. Values that change between two
+/// runs are only in `random`.
 struct Judgement {
   std::map<std::string, Difference> found;
   std::set<std::string> random;
-  /// Why the reference refused what was moved to see how far rounding goes, a line for each such move.
+  /// Error messages of the runs with perturbed inputs or weights that the reference rejected, one
+  /// per run.
   std::vector<std::string> refusedMoves;
-  /// Of values that differ from given ones, whether -O0 has them as the compiled model has.
+  /// For values that differ from given reference values: true if -O0 computes the same value as the
+  /// compiled model.
   std::map<std::string, bool> asNaive;
   bool differs() const;
-  /// The first one in this order that differs; empty where none does.
+  /// Returns the first value in `order` that differs, or an empty string.
   std::string first(const Names &order) const;
 };
 
 class Parts {
 public:
-  /// `given`: values from elsewhere that are taken for right, instead of those of -O0; null where there are none.
+  /// `given`: reference values from a file, which are used instead of those of -O0, or null.
   Parts(const ModelGraph &graph, const CompileFlags &flags, const Tolerance &tolerance, const Values *given,
         uint64_t seed);
 
   const ModelGraph &graph() const { return model; }
-  /// Of all the model, for values that it has.
+  /// Returns the subgraph of all nodes of the model, with the values `outputs` as its outputs.
   ModelGraph::Part whole(Names outputs) const;
-  /// The nodes of `chosen`, and those that they read from without that a value could be given for it. What computes with dims is among
-  /// these, unless `cutsFixed`.
+  /// Returns the subgraph of the nodes `chosen` and of the nodes that they depend on through values
+  /// that cannot be inputs of a model. Nodes that compute dims are included, unless `cutsFixed` is
+  /// true.
   ModelGraph::Part cut(const std::set<int> &chosen, Names outputs, bool cutsFixed = false) const;
 
-  /// The flags by which a part is compiled: the model's, without bounds of dims that the part does not have.
+  /// Returns the flags to compile a subgraph: those of the model, without --dim for dims that do
+  /// not appear in the subgraph.
   CompileFlags flagsFor(const ModelGraph::Part &part, bool naive) const;
-  /// Null, and why in `problem`. `move`: a number for weights that are moved a little; 0: as they are.
+  /// Compiles a subgraph. Returns null with an error in `problem`. `move` selects one of several
+  /// perturbations of the weights; 0 leaves the weights unchanged.
   std::unique_ptr<Loaded> compile(const ModelGraph::Part &part, bool naive, unsigned move, std::string &problem) const;
   hewn_status run(Loaded &loaded, const Values &feeds, unsigned move, Values &results) const;
 
-  /// Notes the forms of a loaded part's inputs and outputs.
+  /// Records the types and dims of the inputs and outputs of the reference.
   void learn(const Loaded &loaded);
   void learn(const std::string &value, ValueInfo form) { infos[value] = std::move(form); }
   const ValueInfo *info(const std::string &value) const;
-  /// Values of the whole model as the reference has them.
+  /// Stores values that the reference computed for the full model.
   void know(Values values);
   const Array *known(const std::string &value) const;
-  /// Whether what the reference computes of the whole model is kept.
+  /// Sets whether values of the full model that the reference computes are stored for later
+  /// subgraphs.
   void keepAll(bool keeps) { keepsAll = keeps; }
-  /// All values that a part reads; computes those that are not known. False, and why in `problem`.
+  /// Collects the values that a subgraph reads. Runs the reference for values that are not stored.
+  /// Returns false with an error in `problem`.
   bool feedsOf(const ModelGraph::Part &part, Values &feeds, std::string &problem);
 
-  /// What the part gives beside the reference. Nothing, and why in `problem`, where one of both can't be run.
+  /// Compares the values `got` of a subgraph to the reference. Returns nullopt with an error in
+  /// `problem` if the reference fails.
   std::optional<Judgement> judge(const ModelGraph::Part &part, const Values &feeds, const Values &got,
                                  std::string &problem);
-  /// The same of a part as it is compiled.
+  /// Compiles and runs a subgraph and compares its values to the reference.
   std::optional<Judgement> judge(const ModelGraph::Part &part, std::string &problem);
-  /// The same of one in a model's bytes that refer to no file.
+  /// Compiles and runs a subgraph from a serialized model without external data, and compares its
+  /// values to the reference.
   std::optional<Judgement> judgeWritten(const ModelGraph::Part &part, const std::string &bytes, const Values &feeds,
                                         std::string &problem);
 

@@ -76,16 +76,16 @@ void Report::notCompared(bool verbose) const {
   };
   if (!findings.outputsOnly && constants)
     told.push_back(counted(constants, "constant"));
-  add(others, "of strings, sequences or optional values");
+  add(others, "with strings, sequences or optional values");
   std::set<std::string> random = findings.ofValues.random;
   random.insert(findings.ofOutputs.random.begin(), findings.ofOutputs.random.end());
   add(random.size(), "random");
-  add(lacking, "that the reference lacks");
-  add(findings.refused.size(), "that can't be outputs");
+  add(lacking, "missing in the reference");
+  add(findings.refused.size(), "that cannot be outputs");
   if (!told.empty())
     llvm::outs() << "values not compared: " << llvm::join(told, ", ") << "\n";
   if (bodies)
-    llvm::outs() << "values in the bodies of " << counted(bodies, "node") << " (If, Loop, Scan) are compared as "
+    llvm::outs() << "values in the bodies of " << counted(bodies, "node") << " (If, Loop, Scan) are only compared as "
                  << (bodies == 1 ? "its" : "their") << " outputs\n";
   for (auto &[name, why] : findings.refused)
     if (verbose)
@@ -105,14 +105,14 @@ void Report::allEqual() const {
   if (!findings.outputsOnly)
     llvm::outs() << " and " << counted(findings.ofValues.found.size(), "value") << " of "
                  << counted(graph.nodes().size(), "node");
-  llvm::outs() << " are as " << findings.against << " has them";
+  llvm::outs() << " agree with " << findings.against;
   if (!worst.second.empty())
     llvm::outs() << llvm::format("; the largest error is %.2g of the largest element, in ", worst.first)
                  << quoted(worst.second) << ", " << nodeOf(worst.second);
   llvm::outs() << "\n";
   if (rounding)
-    llvm::outs() << "in " << rounding << " of them rounding decides: they move as far when what they are computed from "
-                 << "moves by some steps of its type\n";
+    llvm::outs() << rounding << " of them differ only by rounding: perturbing their inputs by a few steps of the type "
+                 << "changes them as much\n";
 }
 
 std::pair<const Judgement *, std::string> Report::told(const std::optional<Window> &window) const {
@@ -129,25 +129,25 @@ void Report::difference(const std::optional<Window> &window) const {
   llvm::outs() << findings.path << ": differs from " << findings.against << " at " << nodeOf(first)
                << ", in its output " << valueText(first) << ": " << describe(shown->found.at(first)) << "\n";
   if (!valuesDiffer && !findings.outputsOnly)
-    llvm::outs() << (window ? "it does not differ where every value is an output: what is fused with it makes the "
-                              "difference\n"
-                            : "no value differs where every one is an output, and no part of the model by itself\n");
+    llvm::outs() << (window ? "it does not differ if every value is an output: the difference depends on what it is "
+                              "fused with\n"
+                            : "no value differs if every value is an output, and no subgraph differs alone\n");
   if (valuesDiffer && !findings.ofOutputs.differs())
     llvm::outs() << "the model's outputs do not differ\n";
-  const std::string &name = first; // a lambda takes no part of a pair
+  const std::string &name = first; // a lambda cannot capture a structured binding
   size_t more = llvm::count_if(
       shown->found, [&](const auto &one) { return one.second.kind == Difference::Kind::Differs && one.first != name; });
   if (more)
     llvm::outs() << counted(more, "other value") << (more == 1 ? " differs" : " differ")
-                 << " too: --verbose lists all\n";
+                 << " too: use --verbose to list all\n";
   if (!shown->refusedMoves.empty())
-    llvm::outs() << "rounding may do more than was seen: the reference refuses "
-                 << counted(shown->refusedMoves.size(), "time") << " what the value is computed from, moved by some "
-                 << "steps of its type: " << printable(shown->refusedMoves.front()) << "\n";
+    llvm::outs() << "the effect of rounding may be larger than measured: the reference rejected "
+                 << counted(shown->refusedMoves.size(), "perturbed run")
+                 << " of the value: " << printable(shown->refusedMoves.front()) << "\n";
   auto naive = shown->asNaive.find(first);
   if (naive != shown->asNaive.end())
-    llvm::outs() << (naive->second ? "hewn at -O0 gives the same: no optimization makes the difference\n"
-                                   : "hewn at -O0 gives something else: an optimization may make the difference\n");
+    llvm::outs() << (naive->second ? "hewn at -O0 gives the same value: the difference is not due to an optimization\n"
+                                   : "hewn at -O0 gives another value: the difference may be due to an optimization\n");
 }
 
 json::Object Report::record(const std::optional<Window> &window, const Values &inputs, uint64_t seed) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a check has found, in words.
+// Report of `hewn check`, as text and as JSON.
 #ifndef HEWN_TOOLS_HEWN_CHECK_CHECKREPORT_H
 #define HEWN_TOOLS_HEWN_CHECK_CHECKREPORT_H
 
@@ -11,19 +11,20 @@
 namespace hewn::tool {
 
 struct Findings {
-  /// The model's file, and what it was compared with; the values that were given for that, if any.
+  /// The model file, the name of the reference, and the given reference values (null for -O0).
   std::string path, against;
   const Values *given = nullptr;
   bool outputsOnly = false;
-  /// What can be compared: the model's outputs, and the nodes' in their order.
+  /// The values that can be compared: first the outputs of the model, then those of its nodes in
+  /// graph order.
   Names outputs, values;
-  /// Values that can't be looked at, and why.
+  /// The values of the model that cannot be compared with the reference, and the reason.
   std::map<std::string, std::string> refused;
   Judgement ofOutputs, ofValues;
 };
 
 std::string quoted(const std::string &name);
-/// "1 node", "2 nodes"
+/// Returns a count with its noun: "1 node", "2 nodes".
 std::string counted(size_t count, const std::string &what);
 
 class Report {
@@ -33,15 +34,16 @@ public:
 
   void listValues() const;
   void allEqual() const;
-  /// `window`: the part that differs, where it was looked for.
+  /// Prints how the values differ. `window` is the smallest subgraph that differs from the
+  /// reference, if --reduce searched it.
   void difference(const std::optional<Window> &window) const;
   void inputs(const Values &inputs, uint64_t seed) const;
   void notCompared(bool verbose) const;
-  /// All of this for programs: docs/reference/json.md.
+  /// Returns the report as JSON (docs/reference/json.md).
   llvm::json::Object record(const std::optional<Window> &window, const Values &inputs, uint64_t seed) const;
 
 private:
-  /// The value whose difference is told, and the judgement that has it.
+  /// Returns the value whose difference is reported, and the judgement that contains it.
   std::pair<const Judgement *, std::string> told(const std::optional<Window> &window) const;
   std::string nodeOf(const std::string &value) const;
   std::string valueText(const std::string &value) const;

@@ -23,21 +23,23 @@ Counts Counts::operator-(const Counts &other) const {
   return {cycles - other.cycles, instructions - other.instructions, cacheMisses - other.cacheMisses};
 }
 
-/// What perf_event_open's error means for who wants counters (its manual page, ERRORS).
+/// Explains an error of perf_event_open (see ERRORS in its manual page).
 static std::string explain(int error) {
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
-    return "the processor shows none to this system, as in most virtual machines";
+    return "the processor provides none to this system, as in most virtual machines";
   if (error == ENOSYS)
     return "this system has no perf_event_open, as in some containers";
   if (error == EACCES || error == EPERM) {
-    // Up to 2 it is no matter of that setting: a process may count what it does outside of the kernel.
+    // Values of perf_event_paranoid up to 2 allow a process to count its own user-space events, so
+    // such a value is not the cause of the error.
     int level = 0;
     auto file = llvm::MemoryBuffer::getFileAsStream("/proc/sys/kernel/perf_event_paranoid");
     if (file && !(*file)->getBuffer().trim().getAsInteger(10, level) && level > 2)
-      return "this system does not allow them: kernel.perf_event_paranoid is " + std::to_string(level) + ", 2 would do";
+      return "this system does not allow them: kernel.perf_event_paranoid is " + std::to_string(level) +
+             ", the maximum is 2";
     return "perf_event_open is not allowed, as in most containers";
   }
-  return std::string("perf_event_open says: ") + std::strerror(error);
+  return std::string("perf_event_open failed: ") + std::strerror(error);
 }
 
 HardwareCounters::HardwareCounters() {
@@ -74,7 +76,8 @@ Counts HardwareCounters::read() const {
     } told;
     if (file < 0 || ::read(file, &told, sizeof(told)) != ssize_t(sizeof(told)) || told.running == 0)
       continue;
-    // Where others count too, the counters take turns.
+    // If there are more events than hardware counters, the kernel counts each event for part of the
+    // time. Extrapolate to the full time.
     value = told.running < told.enabled ? uint64_t(double(told.value) * double(told.enabled) / double(told.running))
                                         : told.value;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processor counts while kernels run, by perf_event_open(2).
+// Hardware counters of the processor, read by perf_event_open(2).
 #ifndef HEWN_TOOLS_HEWN_COUNTERS_H
 #define HEWN_TOOLS_HEWN_COUNTERS_H
 
@@ -10,23 +10,24 @@
 
 namespace hewn::tool {
 
-/// Of a piece of work, all threads together.
+/// Event counts of a measured section of the program, summed over all threads.
 struct Counts {
   uint64_t cycles = 0, instructions = 0, cacheMisses = 0;
   Counts &operator+=(const Counts &other);
   Counts operator-(const Counts &other) const;
 };
 
-/// Counts the thread that makes it, and the threads that it starts from then on, outside of the kernel.
+/// Counts user-space events of the thread that constructs the object and of the threads that it
+/// starts afterwards.
 class HardwareCounters {
 public:
   HardwareCounters();
   HardwareCounters(const HardwareCounters &) = delete;
   ~HardwareCounters();
 
-  /// Why there are none, for readers; empty where there are.
+  /// Returns the reason why hardware counters are not available, or an empty string.
   const std::string &unavailable() const { return missing; }
-  /// Since they were made. A system call for each.
+  /// Returns the counts since construction. Needs one system call per counter.
   Counts read() const;
 
 private:

@@ -21,7 +21,9 @@ void cleanUpWhenInterrupted() {
   sigset_t signals;
   sigemptyset(&signals);
   for (int number : {SIGINT, SIGTERM, SIGHUP})
-    if (struct sigaction now; sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) // nohup ignores one
+    if (struct sigaction now;
+        // An ignored signal, such as SIGHUP under nohup, stays ignored.
+        sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
       sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread([signals] {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals that would end the program: its scratch folders go first.
+// Removes the scratch folders before a signal ends the program.
 #ifndef HEWN_TOOLS_HEWN_INTERRUPT_H
 #define HEWN_TOOLS_HEWN_INTERRUPT_H
 
 namespace hewn::tool {
 
-/// The status of a command that Ctrl-C made stop early, as shells have it.
+/// Exit status of a command that Ctrl-C stopped early (shell convention: 128 + SIGINT).
 inline constexpr int kInterrupted = 130;
 
-/// Starts a thread that takes what would interrupt the program, and removes its scratch folders before it ends as it would have.
-/// Threads that are made later leave these signals to it.
+/// Starts a thread that receives SIGINT, SIGTERM and SIGHUP, removes the scratch folders, and then
+/// raises the signal again. Blocks these signals in the calling thread and in all threads that it
+/// starts later.
 void cleanUpWhenInterrupted();
 
-/// While it lives, the first Ctrl-C is for whoever measures, who stops and tells what there is; the second one ends the program.
+/// During its lifetime, the first Ctrl-C only sets `happened`, so that the measurement stops and
+/// reports its results so far. A second Ctrl-C ends the program.
 class InterruptStopsMeasuring {
 public:
   InterruptStopsMeasuring();

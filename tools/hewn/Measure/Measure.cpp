@@ -25,16 +25,17 @@ std::string cpuName() {
     for (llvm::StringRef line : llvm::split((*file)->getBuffer(), '\n'))
       if (auto [key, value] = line.split(':'); key.trim() == "model name" && !value.trim().empty())
         return printable(value.trim());
-  return llvm::sys::getHostCPUName().str(); // AArch64's kernels tell numbers alone
+  return llvm::sys::getHostCPUName().str(); // on AArch64, Linux only lists numbers
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Inputs
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// The dims that the model was compiled for one size of, which are no symbols of its any more.
+/// Returns the dims that were bound to a fixed size at compile time; they are no longer symbols of
+/// the model.
 std::vector<std::pair<std::string, int64_t>> boundSizes(const Loaded &loaded) {
   std::vector<std::pair<std::string, int64_t>> sizes;
   Diagnostics diagnostics;
@@ -47,18 +48,18 @@ std::vector<std::pair<std::string, int64_t>> boundSizes(const Loaded &loaded) {
 
 class InputSizes {
 public:
-  /// Of a model that is split the last symbol is the rank, which is nobody's to say.
+  /// In a model that is split, the last symbol is the rank, which cannot be set.
   explicit InputSizes(const hewn_model &model)
       : model(model), sizes(size_t(model.num_symbols) - (model.num_ranks > 0)) {}
 
-  /// "batch=8". False after an error was printed.
+  /// Sets a size, given as "batch=8". Returns false after printing an error.
   bool give(const std::string &text) {
     Diagnostics diagnostics;
     std::optional<importer::DimBinding> binding = importer::parseDimBinding(text, diagnostics);
     diagnostics.print(llvm::errs());
     if (!binding)
       return false;
-    // As the compiled model has it, or as the ONNX model had it.
+    // A dim is found by its name in the compiled model and by its name in the ONNX model.
     auto isCalled = [&](llvm::StringRef symbol) {
       return symbol == binding->name || symbol == importer::symbolText(binding->name);
     };
@@ -71,22 +72,22 @@ public:
     for (int32_t s = 0; s < int32_t(sizes.size()); ++s)
       names.push_back(printable(model.symbols[s].name));
     if (llvm::is_contained(names, printable(binding->name)))
-      llvm::errs() << "error: '" << printable(text) << "' gives no size: what is compiled runs on one, as in "
+      llvm::errs() << "error: '" << printable(text) << "' is not a single size: a run needs one, for example "
                    << printable(binding->name) << "=128\n";
     else
-      llvm::errs() << "error: the compiled model has no open dim '" << printable(binding->name)
-                   << "'; there are: " << (names.empty() ? "none" : llvm::join(names, ", ")) << "\n";
+      llvm::errs() << "error: the compiled model has no dynamic dim '" << printable(binding->name)
+                   << "'; its dynamic dims are: " << (names.empty() ? "none" : llvm::join(names, ", ")) << "\n";
     return false;
   }
 
-  /// What an input that was given says of dims that nothing was said of yet.
+  /// Sets the sizes of unset dims from a given input.
   void learn(const hewn_tensor_info &info, const Array &array) {
     for (int32_t d = 0; d < info.rank && size_t(d) < array.shape.size(); ++d)
       if (std::optional<size_t> s = symbolOf(info.dims[d]); s && !sizes[*s])
         sizes[*s] = array.shape[size_t(d)];
   }
 
-  /// The least of what is still open.
+  /// Sets all unset dims to their minimum.
   void assume() {
     for (auto [s, size] : llvm::enumerate(sizes))
       if (!size) {
@@ -102,7 +103,7 @@ public:
       int64_t dim = info.dims[d];
       if (std::optional<size_t> s = symbolOf(dim))
         dim = *sizes[*s];
-      if (dim < 0) { // no symbol tells it
+      if (dim < 0) { // an anonymous dim
         dim = 1;
         told.push_back("dim " + std::to_string(d) + " of input '" + printable(info.name) + "' = 1");
       }
@@ -146,15 +147,15 @@ bool measuredInputs(const Loaded &loaded, const std::vector<std::string> &given,
   inputs.assumed = open.assumed;
   if (!open.told.empty()) {
     std::string by = open.assumed.empty() ? "" : "--dim " + shellWord(open.assumed.front() + "=8") + ", or ";
-    printMessage("warning: nothing says how long open dims are; taken for the least: " + llvm::join(open.told, ", "));
-    printMessage("note: " + by + "--input with an array, says it");
+    printMessage("warning: the sizes of dynamic dims are not given; using the minimum: " + llvm::join(open.told, ", "));
+    printMessage("note: set them by " + by + "--input with an array");
   }
   return true;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Times
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 double Timings::percentile(double percent) const {
   std::vector<double> sorted(times);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What bench and profile say of their runs: on what was measured, and how long it took.
+// Inputs, timing and report shared by `hewn bench` and `hewn profile`.
 #ifndef HEWN_TOOLS_HEWN_MEASURE_H
 #define HEWN_TOOLS_HEWN_MEASURE_H
 
@@ -13,13 +13,16 @@ namespace hewn::tool {
 /// The inputs that bench and profile run a model on.
 struct MeasuredInputs {
   std::vector<Array> arrays;
-  /// Each open dim and its size, in the model's order, then those that were bound; the open ones that nobody has said.
+  /// `dims`: each dynamic dim and its size in the model's order, then the dims that were bound at
+  /// compile time. `assumed`: the dynamic dims whose size was not given.
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::string> assumed;
 };
 
-/// Arrays for all inputs: those given, the others with numbers of a fixed generator. Open dims are as long as `sizes` ("batch=8") say, else as
-/// in the inputs that were given, else the least that the model allows, which is told on the standard error. False after errors were printed.
+/// Creates arrays for all inputs; those that are not given have reproducible values
+/// (`filledArray`). The size of a dynamic dim comes from `sizes` ("batch=8"), else from the given
+/// inputs, else it is the minimum that the model allows, with a warning. Returns false after
+/// printing errors.
 bool measuredInputs(const Loaded &loaded, const std::vector<std::string> &given, const std::vector<std::string> &sizes,
                     MeasuredInputs &inputs);
 
@@ -28,7 +31,8 @@ class Timings {
 public:
   void add(double milliseconds) { times.push_back(milliseconds); }
   size_t runs() const { return times.size(); }
-  /// Of the runs so many percent take no longer (the nearest rank); 0: the fastest.
+  /// Returns a percentile of the run times by the nearest-rank method. The percentile 0 is the
+  /// fastest run.
   double percentile(double percent) const;
   double mean() const;
 
@@ -36,7 +40,7 @@ private:
   std::vector<double> times;
 };
 
-/// All that is to be said of some runs but kernels.
+/// Report of timed runs, without their kernels.
 struct Measurement {
   std::string target, cpu;
   int threads = 1;
@@ -44,22 +48,23 @@ struct Measurement {
   std::vector<std::string> inputNames;
   Timings timings;
   bool interrupted = false;
-  /// Of a model with code for a device, where it was asked for.
+  /// Device time of a model with device code, if it was measured.
   std::optional<Loaded::DeviceTime> device;
 
   Measurement(const Loaded &loaded, const MeasuredInputs &inputs);
   double runsPerSecond() const { return 1e3 / timings.mean(); }
-  /// The size of the open dim that comes first in all inputs, and its name: what a run computes so many items of.
+  /// Name and size of the batch: the dynamic dim that is dim 0 of all inputs.
   std::optional<std::pair<std::string, int64_t>> items;
-  /// Two lines.
+  /// Returns the report as text of two or three lines.
   std::string text() const;
   llvm::json::Object record() const;
 };
 
-/// Calls `run`, which is false after an error, for so many seconds, at least `least` times, or until Ctrl-C.
+/// Calls `run` for the given time and at least `least` times, or until Ctrl-C. Returns false if
+/// `run` returns false (an error).
 bool measure(double seconds, size_t least, Measurement &measurement, llvm::function_ref<bool()> run);
 
-/// "AMD EPYC 7763 64-Core Processor"
+/// Returns the name of the processor, for example "AMD EPYC 7763 64-Core Processor".
 std::string cpuName();
 
 } // namespace hewn::tool

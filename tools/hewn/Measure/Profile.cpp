@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn profile: where a run's time goes, kernel by kernel, by the runtime's trace hook, of a device by its own clock.
+// `hewn profile`: the time of each kernel of a run, measured by the runtime's trace hook or, on a
+// device, by the device's clock.
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "tools/hewn/CommandLine.h"
@@ -24,25 +25,28 @@ namespace hewn::tool {
 static cl::opt<std::string> profiledModel(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
                                           cl::sub(profileCommand()));
 static cl::list<std::string> profiledInputs("input", cl::value_desc("name=file.npy|file.npz"),
-                                            cl::desc("An input, or all of them from an .npz"),
+                                            cl::desc("Array for an input, or an .npz file with several. May be "
+                                                     "repeated"),
                                             cl::sub(profileCommand()));
 static cl::opt<std::string>
     trace("trace", cl::value_desc("file.json"),
-          cl::desc("Write the fastest run, a lane a thread, in the Trace Event Format: Perfetto opens it"),
+          cl::desc("Write the fastest run in the Trace Event Format (for Perfetto), with a track per thread"),
           cl::sub(profileCommand()));
 static cl::opt<std::string> page("html", cl::value_desc("file.html"),
-                                 cl::desc("Write a page of it: kernels beside the roofline, the arena, what to try"),
+                                 cl::desc("Write an HTML page: kernels compared with the roofline, the arena, "
+                                          "suggestions"),
                                  cl::sub(profileCommand()));
 static cl::opt<int> profiledRank("rank", cl::init(0), cl::value_desc("number"),
-                                 cl::desc("Of a model that is split: whose kernels to tell of; 0 unless told"),
+                                 cl::desc("Rank whose kernels are reported, for a split model (default: 0)"),
                                  cl::sub(profileCommand()));
 static cl::opt<double, false, SecondsParser> profiledSeconds("seconds", cl::init(2), cl::value_desc("seconds"),
-                                                             cl::desc("How long to measure; 2 unless told"),
+                                                             cl::desc("Duration of the measurement (default: 2)"),
                                                              cl::sub(profileCommand()));
 
 namespace {
 
-/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+/// The flags of `hewn profile`, copied before it compiles: the linker, the last step of a
+/// compilation, resets all flags of the process.
 struct ProfileArguments {
   std::string path = profiledModel, traceFile = trace, pageFile = page;
   std::vector<std::string> inputs = profiledInputs;
@@ -51,11 +55,11 @@ struct ProfileArguments {
   bool isJson = wantsJson();
   CompileFlags flags = compileFlags();
 
-  /// Whether more is said than a table.
+  /// Returns true if the command writes more than the printed table.
   bool wantsAll() const { return isJson || !traceFile.empty() || !pageFile.empty(); }
 };
 
-/// Runs of the model, traced.
+/// Runs the model and records traces.
 class Profiler {
 public:
   Profiler(Loaded &loaded, Recorder &recorder, const MeasuredInputs &inputs)
@@ -69,7 +73,7 @@ public:
     return true;
   }
 
-  /// The fastest one of those that `measurement` takes.
+  /// Stores the times of the runs in `measurement`, and the trace of the fastest run.
   bool measureFastest(double seconds, Measurement &measurement, TracedRun &fastest) {
     TracedRun traced;
     return run(traced) /* maps weights */ && measure(seconds, 3, measurement, [&] {
@@ -83,7 +87,8 @@ public:
            });
   }
 
-  /// Runs with counters, which make them slower; how many.
+  /// Runs with hardware counters enabled, which makes runs slower. Returns the number of runs, or
+  /// nullopt after an error.
   std::optional<int64_t> count(const HardwareCounters &counters, double seconds) {
     constexpr double most = 0.2;
     constexpr int64_t fewest = 3;
@@ -111,12 +116,13 @@ static bool complain(const std::string &why) {
   return false;
 }
 
-/// Whether the files can be written when all is done.
+/// Checks that the output files are writable.
 static bool canWrite(const ProfileArguments &said) {
   return canWrite(said.traceFile, {said.path}) && canWrite(said.pageFile, {said.path, said.traceFile});
 }
 
-/// The fastest run as each rank has it; of a model that is not split there is the first one alone. False after an error was printed.
+/// Collects each rank's trace of the fastest run; one trace if the model is not split. Returns
+/// false after printing an error.
 static bool gatherRuns(Loaded &loaded, TracedRun fastest, std::vector<RankRun> &runs) {
   runs.resize(size_t(std::max(1, loaded.ranks())));
   runs.front().run = std::move(fastest);
@@ -126,29 +132,30 @@ static bool gatherRuns(Loaded &loaded, TracedRun fastest, std::vector<RankRun> &
   for (size_t r = 1; r < runs.size(); ++r) {
     runs[r].rank = int(r);
     if (!readRun(told[r - 1], runs[r]))
-      return complain("rank " + std::to_string(r) + " told nothing of its runs: does it run another version of hewn?");
+      return complain("rank " + std::to_string(r) + " returned no trace: does it run another version of hewn?");
   }
   return true;
 }
 
-/// Whether the model has the rank that is to be told of.
+/// Checks that --rank is a rank of the model.
 static bool hasRank(const ProfileArguments &said, const Loaded &loaded) {
   if (said.rank >= 0 && said.rank < std::max(1, loaded.ranks()))
     return true;
-  return complain(loaded.ranks() == 0
-                      ? "--rank is for a model that is split over ranks, and this one is not"
-                      : "the model is split over " + std::to_string(loaded.ranks()) +
-                            " ranks, counted from 0: there is no " + "--rank=" + std::to_string(said.rank));
+  return complain(loaded.ranks() == 0 ? "--rank requires a model that is split over ranks"
+                                      : "the model is split over " + std::to_string(loaded.ranks()) +
+                                            " ranks, counted from 0: invalid " + "--rank=" + std::to_string(said.rank));
 }
 
-/// When the rank's program runs, as the compiler says it: "rank = 1". Empty where the model is not split.
+/// Returns the condition under which the compiler's explanation describes the program of a rank,
+/// for example "rank = 1", or an empty string if the model is not split.
 static std::string rankCondition(const Loaded &loaded, int rank) {
-  const hewn_model &model = loaded.model(); // whose last symbol is the rank
+  const hewn_model &model = loaded.model(); // the last symbol is the rank
   return loaded.ranks() == 0 ? ""
                              : std::string(model.symbols[model.num_symbols - 1].name) + " = " + std::to_string(rank);
 }
 
-/// What was measured to everyone who is to hear it. `run` is one of `all`.
+/// Writes the requested files and prints the report of `run`, which is the run of one rank in
+/// `all`.
 static bool tell(const ProfileArguments &said, const Loaded &loaded, const TracedRun &run,
                  const std::vector<RankRun> &all, json::Object record) {
   llvm::SmallVector<std::pair<std::string, std::string>> files;
@@ -178,9 +185,9 @@ int profileMain() {
   const ProfileArguments said;
   if (!canWrite(said))
     return 1;
-  HardwareCounters counters; // counts threads that are made from here on
+  HardwareCounters counters; // counts events of this thread and of the threads that it starts later
   Recorder recorder;
-  RunRecords records(recorder); // of the other ranks
+  RunRecords records(recorder); // records the runs of the other ranks for rank 0
   std::vector<std::string> sizes;
   std::string explained;
   Loaded::Opening opening;
@@ -205,13 +212,13 @@ int profileMain() {
   const RankRun &shown = all[size_t(said.rank)];
   std::optional<int64_t> counted = 0;
   std::string uncounted = counters.unavailable();
-  if (loaded->ranks() > 0) // which count the processes that are forked, too
+  if (loaded->ranks() > 0) // the counters would also count the forked processes of the other ranks
     uncounted = "the model is split over processes";
   if (uncounted.empty() && !(counted = profiler.count(counters, said.seconds)))
     return 1;
   bool rounds = said.flags.precision != nameOf(Precision::Highest);
   Roofline roofline = said.isJson || !said.pageFile.empty() ? Roofline(measurement.target, loaded->threads(), rounds)
-                                                            : Roofline("it was not asked for");
+                                                            : Roofline("not requested");
   llvm::Expected<json::Value> explanation = json::parse(explained.empty() ? "null" : explained);
   if (!explanation)
     return !complain(llvm::toString(explanation.takeError()));

@@ -12,7 +12,7 @@ using llvm::StringRef;
 
 namespace hewn::tool {
 
-/// A kernel of the run, with what the compiler says of it.
+/// Returns the record of a kernel: its time, and its description in the compiler's explanation.
 static json::Object recordOf(const KernelShare &share, const Profile &profile, const std::string &target) {
   json::Object kernel{{"kernel", jsonText(share.name)},
                       {"milliseconds", share.microseconds / 1e3},
@@ -39,7 +39,8 @@ static json::Object recordOf(const KernelShare &share, const Profile &profile, c
   return kernel;
 }
 
-/// How much of the run its threads have work, where it is known of all.
+/// Returns the fraction of the duration of the run in which threads are busy, averaged over the
+/// threads, or null if the tasks are not traced.
 static json::Value busyShare(const TracedRun &run, int threads) {
   double busy = 0;
   for (size_t lane = 0; lane < run.tasks.size(); ++lane)
@@ -47,7 +48,8 @@ static json::Value busyShare(const TracedRun &run, int threads) {
       busy += task.duration;
   if (threads <= 1 || busy == 0)
     return nullptr;
-  // A launch without tasks of its own is work of the thread that runs the model.
+  // A kernel launch that is not divided into tasks keeps only one thread busy, the one that runs
+  // the model.
   size_t next = 0;
   const std::vector<Slice> &own = run.tasks.front();
   for (const Slice &launch : run.launches) {
@@ -157,11 +159,10 @@ std::string profileText(const json::Object &record) {
     line(numberOf(run, "transfer_milliseconds"), std::to_string(times), nullptr, "with other ranks");
   }
   line(run.getNumber("between_kernels_milliseconds").value_or(0), "", nullptr,
-       run.getBoolean("on_device").value_or(false) ? "between kernels: copies, launches, what the host does, tracing"
-                                                   : "between kernels: control flow, parts of the runtime, tracing");
+       run.getBoolean("on_device").value_or(false) ? "between kernels: copies, launches, host code, tracing"
+                                                   : "between kernels: control flow, runtime functions, tracing");
   line(total, std::to_string(run.getInteger("launches").value_or(0)), nullptr,
-       ranks ? "the fastest run, as rank " + std::to_string(run.getInteger("rank").value_or(0)) + " has it"
-             : "the fastest run");
+       ranks ? "the fastest run, on rank " + std::to_string(run.getInteger("rank").value_or(0)) : "the fastest run");
   if (ranks)
     os << "\n" << transfersText(*ranks);
   if (std::optional<StringRef> why = record.getString("counters_unavailable"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that `hewn profile` has to say, as one record: text, JSON, page and trace are made of it.
+// The results of `hewn profile` as one record, from which text, JSON, page and trace are generated.
 #ifndef HEWN_TOOLS_HEWN_PROFILERECORD_H
 #define HEWN_TOOLS_HEWN_PROFILERECORD_H
 
@@ -12,35 +12,38 @@
 
 namespace hewn::tool {
 
-/// What was measured, for a record.
+/// The measurements that a record is built from.
 struct Profile {
   const Measurement &measurement;
-  /// The fastest run.
+  /// The trace of the fastest run.
   const TracedRun &run;
-  /// What the compiler says of the model; null of a library.
+  /// The compiler's explanation of the model, or null for a compiled library.
   llvm::json::Value explanation;
   const Roofline &roofline;
-  /// Of each kernel in all of `countedRuns`, or why nothing is counted.
+  /// Hardware event counts of each kernel, summed over `countedRuns` runs. `uncounted` says why
+  /// there are no counts.
   const std::map<std::string, Counts> &counts;
   int64_t countedRuns = 0;
   std::string uncounted;
-  /// Of a model that is split: of which rank the run is, as the compiler says it ("rank = 1"); else empty.
+  /// Condition of the rank's program in the explanation ("rank = 1"), or an empty string if the
+  /// model is not split.
   std::string rank;
 };
 
-/// docs/reference/json.md.
+/// Returns the record (docs/reference/json.md).
 llvm::json::Object profileRecord(const Profile &profile, const SuggestionContext &context);
 
-/// Adds to the record of a model that is split what each rank's run took, and whose run is the record's.
+/// Adds the runs of all ranks to the record of a split model; `shown` is the rank whose run the
+/// record describes.
 void addRanks(llvm::json::Object &record, const std::vector<RankRun> &ranks, int shown);
 
-/// The nodes of a launch of the record's kernel, the `number`th of it in the run: where a run does each launch of the program's text once, those
-/// of that launch, else all of the kernel's.
+/// Returns the nodes of the kernel's launch number `number` in the run. If the run executes each
+/// launch of the program once, these are the nodes of that launch, else all nodes of the kernel.
 llvm::json::Array nodesOfLaunch(const llvm::json::Object &kernel, size_t number);
-/// The arguments of such a launch's slice in a trace.
+/// Returns the arguments of the trace event that represents a launch of the kernel.
 llvm::json::Object traceArguments(const llvm::json::Object &record, llvm::StringRef kernel, size_t number);
 
-/// The table of the fastest run, suggestions and whatever is missing, for readers.
+/// Returns the report as text: the table of the fastest run, and why counters are missing.
 std::string profileText(const llvm::json::Object &record);
 
 } // namespace hewn::tool

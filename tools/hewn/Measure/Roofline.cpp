@@ -47,7 +47,7 @@ void Roofline::addLeastTime(json::Object &kernel, std::optional<int64_t> launche
   kernel["roof"] = computing > moving ? "compute" : "memory";
 }
 
-/// The formula's number; nullopt where it speaks of more than these dims.
+/// Evaluates a formula. Returns nullopt if it uses dims that are not in `dims`.
 static std::optional<int64_t> valueOf(StringRef formula, llvm::ArrayRef<std::pair<std::string, int64_t>> dims) {
   std::optional<graph::DimExpr> expr = graph::DimExpr::parse(formula);
   auto find = [&](StringRef name) { return llvm::find_if(dims, [&](const auto &dim) { return dim.first == name; }); };
@@ -83,7 +83,7 @@ void bindWork(json::Object &kernel, llvm::ArrayRef<std::pair<std::string, int64_
   }
 }
 
-/// Whether a variant with this title ("x86-64-v3, where n = 1") is for the machine.
+/// Returns true if a variant with this title ("x86-64-v3, where n = 1") is for the target.
 static bool isFor(StringRef title, StringRef target) {
   StringRef machine = title.starts_with("where ") ? "" : title.split(", where ").first;
   return machine.empty() || machine == target;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of `hewn explain`'s record beside what the machine can do at most.
+// Roofline model: lower bounds for the times of kernels in the record of `hewn explain`.
 #ifndef HEWN_TOOLS_HEWN_ROOFLINE_H
 #define HEWN_TOOLS_HEWN_ROOFLINE_H
 
@@ -10,18 +10,20 @@
 
 namespace hewn::tool {
 
-/// The machine's rates, or why they are not known.
+/// The peak rates and bandwidths of the machine, or why they are unknown.
 class Roofline {
 public:
-  /// Measures now, for code for `target`; `rounds`: products of float32 may be of 16-bit floats.
+  /// Measures the rates that code for `target` reaches on this machine. `rounds` is true if float32
+  /// multiplications may round their operands to 16 bits.
   Roofline(const std::string &target, int threads, bool rounds);
-  /// Not measured.
+  /// Creates a roofline whose rates are unknown. `why` is the reason.
   explicit Roofline(std::string why) : missing(std::move(why)) {}
 
-  /// Adds `machine` and `machine_unavailable` (docs/reference/json.md).
+  /// Adds the members `machine` and `machine_unavailable` (docs/reference/json.md) to the record.
   void addTo(llvm::json::Object &record) const;
-  /// Adds to a kernel with `flop`, `bytes`, `multiplies` and `launches_per_run` the `least_milliseconds` of a run's launches and which `roof` it is;
-  /// null where that is not known.
+  /// Adds two members to a kernel that has `flop`, `bytes` and `multiplies`: the lower bound
+  /// `least_milliseconds` of the time of its launches in a run, and the `roof` ("compute" or
+  /// "memory") that determines this bound. Both are null if they are unknown.
   void addLeastTime(llvm::json::Object &kernel, std::optional<int64_t> launches) const;
 
 private:
@@ -30,18 +32,21 @@ private:
   bool rounds = false;
 };
 
-/// The sizes of open dims that a variant of explain's record pictures its arena at.
+/// Returns the sizes of dynamic dims that the arena diagram of a variant in explain's record
+/// assumes.
 std::vector<std::pair<std::string, int64_t>> picturedDims(const llvm::json::Object &variant);
-/// Writes a kernel's `flop` and `bytes` from their formulas, where dims are open and these are all of those that they speak of.
+/// Sets a kernel's `flop` and `bytes` to the values of their formulas, if `dims` has all dims that
+/// the formulas use.
 void bindWork(llvm::json::Object &kernel, llvm::ArrayRef<std::pair<std::string, int64_t>> dims);
 
-/// The kernel that a trace calls `traced` ("conv", "conv [n = 1]") in the record of `hewn explain`, of the variant for `target`; null where there
-/// is none. `rank`: of a model that is split, which one of its variants is the traced rank's ("rank = 1"), which traces do not say.
+/// Returns the kernel with the trace name `traced` ("conv", "conv [n = 1]") in the record of `hewn
+/// explain`, in the variant for `target`, or null. `rank` selects the variant of the traced rank of
+/// a split model ("rank = 1"); trace names do not contain it.
 const llvm::json::Object *explainedKernel(const llvm::json::Object &explanation, llvm::StringRef target,
                                           llvm::StringRef traced, llvm::StringRef rank = "");
-/// When a variant of the record runs: "n = 1"; empty: always.
+/// Returns the condition of a variant in explain's record ("n = 1"), or an empty string.
 llvm::StringRef conditionOf(const llvm::json::Object &variant);
-/// The variants of the record that a run for `target` may have used.
+/// Returns the variants in explain's record that a run for `target` may have used.
 std::vector<const llvm::json::Object *> explainedVariants(const llvm::json::Object &explanation,
                                                           llvm::StringRef target);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A suggestion is a rule: figures of the record go in, and where they do not carry it there is none. What it can save is a bound by the
-// roofline, never a promise.
+// A suggestion is made by a rule over figures of the record, if the record has these figures. The
+// time that a suggestion can save is an upper bound from the roofline model.
 #include "tools/hewn/Measure/Suggestions.h"
 #include "lib/Support/JsonWriter.h"
 #include "lib/Support/Printable.h"
@@ -22,23 +22,24 @@ namespace hewn::tool {
 namespace {
 
 constexpr size_t kMost = 3;
-/// Of a run: less is not worth a change.
+/// Minimum time that a suggestion has to save, as a fraction of the run.
 constexpr double kWorth = 0.05;
-/// A faster instruction that is hardly faster is no reason for other results.
+/// Minimum speedup of a suggested instruction that changes the results by rounding.
 constexpr double kFaster = 1.5;
-/// A launch that is shorter than this many milliseconds is not worth a fork and join of threads, some microseconds.
+/// Minimum duration of a kernel launch, in milliseconds, that is worth dividing among threads:
+/// starting and joining the threads takes some microseconds.
 constexpr double kWorthSharing = 0.02;
 
 std::string milliseconds(double count) {
   return count < 0.1 ? llvm::formatv("{0:f1} µs", count * 1e3).str() : llvm::formatv("{0:f2} ms", count).str();
 }
 std::string percent(double part) { return llvm::formatv("{0:f0} %", 100 * part); }
-/// "1 kernel is", "3 kernels are".
+/// Returns a count with its noun: "1 kernel", "3 kernels".
 std::string counted(size_t count, StringRef one, StringRef several) {
   return std::to_string(count) + " " + (count == 1 ? one : several).str();
 }
 
-/// The rules, each of which looks at the record for itself.
+/// The rules, one method each. They read the record independently of each other.
 class Rules {
 public:
   Rules(const json::Object &record, const std::vector<json::Object> &kernels, double total,
@@ -48,7 +49,11 @@ public:
 
   std::vector<Suggestion> all() {
     if (context.naive)
-      add("Compile with optimizations", "-O0 makes no fusions and no vectors", "without -O0", std::nullopt);
+      add("Compile with optimizations", "-O0 disables fusion and vectorization", "without -O0", std::nullopt);
+    assumedDims();
+    // The suggestions found so far correct the measurement itself. They come before those found
+    // below, which are sorted by the time that they save.
+    size_t first = found.size();
     moreThreads();
     widerVectors();
     integers();
@@ -57,8 +62,9 @@ public:
     farthestKernel();
     betweenKernels();
     openDims();
-    llvm::stable_sort(
-        found, [](const Suggestion &a, const Suggestion &b) { return a.atMost.value_or(0) > b.atMost.value_or(0); });
+    std::stable_sort(found.begin() + ptrdiff_t(first), found.end(), [](const Suggestion &a, const Suggestion &b) {
+      return a.atMost.value_or(0) > b.atMost.value_or(0);
+    });
     if (found.size() > kMost)
       found.resize(kMost);
     return std::move(found);
@@ -73,7 +79,8 @@ private:
   double timeOf(const json::Object &kernel) const {
     return kernel.getNumber(measured ? "milliseconds" : "least_milliseconds").value_or(0);
   }
-  /// "take 3.20 ms of 4.10 ms", or what they take at least.
+  /// Returns, for example, "take 3.20 ms of 4.10 ms (78 %)"; "at least" if the time is a lower
+  /// bound.
   std::string shareText(double time, size_t count) const {
     return (count == 1 ? "takes " : "take ") + std::string(measured ? "" : "at least ") + milliseconds(time) + " of " +
            milliseconds(total) + " (" + percent(time / total) + ")";
@@ -95,7 +102,7 @@ private:
     size_t count = 0;
     double bytes = 0, saved = 0;
   };
-  /// Contractions of float32 under one of the roofs.
+  /// Returns the float32 contractions that are bound by `roof`.
   Group floatKernels(StringRef roof) const {
     Group group;
     for (const json::Object &kernel : kernels)
@@ -114,9 +121,9 @@ private:
       if (double each = timeOf(kernel) / kernel.getNumber("launches").value_or(1); each >= kWorthSharing)
         shared += timeOf(kernel);
     add("Run on more threads",
-        llvm::formatv(
-            "it ran on {0}, and this process may use {1} processors; kernels that are long enough to share {2}",
-            counted(size_t(context.threads), "thread", "threads"), context.processors, shareText(shared, 2)),
+        llvm::formatv("it ran on {0}, and this process may use {1} processors; kernels long enough to be divided among "
+                      "threads {2}",
+                      counted(size_t(context.threads), "thread", "threads"), context.processors, shareText(shared, 2)),
         "--threads " + std::to_string(context.processors),
         shared * (1 - double(context.threads) / double(context.processors)));
   }
@@ -126,7 +133,7 @@ private:
       return;
     Group group = floatKernels("compute");
     add("Compile for this machine",
-        llvm::formatv("the code is for {0}, whose vectors have {1} bytes; this machine has vectors of {2}",
+        llvm::formatv("the code is for {0} with vectors of {1} bytes; this machine has vectors of {2} bytes",
                       context.target, context.vectorBytes, context.hostVectorBytes),
         "--target host", group.time * (1 - double(context.vectorBytes) / double(context.hostVectorBytes)));
   }
@@ -136,8 +143,8 @@ private:
     Group group = floatKernels("compute");
     if (context.quantized || ints < kFaster * floats || group.count == 0)
       return;
-    add("Compute products on 8-bit integers",
-        llvm::formatv("{0} of float32 under the compute roof {1}; products of integers are {2:f1} times as fast here",
+    add("Multiply in 8-bit integers",
+        llvm::formatv("{0} in float32 under the compute roof {1}; integer multiplication is {2:f1} times as fast here",
                       counted(group.count, "kernel", "kernels"), shareText(group.time, group.count), ints / floats),
         "--quantize=int8 --calibrate FOLDER", group.time * (1 - floats / ints));
   }
@@ -152,13 +159,14 @@ private:
         ++group.count;
         group.bytes +=
             *constant * kernel.getNumber("launches_per_run").value_or(kernel.getNumber("launches").value_or(1));
-        constexpr double left = 0.25; // of float32's bytes, with eight bits each
+        // Share of the weight bytes that remains with 8 instead of 32 bits per weight.
+        constexpr double left = 0.25;
         group.saved += timeOf(kernel) * *constant / *bytes * (1 - left);
       }
     if (context.quantized || group.count == 0)
       return;
-    add("Keep weights in fewer bits",
-        llvm::formatv("{0} under the memory roof {1}, reading {2:f1} MB of weights in a run",
+    add("Store weights with fewer bits",
+        llvm::formatv("{0} under the memory roof {1}, reading {2:f1} MB of weights per run",
                       counted(group.count, "kernel", "kernels"), shareText(group.time, group.count), group.bytes / 1e6),
         "--quantize=int8", group.saved);
   }
@@ -169,20 +177,20 @@ private:
     Group group = floatKernels("compute");
     if (context.rounds || context.quantized || halves < kFaster * floats || group.count == 0)
       return;
-    add("Round products of float32 to bfloat16",
-        llvm::formatv("{0} of float32 under the compute roof {1}; products of bfloat16 are {2:f1} times as fast here",
+    add("Multiply in bfloat16",
+        llvm::formatv("{0} in float32 under the compute roof {1}; bfloat16 multiplication is {2:f1} times as fast here",
                       counted(group.count, "kernel", "kernels"), shareText(group.time, group.count), halves / floats),
         "--float32-precision medium", group.time * (1 - floats / halves));
   }
 
-  /// What a remark says of one of the kernel's nodes.
+  /// Returns the first remark about one of the kernel's nodes.
   std::string remarkOf(const json::Object &kernel) const {
     std::string text;
     const json::Object *explanation = record.getObject("explanation");
     eachObject(explanation ? *explanation : record, "remarks", [&](const json::Object &remark) {
       const json::Array *nodes = kernel.getArray("nodes");
       if (text.empty() && nodes && llvm::is_contained(*nodes, json::Value(remark.getString("node").value_or(""))))
-        text = "; left undone there: " + textOf(remark, "name").str() + ", " + textOf(remark, "reason").str();
+        text = "; missed optimization: " + textOf(remark, "name").str() + ", " + textOf(remark, "reason").str();
     });
     return text;
   }
@@ -201,8 +209,8 @@ private:
     if (!farthest)
       return;
     std::string name = printable(farthest->getString("kernel").value_or(""));
-    add("Look at " + name + ", the kernel with most time above its roof",
-        "it takes " + milliseconds(timeOf(*farthest)) + ", and by the roofline could take " +
+    add("Examine " + name + ", the kernel with the most time above its roof",
+        "it takes " + milliseconds(timeOf(*farthest)) + "; the roofline bound is " +
             milliseconds(farthest->getNumber("least_milliseconds").value_or(0)) + remarkOf(*farthest),
         "--remarks=remarks.json", most);
   }
@@ -212,27 +220,32 @@ private:
     double between = run ? run->getNumber("between_kernels_milliseconds").value_or(0) : 0;
     if (!measured || between < 2 * kWorth * total)
       return;
-    add("Make fewer launches",
-        llvm::formatv("{0} of {1} go by between kernels: control flow, parts of the runtime, and tracing {2} launches",
+    add("Reduce the number of launches",
+        llvm::formatv("{0} of {1} pass between kernels: control flow, runtime functions, and tracing {2} launches",
                       milliseconds(between), milliseconds(total), run->getInteger("launches").value_or(0)),
-        "--remarks=remarks.json, which says what was not fused", between);
+        "--remarks=remarks.json, which lists missed fusions", between);
+  }
+
+  std::optional<StringRef> assumedDim() const {
+    const json::Array *assumed = record.getArray("assumed_dims");
+    return assumed && !assumed->empty() ? assumed->front().getAsString() : std::nullopt;
+  }
+
+  void assumedDims() {
+    if (std::optional<StringRef> dim = assumedDim())
+      add("Set the sizes of the run", "the size of '" + dim->str() + "' is not given: the minimum was used",
+          "--dim " + shellWord(dim->str() + "=8"), std::nullopt);
   }
 
   void openDims() {
     size_t open = 0;
     for (const json::Object &kernel : kernels)
       open += kernel.getString("flop_formula").has_value();
-    std::string dim;
-    if (const json::Array *assumed = record.getArray("assumed_dims"); assumed && !assumed->empty())
-      dim = assumed->front().getAsString().value_or("").str();
-    if (!dim.empty())
-      add("Say the size that it runs on", "nothing says how long '" + dim + "' is: it was taken for the least",
-          "--dim " + shellWord(dim + "=8"), std::nullopt);
-    else if (open > 0 && (record.get("remarks") || record.getObject("explanation")))
-      add("Bind open dims, where you know them",
-          counted(open, "kernel has", "kernels have") + " sizes that are known only when run: their code is for any; "
-                                                        "1,128,1..512 in place of one size gives the first two code of "
-                                                        "their own",
+    if (!assumedDim() && open > 0 && (record.get("remarks") || record.getObject("explanation")))
+      add("Bind dynamic dims to sizes that you know",
+          counted(open, "kernel has", "kernels have") + " dynamic sizes, so that their code handles any size; "
+                                                        "1,128,1..512 generates specialized code for the sizes 1 and "
+                                                        "128",
           "--dim NAME=128", std::nullopt);
   }
 
@@ -267,7 +280,7 @@ SuggestionContext machineContext(const std::string &name, int threads) {
   context.threads = threads;
   context.processors = int(llvm::hardware_concurrency().compute_thread_count());
   context.target = name;
-  std::optional<codegen::MachineSpec> target = target::find(name), host = target::find("host");
+  std::optional<codegen::TargetSpec> target = target::find(name), host = target::find("host");
   if (target && host && !target->device) {
     context.vectorBytes = target->vectorBytes;
     context.hostVectorBytes = host->vectorBytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What to try next, out of what explain and profile have found.
+// Suggestions for a faster model, derived from the results of `hewn explain` and `hewn profile`.
 #ifndef HEWN_TOOLS_HEWN_SUGGESTIONS_H
 #define HEWN_TOOLS_HEWN_SUGGESTIONS_H
 
@@ -10,33 +10,36 @@
 
 namespace hewn::tool {
 
-/// What the command line said that bears on them.
+/// Command line flags and target properties that the suggestions depend on.
 struct SuggestionContext {
   int threads = 1;
-  /// How many processors this process may use.
+  /// Number of processors that this process may use.
   int processors = 1;
   bool naive = false, quantized = false, rounds = false;
-  /// Bytes of the vectors of what runs, and of the best that this machine has.
+  /// Vector size in bytes that the compilation target uses, and the vector size that this machine
+  /// supports.
   int64_t vectorBytes = 0, hostVectorBytes = 0;
   std::string target;
 };
 
 struct Suggestion {
   std::string title, evidence;
-  /// Flags, as they are written.
+  /// The flags that the suggestion recommends, as text.
   std::string flags;
-  /// What it can save of a run at most, in milliseconds; absent where nothing measured tells.
+  /// Upper bound of the time that the suggestion saves per run, in milliseconds; absent if unknown.
   std::optional<double> atMost;
 };
 
-/// At most three, the one that may save most first; those that the record gives no evidence for are not among them. `record` is profile's, or
-/// explain's with the least times of its kernels (Roofline): `kernels` are those of the run.
+/// Returns at most three suggestions that the record supports, by decreasing possible saving.
+/// `record` is that of profile, or that of explain with the lower bounds of kernel times
+/// (Roofline). `kernels` are the kernels of the run.
 std::vector<Suggestion> suggest(const llvm::json::Object &record, const std::vector<llvm::json::Object> &kernels,
                                 double totalMilliseconds, const SuggestionContext &context);
 
 llvm::json::Array toJson(const std::vector<Suggestion> &suggestions);
 
-/// The context, but for what the command line says.
+/// Returns a context with the properties of the target and of this machine. The caller adds the
+/// flags of the command line.
 SuggestionContext machineContext(const std::string &target, int threads);
 
 } // namespace hewn::tool

@@ -16,9 +16,9 @@ static double microseconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double, std::micro>(d).count();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Recording
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 uint64_t Recorder::nextNumber() {
   static std::atomic<uint64_t> made = 0;
@@ -67,7 +67,7 @@ void Recorder::hear(void *user, int32_t phase, const char *kernel) {
     lane.slices.push_back(slice(lane.begin));
     break;
   }
-  default: // of a newer runtime
+  default: // an event that only a newer runtime reports
     break;
   }
 }
@@ -87,7 +87,7 @@ void Recorder::hearTransfer(void *user, const hewn_transfer *heard) {
   transfer.moved = heard->moved;
   transfer.duration = heard->end - heard->begin;
   transfer.onDevice = heard->on_device;
-  // The host's are told when they have ended.
+  // The runtime reports a transfer through the host when it ends.
   transfer.begin = heard->on_device ? heard->begin : microseconds(Clock::now() - self->start) - transfer.duration;
   if (heard->waited >= 0)
     transfer.waited = heard->waited;
@@ -95,10 +95,11 @@ void Recorder::hearTransfer(void *user, const hewn_transfer *heard) {
 }
 
 void Recorder::begin() {
-  laneOfThread(); // the first one
+  laneOfThread(); // gives this thread, which runs the model, the first lane
   run = {};
   onDevice.clear();
-  run.launches.reserve(launchesBefore); // a run is as the one before
+  // Reserves the number of launches of the previous run, which is usually the same.
+  run.launches.reserve(launchesBefore);
   for (auto &lane : lanes)
     lane->slices.clear();
   start = Clock::now();
@@ -110,7 +111,7 @@ TracedRun Recorder::end() {
     run.tasks.push_back(lane->slices);
   launchesBefore = run.launches.size();
   if ((run.onDevice = !onDevice.empty()))
-    run.launches = onDevice; // the thread has only asked for them
+    run.launches = onDevice; // the host thread only enqueued these launches
   return std::move(run);
 }
 
@@ -158,16 +159,16 @@ double inTransfers(const TracedRun &run) {
 
 double outsideOf(const TracedRun &run) { return run.total - inKernels(run) - inTransfers(run); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Trace Event Format
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// Complete events ("X") of processes, one at a time.
+/// Collects complete events ("X") of the Trace Event Format, process by process.
 class EventList {
 public:
-  /// What follows is of another process.
+  /// Starts a new process of the trace, to which the events that are added later belong.
   void process(int number, std::string text) {
     of = number;
     name("process_name", 1, std::move(text));
@@ -186,7 +187,8 @@ public:
                                {"tid", lane},
                                {"args", std::move(args)}});
   }
-  /// Kernels in their lane, transfers there or, where the host does them, in the first one, and the gaps between.
+  /// Adds the events of a run: its kernels and transfers to the track `lane`, except transfers by
+  /// the host, which are added to track 1, and the gaps between them.
   void addRun(int lane, const TracedRun &run,
               llvm::function_ref<json::Object(llvm::StringRef kernel, size_t number)> describe) {
     std::map<std::string, size_t> launched;
@@ -220,7 +222,7 @@ std::string traceText(const TracedRun &run, const std::string &process, int thre
   events.process(1, process);
   int lanes = std::max(threads, int(run.tasks.size()));
   for (int lane = 1; lane <= lanes; ++lane)
-    events.name("thread_name", lane, "thread " + std::to_string(lane) + (lane == 1 ? ", which runs the model" : ""));
+    events.name("thread_name", lane, "thread " + std::to_string(lane) + (lane == 1 ? " (runs the model)" : ""));
   const int kernels = run.onDevice ? lanes + 1 : 1;
   if (run.onDevice)
     events.name("thread_name", kernels, "device");
@@ -235,7 +237,7 @@ std::string traceText(const TracedRun &run, const std::string &process, int thre
   }
   for (auto [rank, other] : others) {
     events.process(2 + rank, process + ", rank " + std::to_string(rank));
-    events.name("thread_name", 1, "what runs the model");
+    events.name("thread_name", 1, "thread 1 (runs the model)");
     if (other->onDevice)
       events.name("thread_name", 2, "device");
     events.addRun(other->onDevice ? 2 : 1, *other, [](llvm::StringRef, size_t) { return json::Object(); });

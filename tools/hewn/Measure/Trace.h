@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the runtime's trace hook tells of a run: when which kernel ran, and which thread did which of its work.
+// Records the events of the runtime's trace hook in a run: kernel launches, and the tasks of each
+// thread.
 #ifndef HEWN_TOOLS_HEWN_TRACE_H
 #define HEWN_TOOLS_HEWN_TRACE_H
 
@@ -19,64 +20,72 @@
 
 namespace hewn::tool {
 
-/// A kernel's launch, or a range of its work, in microseconds from the run's start. The name is the library's.
+/// A launch of a kernel, or one of its tasks; times in microseconds from the start of the run. The
+/// library owns the name.
 struct Slice {
   const char *kernel;
   double begin, duration;
   double end() const { return begin + duration; }
 };
 
-/// What a rank of a model that is split did with others (hewn_transfer), in microseconds from the run's start.
+/// A transfer or collective of a rank (hewn_transfer); times in microseconds from the start of the
+/// run.
 struct Transfer {
   std::string what, node;
   int32_t first = 0, ranks = 1;
   uint64_t bytes = 0, moved = 0;
   double begin = 0, duration = 0;
-  /// Of the duration; absent: the transport can't tell.
+  /// The part of the transfer's duration that the rank spent waiting for others; absent if the
+  /// transport does not report it.
   std::optional<double> waited;
-  /// By the device's clock, as kernels there.
+  /// True if the times of the transfer are those of the device's clock, not the host's.
   bool onDevice = false;
 };
 
 struct TracedRun {
-  /// In microseconds.
+  /// Duration of the run in microseconds.
   double total = 0;
-  /// By the thread that runs the model; or, `onDevice`, as the device did them, from where its work for the run began.
+  /// Launches by the thread that runs the model. If `onDevice`, the executions on the device, with
+  /// times from the start of the device's work for the run.
   std::vector<Slice> launches;
   bool onDevice = false;
-  /// Ranges of work in parallel, of each thread that did some: first that one.
+  /// The tasks of each thread that ran any. The first thread is the one that runs the model.
   std::vector<std::vector<Slice>> tasks;
   std::vector<Transfer> transfers;
 };
 
-/// The times of `busy`, in order, at which nothing of it goes on.
+/// Returns the gaps between the slices `busy`, which are sorted, up to the time `total`.
 std::vector<Slice> gapsOf(const std::vector<Slice> &busy, double total);
 
-/// A kernel's part of a run.
+/// Total time of a kernel in a run.
 struct KernelShare {
   std::string name;
   double microseconds = 0;
   int launches = 0;
 };
-/// The kernels of a run, the one that takes the most time first.
+/// Returns the kernels of a run by decreasing time.
 std::vector<KernelShare> sharesOf(const TracedRun &run);
-/// The time of a run in its kernels, in its transfers, and in neither, in microseconds.
+/// Return the time of a run, in microseconds, that is spent in kernels, in transfers, and in
+/// neither.
 double inKernels(const TracedRun &run);
 double inTransfers(const TracedRun &run);
 double outsideOf(const TracedRun &run);
 
-/// Writes down what the hook hears. It must outlive the context that has it.
+/// Records the events that the runtime reports to its hooks. Must outlive the context that calls
+/// the hooks.
 class Recorder {
 public:
   hewn_trace_hook hook() { return {hear, this}; }
-  /// For models with code for a device, whose times are the device's then.
+  /// Hook for models with device code, which reports times of the device's clock.
   hewn_device_hook deviceHook() { return {hearDevice, this}; }
-  /// For models that are split.
+  /// Hook for models that are split.
   hewn_transfer_hook transferHook() { return {hearTransfer, this}; }
   void begin();
-  /// After the run. The names are the library's, and go with it.
+  /// Returns the trace of the run that has ended. The names in the trace are valid as long as the
+  /// library is loaded.
   TracedRun end();
-  /// From now on kernels are counted, which takes time of the run: its times are of no use then. Null: no more.
+  /// Counts hardware events per kernel from now on, or stops counting if `counters` is null.
+  /// Counting makes runs slower, so their times are not usable.
   void count(const HardwareCounters *counters) { counting = counters; }
   const std::map<std::string, Counts> &counts() const { return counted; }
 
@@ -92,7 +101,8 @@ private:
   static void hear(void *user, int32_t phase, const char *kernel);
   static void hearDevice(void *user, const char *kernel, double begin, double end);
   static void hearTransfer(void *user, const hewn_transfer *transfer);
-  /// One for each thread, however many recorders it has beside this one.
+  /// Returns the lane in which this recorder stores the slices of the calling thread. A thread may
+  /// use several recorders.
   Lane &laneOfThread();
 
   TracedRun run;
@@ -101,16 +111,18 @@ private:
   std::vector<std::unique_ptr<Lane>> lanes;
   size_t launchesBefore = 0;
   std::vector<Slice> onDevice;
-  /// Of no other recorder, as its address may be.
+  /// Number that identifies the recorder. Its address does not, since a later recorder may have the
+  /// same address.
   const uint64_t number = nextNumber();
   const HardwareCounters *counting = nullptr;
   Counts before;
   std::map<std::string, Counts> counted;
 };
 
-/// The run in the Trace Event Format, which Perfetto and Chrome open: a lane for each of `threads`, with what it did and the gaps between;
-/// `describe` gives the arguments of the slice of a kernel's launch: the number of it among those of the kernel, from 0 on. `others`: the runs of
-/// other ranks and their numbers, each from its own start.
+/// Returns the run in the Trace Event Format, which Perfetto and Chrome read: a track for each of
+/// `threads`, with its launches, tasks and gaps. `describe` returns the arguments of a launch; its
+/// `number` counts the launches of the kernel from 0. `others` are the runs of other ranks and
+/// their numbers; the times of each are relative to its own start.
 std::string traceText(const TracedRun &run, const std::string &process, int threads,
                       llvm::function_ref<llvm::json::Object(llvm::StringRef kernel, size_t number)> describe,
                       llvm::ArrayRef<std::pair<int, const TracedRun *>> others = {});

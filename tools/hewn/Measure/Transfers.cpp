@@ -14,9 +14,9 @@ using llvm::StringRef;
 
 namespace hewn::tool {
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// From rank to rank
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Exchange between ranks
+//===------------------------------------------------------------------------------------------===//
 
 std::string RunRecords::tell() {
   json::Array launches, transfers;
@@ -45,12 +45,12 @@ bool readRun(StringRef text, RankRun &of) {
   llvm::Expected<json::Value> told = json::parse(text);
   if (!told) {
     llvm::consumeError(told.takeError());
-    return false; // as the header says
+    return false; // the text is not a record of a rank
   }
   const json::Object *record = told->getAsObject();
   const json::Array *launches = record ? record->getArray("launches") : nullptr;
   if (!launches)
-    return false; // as the header says
+    return false; // the JSON value is not a record of a rank
   TracedRun &run = of.run;
   run.total = numberOf(*record, "total");
   run.onDevice = record->getBoolean("on_device").value_or(false);
@@ -77,13 +77,13 @@ bool readRun(StringRef text, RankRun &of) {
   return true;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Rows
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// Transfers of a run that are alike.
+/// All transfers of a run that have the same operation, ranks and size: one row of the table.
 struct TransferShare {
   const Transfer *one = nullptr;
   int64_t times = 0;
@@ -105,7 +105,7 @@ static std::vector<TransferShare> sharesOf(const std::vector<Transfer> &transfer
     share.microseconds += transfer.duration;
     share.waited = share.waited && transfer.waited ? std::optional(*share.waited + *transfer.waited) : std::nullopt;
     share.moved += transfer.moved;
-    // Who sends moves the bytes, and who receives counts them.
+    // The receiver of a message counts its bytes as moved; for a sender, the message size is used.
     share.carried += transfer.what == "send" ? transfer.bytes : transfer.moved;
   }
   std::vector<TransferShare> rows;
@@ -167,7 +167,7 @@ std::string transferName(const json::Object &transfer) {
 }
 
 std::string transfersText(const json::Array &ranks) {
-  // A kind beside itself on other ranks.
+  // The table lists the same transfer of all ranks in consecutive rows.
   llvm::MapVector<std::string, std::vector<std::pair<int64_t, const json::Object *>>, std::map<std::string, unsigned>>
       kinds;
   for (const json::Value &value : ranks)
@@ -190,7 +190,7 @@ std::string transfersText(const json::Array &ranks) {
          << " " << printable(name) << "\n";
     }
   if (kinds.empty())
-    os << "nothing is handed on\n";
+    os << "no transfers\n";
   return text;
 }
 

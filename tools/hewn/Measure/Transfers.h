@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of a model that is split do together, as rows of a profile; and the runs of ranks, as they tell each other of them.
+// Transfers between the ranks of a split model, as rows of a profile; and serialization of the
+// ranks' traces.
 #ifndef HEWN_TOOLS_HEWN_TRANSFERS_H
 #define HEWN_TOOLS_HEWN_TRANSFERS_H
 
@@ -11,15 +12,15 @@
 
 namespace hewn::tool {
 
-/// The fastest run, as one of the ranks has it.
+/// The trace of one rank for the fastest run.
 struct RankRun {
   int rank = 0;
   TracedRun run;
-  /// Of its kernels, where the rank is another process.
+  /// Storage for the kernel names of the trace, if the rank is another process.
   llvm::StringSet<> names;
 };
 
-/// A rank's own recorder of its runs, but for the first one's: that asks.
+/// Records the runs of a rank other than rank 0. Rank 0 requests these records at the end.
 class RunRecords : public RunWitness {
 public:
   explicit RunRecords(Recorder &recorder) : recorder(recorder) {}
@@ -33,15 +34,16 @@ private:
   TracedRun last, kept;
 };
 
-/// The run of which another rank's records tell. False where the text is none of theirs.
+/// Parses the record of another rank. Returns false if the text is not such a record.
 bool readRun(llvm::StringRef text, RankRun &of);
 
-/// What of a profile is about a rank's run: how long its kernels and its transfers took, and each kind of these, by what they are, among which ranks, and
-/// of how many bytes, the one that takes the most time first.
+/// Returns the part of a profile record about one rank: total times of its kernels and transfers,
+/// and its transfers grouped by operation, ranks and size, by decreasing time.
 llvm::json::Object rankRecord(const RankRun &of);
-/// A table of these records' transfers, kinds beside each other for all ranks.
+/// Returns a table of the transfers in these records, with the same transfer of all ranks in
+/// consecutive rows.
 std::string transfersText(const llvm::json::Array &ranks);
-/// "all-reduce of 16.4 kB, ranks 0 to 1"
+/// Returns a description, for example "all-reduce of 16.4 kB, ranks 0 to 1".
 std::string transferName(const llvm::json::Object &transfer);
 
 } // namespace hewn::tool

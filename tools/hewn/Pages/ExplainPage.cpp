@@ -17,7 +17,7 @@ namespace hewn::tool {
 
 namespace {
 
-/// What a variant adds up to.
+/// Sums of figures over all kernels of a variant.
 struct Totals {
   int64_t kernels = 0;
   double flop = 0, milliseconds = 0;
@@ -48,10 +48,10 @@ static void tellOverview(Page &page, const json::Object &variant) {
   const json::Object *weights = variant.getObject("weights");
   std::vector<Page::Tile> tiles = {
       {"Kernels", shownCount(double(totals.kernels)), launchesText(variant.getInteger("launches").value_or(0))},
-      {"Arithmetic", totals.isWhole || totals.flop > 0 ? shownRate(totals.flop, "FLOP") : "not known",
-       totals.isWhole ? "a run, in contractions" : "a run, of kernels whose sizes are known"},
-      {"Least time", totals.milliseconds > 0 ? shownTime(totals.milliseconds) : "not known",
-       totals.milliseconds > 0 ? "of a run, by the roofline" : ""},
+      {"Arithmetic", totals.isWhole || totals.flop > 0 ? shownRate(totals.flop, "FLOP") : "unknown",
+       totals.isWhole ? "per run, in contractions" : "per run, kernels of known size only"},
+      {"Lower bound", totals.milliseconds > 0 ? shownTime(totals.milliseconds) : "unknown",
+       totals.milliseconds > 0 ? "per run, by the roofline" : ""},
       {"Arena", shownBytes(arena), "between kernels"},
       {"Weights", shownBytes(weights ? weights->getNumber("bytes").value_or(0) : 0),
        countedText(weights ? weights->getInteger("constants").value_or(0) : 0, "constant")},
@@ -61,16 +61,16 @@ static void tellOverview(Page &page, const json::Object &variant) {
   for (const auto &[name, size] : picturedDims(variant))
     dims += (dims.empty() ? "" : ", ") + name + " = " + std::to_string(size);
   if (!dims.empty())
-    page.paragraph("Where dims are open, figures are those of " + dims + ".");
+    page.paragraph("Dynamic dims are assumed to be " + dims + ".");
 }
 
 static void tellKernels(Page &page, const json::Object &variant) {
   if (!variant.getArray("kernels")) {
-    page.empty("A text of a later stage has functions in their place, and nothing is told of them.");
+    page.empty("The text of a later stage contains functions instead of kernels; they are not listed.");
     return;
   }
   if (totalsOf(variant).kernels == 0) {
-    page.empty("There is no kernel: all that the model gives is an input, a constant, or a view of one.");
+    page.empty("There is no kernel: every output is an input, a constant, or a view of one.");
     return;
   }
   double longest = 1e-12;
@@ -95,14 +95,14 @@ static void tellKernels(Page &page, const json::Object &variant) {
               {"Launches", true},
               {"FLOP", true},
               {"Bytes", true},
-              {"FLOP a byte", true},
+              {"FLOP per byte", true},
               {"Roof"},
-              {"Least time of a run", true}},
+              {"Lower bound per run", true}},
              rows, 40);
 }
 
 static void tellStages(Page &page, const json::Object &record) {
-  page.section("compile", "Compile time", "By stage, of this compile; code is not made for an explanation.");
+  page.section("compile", "Compile time", "By stage, in this compilation, which did not generate code.");
   double all = 0;
   eachObject(record, "stages", [&](const json::Object &stage) { all += stage.getNumber("seconds").value_or(0); });
   std::string legend;
@@ -119,11 +119,11 @@ static void tellStages(Page &page, const json::Object &record) {
 }
 
 std::string explainPage(const json::Object &record, StringRef file) {
-  Page page(("What hewn makes of " + llvm::sys::path::filename(file).str()).c_str(),
+  Page page(("How hewn compiles " + llvm::sys::path::filename(file).str()).c_str(),
             (file + ", for " + textOf(record, "target")).str());
   std::vector<const json::Object *> variants;
   eachObject(record, "variants", [&](const json::Object &variant) { variants.push_back(&variant); });
-  page.section("overview", "At a glance");
+  page.section("overview", "Overview");
   for (const json::Object *variant : variants) {
     if (variants.size() > 1)
       page.os() << "<h3>" << escaped(textOf(*variant, "title")) << "</h3>\n";
@@ -132,11 +132,10 @@ std::string explainPage(const json::Object &record, StringRef file) {
   if (variants.empty())
     page.empty("No case of the model can be compiled.");
   tellSuggestions(page, record);
-  page.section(
-      "kernels", "Kernels",
-      "In the order of a run. FLOP and bytes are of one launch: multiplications and additions of contractions; "
-      "operands and results, each once. " +
-          machineText(record));
+  page.section("kernels", "Kernels",
+               "In execution order. FLOP and bytes are per launch. FLOP counts the multiplications and additions of "
+               "contractions; bytes counts each operand and result once. " +
+                   machineText(record));
   for (const json::Object *variant : variants) {
     if (variants.size() > 1)
       page.os() << "<h3>" << escaped(textOf(*variant, "title")) << "</h3>\n";

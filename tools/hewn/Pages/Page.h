@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One self-contained HTML file: what quantize, explain and profile show of their records. Names come from strangers' models: every text
-// goes through `escaped`, and the page's own policy (Content-Security-Policy) lets nothing run or load but the script that it brings.
+// A self-contained HTML file, in which quantize, explain and profile present their records. Names
+// come from untrusted models: every text goes through `escaped`, and the page's
+// Content-Security-Policy only allows its own script and no loading.
 #ifndef HEWN_TOOLS_HEWN_PAGE_H
 #define HEWN_TOOLS_HEWN_PAGE_H
 
@@ -15,13 +16,14 @@
 
 namespace hewn::tool {
 
-/// Text as HTML, in elements and in quoted attributes; one line, as terminals get it.
+/// Escapes a text for HTML elements and quoted attributes. Line breaks and control characters are
+/// made printable, as for terminals.
 std::string escaped(llvm::StringRef text);
 
-/// The same of several lines, which stay.
+/// Escapes a text of several lines; keeps the line breaks.
 std::string escapedLines(llvm::StringRef text);
 
-// Numbers for readers: three digits that tell, and a unit.
+// Numbers as text: three significant digits and a unit.
 std::string shownBytes(double count);       ///< "4.19 MB"
 std::string shownTime(double milliseconds); ///< "1.24 ms", "830 µs"
 std::string shownCount(double count);       ///< "8.21 G"
@@ -29,48 +31,51 @@ std::string shownShare(double part);        ///< "12.5 %"
 
 std::string shownRate(double perSecond, llvm::StringRef unit); ///< "2.04 TFLOP/s"
 
-/// "1 kernel", "12 kernels".
+/// Returns a count with its noun: "1 kernel", "12 kernels".
 std::string countedText(int64_t count, llvm::StringRef one);
 std::string launchesText(int64_t count);
 
-/// A cell of a table: HTML, and what the column is sorted by where that is not the text.
+/// A cell of a table: its HTML, and the key by which its column is sorted if that is not its text.
 struct Cell {
   std::string html;
   std::optional<double> number = std::nullopt;
 };
-/// A text, as HTML; a number as it is shown; nothing.
+/// Return a table cell with a text, or with a number that `shown` formats. The cell is empty if
+/// there is no number.
 Cell textCell(llvm::StringRef text);
 Cell numberCell(std::optional<double> number, llvm::function_ref<std::string(double)> shown);
-/// A bar of `part` in [0, 1], with a text beside it. `tone`: a class of the style: compute, memory, good, fair, poor.
+/// Returns a cell with a text and a bar, whose length is `part` (in [0, 1]) of the cell's width.
+/// `tone` is a CSS class: compute, memory, good, fair, poor.
 Cell barCell(std::optional<double> part, llvm::StringRef text, llvm::StringRef tone);
 
 struct Column {
   std::string name;
   bool isNumber = false;
-  /// It takes what is left of the width.
+  /// True if the column takes the width that the other columns do not need.
   bool isWide = false;
 };
 
 class Page {
 public:
-  /// `title` is the heading; `about` stands below it, both as plain text.
+  /// `title` is the heading of the page, `about` the line below the heading; both are plain text.
   Page(llvm::StringRef title, llvm::StringRef about);
 
   llvm::raw_ostream &os() { return out; }
-  /// Begins a region, named by its heading. `note` is plain text below the heading, or empty.
+  /// Starts a section with a heading. `note` is plain text below the heading, or empty.
   void section(llvm::StringRef id, llvm::StringRef heading, llvm::StringRef note = "");
   void paragraph(llvm::StringRef text);
-  /// In place of what is not there, and why.
+  /// Adds a text that says why the section has no contents.
   void empty(llvm::StringRef text);
-  /// Figures of a glance: label, value and, where there is one, what the value means.
+  /// A figure in the overview of a page: its label, its value and optionally an explanation.
   struct Tile {
     std::string label, value, note = "";
   };
   void tiles(llvm::ArrayRef<Tile> tiles);
-  /// Sorted by a click on a heading; on narrow screens each row is a card. Below `shown` rows the rest unfolds; 0: all are shown.
+  /// Adds a table. A click on a column heading sorts the table; on small screens, each row is shown
+  /// as a card. Only the first `shown` rows are visible at first; 0 shows all.
   void table(llvm::StringRef label, llvm::ArrayRef<Column> columns, llvm::ArrayRef<std::vector<Cell>> rows,
              size_t shown = 0);
-  /// Folded away behind `summary`.
+  /// Adds HTML that is hidden until the reader opens it; only `summary` is visible.
   void details(llvm::StringRef summary, llvm::StringRef html);
 
   std::string finish();

@@ -15,7 +15,8 @@ using llvm::StringRef;
 
 namespace hewn::tool {
 
-/// The length of a stretched axis: renderers lose coordinates of many millions.
+/// Length of an SVG axis that stretches with the window. Renderers are imprecise for coordinates of
+/// many millions.
 static constexpr double kUnits = 1000;
 
 std::string nodesText(const json::Object &kernel, size_t most) { return nodesText(kernel.getArray("nodes"), most); }
@@ -29,13 +30,14 @@ std::string nodesText(const json::Array *nodes, size_t most) {
   return all;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Arena
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// The steps of an arena: positions of ops become 0, 1, 2, ..., and have a name.
+/// The steps of an arena's diagram: numbers the program positions of ops as 0, 1, 2, ... and names
+/// the steps.
 class Steps {
 public:
   explicit Steps(const json::Object &layout) {
@@ -46,7 +48,7 @@ public:
     });
   }
   size_t count() const { return positions.size(); }
-  /// The first step that is not before the position.
+  /// Returns the first step at or after a program position.
   size_t at(int64_t position) const { return size_t(llvm::lower_bound(positions, position) - positions.begin()); }
 
   std::vector<int64_t> positions;
@@ -54,7 +56,7 @@ public:
   std::vector<double> live;
 };
 
-/// What a buffer holds: "y, of node conv1".
+/// Describes the contents of a buffer: the names of its values, then "of node conv1".
 std::string valueText(const json::Object &block) {
   std::string node = textOf(block, "node").str(), values;
   if (const json::Array *list = block.getArray("values"))
@@ -73,12 +75,12 @@ static void drawBlocks(Page &page, const json::Object &layout, const Steps &step
     double offset = numberOf(block, "offset"), size = numberOf(block, "bytes");
     size_t first = steps.at(block.getInteger("begin").value_or(0)),
            behind = std::max(first + 1, steps.at(block.getInteger("end").value_or(0) + 1));
-    std::string about = valueText(block) + "\n" + shownBytes(size) + " at " + shownBytes(offset) + "\nmade by " +
+    std::string about = valueText(block) + "\n" + shownBytes(size) + " at " + shownBytes(offset) + "\ncomputed by " +
                         textOf(block, "kernel").str() + (first + 1 == behind ? ", step " : ", steps ") +
                         std::to_string(first + 1);
     if (behind > first + 1)
       about += " to " + std::to_string(behind);
-    // The lines of the label are parted by characters that HTML keeps in attributes.
+    // HTML preserves &#10; in attributes, so that the label has several lines.
     std::string label;
     for (StringRef line : llvm::split(about, '\n'))
       label += (label.empty() ? "" : "&#10;") + escaped(line);
@@ -92,7 +94,7 @@ static void drawBlocks(Page &page, const json::Object &layout, const Steps &step
 void drawArena(Page &page, const json::Object &arena) {
   const json::Object *layout = arena.getObject("layout");
   if (!layout) {
-    page.empty("Nothing lies in the arena: every value is an input, an output or a constant.");
+    page.empty("The arena is empty: every value is an input, an output or a constant.");
     return;
   }
   const json::Object *at = layout->getObject("at");
@@ -101,14 +103,14 @@ void drawArena(Page &page, const json::Object &arena) {
   std::string sizes;
   if (const json::Object *dims = at->getObject("dims"))
     for (const auto &dim : *dims)
-      sizes += (sizes.empty() ? ", where " : ", ") + dim.first.str() + " is " +
+      sizes += (sizes.empty() ? ", for " : ", ") + dim.first.str() + " = " +
                std::to_string(dim.second.getAsInteger().value_or(0));
-  page.paragraph(
-      shownBytes(bytes) + " for " + countedText(int64_t(layout->getArray("blocks")->size()), "buffer") + sizes +
-      "; at most " + shownBytes(live) + " are alive at once, so that " +
-      (bytes <= live ? "no arena could be smaller." : shownShare((bytes - live) / bytes) + " is lost between them."));
-  page.os() << formatv("<ul class=\"legend\"><li>From left to right: steps of a run, 1 to {0}</li><li>From below: "
-                       "addresses</li><li>Dashed: bytes alive</li><li>Arrow keys go from buffer to buffer</li></ul>\n",
+  page.paragraph(shownBytes(bytes) + " for " + countedText(int64_t(layout->getArray("blocks")->size()), "buffer") +
+                 sizes + "; at most " + shownBytes(live) + " are live at the same time, so " +
+                 (bytes <= live ? "the arena has the minimum size."
+                                : shownShare((bytes - live) / bytes) + " is lost to fragmentation."));
+  page.os() << formatv("<ul class=\"legend\"><li>Horizontal: steps of a run, 1 to {0}</li><li>Vertical: "
+                       "addresses</li><li>Dashed: live bytes</li><li>Arrow keys: next buffer</li></ul>\n",
                        steps.count());
   page.os() << formatv("<div class=\"picture arena\" data-picture role=\"group\" aria-label=\"Buffers of the arena, "
                        "{0}\">\n<div class=\"y\" aria-hidden=\"true\"><span>{0}</span><span>0</span></div>\n<div "
@@ -124,19 +126,19 @@ void drawArena(Page &page, const json::Object &arena) {
                        escaped(steps.count() ? steps.names.back() : ""));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Roofline
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// A logarithmic axis, in percent of its length.
+/// A logarithmic axis. Positions are percentages of its length.
 struct LogAxis {
   double low, high;
   double at(double value) const { return std::clamp(100 * std::log(value / low) / std::log(high / low), 0.0, 100.0); }
 };
 
-/// Powers of ten around all of the values.
+/// Returns an axis between powers of ten that includes all values.
 LogAxis axisOf(llvm::ArrayRef<double> values) {
   double low = std::pow(10, std::floor(std::log10(*llvm::min_element(values)))),
          high = std::pow(10, std::ceil(std::log10(*llvm::max_element(values)) + 0.05));
@@ -148,12 +150,12 @@ struct Roof {
   double rate;
 };
 
-/// A power of ten.
+/// Prints a power of ten.
 std::string plainNumber(double number) {
   return number < 1 ? StringRef(formatv("{0:f4}", number).str()).rtrim('0').str() : formatv("{0:f0}", number).str();
 }
 
-/// "float32"
+/// Returns the name of a type, for example "float32".
 std::string typeText(StringRef type) {
   if (type == "f32")
     return "float32";
@@ -164,7 +166,7 @@ std::string typeText(StringRef type) {
 
 } // namespace
 
-/// The peaks, and what reads from memory and from the nearest cache reach.
+/// Collects the peak arithmetic rates, and the bandwidths of memory and of the nearest cache.
 static void roofsOf(const json::Object &machine, std::vector<Roof> &peaks, std::vector<Roof> &bandwidths) {
   eachObject(machine, "peaks", [&](const json::Object &peak) {
     peaks.push_back({typeText(textOf(peak, "multiplies")), numberOf(peak, "flop_per_second")});
@@ -188,7 +190,8 @@ static void drawRoofs(Page &page, llvm::ArrayRef<Roof> peaks, llvm::ArrayRef<Roo
     page.os() << formatv("<line class=\"grid\" x1=\"0\" x2=\"100\" y1=\"{0:f2}\" y2=\"{0:f2}\"/>", 100 - y.at(at));
   double top = llvm::max_element(peaks, [](const Roof &a, const Roof &b) { return a.rate < b.rate; })->rate;
   for (const Roof &bandwidth : bandwidths) {
-    // From where it enters the picture to where it meets the highest peak.
+    // In the roofline diagram, the line of a bandwidth starts at the edge and ends where it reaches
+    // the highest arithmetic peak.
     double from = std::max(x.low, y.low / bandwidth.rate), to = std::min(x.high, top / bandwidth.rate);
     if (from < to)
       page.os() << formatv("<polyline class=\"roof\" points=\"{0:f2},{1:f2} {2:f2},{3:f2}\"/>", x.at(from),
@@ -201,14 +204,16 @@ static void drawRoofs(Page &page, llvm::ArrayRef<Roof> peaks, llvm::ArrayRef<Roo
   }
   page.os() << "</svg>\n";
   for (const Roof &bandwidth : bandwidths) {
-    // Some way below the corner with the lowest peak, where few kernels are.
+    // Place the label of a bandwidth where its line is below the lowest peak, since the diagram has
+    // few kernels there.
     double low = llvm::min_element(peaks, [](const Roof &a, const Roof &b) { return a.rate < b.rate; })->rate;
     double at = std::max(x.low * 1.5, low / bandwidth.rate / 4);
     page.os() << formatv("<span class=\"mark slope\" style=\"left:{0:f2}%;bottom:{1:f2}%\">{2}: {3}/s</span>\n",
                          x.at(at), std::min(y.at(at * bandwidth.rate), 93.0), escaped(bandwidth.name),
                          escaped(shownBytes(bandwidth.rate)));
   }
-  // Names, where the lines have room for them: right ends of peaks, one above the other.
+  // The labels of arithmetic peaks are at the right ends of their lines. A label that would overlap
+  // another one is shifted upward.
   double last = -100;
   std::vector<Roof> sorted(peaks.begin(), peaks.end());
   llvm::sort(sorted, [](const Roof &a, const Roof &b) { return a.rate < b.rate; });
@@ -226,7 +231,7 @@ static void drawDots(Page &page, llvm::ArrayRef<RooflineDot> dots, LogAxis x, Lo
     std::string label = escaped(dot.name);
     for (const std::string &line :
          {dot.nodes, shownTime(dot.milliseconds) + ", " + shownShare(dot.share) + " of the run",
-          shownRate(rate, "FLOP/s") + ", " + shownCount(dot.flop / dot.bytes) + " FLOP a byte"})
+          shownRate(rate, "FLOP/s") + ", " + shownCount(dot.flop / dot.bytes) + " FLOP per byte"})
       if (!line.empty())
         label += "&#10;" + escaped(line);
     page.os() << formatv("<span class=\"dot {0}\" data-item role=\"img\" aria-label=\"{1}\" "
@@ -239,7 +244,7 @@ void drawRoofline(Page &page, const json::Object &machine, llvm::ArrayRef<Roofli
   std::vector<Roof> peaks, bandwidths;
   roofsOf(machine, peaks, bandwidths);
   if (peaks.empty() || bandwidths.empty() || dots.empty()) {
-    page.empty("No kernel has contractions whose sizes are known, and the roofline is about these.");
+    page.empty("The roofline shows contractions of known size; no kernel has one.");
     return;
   }
   std::vector<double> intensities = {0.1, 100}, rates;
@@ -257,21 +262,22 @@ void drawRoofline(Page &page, const json::Object &machine, llvm::ArrayRef<Roofli
                        dots.size(), escaped(shownRate(y.high, "FLOP/s")), escaped(shownRate(y.low, "FLOP/s")));
   drawRoofs(page, peaks, bandwidths, x, y);
   drawDots(page, dots, x, y);
-  page.os() << formatv("</div>\n<div class=\"x\" aria-hidden=\"true\"><span>{0}</span><span>FLOP a byte of operands "
+  page.os() << formatv("</div>\n<div class=\"x\" aria-hidden=\"true\"><span>{0}</span><span>FLOP per byte of operands "
                        "and results</span><span>{1}</span></div></div>\n",
                        escaped(plainNumber(x.low)), escaped(plainNumber(x.high)));
 }
 
 void drawRoofLegend(Page &page) {
-  page.os() << "<ul class=\"legend\"><li><i class=\"compute\"></i>compute is the roof</li><li><i "
-               "class=\"memory\"></i>memory is the roof</li><li><i class=\"unknown\"></i>work not known</li></ul>\n";
+  page.os() << "<ul class=\"legend\"><li><i class=\"compute\"></i>compute-bound</li><li><i "
+               "class=\"memory\"></i>memory-bound</li><li><i class=\"unknown\"></i>work unknown</li></ul>\n";
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Timeline
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// More are too thin to be seen, or pointed at: those that take longest are drawn.
+/// Maximum number of slices that are drawn in a track; the longest ones are drawn. With more,
+/// slices would be too thin to see or to point at.
 static constexpr size_t kMostSlices = 2000;
 
 static void drawLane(Page &page, StringRef name, const std::vector<Slice> &all, double total,
@@ -298,7 +304,7 @@ static void drawLane(Page &page, StringRef name, const std::vector<Slice> &all, 
     std::string label = escaped(slice.kernel), nodes = nodesOf(slice.kernel, number);
     if (!nodes.empty())
       label += "&#10;" + escaped(nodes);
-    label += "&#10;" + escaped(shownTime(slice.duration / 1e3) + ", from " + shownTime(slice.begin / 1e3) + " on");
+    label += "&#10;" + escaped(shownTime(slice.duration / 1e3) + ", starting at " + shownTime(slice.begin / 1e3));
     page.os() << formatv("<rect data-item role=\"img\" aria-label=\"{0}\" class=\"{1}\" x=\"{2:f3}\" y=\"0\" "
                          "width=\"{3:f3}\" height=\"1\"/>\n",
                          label, classOf(slice.kernel), kUnits * slice.begin / total, kUnits * slice.duration / total);
@@ -309,8 +315,8 @@ static void drawLane(Page &page, StringRef name, const std::vector<Slice> &all, 
 void drawTimeline(Page &page, const TracedRun &run, int threads, llvm::function_ref<std::string(StringRef)> toneOf,
                   llvm::function_ref<std::string(StringRef, size_t)> nodesOf) {
   if (run.launches.size() > kMostSlices)
-    page.paragraph("Of " + std::to_string(run.launches.size()) + " launches the " + std::to_string(kMostSlices) +
-                   " longest are drawn.");
+    page.paragraph("The " + std::to_string(kMostSlices) + " longest of " + std::to_string(run.launches.size()) +
+                   " launches are drawn.");
   page.os() << "<div class=\"lanes\">\n";
   drawLane(
       page, "kernels", run.launches, run.total, [&](StringRef kernel) { return "fill-" + toneOf(kernel); }, nodesOf);

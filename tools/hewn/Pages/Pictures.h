@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of a page: shapes that stretch with the window, and text beside them that does not. What a shape says, its name for those who don't
-// see it, is what pointing at it shows.
+// Diagrams of a page. Shapes stretch with the window, text does not. The accessible name of a shape
+// is also its tooltip.
 #ifndef HEWN_TOOLS_HEWN_PICTURES_H
 #define HEWN_TOOLS_HEWN_PICTURES_H
 
@@ -10,30 +10,33 @@
 
 namespace hewn::tool {
 
-/// The buffers of an arena of explain's record, from left to right over the program's steps, by address from below. Says so where there is
-/// none.
+/// Draws the buffers of an arena in explain's record. The horizontal axis is the steps of the
+/// program, the vertical axis the address. Adds a text instead if the arena is empty.
 void drawArena(Page &page, const llvm::json::Object &arena);
 
-/// A kernel beside the roofs.
+/// A kernel in the roofline diagram.
 struct RooflineDot {
   std::string name, nodes;
-  /// Of a run: FLOP, bytes, milliseconds; and the part of all kernels' time.
+  /// FLOP, bytes and milliseconds per run, and the share of the run's time.
   double flop, bytes, milliseconds, share;
   bool isCompute;
 };
-/// FLOP a second over FLOP a byte, both logarithmic, under the roofs of profile's `machine`.
+/// Draws a roofline diagram: kernels by FLOP/s and FLOP per byte, both on logarithmic axes, and the
+/// roofs that the member `machine` of profile's record gives.
 void drawRoofline(Page &page, const llvm::json::Object &machine, llvm::ArrayRef<RooflineDot> dots);
 
-/// A lane for each thread. `toneOf`: compute, memory, unknown, by kernel; `nodesOf`: the nodes of the kernel's launch with this number, for
-/// readers.
+/// Draws a track for each thread. `toneOf` returns compute, memory or unknown for a kernel;
+/// `nodesOf` returns, as text, the nodes of the launch that has this number among the launches of a
+/// kernel.
 void drawTimeline(Page &page, const TracedRun &run, int threads,
                   llvm::function_ref<std::string(llvm::StringRef)> toneOf,
                   llvm::function_ref<std::string(llvm::StringRef, size_t)> nodesOf);
 
-/// What the colours of kernels mean.
+/// Draws the legend that explains the colors of kernels.
 void drawRoofLegend(Page &page);
 
-/// "conv1, bn1 and 3 more"
+/// Returns the first `most` nodes and the number of other nodes as text, for example "conv1, bn1
+/// and 3 more".
 std::string nodesText(const llvm::json::Object &kernel, size_t most);
 std::string nodesText(const llvm::json::Array *nodes, size_t most);
 

@@ -35,21 +35,21 @@ static void tellOverview(Page &page, const json::Object &record) {
     }
     flop += numberOf(kernel, "flop") * numberOf(kernel, "launches");
   });
-  page.section("overview", "At a glance");
+  page.section("overview", "Overview");
   std::vector<Page::Tile> tiles = {
       {"Fastest run", shownTime(total), launchesText(run.getInteger("launches").value_or(0))},
       {"Median", shownTime(numberOf(times, "p50")),
        "p99 " + shownTime(numberOf(times, "p99")) + "; " + countedText(record.getInteger("runs").value_or(0), "run")},
-      {"Throughput", shownCount(numberOf(record, "runs_per_second")) + "/s", "runs, by the mean"}};
+      {"Throughput", shownCount(numberOf(record, "runs_per_second")) + "/s", "runs, from the mean"}};
   if (flop > 0)
     tiles.push_back(
         {"Arithmetic", shownRate(flop / total * 1e3, "FLOP/s"), shownRate(flop, "FLOP") + " in contractions"});
   if (least > 0)
-    tiles.push_back({"Of the roofline", shownShare(least / known), shownTime(least) + " would be the least"});
+    tiles.push_back({"Of the roofline", shownShare(least / known), "lower bound " + shownTime(least)});
   if (record.getArray("ranks"))
     tiles.push_back({"With other ranks", shownShare(numberOf(run, "transfer_milliseconds") / total),
                      run.getNumber("waited_milliseconds")
-                         ? shownTime(numberOf(run, "waited_milliseconds")) + " of it waiting"
+                         ? shownTime(numberOf(run, "waited_milliseconds")) + " of waiting"
                          : shownTime(numberOf(run, "transfer_milliseconds"))});
   tiles.push_back({"Between kernels", shownShare(numberOf(run, "between_kernels_milliseconds") / total),
                    shownTime(numberOf(run, "between_kernels_milliseconds"))});
@@ -64,16 +64,15 @@ static void tellKernels(Page &page, const json::Object &record) {
   bool isCounted = record.getInteger("counted_runs").value_or(0) > 0;
   page.section(
       "kernels", "Kernels",
-      "Of the fastest run, which the runtime's trace hook listened to; how fast the model is without it, hewn bench "
-      "says. FLOP and bytes are of one launch.");
-  page.paragraph(
-      isCounted ? "Cycles, instructions and cache misses are the processor's own counts, of all threads, the mean of " +
-                      countedText(record.getInteger("counted_runs").value_or(0), "run") + " of their own."
-                : "No hardware counters: " + textOf(record, "counters_unavailable").str() + ".");
+      "Fastest run, with the runtime's trace hook enabled; hewn bench measures the time without it. FLOP and bytes "
+      "are per launch.");
+  page.paragraph(isCounted ? "Cycles, instructions and cache misses are hardware counts of all threads, the mean of " +
+                                 countedText(record.getInteger("counted_runs").value_or(0), "separate run") + "."
+                           : "No hardware counters: " + textOf(record, "counters_unavailable").str() + ".");
   std::vector<Column> columns = {{"Kernel", false, true}, {"Launches", true}, {"FLOP", true},       {"Bytes", true},
                                  {"FLOP/s", true},        {"Time", true},     {"Of its roof", true}};
   if (isCounted)
-    columns.insert(columns.end(), {{"Instr. a cycle", true}, {"Cache misses", true}});
+    columns.insert(columns.end(), {{"Instr. per cycle", true}, {"Cache misses", true}});
   std::vector<std::vector<Cell>> rows;
   double longest = 1e-12;
   eachObject(run, "kernels",
@@ -114,7 +113,7 @@ static void tellKernels(Page &page, const json::Object &record) {
     rows.push_back(std::move(row));
   });
   if (rows.empty())
-    page.empty("No kernel ran: all that the model gives is an input, a constant, or a view of one.");
+    page.empty("No kernel ran: every output is an input, a constant, or a view of one.");
   else
     page.table("Kernels", columns, rows, 30);
 }
@@ -131,20 +130,20 @@ static void tellRoofline(Page &page, const json::Object &record) {
                       numberOf(kernel, "share"), textOf(kernel, "roof") == "compute"});
   });
   if (!machine)
-    page.empty("Without roofs there is no picture.");
+    page.empty("The roofs are unknown, so there is no diagram.");
   else if (!record.getObject("explanation"))
-    page.empty("What a library's kernels compute is known where it is compiled: give the model (.onnx) in its place.");
+    page.empty("A compiled library does not contain the work of its kernels: profile the model (.onnx) instead.");
   else
     drawRoofline(page, *machine, dots);
 }
 
-/// What ranks did together, of a model that is split.
+/// Adds the transfers between ranks, if the model is split.
 static void tellRanks(Page &page, const json::Object &record) {
   if (!record.getArray("ranks"))
     return;
   page.section("ranks", "Between ranks",
-               "Of the fastest run, as each rank has it. Waiting is for another rank to come; what is left of the time "
-               "moves bytes, at the rate beside it. The kernels on this page are those of rank " +
+               "Fastest run, by rank. A rank waits until the others are ready; in the remaining time, bytes are "
+               "transferred at the given rate. The kernels on this page are those of rank " +
                    std::to_string(record.getObject("fastest_run")->getInteger("rank").value_or(0)) + ".");
   std::vector<Column> columns = {{"Transfer", false, true}, {"Rank", true},   {"Times", true}, {"Time", true},
                                  {"Of its run", true},      {"Waited", true}, {"Moved", true}, {"Rate", true}};
@@ -162,7 +161,7 @@ static void tellRanks(Page &page, const json::Object &record) {
     });
   });
   if (rows.empty())
-    page.empty("Ranks hand each other nothing.");
+    page.empty("There are no transfers between ranks.");
   else
     page.table("Transfers", columns, rows, 30);
 }
@@ -172,14 +171,14 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
   std::string about = file.str() + ", code for " + textOf(record, "target").str() + ", " +
                       countedText(record.getInteger("threads").value_or(1), "thread") + ", " +
                       textOf(record, "cpu").str();
-  Page page("Where " + llvm::sys::path::filename(file).str() + " spends its time",
-            dims.empty() ? about : about + ", " + dims);
+  Page page("Profile of " + llvm::sys::path::filename(file).str(), dims.empty() ? about : about + ", " + dims);
   tellOverview(page, record);
   tellSuggestions(page, record);
   tellRoofline(page, record);
-  page.section("timeline", "Timeline",
-               "The fastest run. Where threads share kernels, each has a lane: what is empty, it waited. Kernels of a "
-               "device are timed by the device.");
+  page.section(
+      "timeline", "Timeline",
+      "The fastest run. If several threads execute kernels, each has a track; gaps are idle time. Kernels on a "
+      "device are timed by the device.");
   llvm::StringMap<const json::Object *> kernels;
   eachObject(*record.getObject("fastest_run"), "kernels",
              [&](const json::Object &kernel) { kernels[textOf(kernel, "kernel")] = &kernel; });
@@ -201,7 +200,7 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
     tellRemarks(page, *explanation);
   } else {
     page.section("arena", "Arena");
-    page.empty("What lies where is known where the model is compiled: give the model (.onnx) in the library's place.");
+    page.empty("A compiled library does not contain the layout of its arena: profile the model (.onnx) instead.");
   }
   return page.finish();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What quantizing costs and brings, for people.
+// Report of a quantization (accuracy, size, time) as text and as a page.
 #include "tools/hewn/Pages/QuantizeReport.h"
 #include "tools/hewn/Pages/Page.h"
 #include "tools/hewn/Record.h"
@@ -22,12 +22,13 @@ std::string decibels(const json::Object &object, StringRef key) {
   return !value ? "" : *value >= 200 ? "200" : llvm::formatv("{0:f1}", *value).str();
 }
 
-/// Which samples nothing was fitted to, behind the number of those that were compared.
+/// Returns the text that lists the held-out samples. In the report, it follows the number of
+/// compared samples.
 std::string heldOut(const json::Object &report) {
   constexpr size_t shown = 8;
   const json::Array *numbers = report.getArray("held_out");
   if (!numbers || numbers->empty())
-    return ", which are those that it was fitted to";
+    return " (the calibration samples themselves)";
   std::vector<std::string> names;
   for (const json::Value &number : *numbers)
     names.push_back(std::to_string(number.getAsInteger().value_or(0)));
@@ -37,11 +38,11 @@ std::string heldOut(const json::Object &report) {
     names.insert(names.end(), {"...", std::move(last)});
   }
   int64_t fits = report.getInteger("fits").value_or(1);
-  return ", which were held out (" + llvm::join(names, ", ") +
-         (fits > 1 ? llvm::formatv("), each of one of {0} fits)", fits).str() : ")");
+  return " (held out from calibration: " + llvm::join(names, ", ") +
+         (fits > 1 ? llvm::formatv("; each from one of {0} calibrations)", fits).str() : ")");
 }
 
-/// What a report says in one line.
+/// Returns the result of a quantization (size and accuracy) as one line of text.
 std::string headline(const json::Object &report) {
   const json::Object empty, *sizes = report.getObject("weight_bytes");
   double before = (sizes ? *sizes : empty).getNumber("float32").value_or(0),
@@ -62,13 +63,14 @@ std::string headline(const json::Object &report) {
   return line;
 }
 
-/// What the model of the machine expects.
+/// Returns the cycles of a layer that the cost model estimates, in integers and in float32, as
+/// text.
 std::string cycles(const json::Object &layer) {
   std::optional<int64_t> floats = layer.getInteger("float_cycles"), integers = layer.getInteger("integer_cycles");
-  return floats && integers ? llvm::formatv("{0} cycles expected, {1} in float32", *integers, *floats).str() : "";
+  return floats && integers ? llvm::formatv("estimated {0} cycles, {1} in float32", *integers, *floats).str() : "";
 }
 
-/// In the order of their names: a JSON object has none.
+/// Calls the visitor for each output, sorted by name because a JSON object has no order.
 void eachOutput(const json::Object &report, llvm::function_ref<void(StringRef, const json::Object &)> visit) {
   if (const json::Object *outputs = report.getObject("outputs")) {
     std::vector<StringRef> names;
@@ -88,7 +90,7 @@ std::string asText(const json::Object &report) {
        << llvm::formatv("{0:f6}, largest error {1:e2}", output.getNumber("cosine").value_or(0),
                         output.getNumber("max_abs_error").value_or(0));
     if (std::optional<double> same = output.getNumber("argmax_agreement"))
-      os << llvm::formatv(", the same argmax in {0:f1} %", 100 * *same);
+      os << llvm::formatv(", same argmax in {0:f1} %", 100 * *same);
     os << "\n";
   });
   eachObject(report, "layers", [&](const json::Object &layer) {
@@ -102,7 +104,7 @@ std::string asText(const json::Object &report) {
       os << ", " << textOf(layer, "activations") << " activations " << decibels(layer, "activations_sqnr_db") << " dB"
          << llvm::formatv(", {0:f3} % clipped", 100 * layer.getNumber("clipped").value_or(0));
     if (layer.getNumber("operand_sqnr_db"))
-      os << "; its operand has " << decibels(layer, "operand_sqnr_db") << " dB after all that is before it";
+      os << "; operand " << decibels(layer, "operand_sqnr_db") << " dB including all preceding layers";
     if (std::string expected = cycles(layer); !expected.empty())
       os << "; " << expected;
     os << "\n";
@@ -110,7 +112,7 @@ std::string asText(const json::Object &report) {
   return all;
 }
 
-/// A bar of up to 60 dB with its number.
+/// Returns a cell with a number of decibels and a bar, which has full length at 60 dB.
 Cell decibelsCell(const json::Object &object, StringRef key) {
   constexpr double most = 60, fair = 20, good = 30;
   std::optional<double> value = object.getNumber(key);
@@ -125,7 +127,7 @@ Cell decibelsCell(const json::Object &object, StringRef key) {
 std::string sixDigits(double number) { return llvm::formatv("{0:f6}", number); }
 std::string twoDigits(double number) { return llvm::formatv("{0:e2}", number); }
 
-/// The operand's signal to noise from layer to layer.
+/// Draws the signal-to-noise ratio of the quantized operand of each layer.
 void drawCurve(Page &page, const json::Object &report) {
   constexpr double most = 80;
   std::vector<std::pair<std::string, double>> points;
@@ -135,10 +137,11 @@ void drawCurve(Page &page, const json::Object &report) {
   });
   if (points.size() < 2)
     return;
-  page.section("curve", "Signal to noise, layer by layer",
-               "Of each layer's operand, after all that is before it, from the first layer to the last, up to 80 dB.");
+  page.section("curve", "Signal-to-noise ratio by layer",
+               "Ratio of each layer's operand including all preceding layers, from the first layer to the last, up to "
+               "80 dB.");
   page.os()
-      << "<div class=\"picture\" data-picture role=\"group\" aria-label=\"Signal to noise of each layer's "
+      << "<div class=\"picture\" data-picture role=\"group\" aria-label=\"Signal-to-noise ratio of each layer's "
          "operand\">\n<div class=\"y\" aria-hidden=\"true\"><span>80 dB</span><span>40</span><span>0</span></div>\n"
          "<div class=\"area middle\"><svg viewBox=\"0 0 100 80\" preserveAspectRatio=\"none\" "
          "aria-hidden=\"true\">";
@@ -159,9 +162,10 @@ void drawCurve(Page &page, const json::Object &report) {
 }
 
 void tellOutputs(Page &page, const json::Object &report) {
-  page.section("outputs", "Outputs",
-               "Beside the model in float32, over the samples that were compared: those that were held out, where "
-               "there are so many.");
+  page.section(
+      "outputs", "Outputs",
+      "Compared with the float32 model over the held-out samples, or over the calibration samples if there are "
+      "too few.");
   std::vector<std::vector<Cell>> rows;
   eachOutput(report, [&](StringRef name, const json::Object &output) {
     auto percent = [](double part) { return shownShare(part); };
@@ -170,7 +174,7 @@ void tellOutputs(Page &page, const json::Object &report) {
                     numberCell(output.getNumber("argmax_agreement"), percent)});
   });
   if (rows.empty())
-    page.empty("Nothing was compared: without --calibrate there are no samples.");
+    page.empty("Nothing was compared: samples require --calibrate.");
   else
     page.table(
         "Outputs",
@@ -180,9 +184,8 @@ void tellOutputs(Page &page, const json::Object &report) {
 
 void tellLayers(Page &page, const json::Object &report) {
   page.section("layers", "Layers",
-               "Weights and activations by themselves, and the operand after all that is before it, beside float32. "
-               "Cycles are what "
-               "the model of the machine expects.");
+               "Compared with float32: weights and activations of each layer alone, and the operand including all "
+               "preceding layers. Cycles are estimates of the cost model.");
   std::vector<std::vector<Cell>> rows;
   auto percent = [](double part) { return llvm::formatv("{0:f3} %", 100 * part).str(); };
   eachObject(report, "layers", [&](const json::Object &layer) {
@@ -213,10 +216,10 @@ void tellLayers(Page &page, const json::Object &report) {
                 {"SQNR, dB", true},
                 {"Clipped", true},
                 {"Operand, dB", true},
-                {"Its cosine", true},
+                {"Operand cosine", true},
                 {"Largest error", true},
                 {"Cycles", true},
-                {"In float32", true}},
+                {"Cycles in float32", true}},
                rows, 40);
 }
 
@@ -226,8 +229,8 @@ std::string asPage(const json::Object &report) {
   drawCurve(page, report);
   tellLayers(page, report);
   if (const json::Value *quantization = report.get("quantization")) {
-    page.section("quantization", "The quantization", "As --quantize takes it.");
-    page.details("The file", "<pre>" + escapedLines(llvm::formatv("{0:2}", *quantization).str()) + "</pre>");
+    page.section("quantization", "Quantization file", "Input for --quantize.");
+    page.details("File contents", "<pre>" + escapedLines(llvm::formatv("{0:2}", *quantization).str()) + "</pre>");
   }
   return page.finish();
 }

@@ -7,8 +7,8 @@
 
 namespace hewn::tool {
 
-/// The report of a compile that quantized (hewn_compilation_report) for a reader: as it is for ".json", a page that needs nothing else for
-/// ".html", else text.
+/// Converts the report of a quantizing compilation (hewn_compilation_report) to the format of the
+/// file extension: ".json" (unchanged), ".html" (a self-contained page), else text.
 std::string reportAs(llvm::StringRef extension, const std::string &json);
 
 } // namespace hewn::tool

@@ -23,12 +23,12 @@ static std::string capitalized(StringRef text) {
 }
 
 void tellSuggestions(Page &page, const json::Object &record) {
-  page.section("next", "What to try next",
-               "By what was measured, what may save most first. What each saves at most is a bound by the roofline, "
-               "not a promise: try it, and measure.");
+  page.section("next", "Suggestions",
+               "Derived from the measurements, by decreasing possible saving. Savings are upper bounds by the roofline "
+               "model: measure the effect.");
   const json::Array *list = record.getArray("suggestions");
   if (!list || list->empty()) {
-    page.empty("Nothing here stands out: no flag is known to change much.");
+    page.empty("No flag is known to have a large effect.");
     return;
   }
   page.os() << "<ol class=\"todo\">\n";
@@ -36,7 +36,7 @@ void tellSuggestions(Page &page, const json::Object &record) {
     page.os() << "<li><h3>" << escaped(textOf(one, "title")) << "</h3><p>"
               << escaped(capitalized(textOf(one, "evidence"))) << ".</p>";
     if (std::optional<double> most = one.getNumber("saves_at_most_milliseconds"))
-      page.os() << "<p class=\"quiet\">Saves at most " << escaped(shownTime(*most)) << " of a run.</p>";
+      page.os() << "<p class=\"quiet\">Saves at most " << escaped(shownTime(*most)) << " per run.</p>";
     page.os() << "<p class=\"try\">Try <code>" << escaped(textOf(one, "try")) << "</code></p></li>\n";
   });
   page.os() << "</ol>\n";
@@ -45,10 +45,9 @@ void tellSuggestions(Page &page, const json::Object &record) {
 std::string machineText(const json::Object &record) {
   const json::Object *machine = record.getObject("machine");
   if (!machine)
-    return "The roofs are not known: " + textOf(record, "machine_unavailable").str() + ".";
-  std::string all = "Measured on this machine just now, in " +
-                    shownTime(1e3 * machine->getNumber("seconds").value_or(0)) + ", with " +
-                    countedText(machine->getInteger("threads").value_or(1), "thread") + " of code for " +
+    return "The roofs are unknown: " + textOf(record, "machine_unavailable").str() + ".";
+  std::string all = "Measured on this machine in " + shownTime(1e3 * machine->getNumber("seconds").value_or(0)) +
+                    ", with " + countedText(machine->getInteger("threads").value_or(1), "thread") + " of code for " +
                     textOf(*machine, "target").str() + ": ";
   eachObject(*machine, "peaks", [&](const json::Object &peak) {
     StringRef type = textOf(peak, "multiplies");
@@ -63,14 +62,14 @@ std::string machineText(const json::Object &record) {
     if (const json::Object *one = (*bandwidths)[i].getAsObject())
       all += std::string(i ? " and " : "reads of ") + shownBytes(one->getNumber("bytes_per_second").value_or(0)) +
              "/s from " + shownBytes(one->getNumber("bytes").value_or(0));
-  return all + ". The roof of a kernel is the peak for what it multiplies, or the rate of reads of as many bytes as it "
-               "touches, each once: from caches, where they fit.";
+  return all + ". The roof of a kernel is the peak rate of its element type, or the bandwidth for its operands and "
+               "results, which is that of a cache if they fit.";
 }
 
 void tellRemarks(Page &page, const json::Object &explanation) {
-  page.section("undone", "Not done, and why",
-               "Fusions, layouts, writes in place and faster forms that passes left undone, by reason, the most "
-               "frequent first. --remarks=FILE writes each with its node.");
+  page.section("undone", "Missed optimizations",
+               "Fusions, layouts, in-place writes and faster forms that passes did not apply, by decreasing frequency "
+               "of the reason. --remarks=FILE writes each with its node.");
   struct Group {
     int64_t count = 0;
     std::vector<std::string> nodes;
@@ -84,7 +83,7 @@ void tellRemarks(Page &page, const json::Object &explanation) {
       group.nodes.push_back(std::move(node));
   });
   if (groups.empty()) {
-    page.empty("Nothing was left undone.");
+    page.empty("There are no missed optimizations.");
     return;
   }
   auto sorted = groups.takeVector();
@@ -104,13 +103,13 @@ void tellRemarks(Page &page, const json::Object &explanation) {
                     {"<div class=\"nodes\">" + nodes + "</div>"},
                     numberCell(double(group.count), shownCount)});
   }
-  page.table("What was left undone", {{"What"}, {"Why", false, true}, {"Nodes"}, {"Times", true}}, rows, 20);
+  page.table("Missed optimizations", {{"Optimization"}, {"Reason", false, true}, {"Nodes"}, {"Times", true}}, rows, 20);
 }
 
 void tellArenas(Page &page, llvm::ArrayRef<const json::Object *> variants) {
   page.section("arena", "Arena",
-               "The memory of values between kernels: what lies where, and from which step to which. Values that share "
-               "addresses at different steps use them one after the other.");
+               "The memory of values between kernels, by address and step. Values can share addresses at different "
+               "steps.");
   bool isNone = true;
   for (const json::Object *variant : variants) {
     StringRef title = textOf(*variant, "title");
@@ -137,9 +136,9 @@ Cell kernelCell(const json::Object &kernel, StringRef name) {
   };
   if (const json::Array *nodes = kernel.getArray("nodes"); nodes && nodes->size() > told)
     add("nodes", nodesText(kernel, nodes->size()));
-  add("FLOP of a launch", textOf(kernel, "flop_formula"));
+  add("FLOP per launch", textOf(kernel, "flop_formula"));
   add("bytes", textOf(kernel, "bytes_formula"));
-  add("because", textOf(kernel, "why"));
+  add("reason", textOf(kernel, "why"));
   add("schedule", textOf(kernel, "schedule"));
   for (StringRef key : {"inputs", "constants", "outputs"})
     if (const json::Array *types = kernel.getArray(key); types && !types->empty()) {
@@ -149,7 +148,7 @@ Cell kernelCell(const json::Object &kernel, StringRef name) {
       add(key, list);
     }
   if (!more.empty())
-    html += "<details class=\"nodes\"><summary>how</summary>" + StringRef(more).drop_front(4).str() + "</details>";
+    html += "<details class=\"nodes\"><summary>details</summary>" + StringRef(more).drop_front(4).str() + "</details>";
   return {html};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions that several pages have.
+// Sections that several pages share.
 #ifndef HEWN_TOOLS_HEWN_SECTIONS_H
 #define HEWN_TOOLS_HEWN_SECTIONS_H
 
@@ -8,18 +8,20 @@
 
 namespace hewn::tool {
 
-/// What to try next: `suggestions` of the record, each with its evidence.
+/// Adds the `suggestions` of the record, each with the figures that it is based on.
 void tellSuggestions(Page &page, const llvm::json::Object &record);
-/// How the roofs were measured, in a sentence.
+/// Returns a text that describes the measured rates of the machine and defines the roofs of the
+/// roofline diagram.
 std::string machineText(const llvm::json::Object &record);
-/// What was left undone and why, by reason; `remarks` as explain has them, of the variants with these titles (none: all).
+/// Adds the missed optimizations from the `remarks` of explain's record, grouped by reason.
 void tellRemarks(Page &page, const llvm::json::Object &explanation);
-/// The arenas of these variants, each drawn.
+/// Draws, for each of these variants of the model, a diagram of the buffers in its arena.
 void tellArenas(Page &page, llvm::ArrayRef<const llvm::json::Object *> variants);
 
-/// The name of a kernel with its nodes below it, and why it is one and how it is computed folded away.
+/// Returns a cell with the name of a kernel and its nodes. The reason for the kernel's fusion and
+/// its schedule are hidden until the reader opens them.
 Cell kernelCell(const llvm::json::Object &kernel, llvm::StringRef name);
-/// FLOP and bytes of a launch.
+/// Returns a cell with the number of FLOP or of bytes per launch.
 Cell workCell(const llvm::json::Object &kernel, llvm::StringRef key);
 
 } // namespace hewn::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The look of the pages. Colours are named by what they mean; each pair of text and background has a contrast of at least 4.5 (WCAG 2.2, AA).
+// CSS and script of the pages. Colors are named by their meaning; each pair of text and background
+// has a contrast of at least 4.5 (WCAG 2.2, AA).
 #include "tools/hewn/Pages/Style.h"
 
 namespace hewn::tool {
@@ -119,7 +120,7 @@ static constexpr char kScript[] = R"js(
   const tip = document.getElementById('tip');
   let read = null;
   const hide = () => { tip.hidden = true; read = null; };
-  // What points at an item of a picture, by mouse, finger or keyboard, reads its name beside it.
+  // Shows the name of a diagram item as a tooltip, for mouse, touch and keyboard.
   const show = item => {
     read = item;
     tip.textContent = item.getAttribute('aria-label');
@@ -138,11 +139,12 @@ static constexpr char kScript[] = R"js(
     const item = event.target.closest('[data-item]');
     item ? show(item) : hide();
   });
-  // Focusing scrolls, and is heard of before its scroll is, as a mouse may be: what is read then goes on to be, where it now is.
+  // When an item gets the focus, the browser scrolls the page after the focus event: keep the
+  // tooltip at the item.
   document.addEventListener('scroll', () => {
     if (read) show(read);
   }, { passive: true });
-  // One stop of the tab key for each picture; arrows go through its items.
+  // Each diagram is one tab stop; arrow keys select its items.
   for (const picture of document.querySelectorAll('[data-picture]')) {
     const items = [...picture.querySelectorAll('[data-item]')];
     items.forEach((item, i) => item.setAttribute('tabindex', i ? -1 : 0));

@@ -6,7 +6,8 @@
 
 namespace hewn::tool {
 
-/// What every page brings: CSS for light and dark, narrow and wide; a script for what points at pictures, sorts and filters.
+/// CSS and script of every page. The CSS supports light and dark color schemes and small screens.
+/// The script implements tooltips, and sorting and filtering of tables.
 llvm::StringRef pageStyle();
 llvm::StringRef pageScript();
 

@@ -15,21 +15,25 @@
 
 namespace hewn::tool {
 
-/// How long a rank waits for another one: between two runs rank 0 may draw inputs, or wait for its user.
+/// Timeout for waiting on another rank, in milliseconds. It is long, because rank 0 may generate
+/// inputs or wait for its user between two runs.
 static constexpr int64_t kMilliseconds = 600000;
-/// What rank 0 tells the others before each run; `KeepRun` beside another one is about the run before.
+/// Commands that rank 0 sends to the other ranks. The bit `KeepRun` may be added to any command: it
+/// refers to the run before the command.
 enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2, Tell = 3, KeepRun = 4 };
 
-/// The library of the MPI that has started this process, by what its launchers leave in the environment; null: none has.
+/// Returns the adapter library for the MPI that started this process, detected by the launcher's
+/// environment variables, or null if the process was not started by MPI.
 static const char *mpiLibrary() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE"))
     return "libhewn_openmpi.so";
-  // Slurm and others leave it to a single process as well.
+  // Slurm and other launchers set PMI_SIZE for a single process as well.
   const char *size = std::getenv("PMI_SIZE");
   return size && std::atoi(size) > 1 ? "libhewn_mpich.so" : nullptr;
 }
 
-/// Beside the program, or in ../lib.
+/// Returns the path of a library in the program's folder, ../lib or ../integrations/mpi, or an
+/// empty string.
 static std::string besideProgram(const char *name) {
   std::string self = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
   for (const char *folder : {"", "../lib", "../integrations/mpi"}) {
@@ -44,8 +48,8 @@ static std::string besideProgram(const char *name) {
 bool Ranks::joinMpi(const char *library, const hewn_model &model, std::string &problem) {
   std::string path = besideProgram(library);
   if (path.empty()) {
-    problem = std::string("the processes were started by MPI, and ") + library +
-              " is neither beside hewn nor in ../lib: hewn was built without that MPI";
+    problem = std::string("the processes were started by MPI, but ") + library +
+              " is neither next to hewn nor in ../lib: hewn was built without this MPI";
     return false;
   }
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
@@ -62,9 +66,8 @@ bool Ranks::joinMpi(const char *library, const hewn_model &model, std::string &p
   }
   if (group->num_ranks == model.num_ranks)
     return true;
-  problem = std::string(model.name) + " is split over " + std::to_string(model.num_ranks) +
-            " ranks, and MPI has started " + std::to_string(group->num_ranks) + " processes: mpirun -n " +
-            std::to_string(model.num_ranks);
+  problem = std::string(model.name) + " is split over " + std::to_string(model.num_ranks) + " ranks, but MPI started " +
+            std::to_string(group->num_ranks) + " processes: use mpirun -n " + std::to_string(model.num_ranks);
   return false;
 }
 
@@ -77,7 +80,7 @@ bool Ranks::start(const hewn_model &model, std::string &problem) {
   for (int32_t r = 1; r < model.num_ranks && rank == 0; ++r) {
     pid_t child = fork();
     if (child < 0) {
-      problem = std::string("can't make a process for rank ") + std::to_string(r) + ": " + std::strerror(errno);
+      problem = std::string("can't fork a process for rank ") + std::to_string(r) + ": " + std::strerror(errno);
       for (pid_t made : children)
         kill(made, SIGKILL);
       return false;
@@ -92,14 +95,16 @@ bool Ranks::start(const hewn_model &model, std::string &problem) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != leader)
       _exit(1);
-    std::signal(SIGINT, SIG_IGN); // rank 0 hears of it
+    std::signal(SIGINT, SIG_IGN); // Ctrl-C reaches all ranks, but only rank 0 reacts to it
   }
   hewn_status status = hewn_local_communicator_create(name.c_str(), rank, model.num_ranks, kMilliseconds, &group);
   problem = status.message;
   return status.code == HEWN_OK;
 }
 
-/// Which one of the processes on its machine this is, as MPI's launchers tell; without them all ranks are on this one.
+/// Returns the index of this process among the processes on its machine, from the environment
+/// variables of MPI's launchers. Without these variables, all ranks run on this machine, and the
+/// index is the rank.
 static int32_t numberOnMachine(int32_t rank) {
   for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"})
     if (const char *number = std::getenv(name))
@@ -118,7 +123,7 @@ std::unique_ptr<Ranks> Ranks::join(const hewn_model &model, Transport transport,
   std::unique_ptr<Ranks> ranks(new Ranks);
   const char *mpi = mpiLibrary();
   if (transport == Transport::Nccl && !model.device) {
-    problem = "--transport=nccl is for models that are compiled for a GPU";
+    problem = "--transport=nccl requires a model that is compiled for a GPU";
     return nullptr;
   }
   bool isJoined = mpi ? ranks->joinMpi(mpi, model, problem) : ranks->start(model, problem);
@@ -150,7 +155,7 @@ void Ranks::stop() {
 
 void Ranks::leave() {
   hewn_communicator_destroy(onDevices);
-  hewn_communicator_destroy(group); // who still waits is told
+  hewn_communicator_destroy(group); // ranks that still wait for this rank then get an error
   onDevices = group = nullptr;
 }
 
@@ -257,7 +262,7 @@ void Ranks::follow(std::unique_ptr<LoadedLibrary> library, RunWitness *witness) 
   int ended = 0;
   for (;;) {
     int64_t order = Stop;
-    // Where rank 0 is gone it has said why.
+    // This rank reports no error if rank 0 has ended, because rank 0 has already printed it.
     if (group->receive(group->user, 0, &order, sizeof(order)) != HEWN_OK || order == Stop)
       break;
     if (witness && order & KeepRun)
@@ -276,7 +281,8 @@ void Ranks::follow(std::unique_ptr<LoadedLibrary> library, RunWitness *witness) 
       if (witness)
         witness->end();
     }
-    // What is wrong with inputs is wrong on all ranks, and what happened to a peer is that one's to tell.
+    // A run with invalid inputs fails on all ranks, and rank 0 reports it. A rank whose peer failed
+    // reports nothing, because the peer reports its own error.
     if (status.code != HEWN_OK && status.code != HEWN_INVALID_ARGUMENT) {
       if (status.code != HEWN_PEER_FAILED)
         printMessage(std::string("error: ") + status.message);

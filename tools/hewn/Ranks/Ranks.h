@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model that is split over ranks, run from the command line: by processes that mpirun has started, or, where it was not, by processes
-// that this one makes. Rank 0 does what the command says; the others do what rank 0 does, on its inputs.
+// Runs a model that is split over ranks: in the processes that mpirun started, else in processes
+// that rank 0 forks. Rank 0 executes the command; the other ranks repeat its runs on the same
+// inputs.
 #ifndef HEWN_TOOLS_HEWN_RANKS_H
 #define HEWN_TOOLS_HEWN_RANKS_H
 
@@ -14,44 +15,50 @@
 
 namespace hewn::tool {
 
-/// What devices have for each other goes by the host, or by NCCL.
+/// How the ranks of a model transfer data between their devices: through host memory, or by NCCL.
 enum class Transport { Host, Nccl };
 
-/// What a rank other than the first writes down of its runs, for rank 0 to ask for.
+/// Records the runs of a rank other than rank 0, which can request the record.
 struct RunWitness {
   virtual ~RunWitness() = default;
-  /// Around each run.
+  /// Called on a rank other than rank 0 before and after each of its runs.
   virtual void begin() = 0;
   virtual void end() = 0;
-  /// The last run is the one that will be asked for.
+  /// Keeps the record of the last run, which `tell` returns later.
   virtual void keep() = 0;
+  /// Returns the record that was kept.
   virtual std::string tell() = 0;
 };
 
 class Ranks {
 public:
-  /// Makes the group for a model of so many ranks; where nobody has started the others, forks, and returns in each of the processes.
-  /// `options` get the communicator, and by NCCL the rank's device. Null, and why in `problem`.
+  /// Creates the communicator for a split model. If MPI did not start the processes, forks them,
+  /// and returns in each process. Sets the communicator in `options` and, with NCCL, the device of
+  /// the rank. Returns null with an error in `problem`.
   static std::unique_ptr<Ranks> join(const hewn_model &model, Transport transport, hewn_context_options &options,
                                      std::string &problem);
   Ranks(const Ranks &) = delete;
-  /// Waits for the processes that it made.
+  /// Waits until the processes that rank 0 forked for the other ranks have ended.
   ~Ranks();
-  /// Rank 0: tells the others that it is over. Before the library goes: its end is all ranks' together.
+  /// Rank 0: sends the others the command to end. Must be called before the library is destroyed,
+  /// because the ranks synchronize when they destroy their contexts.
   void stop();
 
-  /// The context's.
+  /// Returns the communicator that the context uses.
   hewn_communicator *communicator() const { return onDevices ? onDevices : group; }
   bool isLeader() const { return group->rank == 0; }
-  /// Rank 0, before each run: what the others run, too.
+  /// Rank 0: makes the other ranks run the model on `inputs`. Must be called before each run of
+  /// rank 0.
   hewn_status announce(const std::vector<Array> &inputs);
-  /// Rank 0: the others' witnesses keep the last run.
+  /// Rank 0: makes the other ranks keep the record of the last run.
   void keepRun() { keeps = true; }
-  /// Rank 0: what the others' witnesses tell, by rank from 1 on.
+  /// Rank 0: returns the records of the other ranks, from rank 1 on.
   hewn_status ask(std::vector<std::string> &told);
-  /// The other ranks: run what rank 0 runs until it is over, and end the process. `witness` may be null, on all ranks alike.
+  /// Other ranks: repeat the runs of rank 0 until it stops, then exit the process. `witness` is
+  /// null on all ranks or on none.
   [[noreturn]] void follow(std::unique_ptr<LoadedLibrary> library, RunWitness *witness);
-  /// A process that was forked ends here, whatever happened, without what the one it was forked from does at its end; another one goes on.
+  /// Exits a forked process without running the exit handlers of its parent. Does nothing in other
+  /// processes.
   void endIfForked(int code);
 
 private:
@@ -59,7 +66,7 @@ private:
   bool start(const hewn_model &model, std::string &problem);
   bool joinMpi(const char *library, const hewn_model &model, std::string &problem);
   bool joinDevices(std::string &problem);
-  /// Before processes end.
+  /// Destroys the communicators. Must be called before the process exits.
   void leave();
   hewn_status sendInputs(int32_t to, const std::vector<Array> &inputs);
   hewn_status receiveInputs(const hewn_model &model, std::vector<Array> &inputs);
@@ -67,11 +74,11 @@ private:
   hewn_status tell(const std::string &text);
 
   hewn_communicator *group = nullptr;
-  /// By NCCL, over `group`; null: what devices have goes by the host.
+  /// NCCL communicator on top of `group`, or null if data is transferred through host memory.
   hewn_communicator *onDevices = nullptr;
   std::vector<pid_t> children;
   bool isForked = false, isOver = false;
-  /// What the others have.
+  /// The inputs that rank 0 sent to the other ranks last.
   std::vector<Array> announced;
   bool hasAnnounced = false, keeps = false;
 };

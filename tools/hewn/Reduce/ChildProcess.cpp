@@ -17,19 +17,22 @@
 
 namespace hewn::tool {
 
-/// Enough for the first lines, which say what happened.
+/// Number of bytes of the child's error output that are kept: its first lines contain the cause of
+/// an error.
 static constexpr size_t kErrorBytes = 1 << 14;
-/// How often `stop` is asked, in milliseconds.
+/// Time in milliseconds between two calls of `stop`.
 static constexpr int kPoll = 50;
 
 static void becomeChild(pid_t parent, const std::string &folder, const std::string &errors) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) // it ended before that held
+  if (getppid() != parent) // the parent ended before PR_SET_PDEATHSIG took effect
     _exit(1);
   sigset_t all;
   sigfillset(&all);
-  sigdelset(&all, SIGXFSZ); // a file that may not grow stays an error of the write
+  // Keep SIGXFSZ blocked: a write beyond the file size limit then fails instead of ending the
+  // process.
+  sigdelset(&all, SIGXFSZ);
   for (int number : {SIGINT, SIGTERM, SIGHUP})
     signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
@@ -66,7 +69,8 @@ ChildEnd runInChild(double seconds, const std::string &folder, llvm::function_re
     end.number = errno;
     return end;
   }
-  llvm::outs().flush(); // what is in buffers would be there twice
+  // Flush before the fork, otherwise parent and child would both write the buffered text.
+  llvm::outs().flush();
   llvm::errs().flush();
   pid_t parent = getpid(), child = fork();
   if (child < 0) {
@@ -78,7 +82,7 @@ ChildEnd runInChild(double seconds, const std::string &folder, llvm::function_re
   if (child == 0) {
     becomeChild(parent, folder, errors);
     work([&](llvm::StringRef text) { writeAll(ends[1], text); });
-    _exit(0); // nothing of the parent's is torn down
+    _exit(0); // no exit handlers or destructors of the parent
   }
   close(ends[1]);
   setpgid(child, child);
@@ -95,7 +99,7 @@ ChildEnd runInChild(double seconds, const std::string &folder, llvm::function_re
       hears = got > 0 || (got < 0 && errno == EINTR);
       end.told.append(buffer, size_t(std::max<ssize_t>(got, 0)));
       if (hears)
-        continue; // all of it, before it is looked at
+        continue; // read everything before checking the child's status
     }
     if (waitpid(child, &status, WNOHANG) == child)
       break;
@@ -108,7 +112,7 @@ ChildEnd runInChild(double seconds, const std::string &folder, llvm::function_re
     }
   }
   close(ends[0]);
-  kill(-child, SIGKILL); // what it has started
+  kill(-child, SIGKILL); // also kills the processes that the child started
   end.errors = beginOf(errors);
   (void)llvm::sys::fs::remove_directories(folder);
   if (end.how != ChildEnd::How::NotStarted)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work in a process of its own: what crashes there, or never ends, ends nothing here.
+// Runs work in a child process, so that a crash or a hang does not affect this process.
 #ifndef HEWN_TOOLS_HEWN_REDUCE_CHILDPROCESS_H
 #define HEWN_TOOLS_HEWN_REDUCE_CHILDPROCESS_H
 
@@ -13,18 +13,21 @@ namespace hewn::tool {
 
 struct ChildEnd {
   enum class How { Exited, Signal, Timeout, Stopped, NotStarted } how = How::NotStarted;
-  /// The status or the signal; of what could not be started, errno.
+  /// The exit status of the child process or the number of the signal that ended it, or errno if it
+  /// could not be started.
   int number = 0;
-  /// What it told, and the begin of what it wrote to its standard error.
+  /// The text that the child sent to its parent, and the start of the child's standard error.
   std::string told, errors;
 };
 
-/// Sends a text to the parent.
+/// Sends a text from the child process to its parent.
 using Tell = std::function<void(llvm::StringRef)>;
 
-/// Calls `work` in a copy of this process, which has no other thread and no standard input; its temporary files are in `folder`, which is made and
-/// removed. It is killed, with what it has started, after `seconds`, when `stop` says so, and when this process ends. `work` may exec.
-/// To be called before this process has compiled anything: what other threads hold is held forever in the copy.
+/// Calls `work` in a fork of this process with no other thread and no standard input. Its temporary
+/// files are in `folder`, which is created and removed. The child and its processes are killed
+/// after `seconds`, when `stop` returns true, and when this process ends. `work` may call exec.
+/// Must be called before this process compiles anything: locks held by other threads would stay
+/// locked in the child.
 ChildEnd runInChild(double seconds, const std::string &folder, llvm::function_ref<void(const Tell &)> work,
                     llvm::function_ref<bool()> stop);
 

@@ -41,7 +41,7 @@ std::optional<Window> PartSearch::all(const Names &outputs) {
 void PartSearch::dropEnd(Window &window) {
   std::vector<int> order(window.nodes.begin(), window.nodes.end());
   const Names final = window.outputs;
-  // What the nodes up to one give to those behind it.
+  // Returns the first `count` nodes, and their values that later nodes or the outputs read.
   auto outputsUpTo = [&](size_t count) {
     std::set<int> nodes(order.begin(), order.begin() + std::ptrdiff_t(count));
     std::set<std::string> read(final.begin(), final.end());
@@ -64,7 +64,7 @@ void PartSearch::dropEnd(Window &window) {
     else
       equal = middle;
   }
-  // Only what the values that differ need.
+  // Keep only the nodes that the differing values depend on.
   std::set<int> needed = makersOf(window.outputs);
   if (needed.size() < window.nodes.size())
     accept(window, needed, Names(window.outputs));
@@ -116,7 +116,7 @@ void PartSearch::dropAny(Window &window, bool fixedToo) {
         for (size_t i = end - std::min(chunk, end); i < end; ++i)
           nodes.erase(order[i]);
         Names outputs = outputsOf(nodes, window);
-        // What has to stay for others comes back in by itself.
+        // `cut` adds removed nodes again if other nodes need them.
         ModelGraph::Part part = parts.cut(nodes, outputs, cutsFixed);
         if (outputs.empty() || nodes.size() == window.nodes.size() ||
             part.nodes.size() >= parts.cut(window.nodes, window.outputs, cutsFixed).nodes.size())
@@ -125,7 +125,8 @@ void PartSearch::dropAny(Window &window, bool fixedToo) {
           return;
         progress |= accept(window, nodes, outputs);
       }
-      progress &= chunk == 1; // a node may have been needed by one that is gone since
+      // Repeat the pass over the nodes: a removed node may have been the last user of another one.
+      progress &= chunk == 1;
     }
     if (chunk == 1)
       return;

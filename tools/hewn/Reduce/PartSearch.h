@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The smallest part of a model that shows something: check's and reduce's one search. Each part is compiled as the model is and fed the
-// reference's values, so what is fused in it stays fused, and no error comes from elsewhere.
+// Searches the smallest subgraph of a model that shows a symptom, for `hewn check` and `hewn
+// reduce`. Each subgraph is compiled with the flags of the model and runs on the reference's
+// values: fusion inside of it is preserved, and errors of preceding nodes do not affect it.
 #ifndef HEWN_TOOLS_HEWN_REDUCE_PARTSEARCH_H
 #define HEWN_TOOLS_HEWN_REDUCE_PARTSEARCH_H
 
@@ -10,43 +11,50 @@
 
 namespace hewn::tool {
 
-/// What a part shows: which of its outputs, all of them where that can't be told, and how they compare where they were compared.
+/// A symptom that a subgraph shows: the affected outputs (all outputs, if they are unknown), and
+/// their comparison with the reference, if there was one.
 struct Shown {
   Names outputs;
   Judgement judgement;
 };
 
-/// A part that shows it: its nodes, and those of its values that do.
+/// A subgraph that shows the symptom, with its nodes and the affected outputs.
 struct Window : Shown {
   std::set<int> nodes;
 };
 
 class PartSearch {
 public:
-  /// Nothing where a part does not show it, or can't be run alone.
+  /// Runs a subgraph. Returns nullopt if it does not show the symptom, or cannot run separately
+  /// from the model.
   using Test = std::function<std::optional<Shown>(const ModelGraph::Part &)>;
-  /// `limit`: so many parts are tried where nodes are left out a few at a time; each costs compiles.
+  /// `limit`: maximum number of subgraphs that `dropAny` tries; each one is compiled.
   PartSearch(const Parts &parts, Test test, size_t limit) : parts(parts), test(std::move(test)), limit(limit) {}
 
-  /// The nodes that `outputs` need, where these alone still show it.
+  /// Returns the subgraph of all nodes that `outputs` depend on, if this subgraph shows the
+  /// symptom.
   std::optional<Window> all(const Names &outputs);
-  /// Leaves nodes out at the end, as long as a value that is read by them shows it.
+  /// Removes nodes at the end of the window, as long as a value that a removed node reads shows the
+  /// symptom.
   void dropEnd(Window &window);
-  /// Leaves nodes out at the begin.
+  /// Removes nodes at the start of the window.
   void dropBegin(Window &window);
-  /// Leaves out any nodes, many at a time and then fewer (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input"). What
-  /// others read of them becomes an input, what they read an output. `cutsFixed`: also what computes with dims, whose results are given as numbers then.
+  /// Removes any nodes by delta debugging: large chunks first, then smaller ones (Zeller and
+  /// Hildebrandt, "Simplifying and isolating failure-inducing input"). Values of removed nodes
+  /// become inputs, values that only removed nodes read become outputs. `cutsFixed`: also removes
+  /// computations of dims and feeds their results as numbers.
   void dropAny(Window &window, bool cutsFixed);
-  /// Leaves out outputs.
+  /// Removes outputs of the window that are not needed to show the symptom.
   void dropOutputs(Window &window);
 
   ModelGraph::Part partOf(const Window &window) const { return parts.cut(window.nodes, window.outputs, cutsFixed); }
 
 private:
   std::set<int> makersOf(const Names &outputs) const;
-  /// Takes the smaller window where it shows the same.
+  /// Runs the given subgraph. If it shows the symptom, replaces `window` by it and returns true.
   bool accept(Window &window, std::set<int> nodes, const Names &outputs);
-  /// What `nodes` give to an output of the window or to a node of it that is not among them, and what none of them reads.
+  /// Returns the values of `nodes` that are outputs of the window, that its other nodes read, or
+  /// that no node of `nodes` reads.
   Names outputsOf(const std::set<int> &nodes, const Window &window) const;
   bool canBeOutput(const std::string &value) const;
 

@@ -22,13 +22,14 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// A message without what is another one's in a smaller model: what is quoted, numbers, and the lines behind the first.
+/// Returns the first line of a message, without quoted text and with all numbers replaced by 0.
+/// Quoted names and numbers may differ when the model gets smaller, although the error is the same.
 std::string gistOf(llvm::StringRef message) {
   std::string gist;
   bool quoted = false;
   char before = ' ';
   for (char c : message.split('\n').first) {
-    // An apostrophe in a word is no quotation's begin.
+    // An apostrophe inside of a word does not start a quotation.
     bool isMark = c == '\'' && (quoted || !llvm::isAlnum(before));
     before = c;
     if (isMark)
@@ -39,13 +40,13 @@ std::string gistOf(llvm::StringRef message) {
   return gist;
 }
 
-/// One object a line, the last one of which counts where keys repeat.
+/// Parses one JSON object per line and merges them; later lines override earlier ones.
 json::Object fieldsOf(llvm::StringRef told) {
   json::Object all;
   llvm::SmallVector<llvm::StringRef> lines;
   told.split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef line : lines) {
-    llvm::Expected<json::Value> value = json::parse(line); // the last line may be cut
+    llvm::Expected<json::Value> value = json::parse(line); // the last line may be truncated
     if (!value)
       llvm::consumeError(value.takeError());
     else if (json::Object *object = value->getAsObject())
@@ -78,23 +79,23 @@ bool Symptom::isLike(const Symptom &other) const {
 std::string Symptom::text() const {
   switch (kind) {
   case Kind::None:
-    return "compiles, runs, and gives what the reference gives";
+    return "compiles, runs, and agrees with the reference";
   case Kind::Wrong:
-    return "gives something else than -O0: " + llvm::join(outputs, ", ");
+    return "differs from -O0 in " + llvm::join(outputs, ", ");
   case Kind::Crash:
     return "crashes " + whereText(phase) + " (signal " + std::to_string(signal) + ", " + strsignal(signal) + ")" +
            (message.empty() ? "" : ": " + message);
   case Kind::Hang:
     return "does not end " + whereText(phase);
   case Kind::Error:
-    return "is refused " + whereText(phase) + ": " + message;
+    return "fails " + whereText(phase) + ": " + message;
   case Kind::SlowRun:
     return llvm::formatv("takes {0:f3} ms a run", measured).str() +
            (reference > 0 ? llvm::formatv(", -O0 {0:f3} ms", reference).str() : "");
   case Kind::SlowCompile:
     return llvm::formatv("compiles in {0:f2} s", measured);
   case Kind::Command:
-    return "is what the command looks for";
+    return "matches the command";
   case Kind::Unusable:
     return message;
   }
@@ -120,13 +121,13 @@ std::string Probe::commandFor(const std::string &model) const {
   return made;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // In the child
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// One candidate, compiled and run.
+/// Compiles and runs a candidate.
 class Look {
 public:
   Look(const Question &question, const std::string &path, const Symptom *wanted, bool drawsAlone, const Tell &tell)
@@ -144,7 +145,7 @@ private:
   const Question &question;
   const std::string &path;
   const Symptom *wanted;
-  /// Inputs are drawn by what was compiled alone, and not by the reference.
+  /// True if the compiled model, not the reference, decides which generated inputs a run accepts.
   bool drawsAlone;
   const Tell &tell;
   std::unique_ptr<ModelGraph> graph;
@@ -160,7 +161,8 @@ Loaded *Look::naive(std::string &problem) {
   return reference.get();
 }
 
-/// Arrays for all inputs, beside the model. False where there are none that a run takes.
+/// Generates the missing inputs, and writes all inputs to the .npz file of the model. Returns false
+/// if no run accepts any of the generated inputs.
 bool Look::findInputs(const hewn_model &made) {
   std::vector<std::pair<std::string, Array>> arrays;
   std::string problem, beside = Probe::arraysBeside(path);
@@ -174,7 +176,7 @@ bool Look::findInputs(const hewn_model &made) {
     hasAll &= inputs.count(made.inputs[i].name) > 0;
     if (!parts->info(made.inputs[i].name)->isTensor)
       return unusable("input '" + std::string(made.inputs[i].name) +
-                      "' is of strings, a sequence or an optional value, which can't be drawn or read"),
+                      "' is a string tensor, a sequence or an optional value, which cannot be generated or read"),
              false;
   }
   if (hasAll)
@@ -191,10 +193,10 @@ bool Look::findInputs(const hewn_model &made) {
   auto choose = [&](const Values &) -> Loaded * {
     if (!drawsAlone)
       return naive(problem);
-    return keep() ? artifact.get() : nullptr; // what a run does not come back from is there
+    return keep() ? artifact.get() : nullptr; // writes the inputs before a run that may crash or hang
   };
   if (!drawInputs(*parts, made, choose, question.seed, inputs, results, problem))
-    return unusable("no inputs were found that a run takes; the first refusal: " + problem), false;
+    return unusable("found no inputs that the model accepts; the first error: " + problem), false;
   return keep();
 }
 
@@ -214,7 +216,7 @@ void Look::run() {
   Diagnostics diagnostics;
   graph = ModelGraph::load(path, diagnostics);
   if (!graph)
-    return unusable("the model can't be read again");
+    return unusable("the model cannot be read again");
   parts.emplace(*graph, question.flags, question.tolerance, nullptr, question.seed);
   parts->learn(*artifact);
   Names outputs;
@@ -235,7 +237,8 @@ void Look::run() {
     judge();
 }
 
-/// The fastest of some runs: what else the machine does only adds to it.
+/// Returns the time in milliseconds of the fastest of several runs, because other load on the
+/// machine only makes runs slower.
 static double fastest(const Parts &parts, Loaded &loaded, const Values &inputs) {
   double best = 0;
   Clock::time_point begin = Clock::now();
@@ -266,7 +269,7 @@ void Look::judge() {
   std::string problem;
   std::optional<Judgement> judgement = parts->judge(part, inputs, results, problem);
   if (!judgement)
-    return unusable("the reference refuses what a run takes: " + problem);
+    return unusable("the reference fails on inputs that the compiled model accepts: " + problem);
   json::Array differing;
   for (const std::string &name : part.outputs)
     if (auto found = judgement->found.find(name);
@@ -286,10 +289,11 @@ void Probe::lookHere(const std::string &path, const Symptom *wanted, bool drawsA
   _exit(127);
 }
 
-/// In front of a value's name, where its form is told.
+/// Prefix of the JSON keys that hold the type and dims of a value.
 static const std::string kForm = "form of ";
 
-/// Values of the first `nodes` nodes, in a file, and their forms, told.
+/// Computes the values of the first `nodes` nodes, writes them to a file, and reports their types
+/// and dims.
 void Probe::learnHere(const ModelGraph &graph, size_t nodes, const Values &given, const Tell &tell) const {
   Parts parts(graph, question.flags, question.tolerance, nullptr, question.seed);
   ModelGraph::Part part;
@@ -318,7 +322,8 @@ void Probe::learnHere(const ModelGraph &graph, size_t nodes, const Values &given
     int64_t left = question.memory;
     for (auto &[name, size] : outputBytes(*all, inputs))
       left -= std::min(size, question.memory);
-    return left < 0 ? nullptr : all.get(); // only the forms are known then
+    // Null if the values exceed the memory limit: then only their types and dims are reported.
+    return left < 0 ? nullptr : all.get();
   };
   Values inputs = given, results;
   if (!drawInputs(parts, all->model(), choose, question.seed, inputs, results, problem))
@@ -332,11 +337,11 @@ void Probe::learnHere(const ModelGraph &graph, size_t nodes, const Values &given
   (void)writeNpz(valuesFile(), arrays, problem);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // In the parent
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// What a child that was looked at showed by what it told.
+/// Returns the symptom that the child process reported.
 static Symptom symptomOf(const Question &question, const json::Object &told) {
   Symptom symptom;
   symptom.phase = told.getString("phase").value_or("compile").str();
@@ -372,7 +377,8 @@ static Symptom symptomOf(const Question &question, const json::Object &told) {
 
 std::optional<Symptom> Probe::look(const std::string &path, const Symptom *wanted,
                                    llvm::function_ref<bool()> stop) const {
-  // Where only time counts, a reference that is many times slower would be in the way, as what crashes alike.
+  // The reference does not run if only the time matters, since it is many times slower. It does not
+  // run for crashes and hangs either, since it may have them, too.
   bool drawsAlone = question.isTimed() || (wanted && (wanted->kind == Kind::Crash || wanted->kind == Kind::Hang));
   std::optional<Symptom> symptom = lookOnce(path, wanted, drawsAlone, stop);
   if (symptom && !wanted && !drawsAlone && symptom->kind == Kind::Unusable && symptom->phase == "reference")
@@ -389,12 +395,13 @@ std::optional<Symptom> Probe::lookOnce(const std::string &path, const Symptom *w
   Symptom symptom;
   if (end.how == ChildEnd::How::NotStarted) {
     symptom.kind = Kind::Unusable;
-    symptom.message = std::string("no process can be started: ") + strerror(end.number);
+    symptom.message = std::string("cannot start a process: ") + strerror(end.number);
   } else if (!question.command.empty()) {
     bool exited = end.how == ChildEnd::How::Exited;
     symptom.kind = exited && end.number == 0 ? Kind::Command : Kind::None;
-    if (exited && end.number >= 126) // the shell's words for what it can't run
-      symptom = {Kind::Unusable, "", 0, "the command can't be run: " + gistOf(end.errors), "", {}, 0, 0};
+    // Statuses from 126 on mean that the shell cannot run the user's command.
+    if (exited && end.number >= 126)
+      symptom = {Kind::Unusable, "", 0, "the command cannot be run: " + gistOf(end.errors), "", {}, 0, 0};
   } else if (end.how == ChildEnd::How::Exited) {
     symptom = symptomOf(question, fieldsOf(end.told));
   } else {
@@ -404,9 +411,9 @@ std::optional<Symptom> Probe::lookOnce(const std::string &path, const Symptom *w
     symptom.kind = ofReference ? Kind::Unusable : isTimeout ? Kind::Hang : Kind::Crash;
     symptom.signal = isTimeout ? 0 : end.number;
     if (ofReference)
-      symptom.message = std::string("the reference, which is -O0, ") +
-                        (isTimeout ? "takes longer than --timeout allows" : "crashes: try -O0");
-    else if (symptom.signal == SIGABRT) { // an assertion says which
+      symptom.message =
+          std::string("the reference (-O0) ") + (isTimeout ? "takes longer than --timeout" : "crashes: try -O0");
+    else if (symptom.signal == SIGABRT) { // the first line names the assertion
       symptom.message = llvm::StringRef(end.errors).split('\n').first.str();
       symptom.gist = gistOf(symptom.message);
     }
@@ -418,12 +425,14 @@ void Probe::learn(const ModelGraph &graph, const Values &inputs, llvm::function_
                   Values &values) const {
   json::Object best;
   bool crashed = false;
-  // Whether the forms are known of what so many nodes give, or the values as well.
+  // Runs the reference for the first `nodes` nodes in a child process. Returns true if the child
+  // reports the types and dims of their values and, if `asksValues` is true, also the values.
   auto isKnown = [&](size_t nodes, bool asksValues) {
     ChildEnd end =
         runInChild(question.timeout, scratch(), [&](const Tell &tell) { learnHere(graph, nodes, inputs, tell); }, stop);
     json::Object told = fieldsOf(end.told);
-    // A crash behind the forms, when it ran, leaves these.
+    // A child process reports types and dims before it runs the reference, so they are known even
+    // if the run crashes.
     bool hasForms = !told.empty() && !told.get("unusable"), ran = end.how == ChildEnd::How::Exited;
     if (hasForms && !asksValues)
       best = std::move(told);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model shows when it is compiled and run: in a process of its own, by its file, as a user would.
+// Determines the symptom of a model: compiles and runs its file in a child process.
 #ifndef HEWN_TOOLS_HEWN_REDUCE_PROBE_H
 #define HEWN_TOOLS_HEWN_REDUCE_PROBE_H
 
@@ -11,47 +11,51 @@ namespace hewn::tool {
 
 struct Symptom {
   enum class Kind {
-    None,        // it compiles, runs, and gives what the reference gives
-    Wrong,       // an output differs from the reference's
-    Crash,       // a signal
-    Hang,        // longer than the bound
-    Error,       // a message: of the compiler, or of a run
-    SlowRun,     // above the bound that was given
-    SlowCompile, // the same
-    Command,     // the user's command says yes
-    Unusable,    // nothing can be told, and why
+    None,        // compiles, runs, and agrees with the reference
+    Wrong,       // an output differs from the reference
+    Crash,       // ended by a signal
+    Hang,        // takes longer than --timeout
+    Error,       // an error message of the compiler or of a run
+    SlowRun,     // a run takes longer than --slower-than
+    SlowCompile, // compilation takes longer than --compile-slower-than
+    Command,     // the user's command succeeded
+    Unusable,    // the symptom cannot be determined; `message` says why
   } kind = Kind::None;
-  /// Where: "compile", "run"; or of the reference, "reference", "judge".
+  /// Phase in which the symptom appears: "compile" or "run" of the candidate; "reference" or
+  /// "judge" if computing the reference or comparing the candidate with it failed.
   std::string phase;
   int signal = 0;
-  /// The message as it was, and without what names and counts.
+  /// The full error message, and its gist: the message without names and numbers.
   std::string message, gist;
-  /// The outputs that differ.
+  /// The names of the outputs that differ from the reference.
   Names outputs;
-  /// Milliseconds of a run, seconds of a compile; the reference's milliseconds.
+  /// Time of a run in milliseconds or of a compilation in seconds, and time of a run of the
+  /// reference in milliseconds.
   double measured = 0, reference = 0;
 
   bool isLike(const Symptom &other) const;
-  /// "crashes when it is compiled (signal 11)"
+  /// Returns a description, for example "crashes when it is compiled (signal 11)".
   std::string text() const;
 };
 
-/// "wrong", "crash", ...
+/// Returns the name of a symptom: "wrong", "crash", ...
 const char *nameOf(Symptom::Kind kind);
 
-/// What is looked for and by which means.
+/// The symptom that the reduction preserves, and how to detect it.
 struct Question {
   CompileFlags flags;
   Tolerance tolerance;
   uint64_t seed = 0;
   int64_t memory = 0;
-  /// A candidate's seconds.
+  /// Time in seconds after which the compilation or run of a candidate counts as hanging.
   double timeout = 0;
-  /// Bounds; 0: none. A run's in milliseconds, or in times of the reference's.
+  /// Time bounds, 0 for none: a run in milliseconds, a run as a multiple of the reference's time,
+  /// and a compilation in seconds.
   double runMilliseconds = 0, runTimes = 0, compileSeconds = 0;
-  /// A shell's command, in which {} is the model's file; empty: hewn itself is looked at.
+  /// Shell command, in which {} is the model file. If empty, hewn compiles and runs the model.
   std::string command;
-  /// Part of an error's text; empty: the whole gist.
+  /// Substring of the error message that identifies the error. If it is empty, an error counts as
+  /// the same if its gist, the message without names and numbers, is equal.
   std::string message;
 
   bool isTimed() const { return runMilliseconds > 0 || runTimes > 0; }
@@ -61,17 +65,19 @@ class Probe {
 public:
   Probe(Question question, std::string folder) : question(std::move(question)), folder(std::move(folder)) {}
 
-  /// Where a model's inputs are, beside it.
+  /// Returns the path of the .npz file with the inputs of a model.
   static std::string arraysBeside(const std::string &model);
-  /// The command that is run on a file.
+  /// Returns the user's command for a model file.
   std::string commandFor(const std::string &model) const;
 
-  /// Compiles and runs the model in `path`, on the arrays beside it, which are completed there. `wanted`: what is looked for, null where that is not
-  /// known. Nothing where it was stopped.
+  /// Compiles and runs the model in `path` on the inputs in its .npz file, to which missing inputs
+  /// are added. `wanted` is the symptom to search for, or null. Returns nullopt if `stop` returned
+  /// true.
   std::optional<Symptom> look(const std::string &path, const Symptom *wanted, llvm::function_ref<bool()> stop) const;
 
-  /// Forms and values of what the first nodes of `graph` give, as the reference has them, as many nodes as that can be had of: put into `parts`
-  /// and `values`. `inputs`: those that are there already.
+  /// Computes by the reference the types, dims and values of the nodes of `graph`, up to the first
+  /// node for which that fails, and stores them in `parts` and `values`. `inputs` are the given
+  /// inputs.
   void learn(const ModelGraph &graph, const Values &inputs, llvm::function_ref<bool()> stop, Parts &parts,
              Values &values) const;
 

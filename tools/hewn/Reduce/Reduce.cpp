@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn reduce: from a model that shows something to the smallest one that still does.
+// `hewn reduce`: reduces a model to the smallest one that shows the same symptom.
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/Protos/ModelEdits.h"
 #include "lib/Support/Files/OutputFile.h"
@@ -31,36 +31,39 @@ namespace hewn::tool {
 static cl::opt<std::string> reducedModel(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                          cl::sub(reduceCommand()));
 static cl::opt<std::string> reducedOutput("o", cl::value_desc("file.onnx"),
-                                          cl::desc("The smallest model that was found, and its inputs beside it as "
-                                                   ".npz; reduced.onnx unless told"),
+                                          cl::desc("Write the smallest model to this file (default: reduced.onnx), and "
+                                                   "its inputs to an .npz file of the same name"),
                                           cl::init("reduced.onnx"), cl::sub(reduceCommand()));
 static cl::opt<std::string> command("if", cl::value_desc("command"),
-                                    cl::desc("What is looked for is what this command of a shell ends with status 0 "
-                                             "on; {} in it is the model's file, beside which its inputs are as .npz"),
+                                    cl::desc("Search for models on which this shell command exits with status 0. {} is "
+                                             "the model file; its inputs are in an .npz file of the same name"),
                                     cl::sub(reduceCommand()));
 static cl::opt<std::string> slowerThan("slower-than", cl::value_desc("milliseconds|factorx"),
-                                       cl::desc("Look for a run that takes longer: 5, or 0.5x of -O0's time"),
+                                       cl::desc("Search for a run that takes longer than this: 5 (milliseconds), or "
+                                                "0.5x (of the time at -O0)"),
                                        cl::sub(reduceCommand()));
 static cl::opt<double, false, SecondsParser> compileSlowerThan("compile-slower-than", cl::init(0),
                                                                cl::value_desc("seconds"),
-                                                               cl::desc("Look for a compile that takes longer"),
+                                                               cl::desc("Search for a compilation that takes longer"),
                                                                cl::sub(reduceCommand()));
 static cl::opt<std::string> message("message", cl::value_desc("text"),
-                                    cl::desc("Of messages, those that hold this text are the same"),
+                                    cl::desc("Search for errors whose message contains this text"),
                                     cl::sub(reduceCommand()));
 static cl::opt<double, false, SecondsParser> timeout("timeout", cl::init(60), cl::value_desc("seconds"),
-                                                     cl::desc("What takes longer hangs; 60 unless told"),
+                                                     cl::desc("Time after which a candidate counts as hanging "
+                                                              "(default: 60)"),
                                                      cl::sub(reduceCommand()));
 static cl::opt<double, false, SecondsParser>
     timeLimit("time-limit", cl::init(600), cl::value_desc("seconds"),
-              cl::desc("Stop then, with the smallest one so far; 600 unless told"), cl::sub(reduceCommand()));
+              cl::desc("Stop after this time with the smallest model so far (default: 600)"), cl::sub(reduceCommand()));
 static cl::list<std::string> reducedInputs("input", cl::value_desc("name=file.npy|file.npz"),
-                                           cl::desc("An input, or several from an .npz; others are drawn"),
+                                           cl::desc("Array for an input, or an .npz file with several. Other inputs "
+                                                    "are random. May be repeated"),
                                            cl::sub(reduceCommand()));
-static cl::opt<unsigned> reducedSeed("seed", cl::init(0), cl::value_desc("number"), cl::desc("Draws other inputs"),
-                                     cl::sub(reduceCommand()));
+static cl::opt<unsigned> reducedSeed("seed", cl::init(0), cl::value_desc("number"),
+                                     cl::desc("Seed of the random inputs (default: 0)"), cl::sub(reduceCommand()));
 static cl::opt<std::string> reducedBound("tolerance", cl::value_desc("relative[,absolute]"),
-                                         cl::desc("What an element may be off: as check has it"),
+                                         cl::desc("Maximum error of an element, as in hewn check"),
                                          cl::sub(reduceCommand()));
 
 namespace {
@@ -68,7 +71,8 @@ using importer::ModelEdits;
 using Kind = Symptom::Kind;
 using Clock = std::chrono::steady_clock;
 
-/// Values of more bytes than this are drawn anew for each candidate instead of being the model's own.
+/// If the values of the model have more bytes than this in total, candidates get random inputs
+/// instead of these values.
 constexpr int64_t kMemory = int64_t(1) << 30;
 
 int refuse(const std::string &why) {
@@ -76,7 +80,8 @@ int refuse(const std::string &why) {
   return 1;
 }
 
-/// What the command line said, before a compile resets it.
+/// The flags of `hewn reduce`, copied before it compiles: the linker, the last step of a
+/// compilation, resets all flags of the process.
 struct ReduceArguments {
   std::string path = reducedModel, output = reducedOutput, bound = reducedBound, slower = slowerThan;
   std::vector<std::string> inputs = reducedInputs;
@@ -116,10 +121,11 @@ private:
   InterruptStopsMeasuring interrupt;
   Clock::time_point begin = Clock::now();
 
-  /// Of the model, as far as they are known.
+  /// Values of the original model that the reference computed.
   Values values;
   Symptom wanted;
-  /// The smallest so far, and its arrays, those of its inputs that can be in a file.
+  /// The smallest model so far that shows the symptom, and those of its inputs that can be stored
+  /// in a file.
   std::string best;
   Values feeds;
   size_t bestNodes = 0;
@@ -133,10 +139,11 @@ void Reduction::progress() const {
     llvm::errs() << "\r\033[Khewn: " << bestNodes << (bestNodes == 1 ? " node, " : " nodes, ") << tried << " tried ...";
 }
 
-/// What the bytes of a model show. Nothing where that was not found out.
+/// Returns the symptom of a candidate, given as a serialized model, or nullopt after an error or an
+/// interruption.
 std::optional<Symptom> Reduction::show(const std::string &bytes, const Values &given, const Symptom *like) {
   std::string why, arrays = Probe::arraysBeside(candidateFile());
-  // Of those that it still has.
+  // Passes only the inputs that the candidate has.
   std::unique_ptr<ModelEdits> candidate = ModelEdits::parse(bytes);
   std::vector<std::pair<std::string, Array>> list;
   for (const auto &[name, array] : given)
@@ -152,7 +159,8 @@ std::optional<Symptom> Reduction::show(const std::string &bytes, const Values &g
   return probe.look(candidateFile(), like, [&] { return stopped(); });
 }
 
-/// Takes a candidate for the smallest, and writes it: whatever ends this program, it is there.
+/// Makes a candidate the smallest model so far and writes it, so that it exists even if this
+/// program is killed.
 bool Reduction::keep(const std::string &bytes, const Symptom &symptom) {
   std::vector<std::pair<std::string, Array>> arrays;
   std::string ignored;
@@ -170,7 +178,7 @@ bool Reduction::keep(const std::string &bytes, const Symptom &symptom) {
   else if (!list.empty())
     (void)writeNpz(Probe::arraysBeside(said.output), list, problem);
   else
-    llvm::sys::fs::remove(Probe::arraysBeside(said.output)); // of a larger one, whose inputs are gone
+    llvm::sys::fs::remove(Probe::arraysBeside(said.output)); // inputs of an earlier, larger model
   progress();
   return problem.empty();
 }
@@ -196,7 +204,7 @@ std::optional<Shown> Reduction::test(const ModelGraph::Part &part) {
   return Shown{symptom->kind == Kind::Wrong ? symptom->outputs : part.outputs, {}};
 }
 
-/// Makes single nodes of it smaller, and bodies.
+/// Simplifies single nodes, and the bodies of control-flow nodes and functions.
 void Reduction::edit() {
   bool changed = true;
   while (changed && !stopped()) {
@@ -216,12 +224,14 @@ void Reduction::edit() {
       changed = true;
       size_t before = edits->count();
       edits = std::move(after);
-      i -= std::min(i, before - std::min(before, edits->count())); // what was the next one
+      // The accepted edit, and others that depended on it, are no longer in the list: subtract
+      // their number, so that the loop continues with the edit that followed.
+      i -= std::min(i, before - std::min(before, edits->count()));
     }
   }
 }
 
-/// The array without the elements behind a dim's new size.
+/// Returns the array with each dim of size `size` truncated to the size `other`.
 Array cut(const Array &from, int64_t size, int64_t other) {
   Array made = from;
   std::vector<int64_t> kept = ModelEdits::keptElements(made.shape, size, other);
@@ -232,7 +242,7 @@ Array cut(const Array &from, int64_t size, int64_t other) {
   return made;
 }
 
-/// Makes dims smaller: all that have one size, in all that has it.
+/// Makes dims smaller: all dims of the same size at once, in the model and its inputs.
 void Reduction::shrink() {
   for (bool changed = true; changed && !stopped();) {
     changed = false;
@@ -267,7 +277,7 @@ bool Reduction::resized(const ModelEdits &edits, int64_t size, int64_t other) {
   if (!edits.resize(size, other, bytes)) {
     if (!isOther)
       return false;
-    bytes = best; // dims that only the arrays have
+    bytes = best; // the model itself stays unchanged if only its inputs have dims of this size
   }
   uint64_t key = llvm::xxh3_64bits(bytes);
   for (const auto &[name, array] : smaller)
@@ -278,13 +288,14 @@ bool Reduction::resized(const ModelEdits &edits, int64_t size, int64_t other) {
   return symptom && symptom->isLike(wanted) && keep(bytes, *symptom);
 }
 
-/// What shows it again.
+/// Returns the command that reproduces the symptom.
 std::string Reduction::again() const {
   std::string model = shellWord(said.output), arrays = shellWord(Probe::arraysBeside(said.output));
   if (wanted.kind == Kind::Command)
     return probe.commandFor(said.output);
   CompileFlags flags = said.question.flags;
-  llvm::erase_if(flags.dims, [&](const std::string &binding) { // of dims that are gone
+  // Leaves out --dim for dims that the reduction removed.
+  llvm::erase_if(flags.dims, [&](const std::string &binding) {
     return !llvm::StringRef(best).contains(importer::dimNameOf(binding));
   });
   std::string input = feeds.empty() || wanted.phase == "compile" ? "" : " --input " + arrays;
@@ -327,10 +338,10 @@ int Reduction::report() const {
                  << (feeds.empty() ? "" : " and " + arrays) << ": " << bestNodes
                  << (bestNodes == 1 ? " node" : " nodes") << " of " << graph->nodes().size() << ", after " << tried
                  << " tries"
-                 << (interrupt.happened() ? "; it was interrupted"
-                     : isLate()           ? "; --time-limit was reached, there may be a smaller one"
+                 << (interrupt.happened() ? "; interrupted"
+                     : isLate()           ? "; --time-limit was reached, there may be a smaller model"
                                           : "")
-                 << "\nagain: " << again() << "\n";
+                 << "\nreproduce: " << again() << "\n";
   }
   return interrupt.happened() ? kInterrupted : 0;
 }
@@ -347,10 +358,11 @@ int Reduction::run(const std::vector<std::pair<std::string, Array>> &arrays) {
       outputs.push_back(name);
   std::string bytes;
   if (outputs.empty())
-    return refuse("no node makes an output of the model: there is nothing to reduce");
+    return refuse("no output of the model is computed by a node: there is nothing to reduce");
   if (!graph->serialize(parts.whole(outputs), /*whole=*/true, nullptr, bytes, problem))
     return refuse(problem);
-  // A command gets all inputs that can be had, from the begin.
+  // If a user's command detects the symptom, generate the inputs and compute the values of the
+  // model before the first run of the command, so that the command gets inputs from the start.
   bool learnsFirst = !said.question.command.empty();
   if (learnsFirst)
     probe.learn(*graph, values, [&] { return stopped(); }, parts, values);
@@ -361,22 +373,22 @@ int Reduction::run(const std::vector<std::pair<std::string, Array>> &arrays) {
   std::optional<Symptom> first = show(bytes, given, nullptr);
   if (!first)
     return problem.empty()
-               ? (interrupt.happened() ? kInterrupted : refuse("--time-limit was reached before anything was found"))
+               ? (interrupt.happened() ? kInterrupted : refuse("--time-limit was reached before a symptom was found"))
                : refuse(problem);
   if (first->kind == Kind::Unusable)
     return refuse(printable(first->text()));
   if (first->kind == Kind::None) {
     if (!said.question.command.empty())
-      return refuse("the command does not end with status 0 on the model: there is nothing to reduce");
+      return refuse("the command does not exit with status 0 on the model: there is nothing to reduce");
     return refuse("the model " + printable(first->text()) + ": there is nothing to reduce");
   }
   Kind asked = said.question.isTimed()            ? Kind::SlowRun
                : said.question.compileSeconds > 0 ? Kind::SlowCompile
                                                   : first->kind;
   if (first->kind != asked)
-    return refuse("the model " + printable(first->text()) + ": what it takes can't be told");
+    return refuse("the model " + printable(first->text()) + ": its time cannot be measured");
   if (!said.question.message.empty() && (first->kind != Kind::Error || first->gist != said.question.message))
-    return refuse("the model " + printable(first->text()) + ", where --message wants '" +
+    return refuse("the model " + printable(first->text()) + ", but --message searches for '" +
                   printable(said.question.message) + "'");
   if (!keep(bytes, *first))
     return report();
@@ -401,7 +413,7 @@ int Reduction::run(const std::vector<std::pair<std::string, Array>> &arrays) {
   return report();
 }
 
-/// False after an error: what --slower-than says.
+/// Parses --slower-than. Returns false after printing an error.
 bool readBounds(const std::string &text, Question &question) {
   if (text.empty())
     return true;
@@ -410,14 +422,15 @@ bool readBounds(const std::string &text, Question &question) {
   number.consume_back("ms");
   if (!number.getAsDouble(bound) && bound > 0)
     return true;
-  llvm::errs() << "error: --slower-than wants milliseconds, or a factor of -O0's time as 0.5x, not '" << text << "'\n";
+  llvm::errs() << "error: --slower-than expects milliseconds or a factor of -O0's time such as 0.5x, got '" << text
+               << "'\n";
   return false;
 }
 
-/// What is wrong with files that are written; empty where nothing is.
+/// Returns the error for the output files, or an empty string.
 std::string whyNotWritten(const ReduceArguments &said) {
   if (llvm::sys::path::extension(said.output) == ".npz")
-    return "-o wants a file for a model; '" + said.output + "' is one for arrays";
+    return "-o requires a model file, got the array file '" + said.output + "'";
   for (const std::string &written : {said.output, Probe::arraysBeside(said.output)}) {
     if (std::string why = whyNotWritable(written); !why.empty())
       return "can't write '" + written + "': " + why;
@@ -427,7 +440,7 @@ std::string whyNotWritten(const ReduceArguments &said) {
           llvm::StringRef(input).rsplit('=').second.empty() ? input : llvm::StringRef(input).rsplit('=').second.str());
     for (const std::string &file : read)
       if (file == written || llvm::sys::fs::equivalent(file, written))
-        return "-o would write over '" + file + "', which is read";
+        return "-o would overwrite the input file '" + file + "'";
   }
   return "";
 }
@@ -445,27 +458,26 @@ int reduceMain() {
   question.compileSeconds = compileSlowerThan;
   question.message = message;
   if (!said.bound.empty() && !parseTolerance(said.bound, question.tolerance)) {
-    llvm::errs() << "error: --tolerance wants RELATIVE or RELATIVE,ABSOLUTE, not '" << said.bound << "'\n";
+    llvm::errs() << "error: --tolerance expects RELATIVE or RELATIVE,ABSOLUTE, got '" << said.bound << "'\n";
     return 2;
   }
   question.tolerance.productStep = productStep(parsePrecision(question.flags.precision).value_or(Precision::Highest));
   if (!readBounds(said.slower, question))
     return 2;
   if (!question.command.empty() && !llvm::StringRef(question.command).contains("{}")) {
-    llvm::errs() << "error: --if wants {} in its command, where the model's file goes\n";
+    llvm::errs() << "error: --if requires {} in its command, in place of the model file\n";
     return 2;
   }
   if (int(!question.command.empty()) + int(question.isTimed()) + int(question.compileSeconds > 0) +
           int(!question.message.empty()) >
       1) {
-    llvm::errs()
-        << "error: --if, --slower-than, --compile-slower-than and --message each say what is looked for: give one\n";
+    llvm::errs() << "error: only one of --if, --slower-than, --compile-slower-than and --message can be given\n";
     return 2;
   }
   if (std::string why = whyNotWritten(said); !why.empty())
     return refuse(why);
   if (llvm::sys::path::extension(said.path) == ".mlir")
-    return refuse("reduce takes ONNX models, not the text of a stage: mlir-reduce is for that");
+    return refuse("hewn reduce requires an ONNX model; use mlir-reduce for the text of a stage");
   std::vector<std::pair<std::string, Array>> arrays;
   if (!readArrays(said.inputs, arrays))
     return 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of config.pbtxt. Rules of Triton's that show here: a batch's dim is not told, it comes from max_batch_size; what has no other
-// dim is a dim of 1 that is reshaped away, or, without a batch, stays; sizes of 0 are told as open ones.
+// Generates config.pbtxt. Triton's rules: the batch dim of a tensor is not listed, because
+// max_batch_size implies it. A tensor without other dims is listed with a dim of 1; if it has a
+// batch dim, `reshape` removes the 1 again. Dims of size 0 are written as dynamic (-1).
 #include "tools/hewn/Serve/TritonRepository.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -16,7 +17,7 @@ namespace hewn::tool {
 
 namespace {
 
-/// How many requests may be put together where the model has no bound of its own.
+/// Maximum batch size of a model that has no upper bound for its batch dim.
 constexpr int64_t kMostRows = 64;
 
 StringRef tritonType(StringRef type) {
@@ -38,7 +39,7 @@ StringRef tritonType(StringRef type) {
       .Default("");
 }
 
-/// As protobuf's text format has strings.
+/// Quotes a string for protobuf's text format.
 std::string quoted(StringRef text) {
   std::string made = "\"";
   for (unsigned char c : text) {
@@ -58,14 +59,14 @@ const json::Array &arrayOf(const json::Object &object, StringRef key) {
   return found ? *found : none;
 }
 
-/// A tensor of the artifact. Dims that are open have their text.
+/// An input or output of the artifact. `texts` has the symbol or formula of each dynamic dim.
 struct Tensor {
   std::string name, type;
-  SmallVector<int64_t> dims; // -1: open
+  SmallVector<int64_t> dims; // -1: dynamic
   SmallVector<std::string> texts;
 };
 
-/// Whether a dim's text, a symbol or a formula, speaks of the symbol.
+/// Returns true if the text of a dim, a symbol or a formula, contains the symbol.
 bool speaksOf(StringRef text, StringRef symbol) {
   for (size_t at = text.find(symbol); at != StringRef::npos; at = text.find(symbol, at + 1)) {
     auto isPart = [](char c) { return isAlnum(c) || c == '_'; };
@@ -88,8 +89,8 @@ public:
     if (!haveStatesDims())
       return "";
     std::string made = "name: " + quoted(name) + "\nbackend: \"hewn\"\ndefault_model_filename: \"model.so\"\n";
-    made += "# How many rows a run may have: requests and their batches together, along the first dim. 0: that dim is "
-            "in dims.\n";
+    made += "# Maximum size of the first dim in a run: the sum of the batches of its requests. 0: no batching, the "
+            "first dim is in dims.\n";
     made += "max_batch_size: " + std::to_string(mostRows) + "\n";
     auto isState = [&](const Tensor &tensor, bool input) {
       return any_of(pairs, [&](const auto &pair) { return (input ? pair.first : pair.second) == &tensor; });
@@ -101,9 +102,9 @@ public:
       if (!isState(output, false))
         made += "output [ { " + tensorText(output) + " } ]\n";
     made += pairs.empty() ? (mostRows ? "dynamic_batching { }\n" : "") : sequenceText();
-    made += "# Each instance is a context of its own over the same code and weights.\n";
+    made += "# Each instance is a separate context; the instances share code and weights.\n";
     made += "instance_group [ { count: 1 kind: " + std::string(isForGpu() ? "KIND_GPU" : "KIND_CPU") + " } ]\n";
-    made += "# Threads of an instance: count times threads should be no more than the machine has.\n";
+    made += "# Threads of an instance: count x threads should not exceed the number of cores.\n";
     return made + "parameters { key: \"threads\" value { string_value: \"1\" } }\n";
   }
 
@@ -116,11 +117,11 @@ private:
       tensor.type = tritonType(object.getString("type").value_or(""));
       std::string told = (what + " '" + tensor.name + "' is ").str();
       if (StringRef kind = object.getString("kind").value_or(""); kind != "tensor") {
-        why = told + (kind.starts_with("o") ? "an " : "a ") + kind.str() + "; Triton has tensors alone";
+        why = told + (kind.starts_with("o") ? "an " : "a ") + kind.str() + "; Triton only supports tensors";
         return false;
       }
       if (tensor.type.empty()) {
-        why = told + object.getString("type").value_or("").str() + ", a type that Triton does not have";
+        why = told + object.getString("type").value_or("").str() + ", a type that Triton does not support";
         return false;
       }
       for (const json::Value &dim : arrayOf(object, "shape")) {
@@ -140,7 +141,8 @@ private:
     return nullptr;
   }
 
-  /// Where one symbol is the first dim of all inputs and outputs, and of nothing else, requests may be put together along it.
+  /// Enables batching of requests along dim 0 if one symbol is dim 0 of all inputs and outputs and
+  /// is used in no other dim.
   void findBatch() {
     StringRef batch;
     for (const auto *tensors : {&inputs, &outputs})
@@ -177,14 +179,14 @@ private:
       for (size_t i = 0; fits && i < input->dims.size(); ++i)
         fits = input->dims[i] < 0 || output->dims[i] < 0 || input->dims[i] == output->dims[i];
       if (!fits) {
-        why = "--triton-state " + state + ": the two differ in type or shape, so that one can't become the other";
+        why = "--triton-state " + state + ": input and output differ in type or shape";
         return false;
       }
       for (const auto &[other, otherOutput] : pairs)
         if (other == &*input || otherOutput == &*output) {
           bool isInput = other == &*input;
-          why = "--triton-state " + state + ": '" + (isInput ? in : out).str() + "' is " +
-                (isInput ? "the input" : "the output") + " of another state already";
+          why = "--triton-state " + state + ": '" + (isInput ? in : out).str() + "' is already " +
+                (isInput ? "the input" : "the output") + " of another state";
           return false;
         }
       pairs.emplace_back(&*input, &*output);
@@ -192,12 +194,13 @@ private:
     return true;
   }
 
-  /// Dims of a state are those behind the batch's, and Triton has no `reshape` for states that could take a dim of 1 away.
+  /// Checks that each state has a dim other than the batch dim. Triton lists the dims of a state
+  /// without the batch dim, and has no `reshape` for states that could remove a dim of 1.
   bool haveStatesDims() {
     for (const auto &[input, output] : pairs)
       if (mostRows && input->dims.size() == 1) {
         why = "--triton-state " + input->name + "=" + output->name +
-              ": the two have no dim but the batch's, and states of Triton's have at least one";
+              ": input and output have only the batch dim, but Triton requires another dim for states";
         return false;
       }
     return true;
@@ -214,10 +217,11 @@ private:
            (mostRows && dims.empty() ? " reshape { shape: [ ] }" : "");
   }
 
-  /// A sequence begins with zeros, of the least size that open dims may have.
+  /// Returns the text of sequence_batching. A sequence begins with state tensors of zeros, in which
+  /// each dynamic dim has its smallest allowed size.
   std::string sequenceText() const {
     std::string made =
-        "sequence_batching {\n  # A sequence that is silent for so long is over; Triton's own default is a second.\n"
+        "sequence_batching {\n  # A sequence that is idle for this time ends; Triton's default is one second.\n"
         "  max_sequence_idle_microseconds: 60000000\n  oldest { max_candidate_sequences: " +
         std::to_string(std::max<int64_t>(mostRows, kMostRows)) + " }\n";
     for (const auto &[input, output] : pairs) {
@@ -259,7 +263,7 @@ std::string whyNoTritonName(StringRef name) {
   if (!name.empty() && !name.starts_with(".") &&
       all_of(name, [](char c) { return isAlnum(c) || c == '_' || c == '-' || c == '.'; }))
     return "";
-  return "a model of Triton's is named in addresses, by letters, digits, '_', '-' and '.', none of the last in front";
+  return "a name consists of letters, digits, '_', '-' and '.', and does not start with '.'";
 }
 
 std::string tritonConfig(const json::Object &artifact, StringRef name, ArrayRef<std::string> states, std::string &why) {

@@ -30,7 +30,7 @@ static std::string below(StringRef folder, StringRef name) {
 bool TritonRepository::open(const std::string &folder, const std::string &called) {
   name = called;
   if (std::string why = whyNoTritonName(name); !why.empty())
-    return refuse("'" + printable(name) + "' is no name for Triton: " + why + "; --name gives another one");
+    return refuse("'" + printable(name) + "' is not a valid model name for Triton: " + why + "; set one by --name");
   model = below(folder, name);
   for (const std::string &path : {folder, model, below(model, "1")}) {
     const size_t before = made.size();
@@ -38,12 +38,11 @@ bool TritonRepository::open(const std::string &folder, const std::string &called
       made.insert(made.begin() + before, one.str());
     for (const std::string &one : llvm::drop_begin(made, before))
       awaitResultsIn(one);
-    // Who may read it is for the umask to say: a server runs as a user of its own.
+    // The folders get all permissions that the umask allows, because a server runs as another user.
     if (std::error_code error = fs::create_directories(path, /*IgnoreExisting=*/true, fs::all_all))
       return refuse("can't write '" + printable(path) + "': " + error.message());
   }
-  llvm::Expected<std::string> unique =
-      makeScratchFolderIn(model); // Triton takes folders that are named by a number alone
+  llvm::Expected<std::string> unique = makeScratchFolderIn(model); // Triton ignores folders whose name is not a number
   if (!unique)
     return refuse("can't write '" + printable(model) + "': " + llvm::toString(unique.takeError()));
   scratch = *unique;
@@ -71,12 +70,14 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
     return refuse(printable(why));
   if (llvm::Error error = writeFile(below(scratch, "config.pbtxt"), config))
     return refuse(llvm::toString(std::move(error)));
-  // The library behind its weights, as a compile does: what is loaded in between is the old one, or is refused for its weights' digest.
+  // The library gets its final name after its weights do. A server that loads the model in between
+  // gets the previous library, which rejects the new weights by their digest.
   const std::string version = below(model, "1");
   const std::pair<std::string, const char *> places[] = {
       {version, "model.so.weights"}, {version, "model.so"}, {model, "config.pbtxt"}};
   for (const auto &[folder, file] : places)
-    if (fs::is_directory(below(folder, file))) // before anything is replaced
+    // Reject a folder at the path of an output file before any file is replaced.
+    if (fs::is_directory(below(folder, file)))
       return refuse("can't write '" + printable(below(folder, file)) +
                     "': " + std::make_error_code(std::errc::is_a_directory).message());
   const bool hasWeights = fs::exists(below(scratch, "model.so.weights"));
@@ -87,9 +88,9 @@ bool TritonRepository::finish(llvm::ArrayRef<std::string> states, std::vector<st
     written.push_back(to);
   }
   if (hasWeights)
-    std::swap(written[0], written[1]); // the library is told first
+    std::swap(written[0], written[1]); // the list of written files begins with the library
   else
-    fs::remove(below(version, "model.so.weights")); // of a library that is gone
+    fs::remove(below(version, "model.so.weights")); // weights of the replaced library
   return true;
 }
 

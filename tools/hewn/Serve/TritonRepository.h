@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn compile --triton: a model as Triton Inference Server's repositories have them: DIR/NAME/config.pbtxt and DIR/NAME/1/model.so.
+// `hewn compile --triton`: writes a model into a repository of Triton Inference Server, as
+// DIR/NAME/config.pbtxt and DIR/NAME/1/model.so.
 #ifndef HEWN_TOOLS_HEWN_SERVE_TRITONREPOSITORY_H
 #define HEWN_TOOLS_HEWN_SERVE_TRITONREPOSITORY_H
 
@@ -10,33 +11,39 @@
 
 namespace hewn::tool {
 
-/// One model that is being made. Nothing of what is there changes until all of the new one is.
+/// A model that is written to a repository. Existing files are only replaced once all new files are
+/// complete.
 class TritonRepository {
 public:
-  /// Makes the model's folder in `folder` and one in it to compile into. False after an error was printed.
+  /// Creates the model's folder in `folder`, and a scratch folder in it. Returns false after
+  /// printing an error.
   bool open(const std::string &folder, const std::string &name);
   TritonRepository() = default;
   TritonRepository(const TritonRepository &) = delete;
-  /// Removes what was not finished.
+  /// Removes files of an incomplete write, and the folders that it created if they are empty.
   ~TritonRepository();
 
-  /// Where the compiler writes the library.
+  /// Returns the path to which the compiler writes the library.
   std::string library() const;
-  /// Writes the config, from what the library says of itself, and gives all files their places. `states` are IN=OUT: inputs that in a
-  /// sequence of requests are what an output was. False after an error was printed; else `written` has the files.
+  /// Writes the config from the library's description, and renames all files to their final paths.
+  /// `written` receives these paths. `states` are pairs IN=OUT: in a sequence of requests, the
+  /// input IN takes the value of the output OUT of the previous request. Returns false after
+  /// printing an error.
   bool finish(llvm::ArrayRef<std::string> states, std::vector<std::string> &written);
 
 private:
   static bool refuse(const std::string &why);
 
   std::string name, model, scratch;
-  std::vector<std::string> made; // folders, outer ones first, which go where nothing was put into them
+  std::vector<std::string> made; // created folders, outer ones first; removed again if they stay empty
 };
 
-/// What is wrong with a name for Triton, which has it in paths and addresses; empty where nothing is.
+/// Returns why `name` is not a valid model name for Triton (it is used in paths and URLs), or an
+/// empty string.
 std::string whyNoTritonName(llvm::StringRef name);
 
-/// The text of config.pbtxt for `artifact`, as docs/reference/json.md describes one; `why` where Triton can't serve it.
+/// Returns the text of config.pbtxt for `artifact`, a description as in docs/reference/json.md.
+/// Sets `why` if Triton cannot serve the model.
 std::string tritonConfig(const llvm::json::Object &artifact, llvm::StringRef name, llvm::ArrayRef<std::string> states,
                          std::string &why);
 

@@ -21,8 +21,7 @@ bool PartParser::parse(llvm::cl::Option &, llvm::StringRef name, llvm::StringRef
     value = text.str();
     return false;
   }
-  llvm::errs() << "error: --" << name << " wants a part and how many there are, from 1/N to N/N, not '" << text
-               << "'\n";
+  llvm::errs() << "error: --" << name << " expects a part from 1/N to N/N, got '" << text << "'\n";
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a search, for machines that share one: each finds its candidates without asking the others.
+// Division of the candidates of a tuning search among machines. Each machine determines its
+// candidates without communication.
 #ifndef HEWN_TOOLS_HEWN_TUNE_PART_H
 #define HEWN_TOOLS_HEWN_TUNE_PART_H
 
@@ -10,21 +11,24 @@
 
 namespace hewn::tool {
 
-/// The `number`-th of `count` parts, from 1 on. The first of one is the whole.
+/// The part `number` of a search that is divided into `count` parts, counted from 1. Part 1 of 1 is
+/// the full search.
 struct SearchPart {
   int number = 1, count = 1;
   bool isWhole() const { return count == 1; }
-  /// Whether a candidate is of this part, by its place behind the model's choice and its kernel's number, both in an order that is the same on all
-  /// machines. Each part has every `count`-th candidate of each kernel, so all take as many rounds; where kernels have fewer candidates than
-  /// there are parts, the numbers see to it that they are not all of the first part.
+  /// Returns true if a candidate schedule belongs to this part. `kernel` is the number of the
+  /// kernel, `place` the index of the candidate (0 is the cost model's choice); both numberings are
+  /// the same on all machines. Each part has every `count`-th candidate of a kernel, so all parts
+  /// need the same number of rounds. `kernel` is added to the index, so that kernels with fewer
+  /// candidates than parts are distributed over all parts.
   bool has(size_t kernel, size_t place) const { return (kernel + place) % size_t(count) == size_t(number) - 1; }
-  /// "2/3"
+  /// Returns the part as text, for example "2/3".
   std::string text() const;
-  /// nullopt for what is no such text.
+  /// Parses a part, for example "2/3". Returns nullopt if the text is invalid.
   static std::optional<SearchPart> parse(llvm::StringRef text);
 };
 
-/// A flag's value that must be a part.
+/// Checks that the value of --part is a part.
 struct PartParser : llvm::cl::parser<std::string> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, std::string &value);

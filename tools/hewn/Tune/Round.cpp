@@ -16,12 +16,13 @@ namespace hewn::tool {
 
 namespace {
 
-/// A compile that takes longer hangs.
+/// Timeout of a compilation, in seconds.
 constexpr double kLongestCompile = 600;
-/// Runs that map weights and warm caches, and runs that are measured, at least.
+/// Number of warm-up runs, which map the weights and warm the caches, and minimum number of
+/// measured runs.
 constexpr int kWarmRuns = 2, kFewestRuns = 5;
 
-/// A library with a recorder on its launches.
+/// A loaded library, with a recorder of its kernel launches.
 struct Traced {
   Recorder recorder;
   std::unique_ptr<Loaded> loaded;
@@ -50,7 +51,8 @@ struct Traced {
   }
 };
 
-/// In the child: both in turns.
+/// Runs the base library and the tuned library alternately and reports their times to the parent.
+/// Runs in the child process.
 void measureHere(const TunedModel &model, const std::string &tuning, double seconds, const Tell &tell) {
   std::string library = model.base();
   if (!tuning.empty()) {
@@ -73,7 +75,8 @@ void measureHere(const TunedModel &model, const std::string &tuning, double seco
   Clock::time_point begin = Clock::now();
   for (int i = 0; i < kWarmRuns + kFewestRuns || std::chrono::duration<double>(Clock::now() - begin).count() < seconds;
        ++i) {
-    bool counts = i >= kWarmRuns, swapped = i % 2; // who comes second finds the caches as the first has left them
+    bool counts = i >= kWarmRuns,
+         swapped = i % 2; // alternates, since the first library affects the caches of the second
     if (!(swapped ? other : base).runOnce(counts) || !(swapped ? base : other).runOnce(counts))
       return;
     runs += counts;
@@ -86,7 +89,7 @@ void measureHere(const TunedModel &model, const std::string &tuning, double seco
   tell(llvm::formatv("{0}", json::Value(std::move(told))).str());
 }
 
-/// What a child has told, or why it has not.
+/// Returns the result of a child process, or nullopt with an error in `problem`.
 std::optional<json::Object> heard(const ChildEnd &end, RoundProblem &problem) {
   if (end.how == ChildEnd::How::Exited)
     if (llvm::Expected<json::Value> value = json::parse(end.told)) {
@@ -99,19 +102,19 @@ std::optional<json::Object> heard(const ChildEnd &end, RoundProblem &problem) {
   problem.stopped = end.how == ChildEnd::How::Stopped;
   switch (end.how) {
   case ChildEnd::How::Exited:
-    problem.why = end.errors.empty() ? "it ended without a result" : llvm::StringRef(end.errors).rtrim().str();
+    problem.why = end.errors.empty() ? "the process ended without a result" : llvm::StringRef(end.errors).rtrim().str();
     break;
   case ChildEnd::How::Signal:
-    problem.why = std::string("it crashed (") + strsignal(end.number) + ")";
+    problem.why = std::string("the process crashed (") + strsignal(end.number) + ")";
     break;
   case ChildEnd::How::Timeout:
-    problem.why = "it did not end";
+    problem.why = "the process timed out";
     break;
   case ChildEnd::How::Stopped:
-    problem.why = "it was stopped";
+    problem.why = "the process was stopped";
     break;
   case ChildEnd::How::NotStarted:
-    problem.why = std::string("no process can be started: ") + strerror(end.number);
+    problem.why = std::string("cannot start a process: ") + strerror(end.number);
     break;
   }
   return std::nullopt;

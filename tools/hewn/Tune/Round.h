@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One round of a search over schedules: the model compiled by some of them beside the model compiled as ever, run in turns, in a process of its
-// own.
+// One round of a search over schedules: in a child process, compiles the model with candidate
+// schedules and runs it alternately with the model compiled with default schedules.
 #ifndef HEWN_TOOLS_HEWN_TUNE_ROUND_H
 #define HEWN_TOOLS_HEWN_TUNE_ROUND_H
 
@@ -12,39 +12,43 @@
 
 namespace hewn::tool {
 
-/// What is measured, and where its files lie meanwhile.
+/// The model to measure, and the folder of its temporary files.
 struct TunedModel {
   std::string path, folder;
   std::vector<std::string> inputs;
   CompileFlags flags;
-  /// The library of the model compiled without a tuning; `survey` makes it.
+  /// Path of the library compiled without a tuning; `survey` creates it.
   std::string base() const { return folder + "/base.so"; }
 };
 
-/// Times of two libraries, in microseconds: of a kernel all of its launches in a run, the fastest of the runs.
+/// Times of the base library and of another library in microseconds. The time of a kernel is the
+/// sum of its launches in the fastest run.
 struct RoundTimes {
   struct Pair {
     double base = 0, other = 0;
   };
   std::map<std::string, Pair> kernels;
-  /// Whole runs, and how many of each there were.
+  /// Times of full runs, and the number of runs of each of the two libraries.
   Pair run;
   int64_t runs = 0;
 };
 
-/// Why there is no result: what the process said, or how it ended. Of one that has a result, what it said beside it.
+/// Messages of a child process. `why`: its error output, or how it ended, if it gave no result.
+/// `warnings`: its error output, if it gave a result.
 struct RoundProblem {
   bool stopped = false;
   std::string why, warnings;
 };
 
-/// Compiles the model as ever. What the compiler says of it (docs/reference/json.md, explain); nullopt, and why in `problem`.
+/// Compiles the model without a tuning. Returns the compiler's explanation (docs/reference/json.md,
+/// explain), or nullopt with an error in `problem`.
 std::optional<llvm::json::Object> survey(const TunedModel &model, llvm::function_ref<bool()> stop,
                                          RoundProblem &problem);
 
-/// Compiles the model by the tuning, a text, and runs it and the one of before in turns for `seconds`, at least some times each; it is killed after `limit`
-/// seconds, compile and all. An empty text:
-/// that one beside itself, which shows the noise. nullopt, and why in `problem`.
+/// Compiles the model with `tuning` (the text of a tuning file) and runs it alternately with the
+/// base library for `seconds`, with a minimum number of runs. Kills the child process after `limit`
+/// seconds, including compilation. If `tuning` is empty, runs the base library twice, which
+/// measures the noise. Returns nullopt with an error in `problem`.
 std::optional<RoundTimes> measureRound(const TunedModel &model, const std::string &tuning, double seconds, double limit,
                                        llvm::function_ref<bool()> stop, RoundProblem &problem);
 

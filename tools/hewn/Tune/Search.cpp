@@ -19,14 +19,15 @@ namespace hewn::tool {
 
 namespace {
 
-/// Kernels that take less of a run are left as they are: nobody would see the gain, and the clock is no finer.
+/// Minimum share of the run time for which a kernel is searched. For kernels below it, the gain
+/// would not be noticeable or measurable.
 constexpr double kLeastShare = 0.002, kLeastMicroseconds = 2;
-/// What is less is noise, whatever was measured.
+/// Minimum relative gain of a candidate; smaller differences count as noise.
 constexpr double kLeastGain = 0.01;
-/// How long a round runs, in seconds, beside its compile.
+/// Minimum and maximum time that a round spends with runs (compilation not included), in seconds.
 constexpr double kShortestRuns = 0.5, kLongestRuns = 3;
 
-/// What takes longer hangs, in seconds: the first round, and others, which are like the ones before.
+/// Timeout of the first round, and minimum timeout of later rounds, in seconds.
 constexpr double kHangs = 600, kShortestLimit = 60;
 
 class Search {
@@ -47,7 +48,7 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  /// A kernel's key and the candidate that a round tries.
+  /// Kernels with the same key, and the candidate that a round measures for them.
   using Trial = std::pair<TunedKernels *, std::string>;
 
   const TunedModel &model;
@@ -60,10 +61,12 @@ private:
   llvm::StringSet<> told;
 
   double past() const { return std::chrono::duration<double>(Clock::now() - start).count(); }
-  /// For a round, and the last one, which must be.
+  /// Returns true if there is time for another round and for the last round, which confirms the
+  /// best candidates.
   bool hasTime() const { return !interrupt.happened() && past() + 2 * longestRound < budget; }
   double roundSeconds() const { return std::clamp(budget / 30, kShortestRuns, kLongestRuns); }
-  /// Prints the lines of what compiler and runs said that were not told before: each round says them again.
+  /// Prints those lines of the warnings that were not printed before, because each round repeats
+  /// its warnings.
   void tell(llvm::StringRef said) {
     for (llvm::StringRef line : llvm::split(said.rtrim(), '\n'))
       if (!line.trim().empty() && told.insert(line).second)
@@ -71,17 +74,18 @@ private:
   }
   static void say(const llvm::Twine &text) { llvm::errs() << "hewn tune: " << text << "\n"; }
 
-  /// True where it was only stopped, which is no error.
+  /// Prints the error of a failed round and returns false. Returns true if the round was only
+  /// interrupted.
   bool complain(const RoundProblem &problem) {
     if (problem.stopped)
       return result.interrupted = true;
-    llvm::StringRef why = problem.why; // a message of the compiler's, or how it ended
+    llvm::StringRef why = problem.why; // messages of the compiler, or how the process ended
     printMessage(why.starts_with("error: ") || why.contains("\nerror: ") ? why.str()
                                                                          : "error: nothing was measured: " + why.str());
     return false;
   }
 
-  /// The kernels, and how long each takes.
+  /// Collects the kernels that have several schedules and measures their times.
   bool begin() {
     RoundProblem problem;
     auto stop = [&] { return interrupt.happened(); };
@@ -146,11 +150,12 @@ private:
         result.kernels.push_back(std::move(one));
     }
     if (!part.isWhole())
-      say(llvm::formatv("part {0}: {1} candidates of {2} kinds of kernel, and {3} are of other parts", part.text(),
-                        mine, result.kernels.size(), result.others));
+      say(llvm::formatv("part {0}: {1} candidates of {2} distinct kernels, {3} in other parts", part.text(), mine,
+                        result.kernels.size(), result.others));
   }
 
-  /// From where the search ended that has left the row.
+  /// Continues the search for the kernels `one` from the row of a tuning file that a previous
+  /// search stored.
   static void goOn(TunedKernels &one, const plan::TuningRow &row) {
     one.tried = row.tried;
     if (row.model == one.model && llvm::is_contained(one.candidates, row.schedule) && row.ratio() < 1) {
@@ -159,7 +164,8 @@ private:
     }
   }
 
-  /// Of the kernels of a key together. Kernels of several cases of the model share names, and are told apart by their conditions.
+  /// Returns the total time of all kernels that have the key of `one`. Kernels in several cases of
+  /// the model share a name; their names in the trace are distinguished by their conditions.
   static RoundTimes::Pair timesOf(const RoundTimes &times, const TunedKernels &one) {
     RoundTimes::Pair sum;
     for (const auto &[traced, pair] : times.kernels)
@@ -185,14 +191,15 @@ private:
     double all = 0;
     for (const TunedKernels &one : result.kernels)
       all += one.share;
-    say(llvm::formatv("{0} kinds of kernel can be computed in other ways, {1:f0} % of a run of {2:f3} ms",
+    say(llvm::formatv("{0} distinct kernels have several schedules, {1:f0} % of a run of {2:f3} ms",
                       result.kernels.size(), 100 * all, times.run.base / 1e3));
   }
 
-  /// By how much a candidate must be faster.
+  /// Returns the relative gain that a candidate needs to replace the default.
   static double margin(const TunedKernels &one) { return std::max(kLeastGain, 2 * one.noise); }
 
-  /// Rows of these candidates alone.
+  /// Returns the text of a tuning file that has only the candidates of `trials`, for one
+  /// compilation.
   std::string tuningOf(llvm::ArrayRef<Trial> trials) const {
     plan::Tuning tuning;
     for (const auto &[one, candidate] : trials) {
@@ -207,14 +214,16 @@ private:
     return tuning.text();
   }
 
-  /// Measures all; where that can't be, halves of them, down to the one that can't be compiled or run, which is told and left.
-  /// `stop` kills a round, and `mayHalve` says whether there is time for another one.
+  /// Measures all trials in one round. If the round fails, bisects them to find the candidate that
+  /// cannot be compiled or run, which is reported and skipped. `stop` returns true to kill the
+  /// round, `mayHalve` returns true if there is time for another round.
   void measure(llvm::ArrayRef<Trial> trials, llvm::function_ref<bool()> stop, llvm::function_ref<bool()> mayHalve,
                llvm::function_ref<void(llvm::ArrayRef<Trial>, const RoundTimes &)> take) {
     if (trials.empty() || stop())
       return;
     RoundProblem problem;
-    // The time of one that was killed says nothing of the next one.
+    // The time limit of a round depends on the longest round before it. Rounds that were killed do
+    // not count.
     double before = past(), limit = std::max(kShortestLimit, 10 * longestRound);
     std::optional<RoundTimes> times = measureRound(model, tuningOf(trials), roundSeconds(), limit, stop, problem);
     if (times) {
@@ -225,19 +234,19 @@ private:
     if (problem.stopped)
       return;
     if (trials.size() == 1) {
-      say(trials.front().second + " of " + trials.front().first->key + " is left out: " + printable(problem.why));
+      say(trials.front().second + " of " + trials.front().first->key + " is skipped: " + printable(problem.why));
       return take(trials, {});
     }
     if (!mayHalve())
       return say(llvm::Twine(trials.size()) +
-                 " candidates are left, and no time to find the one that is to blame: " + printable(problem.why));
+                 " candidates are skipped, no time is left to find the one that fails: " + printable(problem.why));
     size_t half = trials.size() / 2;
     for (llvm::ArrayRef<Trial> some : {trials.take_front(half), trials.drop_front(half)})
       if (mayHalve())
         measure(some, stop, mayHalve, take);
   }
 
-  /// The next candidate of each; false where there is none.
+  /// Measures the next candidate of each kernel. Returns false if there is none.
   bool round() {
     std::vector<Trial> trials;
     for (TunedKernels &one : result.kernels)
@@ -250,7 +259,8 @@ private:
         trials, [&] { return interrupt.happened(); }, [&] { return hasTime(); },
         [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
           for (const auto &[one, candidate] : measured) {
-            one->tried.add(int64_t(one->places[one->searched++])); // also what is left out
+            // Counts the candidate as tried even if it failed and was skipped.
+            one->tried.add(int64_t(one->places[one->searched++]));
             ++tried;
             RoundTimes::Pair pair = timesOf(times, *one);
             if (pair.base == 0)
@@ -263,15 +273,17 @@ private:
             ++faster;
           }
         });
-    if (tried == 0) // stopped, or no time was left for halves
+    // No candidate was measured: Ctrl-C, or no time was left to bisect a failed round.
+    if (tried == 0)
       return false;
     ++result.rounds;
-    say(llvm::formatv("round {0}: {1} candidates, {2} faster than what was known ({3:f0} s of {4:f0} s)", result.rounds,
-                      tried, faster, past(), budget));
+    say(llvm::formatv("round {0}: {1} candidates, {2} faster than the best so far ({3:f0} s of {4:f0} s)",
+                      result.rounds, tried, faster, past(), budget));
     return true;
   }
 
-  /// What was best of many may have been so by chance: it must win again.
+  /// Measures the best candidate of each kernel again, because the fastest of many candidates may
+  /// be the fastest by chance.
   void confirm() {
     std::vector<Trial> trials;
     for (TunedKernels &one : result.kernels)
@@ -279,11 +291,14 @@ private:
         trials.push_back({&one, one.best});
     for (TunedKernels &one : result.kernels)
       one.best.clear();
-    // A second Ctrl-C ends the program. Of what hangs now, which did not before, not all halves can be waited for.
+    // The last round, which confirms the best candidates, cannot be interrupted: a second Ctrl-C
+    // ends the program. The time for bisecting a failed round is limited, because each round that
+    // hangs takes the full timeout.
     measure(
         trials, [] { return false; }, [&] { return past() < budget + kShortestLimit; },
         [&](llvm::ArrayRef<Trial> measured, const RoundTimes &times) {
-          if (measured.size() == trials.size()) // else there was no run with all of them
+          // A round that was bisected has no run with all best candidates.
+          if (measured.size() == trials.size())
             result.run = times.run;
           for (const auto &[one, candidate] : measured) {
             RoundTimes::Pair pair = timesOf(times, *one);

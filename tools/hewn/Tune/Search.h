@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A search over the schedules of a model's kernels, by measuring.
+// Searches the schedules of a model's kernels by measurement.
 //
-// All kernels that can be computed in several ways are searched at once: a round is the whole model compiled with the next candidate of each,
-// run in turns with the model as the compiler has it, and every kernel is judged by its own time in those runs. So kernels are measured
-// as they run, with the caches as their neighbours leave them, and a round costs one compile however many kernels there are.
+// All kernels with several schedules are searched at the same time: a round compiles the model with
+// the next candidate of each kernel, runs it alternately with the default, and compares the times
+// of each kernel. So kernels are measured with realistic cache contents, and a round costs one
+// compilation for any number of kernels.
 #ifndef HEWN_TOOLS_HEWN_TUNE_SEARCH_H
 #define HEWN_TOOLS_HEWN_TUNE_SEARCH_H
 
@@ -14,42 +15,49 @@
 
 namespace hewn::tool {
 
-/// The kernels of one key, by the names that a trace calls them: "conv", "conv [n = 1]".
+/// The kernels with the same key. `names` are the names of these kernels in a trace: "conv", "conv
+/// [n = 1]".
 struct TunedKernels {
   std::string key, model;
   std::vector<std::string> names;
-  /// All but the model's, whose places are from 1 on.
+  /// All candidate schedules of these kernels except the cost model's choice. Their indices start
+  /// at 1.
   std::vector<std::string> candidates;
-  /// Microseconds of a run, and their part of it.
+  /// Time of the kernels in a run, and its share of the run time.
   double microseconds = 0, share = 0;
-  /// By how much two runs of the same code differ, relative to their time.
+  /// Noise of the measurement: relative difference of the kernels' times between two runs of the
+  /// same code.
   double noise = 0;
-  /// The best candidate and its time relative to the model's in the same round; 1: none is better.
+  /// The best candidate, and its time divided by the time of the default in the same round, or 1 if
+  /// no candidate is faster.
   std::string best;
   double ratio = 1;
-  /// Places of candidates that this search tries, in order, and how many of them it has tried.
+  /// Indices of the candidates that this search measures, in order, and how many it has measured.
   std::vector<size_t> places;
   size_t searched = 0;
-  /// By this search or by those whose rows are known.
+  /// Candidates that this search or a previous one has measured.
   plan::TriedCandidates tried;
-  /// In the last round, or the first one where nothing was better.
+  /// Times in the last round, which confirms the best candidates, or in the first round if no
+  /// candidate was faster.
   double bestMicroseconds = 0, modelMicroseconds = 0;
 };
 
 struct SearchResult {
   std::string machine;
   std::vector<TunedKernels> kernels;
-  /// Kinds of kernel that were `known`, and candidates that are of other parts of the search.
+  /// Number of rounds, of distinct kernels that a previous search had completed, and of candidates
+  /// that belong to other parts of a divided search.
   int64_t rounds = 0, known = 0, others = 0;
   double seconds = 0;
-  /// Whole runs of the last round; 0: there was none, or none with all that is faster.
+  /// Times of full runs in the last round, or 0 if no run had all the best candidates.
   RoundTimes::Pair run;
   bool interrupted = false;
 };
 
-/// Searches a part of the candidates for `budget` seconds, or until Ctrl-C, and says how it goes on the standard error. Kernels of which `known` has
-/// tried all candidates are left as they are, and of others the rest is tried; what is of which part does not depend on that. Ctrl-C before anything
-/// was measured gives a result without times. nullopt after an error was printed.
+/// Searches the candidates of `part` for `budget` seconds, or until Ctrl-C, and reports progress on
+/// the standard error. Skips candidates that `known` lists as measured; which candidates belong to
+/// a part does not depend on `known`. Ctrl-C before the first measurement gives a result without
+/// times. Returns nullopt after printing an error.
 std::optional<SearchResult> searchSchedules(const TunedModel &model, const plan::Tuning &known, SearchPart part,
                                             double budget);
 

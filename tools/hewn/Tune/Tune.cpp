@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hewn tune: schedules that are faster on this machine than the compiler's own choice, as a text that later compiles take.
+// `hewn tune`: measures schedules on this machine and writes those that are faster than the
+// compiler's choice to a file, for --tuning of later compiles.
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/JsonWriter.h"
@@ -26,26 +27,28 @@ namespace hewn::tool {
 
 static cl::list<std::string> tuned(cl::Positional, cl::OneOrMore, cl::value_desc("model.onnx"), cl::sub(tuneCommand()));
 static cl::list<std::string> tunedInputs("input", cl::value_desc("name=file.npy|file.npz"),
-                                         cl::desc("An input, or all of them from an .npz"), cl::sub(tuneCommand()));
+                                         cl::desc("Array for an input, or an .npz file with several. May be repeated"),
+                                         cl::sub(tuneCommand()));
 static cl::opt<std::string> tunedOutput("o", cl::value_desc("file"),
-                                        cl::desc("Where the tuning is written, for --tuning of later compiles"),
+                                        cl::desc("Write the tuning to this file, for --tuning of later compiles"),
                                         cl::sub(tuneCommand()));
 static cl::opt<double, false, SecondsParser> budget("budget", cl::init(60), cl::value_desc("seconds"),
-                                                    cl::desc("How long to search; 60 unless told"),
+                                                    cl::desc("Duration of the search (default: 60)"),
                                                     cl::sub(tuneCommand()));
 static cl::opt<std::string, false, PartParser>
     searchedPart("part", cl::init("1/1"), cl::value_desc("I/N"),
-                 cl::desc("Try every N-th candidate of each kernel alone, those of part I: N alike machines share a "
-                          "search, and --merge makes one tuning of theirs"),
+                 cl::desc("Measure only part I of the candidates, to share a search among N identical machines; "
+                          "--merge combines their tunings"),
                  cl::sub(tuneCommand()));
 static cl::opt<bool> merges("merge",
-                            cl::desc("Put tunings together, files instead of a model, and keep of each kernel "
-                                     "what gained most"),
+                            cl::desc("Merge tuning files, given instead of a model; keep the best schedule of each "
+                                     "kernel"),
                             cl::sub(tuneCommand()));
 
 namespace {
 
-/// What the command line said: the linker, which compiling a model ends with, resets all flags of the process.
+/// The flags of `hewn tune`, copied before it compiles: the linker, the last step of a compilation,
+/// resets all flags of the process.
 struct TuneArguments {
   std::vector<std::string> files = tuned, inputs = tunedInputs;
   std::string output = tunedOutput;
@@ -62,7 +65,7 @@ static int endWith(const std::string &why, int status = 1) {
   return status;
 }
 
-/// False after errors were printed.
+/// Reads tuning files into `tuning`. Returns false after printing the errors of all files.
 static bool readTunings(llvm::ArrayRef<std::string> files, plan::Tuning &tuning) {
   Diagnostics diagnostics;
   for (const std::string &file : files)
@@ -78,24 +81,24 @@ static bool writeTuning(const std::string &path, const plan::Tuning &tuning) {
   return true;
 }
 
-/// Why a model can't be tuned for such a target; empty where it can.
+/// Returns why a model cannot be tuned with these flags, or an empty string.
 static std::string whyNotTuned(const CompileFlags &flags) {
-  llvm::Expected<std::vector<codegen::MachineSpec>> machines = target::findAll(flags.target);
+  llvm::Expected<std::vector<codegen::TargetSpec>> machines = target::findAll(flags.target);
   if (!machines)
     return llvm::toString(machines.takeError());
   if (machines->front().device)
-    return "schedules of GPUs are not searched yet: '" + flags.target + "'";
-  std::optional<codegen::MachineSpec> host = target::find("host");
-  auto isHere = [&](const codegen::MachineSpec &one) {
+    return "tuning for GPUs is not supported: '" + flags.target + "'";
+  std::optional<codegen::TargetSpec> host = target::find("host");
+  auto isHere = [&](const codegen::TargetSpec &one) {
     return host && one.triple == host->triple && (one.cpuFeatures & ~host->cpuFeatures) == 0;
   };
   auto here = llvm::find_if(*machines, isHere);
   if (here == machines->end())
-    return "code is tuned by running it, and this machine can't run code for '" + flags.target + "'";
+    return "this machine cannot run code for '" + flags.target + "', so it cannot be tuned here";
   if (machines->size() > 1)
-    return "one machine is tuned at a time: --target=" + here->name +
-           ", then the others, and all their files go to one compile";
-  return flags.naive ? "-O0 makes no use of schedules" : "";
+    return "tune one target at a time: --target=" + here->name +
+           ", then the others; pass all their files to one compile by --tuning";
+  return flags.naive ? "-O0 does not use schedules" : "";
 }
 
 static plan::TuningRow rowOf(const TunedKernels &one, const SearchResult &result) {
@@ -111,7 +114,8 @@ static plan::TuningRow rowOf(const TunedKernels &one, const SearchResult &result
   return row;
 }
 
-/// How much slower the model's choice is than the best that was found, over all kernels that were searched.
+/// Slowdown of the compiler's default schedules relative to the best schedules that the search
+/// found, over all kernels that were searched.
 struct Gap {
   double mean = 1, worst = 1;
   int64_t faster = 0, searched = 0;
@@ -131,7 +135,7 @@ struct Gap {
   }
 };
 
-/// Adds what this search has tried, and nothing of what it has not.
+/// Adds the rows of the kernels that this search measured.
 static void addRows(const SearchResult &result, plan::Tuning &tuning) {
   for (const TunedKernels &one : result.kernels)
     if (one.searched > 0)
@@ -184,18 +188,19 @@ static void printResult(const SearchResult &result) {
     os << "no other schedule was measured\n";
   else
     os << llvm::formatv(
-        "{0} of {1} kinds of kernel are faster by another schedule than by the model's; over all of them "
+        "{0} of {1} distinct kernels are faster with another schedule than with the default; over all kernels "
         "{2:f1} % in geometric mean, at most {3:f1} %\n",
         gap.faster, gap.searched, 100 * (gap.mean - 1), 100 * (gap.worst - 1));
   if (result.known > 0)
-    os << result.known << " more were known\n";
+    os << result.known << " more were already searched\n";
   if (result.others > 0)
-    os << result.others << " candidates are of other parts\n";
+    os << result.others << " candidates belong to other parts\n";
   if (result.run.base > 0)
-    os << llvm::formatv("a run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
+    os << llvm::formatv("full run: {0:f3} -> {1:f3} ms\n", result.run.base / 1e3, result.run.other / 1e3);
 }
 
-/// Flags of the command line that would do nothing, as they are written: what `merge` puts together is not compiled.
+/// Returns the names, with dashes, of the given flags that have no effect. With --merge, nothing is
+/// compiled, so the flags of the compilation have none.
 static std::vector<std::string> flagsWithoutUse(bool merge) {
   std::vector<std::string> useless;
   for (cl::Option *flag : flagsOf(tuneCommand()))
@@ -205,7 +210,8 @@ static std::vector<std::string> flagsWithoutUse(bool merge) {
   return useless;
 }
 
-/// What is read beside the model, and is not to be written over. Not tunings: what they say is written again.
+/// Returns the input files, which must not be overwritten. Tuning files are not included, because
+/// their contents become part of the written file.
 static std::vector<std::string> readFiles(const TuneArguments &said) {
   std::vector<std::string> files = {said.files.front()};
   for (const std::string &input : said.inputs)
@@ -218,7 +224,7 @@ static std::vector<std::string> readFiles(const TuneArguments &said) {
 static int mergeTunings(const TuneArguments &said) {
   plan::Tuning tuning;
   if (said.output.empty())
-    return endWith("say where the tunings are merged to: -o FILE", 2);
+    return endWith("--merge requires an output file: -o FILE", 2);
   if (!readTunings(said.files, tuning) || !writeTuning(said.output, tuning))
     return 1;
   if (said.isJson)
@@ -230,13 +236,13 @@ static int mergeTunings(const TuneArguments &said) {
 int tuneMain() {
   const TuneArguments said;
   if (std::vector<std::string> useless = flagsWithoutUse(said.merge); !useless.empty())
-    return endWith((said.merge ? "--merge takes files and -o alone: leave " : "a search writes no remarks: leave ") +
-                       llvm::join(useless, ", ") + " out",
+    return endWith((said.merge ? "--merge only takes files and -o: remove " : "a search writes no remarks: remove ") +
+                       llvm::join(useless, ", "),
                    2);
   if (said.merge)
     return mergeTunings(said);
   if (said.files.size() > 1)
-    return endWith("one model is tuned at a time; --merge puts tunings together", 2);
+    return endWith("only one model can be tuned at a time; use --merge to merge tuning files", 2);
   std::string why = whyNotTuned(said.flags);
   if (!why.empty())
     return endWith(why, 2);
@@ -249,14 +255,16 @@ int tuneMain() {
   TunedModel model{said.files.front(), *folder, said.inputs, said.flags};
   model.flags.tunings.clear();
   model.flags.remarks.clear();
-  if (model.flags.cacheDir.empty()) // the code of kernels that are as in a round before
+  // A cache lets each round reuse the code of kernels whose schedules did not change.
+  if (model.flags.cacheDir.empty())
     model.flags.cacheDir = *folder + "/cache";
   std::optional<SearchResult> result = searchSchedules(model, tuning, said.part, said.seconds);
   removeScratchFolder(*folder);
   if (!result)
     return 1;
   addRows(*result, tuning);
-  bool keeps = result->interrupted && Gap(*result).searched == 0; // nothing is new
+  // Ctrl-C came before the first measurement: keep the existing file.
+  bool keeps = result->interrupted && Gap(*result).searched == 0;
   if (!keeps && !writeTuning(said.output, tuning))
     return 1;
   if (said.isJson)

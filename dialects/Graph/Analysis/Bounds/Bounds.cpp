@@ -9,7 +9,7 @@ namespace hewn::graph {
 
 namespace {
 
-/// How many expressions are looked at before the answer is "not seen".
+/// Maximum number of expressions that the proof of a lower bound examines before it gives up.
 constexpr int kMaxSteps = 64;
 constexpr int64_t kLargestCoefficient = int64_t(1) << 48;
 
@@ -62,7 +62,7 @@ bool atomHolds(const DimExpr::Atom &atom, int &steps) {
   switch (atom.op) {
   case DimExpr::Op::FloorDiv:
     return left && right;
-  case DimExpr::Op::Mod: // has the divisor's sign
+  case DimExpr::Op::Mod: // the remainder n mod d has the sign of d
     return right;
   case DimExpr::Op::Min:
     return left && right;
@@ -72,8 +72,9 @@ bool atomHolds(const DimExpr::Atom &atom, int &steps) {
   return false;
 }
 
-/// An expression that is no larger than `expr`, up to a positive factor, and has one operation less: floordiv(n, c) is
-/// between (n - c + 1) / c and n / c, max(a, b) at least either, min(a, b) at most either.
+/// Returns a lower bound of `expr`, multiplied by a positive constant, in which the operation
+/// `atom` is replaced by an expression without this operation: floordiv(n, c), which is between (n
+/// - c + 1) / c and n / c, by one of these two bounds, and max(a, b) or min(a, b) by a or b.
 std::optional<DimExpr> noLarger(const DimExpr &expr, const DimExpr::AtomRef &atom, bool second, int &steps) {
   bool divides = atom->op == DimExpr::Op::FloorDiv;
   std::optional<int64_t> divisor = atom->rhs.constant();
@@ -103,7 +104,7 @@ std::optional<DimExpr> noLarger(const DimExpr &expr, const DimExpr::AtomRef &ato
   return result;
 }
 
-/// The expression where max(a, b) or min(a, b) is one of the two.
+/// Returns `expr` with the factor `atom`, a max or min, replaced by `value`, one of its operands.
 DimExpr where(const DimExpr &expr, const DimExpr::AtomRef &atom, const DimExpr &value) {
   DimExpr result(0);
   for (const DimExpr::Term &term : expr.terms()) {
@@ -135,8 +136,10 @@ bool holds(const DimExpr &expr, int &steps) {
           return true;
       }
       if (factor->op == DimExpr::Op::FloorDiv)
-        return false;                     // in another order the bounds would be the same
-      if (factor->op != DimExpr::Op::Mod) // it is one of the two, whichever
+        return false; // replacing another operation first would give the same lower bounds
+      // the value of min(a, b) or max(a, b) is a or b: prove the lower bound of `expr` for both
+      // cases
+      if (factor->op != DimExpr::Op::Mod)
         return holds(where(expr, factor, factor->lhs), steps) && holds(where(expr, factor, factor->rhs), steps);
     }
   return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is true of an expression whatever its symbols are, and its value where they are known.
+// Properties of symbolic dims (`DimExpr`) that hold for all values of the symbols, and the
+// evaluation of dims for given values.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_BOUNDS_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_BOUNDS_H
 
@@ -8,23 +9,25 @@
 
 namespace hewn::graph {
 
-/// Whether the symbol is one that the importer reads from a tensor ("u0", "u1", ...): it may be any number. All others are sizes, which
-/// are never negative.
+/// Returns true if the symbol's value is read from a tensor at run time ("u0", "u1", ...), so that
+/// it may be negative. All other symbols are sizes, which are never negative.
 bool isReadSymbol(llvm::StringRef name);
-/// The name of what does not fit into 64 bits: a symbol without a value, so that whatever is made of it has none either, and what needs a
-/// number (a type, a run) refuses it.
+/// Symbol that replaces a number that overflowed 64 bits. An expression with this symbol has no
+/// value, and is rejected wherever a number is needed (in a type, or at run time).
 inline constexpr llvm::StringLiteral kOverflow = "?overflow";
-/// Whether a number in it did not fit into 64 bits: such an expression has no value.
+/// Returns true if the expression contains `kOverflow`, and therefore has no value.
 bool overflows(const DimExpr &expr);
-/// Whether `expr` is >= 0 whatever its symbols are. "No" may also mean that this is not seen.
+/// Returns true if `expr` is proven to be >= 0 for all values of the symbols. False may mean "not
+/// proven".
 bool isKnownNonNegative(const DimExpr &expr);
-/// Whether a <= b whatever the symbols are.
+/// Returns true if a <= b is proven for all values of the symbols.
 inline bool isKnownAtMost(const DimExpr &a, const DimExpr &b) { return isKnownNonNegative(b - a); }
 
-/// One term of a sum by itself.
+/// Returns one term of a dim expression, which is a sum, as an expression.
 DimExpr termOf(const DimExpr::Term &term);
 
-/// The expression's number where each symbol is `value(name)`; sums and products wrap, and what is divided by 0 is 0.
+/// Evaluates the expression with `value(name)` for each symbol. Additions and multiplications wrap
+/// around at 64 bits, and a division by 0 gives 0.
 int64_t evaluate(const DimExpr &expr, llvm::function_ref<int64_t(llvm::StringRef)> value);
 
 } // namespace hewn::graph

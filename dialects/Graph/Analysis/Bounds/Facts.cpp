@@ -11,11 +11,12 @@ namespace hewn::graph {
 
 namespace {
 
-/// a*s + b, for one symbol.
+/// A dim expression of the form a*s + b with one symbol s.
 struct Linear {
   StringRef symbol;
   int64_t a = 0, b = 0;
-  /// The symbol's value where the sum is 0; nullopt where no integer is.
+  /// Returns the value of the symbol for which a*s + b is 0, or nullopt if that value is not an
+  /// integer.
   std::optional<int64_t> root() const { return b % a == 0 ? std::optional(-b / a) : std::nullopt; }
 };
 
@@ -23,7 +24,7 @@ std::optional<Linear> linear(const DimExpr &expr) {
   Linear sum;
   for (const DimExpr::Term &term : expr.terms()) {
     if (term.coefficient == INT64_MIN)
-      return std::nullopt; // has no opposite
+      return std::nullopt; // a coefficient of INT64_MIN cannot be negated
     if (term.factors.empty()) {
       sum.b = term.coefficient;
       continue;
@@ -36,7 +37,8 @@ std::optional<Linear> linear(const DimExpr &expr) {
   return sum.a ? std::optional(sum) : std::nullopt;
 }
 
-/// The two symbols of s - t.
+/// Returns the symbols s and t if the expression has the form s - t, which is 0 exactly if they are
+/// equal. Otherwise returns nullopt.
 std::optional<std::pair<StringRef, StringRef>> equalSymbols(const DimExpr &difference) {
   llvm::ArrayRef<DimExpr::Term> terms = difference.terms();
   if (terms.size() != 2)
@@ -49,7 +51,7 @@ std::optional<std::pair<StringRef, StringRef>> equalSymbols(const DimExpr &diffe
   return std::pair<StringRef, StringRef>(terms[1].factors[0]->name, terms[0].factors[0]->name);
 }
 
-/// Whether the symbol's value is read from a tensor: it may be negative.
+/// Returns true if the symbol's value is read from a tensor, so that it may be negative.
 bool isRead(StringRef name) { return name.consume_front("u") && llvm::all_of(name, llvm::isDigit); }
 
 std::optional<int64_t> sum(std::optional<int64_t> a, std::optional<int64_t> b) {
@@ -64,7 +66,9 @@ std::optional<int64_t> product(std::optional<int64_t> a, std::optional<int64_t> 
 
 DimExpr negated(const DimExpr &expr) { return expr * DimExpr(-1); }
 
-/// Two sides of which neither has a minus, symbols on the left: n - 1 is n and 1, 4 - n is n and 4 with `swapped` set.
+/// For the text of a condition, splits a difference into left and right sides of a relation,
+/// without negative terms: n - 1 gives n and 1. If the positive terms are a constant, exchanges the
+/// sides and sets `swapped`: 4 - n gives n and 4.
 std::pair<DimExpr, DimExpr> sidesOf(const DimExpr &difference, bool &swapped) {
   DimExpr left(0), right(0);
   for (const DimExpr::Term &term : difference.terms()) {
@@ -82,7 +86,8 @@ std::pair<DimExpr, DimExpr> sidesOf(const DimExpr &difference, bool &swapped) {
   return {left, right};
 }
 
-/// Whether a difference in this range is 0, or at most 0.
+/// Returns whether a difference with this range is 0 (or at most 0, depending on `kind`), or
+/// nullopt if the range does not decide it.
 std::optional<bool> holdsIn(Condition::Kind kind, const Bounds &difference) {
   std::optional<int64_t> low = difference.low, high = difference.high;
   if (kind == Condition::Kind::AtMostZero) {
@@ -122,9 +127,9 @@ std::string textOf(llvm::ArrayRef<Fact> facts) {
   return llvm::join(texts, ", ");
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// What is known
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Queries
+//===------------------------------------------------------------------------------------------===//
 
 void Facts::narrow(StringRef symbol, int64_t low, int64_t high) {
   Range &range = ranges[symbol];
@@ -144,7 +149,8 @@ void Facts::add(const Fact &fact) {
   bool isZero = fact.condition.kind == Condition::Kind::Zero;
   if (auto symbols = equalSymbols(difference); symbols && isZero && fact.holds)
     values[symbols->first] = DimExpr::symbol(symbols->second);
-  // a*s + b <= 0; where that does not hold, 1 - a*s - b <= 0.
+  // Derives the value or a bound of the symbol s from a fact about a*s + b. If the fact is that a*s
+  // + b <= 0 is false, uses the equivalent inequality 1 - (a*s + b) <= 0.
   std::optional<Linear> sum = linear(isZero || fact.holds ? difference : DimExpr(1) - difference);
   if (!sum || isRead(sum->symbol))
     return;
@@ -183,16 +189,17 @@ std::optional<bool> Facts::holds(const Condition &condition, int64_t leastDim) c
     const DimExpr &known = fact.condition.difference;
     if (known == difference || (condition.kind == Condition::Kind::Zero && known == negated(difference)))
       return fact.holds;
-    // d <= 0 or 1 - d <= 0, one of them.
+    // For every integer d, exactly one of d <= 0 and 1 - d <= 0 holds, so a fact about one of them
+    // decides the other.
     if (condition.kind == Condition::Kind::AtMostZero && known == DimExpr(1) - difference)
       return !fact.holds;
   }
   return std::nullopt;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Bounds
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Bounds Facts::boundsOf(const DimExpr::Atom &atom, int64_t leastDim) const {
   if (!atom.name.empty()) {
@@ -228,7 +235,8 @@ Bounds Facts::boundsOf(const DimExpr::Atom &atom, int64_t leastDim) const {
   return {};
 }
 
-/// The range of a product of factors that are not negative; anything where one may be.
+/// Returns the range of the factors multiplied with each other, or an unbounded range if one of
+/// several factors may be negative.
 Bounds Facts::boundsOf(llvm::ArrayRef<DimExpr::AtomRef> factors, int64_t leastDim) const {
   Bounds all{1, 1};
   for (const DimExpr::AtomRef &factor : factors) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of a program's symbols beyond that sizes are never negative: the ranges that the user gave, and what holds in the
-// case of the program that is looked at. docs/decisions/cases.md says what a case is.
+// Facts about a program's symbols: the ranges given by the user, and the conditions under which the
+// current specialization (case) of the program runs (docs/decisions/cases.md).
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_FACTS_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_FACTS_H
 
@@ -12,12 +12,13 @@
 
 namespace hewn::graph {
 
-/// On arguments of the function `main`: the dims that the model declares, where a case knows more of them.
+/// Attribute of an argument of the function `main`: the dims that the model declares, if the types
+/// of a specialization are more specific.
 inline constexpr llvm::StringLiteral kDeclaredDimsAttr = "graph.declared_dims";
-/// On the function `main`: the condition that makes the case, as text.
+/// Attribute of the function `main`: the condition under which this specialization runs, as text.
 inline constexpr llvm::StringLiteral kCaseAttr = "graph.case";
 
-/// Of an expression over symbols: that it is 0, or at most 0.
+/// A condition on an expression over symbols: that it is 0, or that it is at most 0.
 struct Condition {
   enum class Kind { Zero, AtMostZero };
   Kind kind = Kind::Zero;
@@ -25,7 +26,7 @@ struct Condition {
 
   static Condition equal(const DimExpr &a, const DimExpr &b) { return {Kind::Zero, a - b}; }
   static Condition atMost(const DimExpr &a, const DimExpr &b) { return {Kind::AtMostZero, a - b}; }
-  /// As users read it: "n = 1", "n != 1", "n <= 4".
+  /// Returns the condition, or its negation, as text for users: "n = 1", "n != 1", "n <= 4".
   std::string text(bool holds) const;
 };
 
@@ -34,24 +35,27 @@ struct Fact {
   bool holds;
 };
 
-/// The facts as text, without those that others say already: "n = 1, m != 1".
+/// Returns the facts about symbols as text, without redundant ones: "n = 1, m != 1".
 std::string textOf(llvm::ArrayRef<Fact> facts);
 
-/// What is known of an expression's range; an absent bound is infinite.
+/// The known range of a dim expression's value; an absent bound is infinite.
 struct Bounds {
   std::optional<int64_t> low, high;
 };
 
 class Facts {
 public:
-  /// The symbol's values are among these; INT64_MAX is no bound.
+  /// Restricts the known values of the symbol to this range; an upper bound of INT64_MAX means that
+  /// there is none.
   void setRange(llvm::StringRef symbol, int64_t low, int64_t high);
   void add(const Fact &fact);
 
-  /// What stands for the symbol: a number or another symbol where a fact says so, else itself.
+  /// Returns the number or symbol that the symbol is known to be equal to, or else the symbol
+  /// itself.
   DimExpr valueOf(llvm::StringRef symbol) const;
-  /// Whether the condition holds, if that can be told. `leastDim` is the least value of a dim: 0, or 1 for what holds unless a
-  /// tensor is empty.
+  /// Returns whether the condition holds, or nullopt if the facts do not decide it. `leastDim` is
+  /// the assumed minimum value of every dim: 0, or 1 if the caller may assume that tensors are not
+  /// empty.
   std::optional<bool> holds(const Condition &condition, int64_t leastDim = 0) const;
   Bounds boundsOf(const DimExpr &expr, int64_t leastDim) const;
 
@@ -69,9 +73,11 @@ private:
   std::vector<Fact> list;
 };
 
-/// The cases of a program: a question about the symbols at each inner node, a case at each leaf. No question: one case.
+/// The specializations of a program as a decision tree: each inner node is a condition on the
+/// symbols, each leaf a specialization (case). Without conditions, there is one case.
 struct CaseTree {
-  /// What follows an answer: a question's number, or -1 - c for case c.
+  /// The successors of an inner node of the decision tree: each is the index of a condition, or -1
+  /// - c for case number c.
   struct Question {
     Condition condition;
     int yes = -1, no = -1;

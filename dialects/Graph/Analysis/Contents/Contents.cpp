@@ -68,7 +68,7 @@ void Contents::set(Value value, int64_t i, const DimExpr &expr) {
     all[i] = {{}, expr, 1};
 }
 
-/// A constant element in its compute type.
+/// Converts an element of a constant, given by its bits, to its compute type.
 static Attribute computeConstant(Type elementType, const APInt &bits) {
   Type type = computeType(elementType);
   if (auto f = dyn_cast<FloatType>(elementType)) {
@@ -111,13 +111,13 @@ Contents::Elements Contents::constantElements(RankedTensorType type, Attribute a
   return all;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Ops by kind
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Ops by interface
+//===------------------------------------------------------------------------------------------===//
 
 static ArrayRef<int64_t> staticShapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// The position of row-major element `linear`.
+/// Returns the multi-dim index of the element with row-major number `linear`.
 static SmallVector<int64_t> positionOf(int64_t linear, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> at(shape.size());
   for (unsigned d = shape.size(); d-- > 0;) {
@@ -134,7 +134,8 @@ static int64_t linearize(ArrayRef<int64_t> at, ArrayRef<int64_t> shape) {
   return linear;
 }
 
-/// What is stored in an element of `elementType` when `content` is written to it.
+/// Returns the content of an element of type `elementType` to which `content` is written, that is,
+/// rounded or truncated to that type.
 static ElementContent stored(Type elementType, ElementContent content) {
   auto f = dyn_cast<FloatType>(elementType);
   if (!f || f.getWidth() >= 32)
@@ -161,7 +162,8 @@ Contents::Elements Contents::elementwiseElements(Operation *op) {
   for (int64_t i = 0, n = ShapedType::getNumElements(shape); i < n; ++i) {
     SmallVector<int64_t> at = positionOf(i, shape);
     for (auto [argument, operand] : llvm::zip(in, op->getOperands())) {
-      if (!isSmall(operand)) { // such as a list of open length that is broadcast
+      // the elements of a large operand, or of one with dynamic length, are unknown
+      if (!isSmall(operand)) {
         interpreter.replace(argument, {});
         continue;
       }
@@ -177,7 +179,8 @@ Contents::Elements Contents::elementwiseElements(Operation *op) {
   return all;
 }
 
-/// Reads of a move op's body: the positions are numbers by now.
+/// Element builder for the interpretation of an indexing op's body: a read of an operand at
+/// constant indices returns the compile-time content of that element.
 class Contents::Reader final : public ElementBuilder {
 public:
   Reader(Contents &contents, ContentsInterpreter &interpreter)
@@ -222,7 +225,8 @@ private:
 
 Contents::Elements Contents::moveElements(Operation *op) {
   Elements all;
-  // Nothing small in, nothing known out: most moves are of data.
+  // Skips an indexing op whose operands are all too large to be analyzed. Most indexing ops copy
+  // elements, so no element of its result would be known.
   if (op->getNumOperands() && llvm::none_of(op->getOperands(), isSmall))
     return all;
   Value result = op->getResult(0);
@@ -232,7 +236,7 @@ Contents::Elements Contents::moveElements(Operation *op) {
     Reader reader(*this, interpreter);
     SmallVector<Index> at =
         llvm::map_to_vector(positionOf(i, shape), [&](int64_t index) { return reader.constant(index); });
-    Value element = cast<MoveOpInterface>(op).emitAt(reader, at);
+    Value element = cast<IndexingOpInterface>(op).emitAt(reader, at);
     all.push_back(element ? stored(graph::getElementType(result), interpreter.run(element)) : ElementContent());
   }
   return all;
@@ -272,9 +276,9 @@ Contents::Elements Contents::reduceElements(Operation *op) {
   return all;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Values
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Contents::Elements Contents::evaluate(OpResult value) {
   Operation *op = value.getOwner();
@@ -284,7 +288,7 @@ Contents::Elements Contents::evaluate(OpResult value) {
     return {};
   if (isa<ElementwiseOpInterface>(op))
     return elementwiseElements(op);
-  if (isa<MoveOpInterface>(op))
+  if (isa<IndexingOpInterface>(op))
     return moveElements(op);
   if (isa<ReduceOpInterface>(op))
     return reduceElements(op);
@@ -292,7 +296,8 @@ Contents::Elements Contents::evaluate(OpResult value) {
 }
 
 const Contents::Elements &Contents::elements(Value value) {
-  // Operands first, on a stack of our own: models make long chains.
+  // Evaluates operands before their users, with an explicit stack instead of recursion, because
+  // models contain long chains of ops.
   SmallVector<Value> open = {value};
   while (!open.empty()) {
     Value next = open.back();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What small tensors hold, as far as that can be told when compiling: shapes that a model computes (Shape, Gather,
-// Concat, arithmetic) as expressions over its dims, and constants. It knows kinds of op and no op: the bodies that ops
-// emit are interpreted on expressions.
+// The elements of small tensors as far as they are known at compile time: constants, and the
+// results of shape arithmetic (Shape, Gather, Concat, ...) as expressions over the model's dims.
+// The analysis does not name ops. It uses op interfaces and interprets the scalar arith ops that an
+// op emits for an element.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTS_H
 
@@ -13,13 +14,15 @@
 
 namespace hewn::graph {
 
-/// What one element is: a constant (IntegerAttr or FloatAttr of the compute type), an expression (of an integer), the
-/// quotient of an expression and an integer (of a float: sizes times scales), or not known.
+/// The compile-time value of one tensor element: a constant (IntegerAttr or FloatAttr of the
+/// compute type), an expression over dims (an integer), an expression divided by an integer (a
+/// float, such as a size times a scale), or unknown.
 struct ElementContent {
   mlir::Attribute constant;
   std::optional<DimExpr> expr;
   int64_t divisor = 1;
-  /// Of one that is not known: a condition on dims that would tell more of it.
+  /// For an unknown tensor element: a condition on dims that, if it were decided, would make more
+  /// of the element's value known.
   std::optional<Condition> question = std::nullopt;
 
   bool known() const { return constant || expr; }
@@ -29,23 +32,27 @@ class Contents {
 public:
   explicit Contents(const WeightTable &weights) : weights(weights) {}
 
-  /// What comparisons of dims go by. To be set before anything is asked: answers are remembered.
+  /// The facts about symbols that comparisons of dims use. The caller must set them before its
+  /// first query, because results are cached.
   Facts &facts() { return known; }
 
-  /// Element `i`, in row-major order, of an integer or bool tensor; nullopt where not known.
+  /// Returns element `i`, in row-major order, of an integer or bool tensor, or nullopt if it is
+  /// unknown.
   std::optional<DimExpr> integer(mlir::Value value, int64_t i);
-  /// All elements of such a tensor; nullopt where one is not known.
+  /// Returns all elements of an integer or bool tensor, or nullopt if one of them is unknown.
   std::optional<Dims> integers(mlir::Value value);
-  /// Of element `i`, which is not known: the condition on dims that it depends on first, if it does on one.
+  /// Returns the first condition on dims that the unknown element `i` depends on, if any.
   std::optional<Condition> question(mlir::Value value, int64_t i);
-  /// All elements of a small float tensor of constants.
+  /// Returns all elements of a small constant float tensor.
   std::optional<llvm::SmallVector<double>> floats(mlir::Value value);
-  /// Enters what an element is, as its reader has named it.
+  /// Sets the content of element `i` of a tensor to `expr`, the symbol that represents the
+  /// element's value at run time.
   void set(mlir::Value value, int64_t i, const DimExpr &expr);
-  /// Forgets everything: to be called after ops were erased, since values are remembered by address.
+  /// Clears the cache of tensor contents. Must be called after ops were erased, because the cache
+  /// is indexed by the address of values.
   void clear() { memo.clear(); }
 
-  /// Tensors with more elements are not looked into.
+  /// Maximum number of elements of a tensor whose contents are analyzed.
   static constexpr int64_t kMaxElements = 1024;
 
 private:

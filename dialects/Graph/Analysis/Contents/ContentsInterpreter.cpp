@@ -11,15 +11,16 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Comparisons
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
 enum class Comparison { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
 
-/// The condition that says whether a difference stands in the relation to 0, and what that condition must be for it.
+/// Converts a comparison of `difference` with 0 to a condition and the truth value that the
+/// condition must have. For example, `d > 0` becomes `d <= 0`, which must be false.
 std::pair<Condition, bool> conditionOf(Comparison relation, const DimExpr &difference) {
   switch (relation) {
   case Comparison::Equal:
@@ -40,7 +41,8 @@ bool isBoundedByZero(const DimExpr &expr) {
   return low && *low >= 0;
 }
 
-/// a / b rounded toward zero, for a divisor that is positive unless a dim is 0.
+/// Returns the quotient a / b, rounded toward zero, or nullopt if it is not an expression. `b` must
+/// be proven to be positive under the assumption that no dim is 0.
 std::optional<DimExpr> divide(const DimExpr &a, const DimExpr &b) {
   std::optional<int64_t> low = Facts().boundsOf(b, 1).low;
   if (!low || *low < 1)
@@ -50,17 +52,18 @@ std::optional<DimExpr> divide(const DimExpr &a, const DimExpr &b) {
   return isBoundedByZero(a) ? std::optional(a.floorDiv(b)) : std::nullopt;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Quotients: floats
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Float quotients
+//===------------------------------------------------------------------------------------------===//
 
-/// expr / divisor, with a small positive divisor.
+/// The float value `expr / divisor`, where `divisor` is a small positive integer.
 struct Quotient {
   DimExpr expr;
   int64_t divisor;
 };
 
-/// A float as a quotient, where a short one is exactly it: scales are 2, 0.5, 1.25.
+/// Returns a float element as numerator and divisor, or nullopt if the element is unknown or if no
+/// small integer divisor represents a constant exactly. Scales such as 2, 0.5 and 1.25 are exact.
 std::optional<Quotient> quotientOf(const ElementContent &content) {
   if (content.expr)
     return Quotient{*content.expr, content.divisor};
@@ -76,7 +79,8 @@ std::optional<Quotient> quotientOf(const ElementContent &content) {
 
 ElementContent contentOf(const DimExpr &expr, int64_t divisor = 1) {
   ElementContent content;
-  // Products of many odd factors would outgrow 64 bits.
+  // Leaves an element with a large divisor unknown. A float multiplication multiplies the divisors
+  // of its operands, which would overflow 64 bits after many multiplications.
   if (divisor < 1 || divisor > 1 << 24 || overflows(expr))
     return content;
   while (divisor % 2 == 0 && expr.divideExactly(DimExpr(2)))
@@ -108,11 +112,11 @@ std::optional<bool> booleanOf(const ElementContent &content) {
 
 } // namespace
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Ops on expressions
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Interpretation of ops on expressions
+//===------------------------------------------------------------------------------------------===//
 
-/// Integer arithmetic; nothing where the op has no expression.
+/// Evaluates an integer op on expressions. Returns nullopt if the result is not an expression.
 static std::optional<DimExpr> integerOp(Operation &op, const DimExpr &a, const DimExpr &b) {
   return llvm::TypeSwitch<Operation *, std::optional<DimExpr>>(&op)
       .Case([&](arith::AddIOp) { return a + b; })
@@ -122,7 +126,8 @@ static std::optional<DimExpr> integerOp(Operation &op, const DimExpr &a, const D
       .Case<arith::MaxSIOp>([&](auto) { return DimExpr::max(a, b); })
       .Case<arith::DivSIOp, arith::DivUIOp>([&](auto) { return divide(a, b); })
       .Case<arith::FloorDivSIOp>([&](auto) {
-        return divide(b, b) ? std::optional(a.floorDiv(b)) : std::nullopt; // b is positive
+        // divide(b, b) fails unless b is positive
+        return divide(b, b) ? std::optional(a.floorDiv(b)) : std::nullopt;
       })
       .Case<arith::CeilDivSIOp>([&](auto) { return divide(b, b) ? std::optional(a.ceilDiv(b)) : std::nullopt; })
       .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) -> std::optional<DimExpr> {
@@ -143,7 +148,9 @@ static ElementContent floatOp(Operation &op, const Quotient &a, const Quotient &
         return contentOf(a.expr * DimExpr(b.divisor) - b.expr * DimExpr(a.divisor), a.divisor * b.divisor);
       })
       .Case<arith::MulFOp>([&](auto) { return contentOf(a.expr * b.expr, a.divisor * b.divisor); })
-      .Case<arith::MaximumFOp, arith::MinimumFOp>([&](auto op) { // no quotient is NaN
+      // an expression divided by an integer is never NaN, so the ops for maximum and minimum need
+      // no NaN case
+      .Case<arith::MaximumFOp, arith::MinimumFOp>([&](auto op) {
         constexpr bool isMaximum = std::is_same_v<decltype(op), arith::MaximumFOp>;
         DimExpr x = a.expr * DimExpr(b.divisor), y = b.expr * DimExpr(a.divisor);
         return contentOf(isMaximum ? DimExpr::max(x, y) : DimExpr::min(x, y), a.divisor * b.divisor);
@@ -165,7 +172,8 @@ static ElementContent convert(Operation &op, const ElementContent &x) {
   return llvm::TypeSwitch<Operation *, ElementContent>(&op)
       .Case<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,
             arith::ExtFOp>([&](auto) { return x; })
-      // Sizes fit in 32 bits and in a float's 24: a model that computes in narrower types says so itself.
+      // Sizes are assumed to fit in 32 bits and in the 24 significand bits of a float, so that
+      // conversions to i32 and f32 keep the value. Conversions to smaller types may change it.
       .Case<arith::TruncIOp>(
           [&](auto trunc) { return trunc.getType().getIntOrFloatBitWidth() >= 32 ? x : ElementContent(); })
       .Case<arith::TruncFOp>([&](auto trunc) { return trunc.getType().isF32() ? x : ElementContent(); })
@@ -203,7 +211,8 @@ static std::optional<Comparison> relationOf(Operation &op) {
   auto compare = dyn_cast<arith::CmpFOp>(op);
   if (!compare)
     return std::nullopt;
-  // No quotient is NaN.
+  // Float values that are expressions are never NaN, so an ordered comparison predicate and its
+  // unordered form are equal.
   switch (compare.getPredicate()) {
   case arith::CmpFPredicate::OEQ:
   case arith::CmpFPredicate::UEQ:
@@ -228,9 +237,9 @@ static std::optional<Comparison> relationOf(Operation &op) {
   }
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // The interpreter
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Value ContentsInterpreter::enter(Type type, const ElementContent &content) {
   Value value = block.addArgument(type, loc);
@@ -268,13 +277,14 @@ std::optional<int64_t> ContentsInterpreter::constantOf(const Index &index) {
   return known ? known->constant() : std::nullopt;
 }
 
-/// MLIR's own folders run ops on constants.
+/// Folds an op whose operands are constants with MLIR's folders.
 std::optional<ContentsInterpreter::Result> ContentsInterpreter::fold(Operation &op, ArrayRef<Result> operands) {
   SmallVector<Attribute> constants;
   for (const Result &operand : operands)
     constants.push_back(operand.content.constant);
   SmallVector<OpFoldResult> folded;
-  // Success without results is an op that was changed in place: once more.
+  // If `Operation::fold` succeeds without results, it has modified the op in place and is called
+  // again.
   for (int tries = 0; tries < 3 && folded.empty(); ++tries)
     if (failed(op.fold(constants, folded)))
       return std::nullopt;
@@ -296,7 +306,8 @@ ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op) {
   for (Value operand : op.getOperands())
     in.push_back(results.lookup(operand));
   Result result = interpret(op, in);
-  // What is not known of an operand is why this is not known.
+  // If an op's result is unknown because an operand is unknown, the condition on dims that the
+  // operand depends on (`question`) also becomes that of the result.
   if (!result.content.known() || result.likely)
     for (const Result &operand : in)
       if (operand.content.question && !result.content.question)
@@ -317,7 +328,8 @@ ContentsInterpreter::Result ContentsInterpreter::interpret(Operation &op, ArrayR
   MLIRContext *context = op.getContext();
   if (isa<arith::SelectOp>(op)) {
     if (std::optional<bool> condition = booleanOf(in[0].content)) {
-      // A guess about the condition ends here: the branch is what a division's guard would have chosen.
+      // Evaluates a select even if its condition is only known under the assumption that no dim is
+      // 0 (`likely`), because ops emit such a select to guard a division by a dim.
       return in[*condition ? 1 : 2];
     }
     if (in[1].content.expr && in[2].content.expr && *in[1].content.expr == *in[2].content.expr &&

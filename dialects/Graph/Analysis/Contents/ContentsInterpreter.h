@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the arith and math ops that ops emit, on constants and on expressions over dims.
+// Interprets the arith and math ops that graph ops emit for an element, on constants and on
+// expressions over dims.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_CONTENTSINTERPRETER_H
 
@@ -10,31 +11,34 @@
 
 namespace hewn::graph {
 
-/// A scratch block that is filled through `builder` and run by `run`. Symbols are sizes, so never negative; those that
-/// the program reads from tensors (`u0`) may be anything.
+/// A scratch block whose ops are emitted through `builder` and evaluated by `run`. Symbols are
+/// assumed to be sizes, which are not negative, except for symbols read from tensors (`u0`), which
+/// may have any value.
 class ContentsInterpreter {
 public:
   ContentsInterpreter(mlir::Location loc, const Facts &facts) : builder(loc.getContext()), loc(loc), facts(facts) {
     builder.setInsertionPointToEnd(&block);
   }
 
-  /// A value of `type` that stands for `content`.
+  /// Returns a new SSA value of `type` whose content is `content`.
   mlir::Value enter(mlir::Type type, const ElementContent &content);
-  /// Runs what was built since the last call and says what `value` is.
+  /// Evaluates the ops emitted since the last call and returns the content of `value`.
   ElementContent run(mlir::Value value);
-  /// Forgets all results but those of block arguments, so that the same ops run again.
+  /// Clears the results of all ops, but not the contents of block arguments, so that the ops can be
+  /// evaluated again for other contents.
   void restart();
-  /// Enters another content for a value that `enter` made.
+  /// Replaces the content of a value created by `enter`.
   void replace(mlir::Value value, const ElementContent &content) { results[value].content = content; }
-  /// An index, where it is the same in every run.
+  /// Returns the value of an element index if it is a constant, else nullopt.
   std::optional<int64_t> constantOf(const Index &index);
 
   mlir::OpBuilder builder;
   mlir::Location loc;
 
 private:
-  /// `likely`: right unless a dim is 0, which guards of divisions ask for. Such a result chooses a branch inside of one
-  /// body and never leaves it.
+  /// True if the content of this result is only correct if no dim is 0, which the guards of
+  /// divisions check. Such a result may decide a select inside of one op's body, but `run` never
+  /// returns it.
   struct Result {
     ElementContent content;
     bool likely = false;
@@ -45,7 +49,7 @@ private:
 
   const Facts &facts;
   mlir::Block block;
-  mlir::Operation *last = nullptr; // the last op that ran
+  mlir::Operation *last = nullptr; // the last op that was evaluated
   llvm::DenseMap<mlir::Value, Result> results;
 };
 

@@ -18,7 +18,7 @@ struct Range {
   bool isExact() const { return least && most && *least == *most; }
 };
 
-/// Where code goes that nobody runs.
+/// A scratch module for the element computation of an op, which is emitted for analysis only.
 struct Scratch {
   Scratch(MLIRContext *context, Location loc) : module(ModuleOp::create(loc)), builder(context) {
     builder.setInsertionPointToEnd(module->getBody());
@@ -50,7 +50,7 @@ public:
       return constant(*number);
     return position({expr, expr});
   }
-  /// A number of which only its range is known.
+  /// Returns a new index of which only the range is known.
   Index position(Range range) {
     Value value = opaque(b.getIndexType());
     ranges[value] = std::move(range);
@@ -97,7 +97,9 @@ Range RangeBuilder::compute(Value value) {
     return ofRest(rest);
   if (isa<arith::MulIOp>(op))
     return ofProduct(op);
-  if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op)) // the latter of what is not negative
+  // both division ops round down here, because ops emit unsigned divisions only for non-negative
+  // operands
+  if (isa<arith::FloorDivSIOp, arith::DivUIOp>(op))
     return ofQuotient(op);
   if (isa<arith::MinSIOp>(op))
     return ofLeast(op);
@@ -115,7 +117,7 @@ Range RangeBuilder::compute(Value value) {
   if (isa<arith::IndexCastOp>(op) &&
       (value.getType().isInteger(64) || (from.isInteger(64) && value.getType().isIndex())))
     return rangeOf(op->getOperand(0));
-  return {}; // an element, which may be anything
+  return {}; // the index is read from a tensor and may have any value
 }
 
 Range RangeBuilder::ofSum(Operation *op) {
@@ -128,7 +130,7 @@ Range RangeBuilder::ofSum(Operation *op) {
 }
 
 Range RangeBuilder::ofRest(arith::SubIOp op) {
-  // x - floor(x / d) * d: what `mod` writes.
+  // Matches the remainder x - floor(x / d) * d, as `ElementBuilder::mod` emits it.
   auto product = op.getRhs().getDefiningOp<arith::MulIOp>();
   Operation *quotient = product ? product.getLhs().getDefiningOp() : nullptr;
   if (isa_and_nonnull<arith::FloorDivSIOp, arith::DivUIOp>(quotient) && quotient->getOperand(0) == op.getLhs() &&
@@ -168,7 +170,8 @@ Range RangeBuilder::ofProduct(Operation *op) {
   return product;
 }
 
-/// Divisors are positive: `divisors` has them all.
+/// Returns the range of an index division's quotient for a positive divisor. `finish` records the
+/// ranges of all divisors in `accesses`, so that a requirement checks that they are positive.
 Range RangeBuilder::ofQuotient(Operation *op) {
   Range a = rangeOf(op->getOperand(0)), divisor = rangeOf(op->getOperand(1)), quotient;
   if (!divisor.isExact() || divisor.least->constant().value_or(1) < 1)
@@ -186,7 +189,7 @@ Range RangeBuilder::ofLeast(Operation *op) {
   if (a.least && c.least)
     least.least = DimExpr::min(*a.least, *c.least);
   least.most = a.most && c.most ? DimExpr::min(*a.most, *c.most) : a.most ? a.most : c.most;
-  // Of two numbers the smaller one is at most half of their sum: positions that are mirrored.
+  // The index min(x, s - x) is at most s / 2. Reflected indices (mirror padding) have this form.
   for (auto [x, y] : {std::pair(l, r), std::pair(r, l)})
     if (auto rest = y.getDefiningOp<arith::SubIOp>(); rest && rest.getRhs() == x)
       if (Range sum = rangeOf(rest.getLhs()); sum.most)
@@ -202,7 +205,7 @@ Range RangeBuilder::ofMost(Operation *op) {
   return most;
 }
 
-/// What holds where `condition` does.
+/// Records in `facts` the index ranges that hold where `condition` is true.
 void RangeBuilder::addFacts(Value condition, llvm::DenseMap<Value, Range> &facts) {
   Operation *op = condition.getDefiningOp();
   if (isa_and_nonnull<arith::AndIOp>(op)) {
@@ -223,7 +226,9 @@ void RangeBuilder::addFacts(Value condition, llvm::DenseMap<Value, Range> &facts
 void RangeBuilder::record(Value tensor, ArrayRef<Index> at, const llvm::DenseMap<Value, Range> &facts) {
   for (auto [dim, index] : llvm::enumerate(at)) {
     Range range = facts.lookup(index.base);
-    if (!range.least || !range.most) { // a subview of many begins where as many sizes end, which nobody asks for
+    // `rangeOf` is only called for an index without a range in `facts`: the index at which a
+    // concatenated operand starts is a sum of many sizes, whose range takes long to compute
+    if (!range.least || !range.most) {
       Range own = rangeOf(index.base);
       range.least = range.least ? range.least : own.least;
       range.most = range.most ? range.most : own.most;
@@ -245,7 +250,7 @@ Accesses accessesOf(Operation *op) {
   SmallVector<Index> at;
   for (const DimExpr &dim : getDims(op->getResult(0)))
     at.push_back(dim.is(1) ? ranges.constant(0) : ranges.position({DimExpr(0), dim - DimExpr(1)}));
-  cast<MoveOpInterface>(op).emitAt(ranges, at);
+  cast<IndexingOpInterface>(op).emitAt(ranges, at);
   return ranges.finish();
 }
 

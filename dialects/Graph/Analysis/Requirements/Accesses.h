@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a move reads its operands: its `emitAt` evaluated on ranges instead of positions.
+// The ranges of the indices at which an indexing op reads its operands. Emits the op's element
+// computation (`emitAt`) and evaluates it on index ranges.
 //
-//     from = at[0] * 2 + 3, at[0] in [0, n - 1]         →        operand 0, dim 0: from 3 to 2*n + 1
+//     from = at[0] * 2 + 3, at[0] in [0, n - 1]    =>    operand 0, dim 0: from 3 to 2*n + 1
 //
-// The ranges come of the code that the engines emit, so that no op can forget to speak of a read. Positions that data tell have a
-// range where the op clamps them, and elements that are read only where a condition holds have that condition's.
+// Kernel generators emit the same `emitAt` code, so the analysis cannot miss a read. Data-dependent
+// indices have a range if the op clamps them. Conditional reads have the range implied by their
+// condition.
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_ACCESSES_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_ACCESSES_H
 
@@ -14,7 +16,8 @@
 
 namespace hewn::graph {
 
-/// The positions along one dim of an operand that are read; an end is absent where nothing bounds it.
+/// The range of the indices read along one dim of an operand. A missing bound means that no bound
+/// is known.
 struct AccessRange {
   mlir::Value tensor;
   unsigned dim;
@@ -23,11 +26,12 @@ struct AccessRange {
 
 struct Accesses {
   llvm::SmallVector<AccessRange> ranges;
-  /// The least that numbers are which positions are divided by; absent as above.
+  /// For each division that the op emits for an index: the minimum value of the divisor, or nullopt
+  /// if it is unknown.
   llvm::SmallVector<std::optional<DimExpr>> divisors;
 };
 
-/// Of an op with MoveOpInterface, where its result has elements.
+/// Returns the accesses of an indexing op, under the assumption that its result is not empty.
 Accesses accessesOf(mlir::Operation *move);
 
 } // namespace hewn::graph

@@ -4,7 +4,7 @@
 #include "dialects/Graph/Analysis/Requirements/Accesses.h"
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/Control/RequirementOps.h"
-#include "dialects/Graph/Move/Interleave.h"
+#include "dialects/Graph/Indexing/Interleave.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -76,18 +76,21 @@ void Requirements::atMost(const DimExpr &a, const DimExpr &b) {
     add({Relation::AtMost, a, b});
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// What types and other requirements make true
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Proofs from types and other requirements
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// What is known while the elements of one op's result are made, of which there are some.
+/// Proves conditions on the dims of an op under the assumption that the op's result has at least
+/// one element.
 class Prover {
 public:
   Prover(Operation *op, const Requirements &stated) {
     for (const Requirement &entry : stated.list()) {
-      if (entry.relation == Relation::Broadcast) // 1 or the result's
+      // the requirement states that the operand dim is 1 or equal to the result's dim, so the
+      // operand dim is positive
+      if (entry.relation == Relation::Broadcast)
         assumePositive(entry.left);
       if (entry.relation == Relation::Equal && !identify(entry.left, entry.right))
         identify(entry.right, entry.left);
@@ -99,19 +102,23 @@ public:
     }
   }
 
-  /// Where `also` is at least 1, too.
+  /// Returns true if `expr` is proven to be >= 0. If `also` is given, the proof assumes `also` >=
+  /// 1.
   bool isKnownNonNegative(const DimExpr &expr, const DimExpr *also = nullptr) const {
     DimExpr resolved = expr;
     for (const auto &[name, value] : same)
       resolved = resolved.substitute([&](StringRef s) { return s == name ? value : DimExpr::symbol(s); });
     std::optional<StringRef> extra = also ? symbolOf(*also) : std::nullopt;
     return graph::isKnownNonNegative(resolved.substitute([&](StringRef s) {
-      bool isPositive = positive.contains(s) || s == extra; // by another name, which is that of a size
+      // replaces a symbol s that is at least 1 by s.less + 1, where the new symbol s.less is a size
+      // and thus >= 0
+      bool isPositive = positive.contains(s) || s == extra;
       return isPositive ? DimExpr::symbol((s + ".less").str()) + DimExpr(1) : DimExpr::symbol(s);
     }));
   }
 
-  /// 1 where the result has elements; else 0 (or less).
+  /// Returns an expression that is 1 if the op's result has elements, and 0 or negative if it is
+  /// empty.
   const DimExpr &someElements() const { return some; }
 
 private:
@@ -143,12 +150,14 @@ private:
 
 } // namespace
 
-/// Requires low <= high where there is an element to be made.
+/// Adds the requirement low <= high to those of an op. It applies only if the op's result has
+/// elements.
 static void requireOrdered(const DimExpr &low, const DimExpr &high, const Prover &prover, Requirements &requirements) {
   if (prover.isKnownNonNegative(high - low) ||
       llvm::is_contained(requirements.list(), Requirement{Relation::AtMost, low, high}))
     return;
-  // No term below zero on either side: "takes 5 elements of n" reads better than "5 - n is at most 0".
+  // Brings the negative terms of a requirement to the other side of the comparison, for the error
+  // message: "takes 5 elements of n" reads better than "5 - n is at most 0".
   DimExpr left(0), right(0);
   for (const DimExpr &side : {low, high * DimExpr(-1)})
     for (const DimExpr::Term &term : side.terms()) {
@@ -162,11 +171,11 @@ static void requireOrdered(const DimExpr &low, const DimExpr &high, const Prover
   requirements.atMost(prover.someElements() * (left - right), DimExpr(0));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Of kinds
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Requirements of op interfaces
+//===------------------------------------------------------------------------------------------===//
 
-/// The largest value of an index map's result, over an iteration space that is not empty.
+/// Returns the maximum index that an indexing map's result takes in a non-empty iteration space.
 static std::optional<DimExpr> largest(AffineExpr expr, ArrayRef<DimExpr> extents) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return extents[dim.getPosition()] - DimExpr(1);
@@ -194,13 +203,14 @@ static LogicalResult requireOfContraction(ContractOpInterface op, Requirements &
       else if (own)
         requirements.broadcast(dim, extents[own.getPosition()]);
     }
-  // Sums of several indices: windows, and groups of channels.
+  // Requires bounds for operand indices of a contraction that are sums of several iteration dims,
+  // as in windows and channel groups of convolutions.
   Prover prover(op, requirements);
   for (auto [operand, map] : llvm::zip(op->getOperands().take_front(2), op.getIndexingMaps()))
     for (auto [dim, expr] : llvm::zip(getDims(operand), map.getResults())) {
       std::optional<DimExpr> most = largest(expr, extents);
       if (!most)
-        return op->emitOpError("has an index map of which nothing bounds the results");
+        return op->emitOpError("has an unbounded indexing map");
       if (!isa<AffineDimExpr>(expr))
         requireOrdered(*most + DimExpr(1), dim, prover, requirements);
     }
@@ -216,7 +226,7 @@ static void requireOfBroadcast(Operation *op, Requirements &requirements) {
   }
 }
 
-static void requireOfMove(MoveOpInterface op, Requirements &requirements) {
+static void requireOfMove(IndexingOpInterface op, Requirements &requirements) {
   if (op.getViewKind() == ViewKind::Reshape)
     requirements.equal(numElements(getDims(op->getOperand(0))), numElements(getDims(op->getResult(0))));
   Dims to = getDims(op->getResult(0));
@@ -235,9 +245,9 @@ static void requireOfMove(MoveOpInterface op, Requirements &requirements) {
   }
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Of reads
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Requirements of reads
+//===------------------------------------------------------------------------------------------===//
 
 static LogicalResult requireOfReads(Operation *op, Requirements &requirements) {
   if (llvm::any_of(getDims(op->getResult(0)), [](const DimExpr &dim) { return dim.is(0); }))
@@ -247,11 +257,12 @@ static LogicalResult requireOfReads(Operation *op, Requirements &requirements) {
   for (const AccessRange &range : accesses.ranges) {
     DimExpr dim = getDims(range.tensor)[range.dim];
     if (!range.least || !range.most)
-      return op->emitOpError() << "reads along dim " << range.dim << " of an operand where nothing bounds it";
+      return op->emitOpError() << "has an unbounded access along dim " << range.dim << " of an operand";
     DimExpr end = *range.most + DimExpr(1);
     if (prover.isKnownNonNegative(dim - end) && prover.isKnownNonNegative(*range.least))
       continue;
-    // Positions that are clamped to what is there: something must be.
+    // The op clamps the index to the operand's dim, so the read is in bounds unless this dim is 0.
+    // The requirement is that it is not 0.
     if (prover.isKnownNonNegative(dim - end, &dim) && prover.isKnownNonNegative(*range.least, &dim)) {
       requirements.atMost(prover.someElements(), dim);
       continue;
@@ -261,26 +272,27 @@ static LogicalResult requireOfReads(Operation *op, Requirements &requirements) {
   }
   for (const std::optional<DimExpr> &divisor : accesses.divisors) {
     if (!divisor)
-      return op->emitOpError("divides a position by what nothing bounds");
+      return op->emitOpError("divides an index by an unbounded value");
     if (!prover.isKnownNonNegative(*divisor - DimExpr(1)))
       requirements.atMost(prover.someElements(), *divisor);
   }
   return success();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// All
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Collection
+//===------------------------------------------------------------------------------------------===//
 
 FailureOr<Requirements> requirementsOf(Operation *op) {
   Requirements requirements;
   bool isKnown = op->hasTrait<OpTrait::IsTerminator>() ||
                  isa<ConstantOp, ReadSymbolOp, GroupOp, ControlOpInterface, CheckIndicesOp, RequireOp,
-                     ReduceOpInterface, CumulateOpInterface, ElementwiseOpInterface>(op);
-  if (auto move = dyn_cast<MoveOpInterface>(op))
+                     ReduceOpInterface, PrefixScanOpInterface, ElementwiseOpInterface>(op);
+  if (auto move = dyn_cast<IndexingOpInterface>(op))
     requireOfMove(move, requirements);
   if (ControlOpInterface loop = countedLoopOf(op)) {
-    // Each step reads or writes a slice of every sequence.
+    // Each iteration of a counted loop reads or writes one slice of every scanned tensor, so dim 0
+    // of these tensors must be the number of iterations.
     for (const SlicedValue &sliced : loop.getSlicedValues())
       requirements.equal(getDims(sliced.sequence)[0], *loop.getNumSteps());
     for (const StackedValue &stacked : loop.getStackedValues())
@@ -290,7 +302,8 @@ FailureOr<Requirements> requirementsOf(Operation *op) {
     states.requireDims(requirements);
     isKnown = true;
   }
-  // Where the op doesn't find its dims out itself.
+  // Requires result dims of at least 0, because the dims that a ShapeOpInterface op infers may be
+  // negative for some values of the symbols.
   for (Value result : isa<ShapeOpInterface>(op) ? ValueRange(op->getResults()) : ValueRange())
     if (isa<RankedTensorType>(result.getType()))
       for (const DimExpr &dim : getDims(result))
@@ -302,13 +315,13 @@ FailureOr<Requirements> requirementsOf(Operation *op) {
       return failure();
     isKnown = true;
   }
-  if (auto move = dyn_cast<MoveOpInterface>(op)) {
+  if (auto move = dyn_cast<IndexingOpInterface>(op)) {
     if (move.getViewKind() == ViewKind::None && failed(requireOfReads(op, requirements)))
       return failure();
     isKnown = true;
   }
   if (!isKnown)
-    return op->emitOpError("says nothing of what it reads: neither a kind nor a requirement");
+    return op->emitOpError("has no op interface or requirement that describes its accesses");
   return requirements;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What dims must be where types and symbols leave it open.
+// Requirements: conditions on dims that are not implied by types and symbols, and that are checked
+// before a run.
 //
-// Every access of an op is inside of its tensor by type, by a requirement, or because it is guarded or clamped. `requirementsOf` is
-// the one place where requirements come from: those of the op's kind (what is summed over is equally long on both sides), those
-// that its own reads ask for (Accesses.h), and those that it states itself (RequiringOpInterface).
+// Every access of an op is in bounds because of its types, because of a requirement, or because the
+// op guards or clamps it. `requirementsOf` collects the requirements from three sources: the op
+// interface (for example, that the K dims of both operands are equal), the reads (Accesses.h), and
+// the op itself (RequiringOpInterface).
 #ifndef HEWN_DIALECTS_GRAPH_ANALYSIS_REQUIREMENTS_H
 #define HEWN_DIALECTS_GRAPH_ANALYSIS_REQUIREMENTS_H
 
@@ -16,10 +18,11 @@
 
 namespace hewn::graph {
 
-/// On the function `main`: a list of RequirementAttr.
+/// Attribute of the function `main`: its requirements, a list of RequirementAttr.
 inline constexpr llvm::StringLiteral kRequiresAttr = "graph.requires";
 
-/// What a run, or a compile, says where it does not hold; {a} and {b} stand for the two sizes.
+/// Returns the text of the error for a violated requirement. {a} and {b} are placeholders for the
+/// values of its left and right side.
 llvm::StringRef requirementMessage(Relation relation);
 
 struct Requirement {
@@ -28,15 +31,15 @@ struct Requirement {
   bool operator==(const Requirement &other) const {
     return relation == other.relation && left == other.left && right == other.right;
   }
-  /// Whether it holds where both sides are numbers; nullopt where one is not.
+  /// Returns whether the requirement holds if its left and right side are constants, else nullopt.
   std::optional<bool> known() const;
 };
 
-/// A list that grows by what is not true of all sizes.
+/// A list of requirements. Requirements that hold for all sizes are not added.
 class Requirements {
 public:
   void equal(const DimExpr &a, const DimExpr &b);
-  /// `a` is 1 or `b`.
+  /// Requires that `a` is 1 or equal to `b`.
   void broadcast(const DimExpr &a, const DimExpr &b);
   void atMost(const DimExpr &a, const DimExpr &b);
   void add(const Requirement &requirement);
@@ -46,15 +49,16 @@ private:
   llvm::SmallVector<Requirement> entries;
 };
 
-/// What must hold for every access of the op to be inside of its tensors, and for its operands to be what it takes. Failure, with an
-/// error, where that cannot be said: the op is of no kind and states nothing, or reads where nothing bounds it.
+/// Returns the conditions under which every access of the op is in bounds and its operands are
+/// valid. Emits an error and fails if the conditions cannot be derived, because the op has a read
+/// without known bounds, or has no op interface and states no requirements.
 llvm::FailureOr<Requirements> requirementsOf(mlir::Operation *op);
 
-/// Says it where the builder stands (graph.require_dims).
+/// Emits a graph.require_dims op, which checks the requirement before a run.
 mlir::Operation *makeRequirement(mlir::OpBuilder &b, mlir::Location loc, const Requirement &requirement);
-/// The same, unless it is true whatever the sizes are.
+/// Emits a graph.require_dims op unless the requirement holds for all sizes.
 void require(mlir::OpBuilder &b, mlir::Location loc, Relation relation, const DimExpr &left, const DimExpr &right);
-/// Whether the op does nothing but to say a requirement.
+/// Returns true if the op has no effect but to state a requirement.
 bool onlyStatesRequirement(mlir::Operation *op);
 
 } // namespace hewn::graph

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an op says of its operands' dims beyond their types. In a file of its own: passes ask `requirementsOf` (Requirements.h).
+// The interface of ops that have requirements on the dims of their operands beyond those that their
+// types imply. The interface is not in GraphInterfaces.td because passes do not use it directly:
+// they call `requirementsOf` (Requirements.h).
 #ifndef HEWN_GRAPH_REQUIREMENTS
 #define HEWN_GRAPH_REQUIREMENTS
 
@@ -9,11 +11,13 @@ include "mlir/IR/OpBase.td"
 def RequiringOpInterface : OpInterface<"RequiringOpInterface"> {
   let cppNamespace = "::hewn::graph";
   let description = [{
-    An op whose operands must fit each other in a way that types and symbols may leave open. There is no default: an op that calls
-    C code, whose reads nobody else can see, says what that code trusts, or that it trusts nothing. Where elements are read by
-    `emitAt`, the reads themselves are looked at (Accesses.h), and what is said here is what ONNX asks for beyond them.
+    An op that has requirements on the dims of its operands beyond those that types and symbols
+    imply. The interface has no default implementation: an op that calls C code, whose reads the
+    compiler does not see, must state what this code assumes, even if it assumes nothing. The bounds
+    of reads that `emitAt` emits are derived from these reads (Accesses.h), so an indexing op only
+    states further requirements of ONNX.
   }];
-  let methods = [InterfaceMethod<"Says what must hold of the operands' dims.", "void", "requireDims",
+  let methods = [InterfaceMethod<"Adds the requirements on the operands' dims.", "void", "requireDims",
                                  (ins "::hewn::graph::Requirements &":$requirements)>];
 }
 

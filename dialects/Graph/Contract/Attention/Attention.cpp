@@ -20,32 +20,33 @@ LogicalResult AttentionOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShap
     return emitOpError("takes q, k and v of rank 4");
   if (!mayEqual(q[3], k[3]) || !mayEqual(k[2], v[2]) || !mayEqual(k[1], v[1]) || !mayEqual(q[0], k[0]) ||
       !mayEqual(k[0], v[0]))
-    return emitOpError("q, k and v do not fit together");
+    return emitOpError("shape mismatch between q, k and v");
   if (!k[1].constant() || !q[1].constant() || k[1].is(0) || *q[1].constant() % *k[1].constant() != 0)
-    return emitOpError("has ") << q[1].str() << " heads for " << k[1].str() << " of keys";
+    return emitOpError("number of query heads (")
+           << q[1].str() << ") is not a multiple of the number of key heads (" << k[1].str() << ")";
   Type type = getElementType(getQ());
   if (!isa<FloatType>(type) || getElementType(getK()) != type || getElementType(getV()) != type ||
       !isa<FloatType>(getPrecision()))
-    return emitOpError("takes q, k and v of one float type");
+    return emitOpError("requires q, k and v of the same float type");
   Dims scores = {q[0], q[1], q[2], k[2]};
   if (getMask()) {
     Type mask = getElementType(getMask());
     std::optional<Dims> all = broadcastDims({scores, dimsOf(getMask())});
     if ((mask != type && !mask.isInteger(1)) || !all || all->size() != 4)
-      return emitOpError("the mask is no list of bools or floats of the scores' shape");
+      return emitOpError("mask must be bool or q's float type and broadcast to the scores' shape");
   }
   if (getLengths() && (dimsOf(getLengths()).size() != 1 || !isa<IntegerType>(getElementType(getLengths()))))
-    return emitOpError("lengths is no list of integers");
+    return emitOpError("lengths must be a 1-D integer tensor");
   std::optional<Dims> offset = parseDims(getOffset());
   if (!offset || offset->size() != 1)
-    return emitOpError("offset is no number");
+    return emitOpError("offset must be a single integer");
   results.push_back({Dims{q[0], q[1], q[2], v[3]}, type});
   results.push_back({scores, type});
   return success();
 }
 
 namespace {
-/// Writes the ops that attention is composed of.
+/// Emits the decomposition of graph.attention.
 class AttentionComposer {
 public:
   AttentionComposer(AttentionOp op, OpBuilder &b)
@@ -72,11 +73,12 @@ private:
   Composer c;
   Dims q, k, v;
   int64_t groups;
-  /// Whether the heads that share keys stay rows of one product up to the result.
+  /// True if all query heads that share a head of keys become rows of one matmul, from the scores
+  /// to the result.
   bool together;
 
-  /// Whether what is done to scores is the same for all rows of the heads that share keys: then nothing lies between the products that
-  /// would have to know which row it is.
+  /// Returns true if all query rows of the heads that share keys have the same mask. If so, no op
+  /// between the two matmuls of the attention depends on the number of the row.
   bool masksRowsAlike() {
     Dims mask = op.getMask() ? getDims(op.getMask()) : Dims();
     bool ofHeads = mask.size() >= 3 && !mask[mask.size() - 3].is(1),
@@ -84,7 +86,8 @@ private:
     return !ofHeads && !ofRows && (q[2].is(1) || !isBounded());
   }
 
-  /// The heads that share keys as rows of one product: [batch, kvHead, group * query, last].
+  /// Reshapes the query heads that share keys to rows of one matmul: [batch, kvHead, group * query,
+  /// last].
   Value grouped(Value x) {
     if (!x || groups == 1)
       return x;
@@ -95,9 +98,10 @@ private:
   Value product() {
     Value query = op.getQ(), keys = c.transpose(op.getK(), {0, 1, 3, 2});
     double scale = op.getScale().convertToDouble();
-    // Scores of half precision would overflow before they are scaled; otherwise scaling behind the product is free.
+    // Scales float16 queries before the matmul, because unscaled float16 scores could overflow. For
+    // other types, scales the scores, because scaling after the matmul is free.
     bool narrow = getElementType(query).isF16();
-    if (narrow) { // by a scale that is not rounded to 11 bits: that would turn all scores
+    if (narrow) { // scales in float32, because a scale rounded to 11 bits would change all scores
       Value wide = c.cast(query, c.b.getF32Type());
       query = c.cast(c.op<MulOp>({wide, c.scalarLike(wide, scale)}), getElementType(query));
     }
@@ -115,7 +119,7 @@ private:
     return c.op<MulOp>({c.op<TanhOp>(c.op<DivOp>({scores, factor})), factor});
   }
 
-  /// start, start + 1, ... as [count, 1] or [count].
+  /// Returns the positions start, start + 1, ... as [count, 1] (`column`) or [count].
   Value positions(Value start, const DimExpr &count, bool column) {
     Value range = c.range(start, c.number(DimExpr(1)), count);
     return column ? c.reshape(range, Dims{count, DimExpr(1)}) : range;
@@ -125,7 +129,8 @@ private:
     return c.op<WhereOp>({allowed, scores, c.scalarLike(scores, -std::numeric_limits<double>::infinity())});
   }
 
-  // ODS gives integers without their sign.
+  // Convert the window attributes to signed integers, because the ODS accessors return unsigned
+  // integers.
   int64_t left() { return int64_t(op.getLeft()); }
   int64_t right() { return int64_t(op.getRight()); }
   bool isBounded() { return left() >= 0 || right() >= 0; }
@@ -156,7 +161,9 @@ private:
 
   Value softmax(Value scores) {
     Value most = maximumOfLogits(c, scores, 3);
-    // A row of -inf: its maximum must not be taken from itself, and its sum is 0. In other rows the sum is 1 at least.
+    // In a fully masked row of scores, the maximum is -inf, and -inf - -inf would be NaN. The
+    // maximum is therefore raised to the lowest finite number. The sum of the row's exponentials is
+    // then 0, and is raised to 1. The sum of any other row is at least 1.
     bool mayBeEmpty = op.getMask() || op.getLengths() || isBounded();
     if (mayBeEmpty && most) {
       auto lowest = APFloat::getLargest(cast<FloatType>(getElementType(most)).getFloatSemantics(), true);
@@ -174,7 +181,8 @@ private:
 } // namespace
 
 FailureOr<SmallVector<Value>> AttentionOp::compose(OpBuilder &b) {
-  // Products repeat a batch of one; here each has its own keys and values.
+  // Requires equal batch sizes and head counts of queries, keys and values: attention does not
+  // broadcast a dim of 1, but the matmuls of its decomposition would.
   Dims q = getDims(getQ()), k = getDims(getK()), v = getDims(getV());
   for (auto [left, right] :
        {std::pair(k[0], q[0]), std::pair(v[0], q[0]), std::pair(v[1], k[1]), std::pair(v[2], k[2])})

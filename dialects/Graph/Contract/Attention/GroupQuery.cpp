@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// com.microsoft's GroupQueryAttention, which exporters of language models write: it rotates queries and keys, puts the keys and
-// values behind those of before and attends to all of them, as far as each sequence of the batch has come.
+// Import of com.microsoft's GroupQueryAttention, which exporters of language models emit. The node
+// rotates queries and keys, appends the new keys and values to the past ones, and attends to all of
+// them up to the length of each sequence.
 //
-// A sequence of n elements with its newest ones, of which there are as many as queries, has its first query at n - queries, or at 0
-// where it is shorter (a prompt with padding behind it). The keys of before may come in a buffer with room for more; the keys that
-// go out are then as many.
+// The queries are the newest elements of a sequence. In a sequence of n elements, the first query
+// is at position n - queries, or at position 0 if n < queries (a prompt with padding at its end).
+// The buffer of the past keys may have unused capacity; the present keys then have the size of this
+// buffer.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 
 #include <limits>
 
@@ -36,26 +38,29 @@ private:
   Composer c;
   AttentionInputs in;
   DimExpr one, batch, queries, keys;
-  /// Where each sequence's first query stands, i64 [batch, 1].
+  /// Position of the first query in each sequence, i64 [batch, 1].
   Value start;
 
   Value counting(const DimExpr &count, ArrayRef<DimExpr> shape) { return c.reshape(c.range(count), shape); }
 
   LogicalResult readInputs() {
-    (void)node.hasAttr("kv_cache_bit_width"), (void)node.hasAttr("qk_norm_epsilon"); // of what is refused here
+    // these attributes of GroupQueryAttention have no effect in the supported modes
+    (void)node.hasAttr("kv_cache_bit_width"), (void)node.hasAttr("qk_norm_epsilon");
     if (failed(node.needsDefault("causal", 1)) || failed(node.needsDefault("sliding_window_cache", 0)) ||
         failed(node.needsDefault("k_quant_type", "NONE")) || failed(node.needsDefault("v_quant_type", "NONE")))
       return failure();
     Value q = node.input(0), k = node.input(1), v = node.input(2);
     int64_t heads = node.getInt("num_heads", 0), kvHeads = node.getInt("kv_num_heads", 0);
     if (!q || !node.input(5) || !node.input(6) || getRank(q) != 3 || bool(k) != bool(v) || heads < 1 || kvHeads < 1)
-      return node.refuse("needs queries of rank 3, both keys and values or neither, lengths, and numbers of heads");
+      return node.refuse(
+          "requires queries of rank 3, keys and values (both or neither), lengths, num_heads and kv_num_heads");
     if (node.numInputs() > 11 || node.getInt("smooth_softmax", 0) > 0 || node.getInt("qk_output", 0) != 0)
       return node.refuse("sinks, smooth softmax and scores as an output are not supported");
-    if (!k) { // all in one
+    // the node has no input for keys: input 0 contains queries, keys and values side by side
+    if (!k) {
       DimExpr width = getDims(q)[2], size = width.floorDiv(DimExpr(heads + 2 * kvHeads));
       if (width != size * DimExpr(heads + 2 * kvHeads))
-        return node.refuse(width.str() + " elements do not divide by " + Twine(heads + 2 * kvHeads) + " heads");
+        return node.refuse(width.str() + " elements are not divisible by " + Twine(heads + 2 * kvHeads) + " heads");
       DimExpr own = size * DimExpr(heads), others = size * DimExpr(kvHeads);
       k = c.slice(q, 2, own, others);
       v = c.slice(q, 2, own + others, others);
@@ -70,19 +75,21 @@ private:
   }
 
   LogicalResult placeQueries() {
-    std::optional<Dims> total = node.contentsOrRead(node.input(6));
+    std::optional<Dims> total = node.contentsOrRead(node.input(6), 1);
     if (!total)
       return failure();
     if (total->size() != 1)
-      return node.refuse("the total length is no single number");
+      return node.refuse("the total length must be a scalar");
     Value past = node.input(3);
     keys = total->front();
     if (past && getRank(past) == 4)
       keys = node.shortened(DimExpr::max(keys, getDims(past)[2]));
     Value lengths = node.input(5);
     if (getDims(lengths) != Dims{batch} && getDims(lengths) != Dims{batch, one})
-      return node.refuse("lengths are not one for each sequence of the batch");
-    // The last query stands at the length, so that this looks after the places that angles are read at, too.
+      return node.refuse("requires one length for each sequence of the batch");
+    // The input `lengths` has the position of the last query in each sequence. Checking it against
+    // the size of the rotation tables therefore also checks the positions at which these tables are
+    // read.
     Value cos = node.input(7);
     bool counted = node.getInt("do_rotary", 0) && !node.input(9) && cos && getRank(cos) == 2;
     if (failed(checkIndices(node, lengths, counted ? DimExpr::min(keys, getDims(cos)[0]) : keys)))
@@ -97,11 +104,13 @@ private:
       return success();
     Value cos = node.input(7), sin = node.input(8), positions = node.input(9);
     if (!cos || !sin || getRank(cos) != 2 || getDims(cos) != getDims(sin) || !getDims(cos)[1].constant())
-      return node.refuse("rotates without tables of cosines and sines");
+      return node.refuse("rotary embedding requires cos and sin caches of rank 2 and equal shape");
     if (positions) {
       if (failed(checkIndices(node, positions, getDims(cos)[0])))
         return failure();
-    } else { // of queries that are padding, any
+      // queries that are padding may have any position, so positions are clamped to the rotation
+      // table
+    } else {
       positions = c.op<MinimumOp>(
           {c.op<AddOp>({start, counting(queries, Dims{one, queries})}), c.number(getDims(cos)[0] - one)});
     }
@@ -110,7 +119,7 @@ private:
     int64_t turned = 2 * *getDims(cos)[1].constant();
     std::optional<int64_t> size = getDims(in.q)[3].constant();
     if (!size || turned > *size)
-      return node.refuse("turns " + Twine(turned) + " of " + getDims(in.q)[3].str() + " elements");
+      return node.refuse("rotates " + Twine(turned) + " of " + getDims(in.q)[3].str() + " elements");
     auto rows = [&](Value table) {
       Value taken = node.make<GatherOp>({table, positions}, node.attr("axis", int64_t(0)));
       Dims dims = getDims(taken);
@@ -123,19 +132,22 @@ private:
     return success(in.q && in.k);
   }
 
-  /// Keys and values with those of before, `keys` of each.
+  /// Appends the new keys and values to the past ones. The results have `keys` elements per
+  /// sequence.
   LogicalResult joinPast() {
     Value pastK = node.input(3), pastV = node.input(4);
     if (bool(pastK) != bool(pastV) || (pastK && (getRank(pastK) != 4 || getRank(pastV) != 4)))
-      return node.refuse("needs past keys and values of rank 4");
+      return node.refuse("requires past keys and values of rank 4");
     DimExpr before = pastK ? getDims(pastK)[2] : DimExpr(0);
-    // Of nothing no element can be read, not even one that nobody looks at.
+    // If the past is empty, emits no gather from it: a gather may not read from an empty tensor,
+    // even if its result is not used.
     Decision isEmpty = node.decide(before, 0);
     if (isEmpty == Decision::PerCase)
       return failure();
     if (isEmpty == Decision::Yes && queries == keys)
       return success();
-    // Element t is the past's until the sequence's own ones begin, and again behind them, where nobody looks.
+    // Selects element t of a sequence of keys or values from the past unless t is one of the new
+    // elements. After the new elements, the elements of the past are unused padding.
     Value at = counting(keys, Dims{one, keys}), own = c.op<SubOp>({at, start});
     Value isOwn = c.op<AndOp>({c.op<LessOp>({c.number(DimExpr(-1)), own}), c.op<LessOp>({own, c.number(queries)})});
     auto join = [&](Value past, Value all) -> Value {
@@ -148,7 +160,8 @@ private:
     return success(in.k && in.v);
   }
 
-  /// Rows `at` [batch or 1, keys] of x [batch, heads, count, size], the first or the last one where there is none.
+  /// Returns the rows of x [batch, heads, count, size] with the indices `at` [batch or 1, keys],
+  /// which are clamped to the valid range.
   Value rowsAt(Value x, Value at, const DimExpr &count) {
     if (!x || !at)
       return {};
@@ -160,7 +173,8 @@ private:
     return rows && table ? node.make<GatherOp>({table, rows}, node.attr("axis", int64_t(0))) : Value();
   }
 
-  /// Who takes part, or what is added to the scores and -inf for those who don't: [batch, 1, queries, keys].
+  /// Returns the attention mask [batch, 1, queries, keys]: bools, or, if the node has a bias, the
+  /// bias with -inf for masked keys.
   Value maskOf() {
     Value first = c.reshape(start, Dims{batch, one, one, one});
     Value query = c.op<AddOp>({first, counting(queries, Dims{one, one, queries, one})});

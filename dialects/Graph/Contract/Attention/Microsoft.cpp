@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// com.microsoft's MultiHeadAttention and Attention, which exporters write.
+// Import of com.microsoft's MultiHeadAttention and Attention.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Contract/ContractOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
@@ -11,9 +11,10 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// What all of them have.
+/// Reads the attributes that all attention nodes of com.microsoft have.
 static LogicalResult readAttributes(OnnxNode &node, AttentionInputs &in) {
-  // A score that is so much less than others is none, as -infinity is none.
+  // Bound for mask_filter_value: a mask that lowers scores by at least 1000 is equivalent to
+  // -infinity.
   constexpr double least = -1000;
   if (double masked = node.getFloat("mask_filter_value", -10000); !(masked <= least))
     return node.refuse("a mask_filter_value above " + Twine(int64_t(least)) + " is not supported");
@@ -24,15 +25,18 @@ static LogicalResult readAttributes(OnnxNode &node, AttentionInputs &in) {
   return success();
 }
 
-/// x + b[first, first + width), where there is a bias.
+/// Returns x plus the elements of the node's bias from `first` on, one for each column of x.
+/// Returns x if the node has no bias.
 static Value addBias(Composer &c, Value x, Value bias, const DimExpr &first) {
   if (!x || !bias)
     return x;
   return c.op<AddOp>({x, c.slice(bias, 0, first, getDims(x).back())});
 }
 
-/// The mask of keys, integers, as bools: [batch, key] and [batch, query, key] with heads (and queries) put in. One
-/// length a batch goes to `lengths`. False after `refuse`.
+/// Converts the node's integer mask of keys to a bool mask. A mask [batch, key] or [batch, query,
+/// key] gets dims of 1 for heads and queries. A mask [batch] contains the number of valid keys of
+/// each batch element, which is compared with key positions. Returns false after a call of
+/// `refuse`.
 static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
   if (!mask)
     return true;
@@ -44,7 +48,8 @@ static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
       (void)node.refuse("a mask of " + dims[0].str() + " elements is not supported");
       return false;
     }
-    // Lengths here only say which keys are there; where queries stand is another thing.
+    // Emits the sequence lengths as a bool mask, not as `AttentionInputs::lengths`, because the
+    // latter would also change the positions of the queries.
     Value keys = c.range(getDims(in.k)[2]);
     Value lengths = c.reshape(c.cast(mask, node.b.getI64Type()), Dims{dims[0], one, one, one});
     mask = c.op<LessOp>({keys, lengths});
@@ -74,13 +79,13 @@ LogicalResult buildMultiHeadAttention(OnnxNode &node) {
   if (!q || !k || !v || getRank(q) != 3)
     return node.refuse("packed queries, keys and values are not supported");
   if (node.numInputs() > 8)
-    return node.refuse("has more inputs than hewn knows");
+    return node.refuse("inputs beyond the first 8 are not supported");
   DimExpr width = getDims(q).back();
   in.q = splitHeads(node, addBias(c, q, bias, DimExpr(0)), heads);
-  // Keys and values of cross attention come with their heads apart.
+  // In cross attention, keys and values have rank 4 and are already split into heads.
   bool apart = getRank(k) == 4;
   if (apart && bias)
-    return node.refuse("a bias on keys that come with their heads apart is not supported");
+    return node.refuse("a bias on keys of rank 4 is not supported");
   in.k = apart ? k : splitHeads(node, addBias(c, k, bias, width), heads);
   in.v = apart ? v : splitHeads(node, addBias(c, v, bias, width + width), heads);
   if (!in.q || !in.k || !in.v)
@@ -96,8 +101,9 @@ LogicalResult buildPackedAttention(OnnxNode &node) {
   Composer c(node);
   Value x = node.input(0), weights = node.input(1), bias = node.input(2);
   if (!x || !weights || getRank(x) != 3 || getRank(weights) != 2)
-    return node.refuse("needs an input of rank 3 and weights of rank 2");
-  (void)node.getInt("rotary_embedding_dim", 0); // nothing is rotated
+    return node.refuse("requires an input of rank 3 and weights of rank 2");
+  // the attribute has no effect, because this node does not rotate
+  (void)node.getInt("rotary_embedding_dim", 0);
   if (node.getInt("do_rotary", 0) || node.numInputs() > 6)
     return node.refuse("rotation and past lengths are not supported");
   Value all = c.op<MatMulOp>({x, weights});
@@ -114,7 +120,7 @@ LogicalResult finishPackedAttention(OnnxNode &node, Value all, const PackedInput
   DimExpr whole = getDims(all).back(), third = whole.floorDiv(DimExpr(3));
   SmallVector<int64_t> sizes = node.getInts("qkv_hidden_sizes").value_or(SmallVector<int64_t>());
   if (!sizes.empty() && sizes.size() != 3)
-    return node.refuse("qkv_hidden_sizes has " + Twine(sizes.size()) + " numbers");
+    return node.refuse("qkv_hidden_sizes has " + Twine(sizes.size()) + " entries instead of 3");
   DimExpr offset(0);
   Value parts[3];
   for (int i = 0; i < 3; ++i) {
@@ -125,12 +131,12 @@ LogicalResult finishPackedAttention(OnnxNode &node, Value all, const PackedInput
     offset = offset + size;
   }
   if (offset != whole)
-    return node.refuse("weights of " + whole.str() + " columns are not queries, keys and values");
+    return node.refuse("the weights' " + whole.str() + " columns are not the sum of the query, key and value sizes");
   in.q = parts[0], in.k = parts[1], in.v = parts[2];
-  if (Value past = others.past) { // [2, batch, heads, n, size]
+  if (Value past = others.past) { // past keys and values: [2, batch, heads, n, size]
     Dims dims = getDims(past);
     if (dims.size() != 5)
-      return node.refuse("needs past keys and values of rank 5");
+      return node.refuse("requires past keys and values of rank 5");
     Dims one(dims.begin() + 1, dims.end());
     in.pastK = c.reshape(c.slice(past, 0, DimExpr(0), DimExpr(1)), one);
     in.pastV = c.reshape(c.slice(past, 0, DimExpr(1), DimExpr(1)), one);

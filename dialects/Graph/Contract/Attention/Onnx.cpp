@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX's own Attention and RotaryEmbedding.
+// Import of ONNX's Attention and RotaryEmbedding nodes.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Control/Control.h"
 
 #include "dialects/Graph/Contract/Attention/AttentionOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 #include <cmath>
 
 using namespace mlir;
@@ -19,11 +19,11 @@ Value splitHeads(OnnxNode &node, Value x, int64_t heads) {
     return x;
   Dims dims = getDims(x);
   if (dims.size() != 3 || heads < 1) {
-    (void)node.refuse("needs inputs of rank 3 and a number of heads");
+    (void)node.refuse("requires inputs of rank 3 and a number of heads");
     return {};
   }
   if (dims[2].constant() && *dims[2].constant() % heads != 0) {
-    (void)node.refuse(dims[2].str() + " elements do not divide by " + Twine(heads) + " heads");
+    (void)node.refuse(dims[2].str() + " elements are not divisible by " + Twine(heads) + " heads");
     return {};
   }
   Composer c(node);
@@ -47,7 +47,7 @@ AttentionResults makeAttention(OnnxNode &node, AttentionInputs in) {
   }
   Dims q = getDims(in.q), past = in.pastK ? getDims(in.pastK) : Dims();
   if (q.size() != 4 || (in.pastK && past.size() != 4) || (!in.scale && !q[3].constant())) {
-    (void)node.refuse("needs inputs of rank 4, or 3 with numbers of heads, and a head size that is known");
+    (void)node.refuse("requires inputs of rank 4, or of rank 3 with numbers of heads, and a static head size");
     return {};
   }
   AttentionResults results;
@@ -69,7 +69,7 @@ AttentionResults makeAttention(OnnxNode &node, AttentionInputs in) {
        node.attr("offset", ArrayRef<DimExpr>(offset)), node.attr("left", in.left), node.attr("right", in.right),
        node.attr("stage", in.stage),
        node.attr("precision", TypeAttr::get(in.precision ? in.precision : getElementType(in.q)))});
-  // Stand-ins until the op itself has said what its results are.
+  // Gives the new op placeholder result types, which `inferResults` replaces.
   state.types.assign(2, RankedTensorType::get({}, b.getF32Type()));
   Operation *op = node.b.create(state);
   if (failed(inferResults(op))) {
@@ -90,7 +90,8 @@ LogicalResult finishAttention(OnnxNode &node, AttentionInputs in) {
   return node.finish(mergeHeads(node, results.result));
 }
 
-/// ONNX lets the mask end before the keys do: the rest takes no part.
+/// Pads the columns of an attention mask to the number of keys. ONNX allows masks with fewer
+/// columns: all further keys are masked.
 static Value padMask(Composer &c, Value mask, const DimExpr &keys) {
   Dims dims = getDims(mask), low(dims.size(), DimExpr(0)), high = low;
   if (dims.empty() || dims.back() == keys)
@@ -121,7 +122,8 @@ LogicalResult buildAttention(OnnxNode &node) {
     DimExpr keys = getDims(in.k)[2];
     if (in.pastK && getRank(in.pastK) == 4)
       keys = keys + getDims(in.pastK)[2];
-    if (!getElementType(in.mask).isInteger(1)) // before it is padded: integers have no infinity
+    // converts an integer mask to float, so that it can be padded with -inf
+    if (!getElementType(in.mask).isInteger(1))
       in.mask = c.cast(in.mask, getElementType(in.q));
     in.mask = in.mask ? padMask(c, in.mask, keys) : Value();
     if (!in.mask)
@@ -134,11 +136,11 @@ LogicalResult buildAttention(OnnxNode &node) {
   in.right = node.getInt("is_causal", 0) ? 0 : node.getInt("right_window_size", -1);
   in.stage = node.getInt("qk_matmul_output_mode", 0);
   if (in.stage < 0 || in.stage > 3)
-    return node.refuse("qk_matmul_output_mode is " + Twine(in.stage));
+    return node.refuse("qk_matmul_output_mode " + Twine(in.stage) + " is not in [0, 3]");
   if (node.hasAttr("softmax_precision"))
     in.precision = node.elementTypeOf(node.getInt("softmax_precision", 1));
   if (in.precision && !isa<FloatType>(in.precision))
-    return node.refuse("softmax_precision is no float type");
+    return node.refuse("softmax_precision must be a float type");
   AttentionResults results = makeAttention(node, in);
   if (!results.result)
     return failure();
@@ -148,9 +150,9 @@ LogicalResult buildAttention(OnnxNode &node) {
   return node.finish(flat ? mergeHeads(node, results.result) : results.result);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // RotaryEmbedding
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Value rotate(Composer &c, Value x, Value cos, Value sin, int64_t turned, bool interleaved) {
   if (!x || !cos || !sin)
@@ -179,7 +181,8 @@ Value rotate(Composer &c, Value x, Value cos, Value sin, int64_t turned, bool in
   return rest.is(0) ? both : c.concat({both, c.slice(x, last, DimExpr(turned), rest)}, last);
 }
 
-/// `cos` and `sin` are [batch or 1, n, turned / 2]; x is [batch, heads, n, size] or [batch, n, heads * size].
+/// Sets the node's output to x, rotated by the angles `cos` and `sin` [batch or 1, n, rotated / 2].
+/// x is [batch, heads, n, size] or [batch, n, heads * size].
 static LogicalResult finishRotary(OnnxNode &node, Value x, Value cos, Value sin, int64_t heads) {
   Composer c(node);
   if (!x || !cos || !sin)
@@ -187,14 +190,16 @@ static LogicalResult finishRotary(OnnxNode &node, Value x, Value cos, Value sin,
   Dims dims = getDims(x), table = getDims(cos);
   bool flat = dims.size() == 3;
   if ((flat && heads < 1) || dims.size() < 3 || dims.size() > 4 || table.size() != 3 || getDims(sin) != table)
-    return node.refuse("needs an input of rank 4, or 3 with a number of heads, and sines and cosines of one shape");
+    return node.refuse(
+        "requires an input of rank 4, or of rank 3 with a number of heads, and sin and cos caches of equal shape");
   DimExpr size = flat ? dims[2].floorDiv(DimExpr(heads)) : dims[3];
   if (!size.constant() || (flat && dims[2] != size * DimExpr(heads)))
-    return node.refuse("the head size is not known, or does not divide the input");
+    return node.refuse("the head size is dynamic, or the input is not divisible by it");
   int64_t turned = node.getInt("rotary_embedding_dim", 0);
   turned = turned ? turned : *size.constant();
   if (turned % 2 != 0 || turned < 0 || turned > *size.constant() || !table[2].is(turned / 2))
-    return node.refuse("turns " + Twine(turned) + " of " + size.str() + " elements by " + table[2].str() + " angles");
+    return node.refuse("cannot rotate " + Twine(turned) + " of " + size.str() + " elements by " + table[2].str() +
+                       " angles");
   Dims angles = flat ? Dims{table[0], table[1], DimExpr(1), table[2]} : Dims{table[0], DimExpr(1), table[1], table[2]};
   Value split = flat ? c.reshape(x, Dims{dims[0], dims[1], DimExpr(heads), size}) : x;
   Value turnedX =
@@ -202,7 +207,7 @@ static LogicalResult finishRotary(OnnxNode &node, Value x, Value cos, Value sin,
   return node.finish(c.reshape(turnedX, dims));
 }
 
-/// Rows `positions` of a table.
+/// Gathers the rows `positions` of a table of rotation angles.
 static Value rowsOf(OnnxNode &node, Value table, Value positions) {
   return node.make<GatherOp>({table, positions}, node.attr("axis", int64_t(0)));
 }
@@ -212,7 +217,7 @@ LogicalResult buildRotaryEmbedding(OnnxNode &node) {
   if (!node.input(0) || !cos || !sin)
     return node.refuse("lacks an input");
   if (int64_t rank = positions ? 2 : 3; getRank(cos) != rank || getRank(sin) != rank)
-    return node.refuse("needs sines and cosines of rank " + Twine(rank) + (positions ? " beside positions" : ""));
+    return node.refuse("requires sin and cos caches of rank " + Twine(rank) + (positions ? " with position_ids" : ""));
   if (positions) {
     if (failed(checkIndices(node, positions, getDims(cos)[0])))
       return failure();
@@ -220,10 +225,13 @@ LogicalResult buildRotaryEmbedding(OnnxNode &node) {
     cos = rowsOf(node, cos, positions);
     sin = rowsOf(node, sin, positions);
   }
-  // Angles of one position or one batch would be repeated.
-  if (Dims dims = getDims(node.input(0)), angles = getDims(cos); angles.size() == 3 && dims.size() >= 3)
-    for (auto [have, want] : {std::pair(angles[0], dims[0]), std::pair(angles[1], dims[dims.size() == 4 ? 2 : 1])})
-      require(node.b, node.loc, Relation::Equal, have, want);
+  // Requires rotation angles for each position, because the rotation would broadcast a dim of 1.
+  // Caches that are gathered by position_ids have a row for each batch element, other caches may be
+  // shared by all of them, as PyTorch's exporter writes them.
+  if (Dims dims = getDims(node.input(0)), angles = getDims(cos); angles.size() == 3 && dims.size() >= 3) {
+    require(node.b, node.loc, positions ? Relation::Equal : Relation::Broadcast, angles[0], dims[0]);
+    require(node.b, node.loc, Relation::Equal, angles[1], dims[dims.size() == 4 ? 2 : 1]);
+  }
   return finishRotary(node, node.input(0), cos, sin, node.getInt("num_heads", 0));
 }
 
@@ -236,12 +244,13 @@ LogicalResult buildRotaryEmbeddingMs(OnnxNode &node) {
     return node.refuse("packed batches and scaled positions are not supported");
   Dims dims = getDims(x), table = getDims(cos);
   if (dims.size() < 3 || table.size() != 2 || getRank(sin) != 2 || !table[1].constant())
-    return node.refuse("needs an input of rank 3 or 4 and tables of known width");
+    return node.refuse("requires an input of rank 3 or 4 and caches of static width");
   int64_t heads = node.getInt("num_heads", 0);
   if (heads == 0 && dims.size() == 3 && dims[2].constant() && *table[1].constant() > 0)
     heads = *dims[2].constant() / (2 * *table[1].constant());
   DimExpr count = dims.size() == 4 ? dims[2] : dims[1], one(1);
-  if (getRank(positions) == 1) { // where the first one stands; the others follow
+  // `positions` contains the position of the first element; the other elements follow it
+  if (getRank(positions) == 1) {
     positions = c.range(c.cast(c.reshape(positions, {}), node.b.getI64Type()), c.number(one), count);
     positions = c.reshape(positions, Dims{one, count});
   }

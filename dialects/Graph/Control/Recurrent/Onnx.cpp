@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's LSTM, GRU and RNN become ours: names of activations and their parameters are sorted out.
+// Import of LSTM, GRU and RNN. Assigns the node's activation parameters to the activations.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
@@ -11,10 +11,12 @@ using namespace mlir;
 
 namespace hewn::graph {
 
-/// The layers' inputs are the same up to `initial_h`; LSTM has two more.
+/// Inputs of LSTM, GRU and RNN nodes. The three nodes have the same inputs up to `initial_h`. LSTM
+/// has two more.
 static constexpr unsigned kNumInputs = 6, kNumLstmInputs = 8, kNumLstmOperands = 12;
 
-/// ONNX lists parameters in the order of the functions that take any.
+/// Assigns the alphas and betas of a recurrent node to its activations. In ONNX, both lists only
+/// have entries for activations with such a parameter, in order.
 static LogicalResult readActivations(OnnxNode &node, ArrayRef<StringRef> otherwise, int64_t directions,
                                      SmallVectorImpl<NamedAttribute> &attributes) {
   SmallVector<std::string> names;
@@ -31,7 +33,7 @@ static LogicalResult readActivations(OnnxNode &node, ArrayRef<StringRef> otherwi
   for (const std::string &name : names) {
     const RecurrentActivation *f = findRecurrentActivation(StringRef(name).lower());
     if (!f)
-      return node.refuse("activation '" + name + "'");
+      return node.refuse("activation '" + name + "' is not supported");
     canonical.push_back(f->name);
     bool ownAlpha = f->numParameters > 0 && nextAlpha < alphas.size();
     bool ownBeta = f->numParameters > 1 && nextBeta < betas.size();
@@ -53,7 +55,8 @@ LogicalResult buildRecurrent(OnnxNode &node) {
   OperationState state(node.loc, name);
   SmallVector<int32_t> segments;
   for (unsigned i = 0, n = isLstm ? kNumLstmOperands : kNumInputs; i < n; ++i) {
-    // DynamicQuantizeLSTM's scales and zero points follow LSTM's inputs; its weights come with inputs before gates.
+    // DynamicQuantizeLSTM has scales and zero points after the inputs of LSTM, and the dims of its
+    // weights are in another order: inputs, then gates.
     Value input = isQuantized || i < kNumLstmInputs ? node.input(i) : Value();
     if (input && isQuantized && (i == 1 || i == 2)) {
       if (getRank(input) != 3)
@@ -66,7 +69,7 @@ LogicalResult buildRecurrent(OnnxNode &node) {
       return node.refuse("needs input and weights");
     segments.push_back(input ? 1 : 0);
   }
-  // The size of the state is said twice.
+  // Checks the attribute hidden_size, which must agree with the dims of the weights.
   if (Dims weights = getDims(state.operands[2]); node.hasAttr("hidden_size") && weights.size() == 3)
     require(node.b, node.loc, Relation::Equal, weights[2], DimExpr(node.getInt("hidden_size", 0)));
   state.addAttribute("operandSegmentSizes", node.b.getDenseI32ArrayAttr(segments));
@@ -91,7 +94,7 @@ LogicalResult buildRecurrent(OnnxNode &node) {
     attributes.push_back(
         node.attr("linearBeforeReset", node.b.getBoolAttr(node.getInt("linear_before_reset", 0) != 0)));
   state.addAttributes(attributes);
-  // Stand-ins until the op itself has said what its results are.
+  // Gives the new op placeholder result types, which `inferResults` replaces.
   state.types.assign(isLstm ? 3 : 2, RankedTensorType::get({}, node.b.getF32Type()));
   Operation *op = node.b.create(state);
   if (failed(inferResults(op))) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How recurrent layers are composed. What does not depend on the step before (x W + b, for all gates) is one product
-// over all steps; the scan's body is one product with the state, slices of gates and a chain of elementwise ops.
+// Decomposition of recurrent layers into a matmul and a scan. The matmul computes x W + b, which
+// does not depend on the previous step, for all gates and all steps at once. The body of the scan
+// is one matmul of the state by R, slices for the gates, and elementwise ops.
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
@@ -10,16 +11,16 @@
 #include "dialects/Graph/Control/Recurrent/RecurrentOps.h"
 #include "dialects/Graph/Elementwise/ActivationOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/IndexOps.h"
+#include "dialects/Graph/Indexing/IndexOps.h"
 #include "dialects/Graph/Quant/Quant.h"
 
 using namespace mlir;
 
 namespace hewn::graph {
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Activations
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static const RecurrentActivation kActivations[] = {{"relu", ReluOp::getOperationName(), 0, 0, 0},
                                                    {"tanh", TanhOp::getOperationName(), 0, 0, 0},
@@ -38,27 +39,28 @@ const RecurrentActivation *findRecurrentActivation(StringRef name) {
   return found == std::end(kActivations) ? nullptr : found;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Shapes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
-/// Dims of all results from those of the operands; `gates` products and `functions` activations a direction.
+/// Infers the result dims of a recurrent layer from its operands. `gates` is the number of gates,
+/// `functions` the number of activations of each direction.
 template <typename OpTy>
 static LogicalResult inferRecurrent(OpTy op, int64_t gates, unsigned functions, DimsOf dimsOf,
                                     SmallVectorImpl<TensorShape> &results) {
   Dims x = dimsOf(op.getX()), w = dimsOf(op.getW()), r = dimsOf(op.getR());
   StringRef direction = op.getDirection();
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    return op.emitOpError() << "direction '" << direction << "'";
+    return op.emitOpError() << "direction '" << direction << "' is not supported";
   int64_t directions = direction == "bidirectional" ? 2 : 1;
   if (x.size() != 3 || w.size() != 3 || r.size() != 3 || (op.getLayout() != 0 && op.getLayout() != 1))
-    return op.emitOpError("input and weights need rank 3, and layout is 0 or 1");
+    return op.emitOpError("input and weights must have rank 3, and layout must be 0 or 1");
   DimExpr hidden = r[2];
   auto differ = [](const DimExpr &a, const DimExpr &b) { return a.constant() && b.constant() && a != b; };
   DimExpr stacked = hidden * DimExpr(gates);
   if (differ(w[0], directions) || differ(r[0], directions) || differ(w[1], stacked) || differ(r[1], stacked) ||
       differ(w[2], x[2]))
-    return op.emitOpError() << "needs weights of " << directions << " directions, " << gates << " gates of "
+    return op.emitOpError() << "requires weights for " << directions << " directions, " << gates << " gates of size "
                             << hidden.str() << ", and " << x[2].str() << " inputs";
   auto misshapen = [&](Value value, ArrayRef<DimExpr> wanted) {
     if (!value)
@@ -72,13 +74,13 @@ static LogicalResult inferRecurrent(OpTy op, int64_t gates, unsigned functions, 
   Dims state = batchFirst ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden};
   if (misshapen(op.getBias(), {DimExpr(directions), stacked * DimExpr(2)}) ||
       misshapen(op.getSequenceLens(), {batch}) || misshapen(op.getInitialH(), state))
-    return op.emitOpError("bias, sequence lengths or initial state do not fit input and weights");
+    return op.emitOpError("shape mismatch of bias, sequence lengths or initial state");
   size_t needed = size_t(functions * directions);
   if (op.getActivations().size() != needed || op.getAlphas().size() != needed || op.getBetas().size() != needed)
     return op.emitOpError() << "needs " << needed << " activations";
   for (Attribute name : op.getActivations())
     if (!findRecurrentActivation(cast<StringAttr>(name).getValue()))
-      return op.emitOpError() << "activation " << name;
+      return op.emitOpError() << "activation " << name << " is not supported";
   Type element = getElementType(op.getX());
   results.push_back(
       {batchFirst ? Dims{batch, steps, directions, hidden} : Dims{steps, directions, batch, hidden}, element});
@@ -97,7 +99,7 @@ LogicalResult LSTMOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
       Dims wanted = parameter ? dimsOf(parameter) : Dims();
       if (parameter && (wanted.empty() || wanted.size() > 2 || dimsOf(weights).empty() ||
                         wanted[0] != dimsOf(weights)[0] || (wanted.size() > 1 && wanted[1] != dimsOf(weights)[1])))
-        return emitOpError("has scales or zero points that are not one a direction, or one a direction and gate");
+        return emitOpError("scales and zero points must be one per direction, or one per direction and gate");
     }
   }
   if (failed(inferRecurrent(*this, 4, 3, dimsOf, results)))
@@ -110,7 +112,7 @@ LogicalResult LSTMOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &r
     };
     if (operand &&
         (dimsOf(operand).size() != wanted.size() || llvm::any_of(llvm::zip(dimsOf(operand), wanted), differ)))
-      return emitOpError("initial cell state or peepholes do not fit input and weights");
+      return emitOpError("shape mismatch of initial cell state or peepholes");
   }
   results.push_back(results.back());
   return success();
@@ -122,13 +124,14 @@ LogicalResult RNNOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
   return inferRecurrent(*this, 1, 1, dimsOf, results);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Composition
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Decomposition
+//===------------------------------------------------------------------------------------------===//
 
 namespace {
 
-/// One direction of a layer: its weights, and how its cell is written.
+/// One direction (forward or backward) of a recurrent layer: its weights, and functions that emit
+/// ops of its cell.
 class Direction {
 public:
   template <typename OpTy>
@@ -142,7 +145,7 @@ public:
     }
   }
 
-  /// This direction's part of a tensor with directions in dim 0, without that dim.
+  /// Slices a tensor whose dim 0 is the direction: returns this direction's slice, without dim 0.
   Value own(Value all) {
     if (!all)
       return all;
@@ -151,12 +154,12 @@ public:
     return c.reshape(c.slice(all, 0, DimExpr(index), DimExpr(1)), dims);
   }
 
-  /// Gates `first` to `first + count` of a value that holds them one after another in its last dim.
+  /// Slices a value whose last dim has all gates: returns `count` gates, from gate `first` on.
   Value gate(Value all, int64_t first, int64_t count = 1) {
     return all ? c.slice(all, getRank(all) - 1, hidden * DimExpr(first), hidden * DimExpr(count)) : all;
   }
 
-  /// f(clip(x)) with this direction's function `i`.
+  /// Emits f(clip(x)), where f is activation number `i` of this direction of the layer.
   Value activate(unsigned i, Value x) {
     if (clip > 0)
       x = op<MinimumOp>(op<MaximumOp>(x, c.scalarLike(x, -clip)), c.scalarLike(x, clip));
@@ -186,27 +189,33 @@ public:
   SmallVector<double> alphas, betas;
 };
 
-/// One step of a cell: new states (the hidden one first) from the old ones and the step's x W + b.
+/// Emits one step of the cell of a recurrent layer. Takes the old states and the step's x W + b,
+/// and returns the new states; the hidden state is the first one.
 using Cell = llvm::function_ref<SmallVector<Value>(Direction &d, ValueRange states, Value gates)>;
-/// What a direction's cell needs of weights, made once outside of the loop.
+/// Emits ops on the weights of one direction of a recurrent layer whose results all steps use,
+/// before the loop over the steps.
 using Prepare = llvm::function_ref<void(Direction &d, Value r, Value recurrentBias)>;
 
 struct Layer {
   int64_t gates;
-  /// Gates whose recurrent bias is added with x W + b; the others' is the cell's.
+  /// The number of leading gates of the cell whose recurrent bias is part of x W + b. The cell adds
+  /// the recurrent bias of the other gates.
   int64_t biasedGates;
   unsigned numStates;
-  /// Of integer weights.
+  /// Scales and zero points of the layer's weights if these are integers, or null for float
+  /// weights.
   Value wScale = {}, wZero = {};
 };
 
-/// A direction's weights, [k, gates] of floats: integers as (w - zero) * scale.
+/// Returns the weights of one direction of a recurrent layer as floats [k, gates]. Dequantizes
+/// integer weights: (w - zero) * scale.
 Value weightsOf(Direction &d, Value w, Value scale, Value zero) {
   w = d.c.transpose(w, {1, 0});
   return scale && w ? composeDequantize(d.c, w, d.own(scale), d.own(zero), getElementType(scale)) : w;
 }
 
-/// x times weights; with `quantizes`, x is rounded to 256 steps of its range.
+/// Returns x times the weights. If `quantizes` is set, x is first quantized dynamically to 256
+/// steps of its range.
 Value product(Direction &d, Value x, Value weights, bool quantizes) {
   if (quantizes) {
     DynamicallyQuantized q = composeDynamicQuantize(d.c, x);
@@ -227,25 +236,27 @@ public:
   }
 
   FailureOr<SmallVector<Value>> compose(ValueRange initial, Prepare prepare, Cell cell) {
-    SmallVector<SmallVector<Value>> parts; // of each direction: states, then y
+    // for each direction of the layer: its final states, then its y
+    SmallVector<SmallVector<Value>> parts;
     int64_t directions = op.getDirection() == "bidirectional" ? 2 : 1;
     requireFit(initial, directions);
     for (int64_t i = 0; i < directions; ++i) {
       bool backward = i == 1 || op.getDirection() == "reverse";
       parts.push_back(direction(i, backward, initial, prepare, cell));
       if (parts.back().empty())
-        return op.emitOpError("can't be composed"), failure();
+        return op.emitOpError("cannot be decomposed"), failure();
     }
     SmallVector<Value> results;
     results.push_back(steps(parts));
     for (unsigned s = 0; s < layer.numStates; ++s)
       results.push_back(state(parts, s));
     if (llvm::is_contained(results, Value()))
-      return op.emitOpError("can't be composed"), failure();
+      return op.emitOpError("cannot be decomposed"), failure();
     return results;
   }
 
-  /// The operand, if there is one, has these dims.
+  /// Emits the requirement that an operand of the layer has these dims. Does nothing if the operand
+  /// is absent.
   void requireDims(Value operand, ArrayRef<DimExpr> wanted) {
     if (operand)
       for (auto [dim, other] : llvm::zip(getDims(operand), wanted))
@@ -253,7 +264,9 @@ public:
   }
 
 private:
-  /// What the verifier can't see where dims are known only when run. Elementwise ops would repeat a batch of one.
+  /// Emits requirements on the dynamic dims of the layer's operands, which the verifier cannot
+  /// check. Without them, elementwise ops of the cell would broadcast an operand with a batch of
+  /// one.
   void requireFit(ValueRange initial, int64_t directions) {
     DimExpr all(directions), stacked = hidden * DimExpr(layer.gates);
     requireDims(op.getW(), {all, stacked, dims[2]});
@@ -267,7 +280,7 @@ private:
   SmallVector<Value> direction(int64_t index, bool backward, ValueRange initial, Prepare prepare, Cell cell) {
     Direction d(op, c, index, layer.gates);
     Type element = getElementType(x);
-    // x W for all steps at once.
+    // Emits the matmul x W for all steps of the recurrent layer at once.
     Value flat = c.reshape(x, {dims[0] * dims[1], dims[2]});
     Value gates = product(d, flat, weightsOf(d, d.own(op.getW()), layer.wScale, layer.wZero), bool(layer.wScale));
     Value recurrentBias;
@@ -314,16 +327,18 @@ private:
     });
   }
 
-  /// 0, 1, 2, ... for the scan to slice.
+  /// Returns the step numbers 0, 1, 2, ... as a tensor. Each step of the scan gets its number as a
+  /// slice.
   Value stepNumbers(Type element) {
     Value zero = makeSplat(c.b, c.loc, element, 0), one = makeSplat(c.b, c.loc, element, 1);
     return make<RangeOp>(c.b, c.loc, {zero, one},
                          c.b.getNamedAttr("count", dimsAttr(c.b.getContext(), ArrayRef(dims[0]))));
   }
 
-  /// [steps, directions, batch, hidden] of the directions' [steps, batch, hidden].
+  /// Combines the outputs [steps, batch, hidden] of a layer's directions to one tensor [steps,
+  /// directions, batch, hidden].
   Value steps(ArrayRef<SmallVector<Value>> parts) {
-    if (!keepsSteps) // nobody looks at it
+    if (!keepsSteps) // the output y of the layer has no uses
       return c.filled(getDims(op.getY()), getElementType(x), 0);
     SmallVector<Value> all;
     for (const SmallVector<Value> &part : parts)
@@ -343,7 +358,7 @@ private:
   OpTy op;
   Composer c;
   Layer layer;
-  Value x; // [steps, batch, inputs]
+  Value x; // input of the layer: [steps, batch, inputs]
   Dims dims;
   DimExpr hidden;
   bool keepsSteps;
@@ -399,7 +414,7 @@ FailureOr<SmallVector<Value>> GRUOp::compose(OpBuilder &b) {
       hidden = d.matmul(d.op<MulOp>(reset, h), rHiddenT);
     }
     Value candidate = d.activate(1, d.op<AddOp>(d.gate(gates, 2), hidden));
-    // (1 - z) candidate + z h
+    // new hidden state of a GRU cell: (1 - z) candidate + z h
     return {d.op<AddOp>(candidate, d.op<MulOp>(update, d.op<SubOp>(h, candidate)))};
   };
   return LayerComposer<GRUOp>(*this, b, {3, linear ? 2 : 3, 1}).compose({getInitialH()}, prepare, cell);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that gates of recurrent layers may be.
+// Activation functions of recurrent layers (LSTM, GRU, RNN).
 #ifndef HEWN_DIALECTS_GRAPH_CONTROL_RECURRENT_RECURRENT_H
 #define HEWN_DIALECTS_GRAPH_CONTROL_RECURRENT_RECURRENT_H
 
@@ -9,13 +9,14 @@
 namespace hewn::graph {
 
 struct RecurrentActivation {
-  llvm::StringRef name; // ONNX's, in lower case: frameworks write it in both
-  llvm::StringRef op;   // of ours
+  // the activation's name in ONNX in lower case, because exporters do not agree on the case
+  llvm::StringRef name;
+  llvm::StringRef op; // name of the graph op that computes the activation
   unsigned numParameters;
-  double alpha, beta; // where the model gives none
+  double alpha, beta; // default parameters of the activation
 };
 
-/// Null where there is none of that name.
+/// Returns the activation function with this name, or null if there is none.
 const RecurrentActivation *findRecurrentActivation(llvm::StringRef name);
 
 } // namespace hewn::graph

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// com.microsoft's EmbedLayerNormalization: how optimized models of language begin.
+// Import of com.microsoft's EmbedLayerNormalization, the first layer of language models that ONNX
+// Runtime has optimized.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
@@ -19,12 +20,12 @@ LogicalResult buildEmbedLayerNorm(OnnxNode &node) {
   Value kinds = node.input(4), scale = node.input(5), bias = node.input(6), mask = node.input(7),
         places = node.input(8);
   if (!ids || !words || !positions || !scale || !bias || getRank(ids) != 2)
-    return node.refuse("needs ids of rank 2, tables of words and positions, a scale and a bias");
+    return node.refuse("requires input_ids of rank 2, word and position embedding tables, gamma and beta");
   if (bool(segments) != bool(kinds))
-    return node.refuse("segments need ids and a table");
+    return node.refuse("segment ids and the segment embedding table must be given together");
   for (Value table : {words, positions, kinds})
     if (table && getRank(table) != 2)
-      return node.refuse("tables need rank 2");
+      return node.refuse("embedding tables must have rank 2");
   auto rowsOf = [&](Value table, Value at) -> Value {
     if (failed(checkIndices(node, at, getDims(table)[0])))
       return {};
@@ -37,8 +38,9 @@ LogicalResult buildEmbedLayerNorm(OnnxNode &node) {
     sum = c.op<AddOp>({sum, rowsOf(kinds, segments)});
   if (!sum)
     return failure();
-  (void)node.hasAttr("mask_index_type"); // whether the model has that output
-  if (node.wantsOutput(1)) {             // how many tokens of each row count
+  // attribute mask_index_type only states whether the model uses output mask_index
+  (void)node.hasAttr("mask_index_type");
+  if (node.wantsOutput(1)) { // output 1 (mask_index): the number of tokens in each row
     Type i32 = node.b.getI32Type();
     Value counts = mask ? c.cast(c.op<EqualOp>({mask, c.scalarLike(mask, 1)}), i32) : c.filled(getDims(ids), i32, 0);
     Value count = c.reduce<ReduceSumOp>(counts, {1}, false);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the normalizations compose.
+// Verifiers and decompositions of softmax and of the normalizations.
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/MoveOps.h"
+#include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
@@ -15,7 +15,9 @@ namespace hewn::graph {
 
 using Composed = FailureOr<SmallVector<Value>>;
 
-/// The one result, in the element type of x and of its dims, as which those of scales and biases are required to be; failure where it is null.
+/// Finishes the decomposition of a normalization: casts `result` to the element type of x, and
+/// slices it to the dims of x. The slice does not change the value, because scales and biases must
+/// broadcast to x. Fails if `result` is null.
 static Composed finish(Composer &c, Value result, Value x) {
   result = c.cast(result, getElementType(x));
   if (!result)
@@ -32,9 +34,9 @@ Type normalizeType(Value x) { return computeType(getElementType(x)); }
 
 SmallVector<int64_t> dimsFrom(Value x, int64_t from) { return llvm::to_vector(llvm::seq<int64_t>(from, getRank(x))); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Verification
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 static LogicalResult checkFloats(Operation *op) {
   for (Value operand : op->getOperands())
@@ -47,7 +49,7 @@ LogicalResult verifyAxis(Operation *op, int64_t axis) {
   int64_t rank = getRank(op->getOperand(0));
   if (axis < 0 || axis >= rank)
     return op->emitOpError() << "axis " << axis << " is outside of rank " << rank;
-  // Scale and bias must not make the result larger.
+  // Scale and bias of a normalization must broadcast to the dims of x.
   Dims dims = getDims(op->getOperand(0));
   for (Value other : op->getOperands().drop_front()) {
     std::optional<Dims> both = broadcastDims({dims, getDims(other)});
@@ -57,7 +59,8 @@ LogicalResult verifyAxis(Operation *op, int64_t axis) {
   return checkFloats(op);
 }
 
-/// The same of dims that are known only when run.
+/// Emits the requirement that scale and bias of a normalization broadcast to the dims of x, for
+/// dims that are dynamic.
 static void requireNoLarger(OpBuilder &b, Operation *op) {
   Dims dims = getDims(op->getOperand(0));
   for (Value other : op->getOperands().drop_front()) {
@@ -69,7 +72,8 @@ static void requireNoLarger(OpBuilder &b, Operation *op) {
 
 static DimExpr channelsOf(ArrayRef<DimExpr> dims) { return dims.size() > 1 ? dims[1] : DimExpr(1); }
 
-/// One value of each further operand for each channel: one for all of them is no form of ONNX's.
+/// Requires that each operand of a batch normalization but x has one value per channel. ONNX does
+/// not allow a single value that broadcasts.
 static void requireChannels(OpBuilder &b, Operation *op) {
   for (Value other : op->getOperands().drop_front())
     require(b, op->getLoc(), Relation::Equal, getDims(other)[0], channelsOf(getDims(op->getOperand(0))));
@@ -93,19 +97,19 @@ LogicalResult verifyGroups(Operation *op, int64_t groups) {
   if (dims.size() < 2)
     return op->emitOpError("needs an operand of rank 2 or more");
   if (groups < 0 || (groups && dims[1].constant() && *dims[1].constant() % groups))
-    return op->emitOpError() << groups << " groups do not divide " << dims[1].str() << " channels";
+    return op->emitOpError() << dims[1].str() << " channels are not divisible by " << groups << " groups";
   return verifyChannels(op);
 }
 
 LogicalResult verifyLRN(Operation *op, int64_t size) {
   if (size < 1 || getRank(op->getOperand(0)) < 2)
-    return op->emitOpError("needs a size above 0 and channels");
+    return op->emitOpError("requires a positive size and a channel dim");
   return checkFloats(op);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 // Softmax
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
 
 Value maximumOfLogits(Composer &c, Value x, int64_t axis) {
   Value most = c.reduce<ReduceMaxOp>(x, axis, true);
@@ -114,7 +118,7 @@ Value maximumOfLogits(Composer &c, Value x, int64_t axis) {
   return most;
 }
 
-/// x - max(x), and e to the power of it, along `axis`.
+/// Emits two parts of a softmax: x - max(x) and e^(x - max(x)), with the maximum along `axis`.
 static std::pair<Value, Value> shiftedExp(Composer &c, Value x, int64_t axis) {
   Value shifted = c.op<SubOp>({x, maximumOfLogits(c, x, axis)});
   return {shifted, c.op<ExpOp>(shifted)};
@@ -124,7 +128,8 @@ Composed SoftmaxOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
   int64_t axis = getAxis();
   Value powers = shiftedExp(c, c.cast(getX(), normalizeType(getX())), axis).second;
-  // One division a row instead of one an element.
+  // The softmax multiplies by the reciprocal of the sum, which takes one division per row instead
+  // of one per element.
   Value inverse = c.op<ReciprocalOp>(c.reduce<ReduceSumOp>(powers, axis, true));
   return finish(c, c.op<MulOp>({powers, inverse}), getX());
 }
@@ -137,9 +142,9 @@ Composed LogSoftmaxOp::compose(OpBuilder &b) {
   return finish(c, c.op<SubOp>({shifted, log}), getX());
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// By mean and variance
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Normalization by mean and variance
+//===------------------------------------------------------------------------------------------===//
 
 Moments composeMoments(Composer &c, Value x, ArrayRef<int64_t> dims, double epsilon, bool center) {
   Moments m;
@@ -176,7 +181,7 @@ Composed RMSNormOp::compose(OpBuilder &b) {
   return finish(c, c.op<MulOp>({y, c.cast(getScale(), type)}), getX());
 }
 
-/// `value` [C, d..] with dims of 1 behind, so that C meets dim 1 of `rank`.
+/// Reshapes `value` [C, d..] so that it broadcasts to a tensor with `rank` dims whose dim 1 is C.
 static Value alongChannels(Composer &c, Value value, Type type, int64_t rank) {
   Dims dims = getDims(value);
   while (int64_t(dims.size()) < rank - 1)
@@ -187,7 +192,8 @@ static Value alongChannels(Composer &c, Value value, Type type, int64_t rank) {
 Composed BatchNormOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
   requireChannels(b, *this);
-  // Statistics may be wider than the data.
+  // Mean and variance of a batch normalization may have an element type with more bits than the
+  // data.
   Type type = normalizeType(getX());
   for (Value value : {getScale(), getMean()})
     if (getElementType(value).isF64())
@@ -216,14 +222,16 @@ Composed GroupNormOp::compose(OpBuilder &b) {
   Value x = c.reshape(c.cast(getX(), type), grouped);
   if (!x)
     return failure();
-  // A channel of one element is a group of one: its deviation is 0.
+  // Normalizes each group. In a group with a single element, the deviation from the mean is 0, so
+  // the element is normalized to 0.
   Moments m = composeMoments(c, x, dimsFrom(x, 2), getEpsilon().convertToDouble());
   Value y = c.reshape(c.op<MulOp>({m.centered, m.inverse}), dims);
   y = c.op<MulOp>({y, alongChannels(c, getScale(), type, dims.size())});
   return finish(c, c.op<AddOp>({y, alongChannels(c, getBias(), type, dims.size())}), getX());
 }
 
-/// base^exponent for a base of 0 or more: by roots where the exponent is a quarter, a half or three of them, as models have it.
+/// Emits base^exponent for a base that is not negative. The common exponents 0.25, 0.5 and 0.75
+/// become square roots.
 static Value powerOf(Composer &c, Value base, double exponent) {
   if (exponent != 0.25 && exponent != 0.5 && exponent != 0.75)
     return c.op<PowOp>({base, c.scalarLike(base, exponent)});
@@ -234,23 +242,24 @@ static Value powerOf(Composer &c, Value base, double exponent) {
   return exponent == 0.25 ? quarter : c.op<MulOp>({half, quarter});
 }
 
-/// A window over channels of an unknown number is as long as it is written: a run must come to an end.
+/// Maximum length of LRN's window over the channels if their number is dynamic. The window then is
+/// as long as `size`, which could take much time.
 constexpr int64_t kMaxUnknownChannels = 4096;
 
 Composed LRNOp::compose(OpBuilder &b) {
   Composer c(b, getLoc());
   Value x = c.cast(getX(), normalizeType(getX()));
   Dims dims = graph::getDims(x);
-  // Windows over the channels and, one wide, over the dims behind them: no
-  // transposition.
+  // LRN's window over the channels has size 1 along the dims after the channels, so x need not be
+  // transposed.
   size_t n = dims.size() - 1;
   SmallVector<int64_t> ones(n, 1), kernel(n, 1), low(n, 0);
-  // What reaches beyond all channels adds nothing.
+  // Elements of LRN's window before the first and after the last channel add 0 to the sum.
   int64_t before = (int64_t(getSize()) - 1) / 2, behind = int64_t(getSize()) - 1 - before;
   int64_t most = dims[1].constant().value_or(kMaxUnknownChannels);
   if (!dims[1].constant() && behind >= most)
-    return emitOpError() << "sums over " << getSize() << " channels where their number is not known when compiling; "
-                         << kMaxUnknownChannels << " are the most there";
+    return emitOpError() << "normalizes over " << getSize() << " channels with a dynamic channel count; at most "
+                         << kMaxUnknownChannels << " are supported";
   low[0] = std::min(before, std::max<int64_t>(most - 1, 0));
   kernel[0] = low[0] + 1 + std::min(behind, std::max<int64_t>(most - 1, 0));
   Value squares = c.op<MulOp>({x, x});

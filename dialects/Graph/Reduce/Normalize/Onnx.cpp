@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ONNX's normalizations become ours: axes, old forms, and the outputs that
-// only some models ask for.
+// Import of ONNX's normalizations: handles axes, definitions of old opsets, and optional outputs.
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Move/IndexOps.h"
+#include "dialects/Graph/Indexing/IndexOps.h"
 #include "dialects/Graph/Reduce/Normalize/Normalize.h"
 #include "dialects/Graph/Reduce/Normalize/NormalizeOps.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
@@ -18,7 +17,7 @@ static NamedAttribute epsilonOf(OnnxNode &node, double otherwise = 1e-5) {
   return node.attr("epsilon", node.b.getF32FloatAttr(float(node.getFloat("epsilon", otherwise))));
 }
 
-/// Refuses where one of the first `n` inputs is missing.
+/// Rejects the node if one of its first `n` inputs is absent.
 static LogicalResult needs(OnnxNode &node, unsigned n) {
   for (unsigned i = 0; i < n; ++i)
     if (!node.input(i))
@@ -26,12 +25,12 @@ static LogicalResult needs(OnnxNode &node, unsigned n) {
   return success();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Along an axis
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Ops along an axis
+//===------------------------------------------------------------------------------------------===//
 
-/// Up to opset 12 these ops ran over all dims from `axis` together: applies
-/// `along` to x in that form, or to x as it is and its axis.
+/// Sets the output of a Softmax, LogSoftmax or Hardmax node to `along` of x and the axis. Up to
+/// opset 12, these nodes treated all dims from `axis` on as a single dim, so x is flattened first.
 static LogicalResult buildAlongAxis(OnnxNode &node, llvm::function_ref<Value(Composer &, Value, int64_t)> along) {
   if (failed(needs(node, 1)))
     return failure();
@@ -82,7 +81,8 @@ LogicalResult buildLpNormalization(OnnxNode &node) {
   Value norm = c.reduce<ReduceSumOp>(terms, *axis, true);
   if (p == 2)
     norm = c.op<SqrtOp>(norm);
-  // Where all is 0, the result is 0.
+  // If all elements along the axis are 0, their norm is 0, and the result of LpNormalization must
+  // be 0.
   Value zero = c.scalarLike(x, 0), isZero = c.op<EqualOp>({norm, zero});
   Value divisor = c.op<WhereOp>({isZero, c.scalarLike(x, 1), norm});
   return node.finish(c.cast(c.op<DivOp>({x, divisor}), type));
@@ -102,19 +102,25 @@ LogicalResult buildMeanVarianceNormalization(OnnxNode &node) {
   }
   llvm::sort(dims);
   dims.erase(llvm::unique(dims), dims.end());
-  // ONNX adds its epsilon to the deviation, not to the variance.
-  Value centered = c.op<SubOp>({x, c.reduce<ReduceMeanOp>(x, dims, true)});
+  // In MeanVarianceNormalization, epsilon is added to the standard deviation, not to the variance.
+  // It is so small that a rounded mean of equal elements would give quotients up to 1. The mean is
+  // therefore clamped to the range of the elements, which makes it exact if they are equal.
+  Value mean = c.reduce<ReduceMeanOp>(x, dims, true);
+  mean = c.op<MaximumOp>({mean, c.reduce<ReduceMinOp>(x, dims, true)});
+  mean = c.op<MinimumOp>({mean, c.reduce<ReduceMaxOp>(x, dims, true)});
+  Value centered = c.op<SubOp>({x, mean});
   Value variance = c.reduce<ReduceMeanOp>(c.op<MulOp>({centered, centered}), dims, true);
   Value deviation = c.op<AddOp>({c.op<SqrtOp>(variance), c.scalarLike(x, 1e-9)});
   return node.finish(c.cast(c.op<DivOp>({centered, deviation}), getElementType(node.input(0))));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Layers
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Layer normalization
+//===------------------------------------------------------------------------------------------===//
 
-/// Mean and 1/deviation where the model asks for them: outputs `mean` and
-/// `mean + 1`, or (without `center`) the latter alone.
+/// Sets the optional outputs of a layer normalization for its statistics: output number `mean` to
+/// the mean, and the next one to 1 / standard deviation. If `center` is false, there is no mean,
+/// and output number `mean` is 1 / standard deviation.
 static LogicalResult setMoments(OnnxNode &node, Composer &c, Value x, int64_t axis, double epsilon, unsigned mean,
                                 bool center = true) {
   unsigned inverse = center ? mean + 1 : mean;
@@ -149,7 +155,9 @@ LogicalResult buildLayerNorm(OnnxNode &node) {
 LogicalResult buildRMSNorm(OnnxNode &node) {
   if (failed(needs(node, 2)))
     return failure();
-  (void)node.hasAttr("stash_type"); // sums are of float32, or of what is wider
+  // attribute stash_type has no effect: sums are computed in float32, or in the type of the data if
+  // it has more bits
+  (void)node.hasAttr("stash_type");
   Composer c(node);
   Value x = node.input(0);
   std::optional<int64_t> axis = node.axis(node.getInt("axis", -1), getRank(x));
@@ -183,11 +191,12 @@ LogicalResult buildSkipLayerNorm(OnnxNode &node) {
       makeNamed(node.b, node.loc, node.recordedOp(), operands, {node.attr("axis", axis), epsilonOf(node, 1e-12)}));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Batches, groups, instances
-//===------------------------------------------------------------------------------------------------------------------===//
+//===------------------------------------------------------------------------------------------===//
+// Batch, group and instance normalization
+//===------------------------------------------------------------------------------------------===//
 
-/// Whether the node computes the batch's own statistics.
+/// Returns true if a BatchNormalization node computes mean and variance from the batch (training
+/// mode).
 static bool trains(OnnxNode &node) {
   if (node.opset() >= 14)
     return node.getInt("training_mode", 0) != 0;
@@ -203,7 +212,7 @@ LogicalResult buildBatchNorm(OnnxNode &node) {
   Value x = node.input(0), mean = node.input(3), variance = node.input(4);
   if (trains(node)) {
     if (getRank(node.input(1)) != 1 || getRank(x) < 2)
-      return node.refuse("training mode with statistics that are not one a channel");
+      return node.refuse("training mode requires one statistic per channel and an input of rank 2 or more");
     for (Value running : {mean, variance})
       require(node.b, node.loc, Relation::Equal, numElements(getDims(running)), getDims(x)[1]);
     SmallVector<int64_t> dims = {0};
@@ -240,7 +249,8 @@ LogicalResult buildGroupNorm(OnnxNode &node) {
   if (groups < 1 || getRank(x) < 2)
     return node.refuse("needs groups, and an input of rank 2 or more");
   if (node.opset() < 21) {
-    // Scale and bias were one a group: each stands for all of its channels.
+    // Before opset 21, scale and bias of a GroupNormalization have one value per group, which is
+    // repeated for each channel.
     DimExpr channels = getDims(x)[1];
     auto spread = [&](Value value) {
       Value column = c.reshape(value, {DimExpr(groups), DimExpr(1)});

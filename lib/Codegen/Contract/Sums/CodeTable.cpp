@@ -9,7 +9,8 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-/// Parts of a table that are chosen between: each costs a permutation and a choice.
+/// Maximum number of registers that hold the table. A lookup needs one permutation per register,
+/// and one select for each register after the first.
 static constexpr int64_t kMostParts = 2;
 static constexpr int64_t kWordBits = 32;
 
@@ -49,7 +50,8 @@ Value CodeTable::numbers(Value words, int64_t position) const {
   }
   int64_t width = cast<VectorType>(parts[0].getType()).getNumElements();
   places = arith::AndIOp::create(b, loc, places, constant(type, width - 1));
-  if (lanes < width) // of narrower vectors the upper half does not count
+  // If vectors are shorter than the lookup table's registers, repeat the table indices.
+  if (lanes < width)
     places = vector::ShuffleOp::create(
         b, loc, places, places, llvm::map_to_vector(llvm::seq(width), [&](int64_t lane) { return lane % lanes; }));
   SmallVector<Value> found;
@@ -62,7 +64,8 @@ Value CodeTable::numbers(Value words, int64_t position) const {
   }
   if (found.size() == 1)
     return found[0];
-  // The highest bit of a code, as a sign.
+  // Shift the highest bit of the table index to the sign bit. This bit selects between the two
+  // registers that hold the lookup table.
   int64_t up = kWordBits - lowest - code.bits;
   Value signs = up ? Value(arith::ShLIOp::create(b, loc, words, constant(type, up))) : words;
   Value upper = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, signs, constant(type, 0));

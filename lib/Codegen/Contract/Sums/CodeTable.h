@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codes of weights that are places in a table, as floats. (A small table whose numbers bytes stand for is LimbSums.h's, where the machine
-// has the instructions.)
+// Lookup of low-bit weights in a float table (codebook). A table of 8-bit entries is handled by
+// Int8SliceMma.h if the target has the instructions.
 //
-//     as many numbers as one or two registers hold     the table stays in them, and the machine's permutation finds the numbers
-//     more of them, or no such instruction             a gather from the first cache
+//     table fits one or two vector registers    stays in registers; permute instructions look up
+//     larger table, or no permute instruction   gather from the L1 cache
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_CODETABLE_H
 #define HEWN_LIB_CODEGEN_CONTRACT_SUMS_CODETABLE_H
 
@@ -14,18 +14,19 @@ namespace hewn::codegen {
 
 class CodeTable {
 public:
-  /// The table of a kernel whose code has one; its registers are loaded where the kernel stands.
+  /// Emits, at the insertion point, the load of the lookup table into registers if it fits them.
   explicit CodeTable(const ContractKernel &c);
-  /// The numbers, before they are scaled, of the codes that are `position` from the lowest in each word.
+  /// Returns the table entries of weight number `position` (0: in the lowest bits) of each packed
+  /// word, not yet multiplied by the weights' scale.
   mlir::Value numbers(mlir::Value words, int64_t position) const;
-  /// Registers that the table takes.
+  /// Returns the number of registers that the table occupies.
   size_t registers() const { return parts.size(); }
 
 private:
   mlir::Value constant(mlir::Type type, int64_t value) const;
 
   const ContractKernel &c;
-  graph::Code code;
+  graph::WeightEncoding code;
   int64_t count;
   mlir::Value table;
   mlir::StringAttr instruction;

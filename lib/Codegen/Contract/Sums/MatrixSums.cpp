@@ -4,6 +4,7 @@
 #include "lib/Codegen/Contract/TileEpilogue.h"
 
 using namespace mlir;
+using hewn::graph::DimExpr;
 using hewn::graph::Dims;
 using hewn::graph::Index;
 
@@ -11,26 +12,30 @@ namespace hewn::codegen {
 
 namespace {
 
-/// How the unit's tiles make up one of the kernel's: `down` of `rows` rows each, `across` beside each other.
+/// How tiles of the matrix unit form a tile of the kernel: `down` by `across` unit tiles with
+/// `rows` rows each.
 struct TileGrid {
   int64_t rows, down, across;
   explicit TileGrid(const ContractKernel &c, int64_t vectors)
-      : rows(std::min(c.tileRows(), plan::MatrixAttr(c.form.matrix).getRows())), down(c.tileRows() / rows),
+      : rows(std::min(c.tileRows(), plan::MatrixUnitAttr(c.form.matrix).getRows())), down(c.tileRows() / rows),
         across(vectors) {}
 };
 
 } // namespace
 
-/// One step of the unit over the depth: the products of all pairs of terms, from `leftAt` and `rightAt` on, added to the tiles of
-/// `sums`, which lie row by row.
+/// Emits one K step of the matrix unit: multiplies the elements at `leftAt` and `rightAt`, for all
+/// pairs of split-bf16 components, and adds the products to the accumulator tiles `sums`, which are
+/// row-major.
 static void addProducts(const ContractKernel &c, MatrixUnit &unit, const TileGrid &grid, Index leftAt, Index rightAt,
                         MutableArrayRef<Value> sums) {
-  KernelElements &e = c.e;
-  int64_t most = plan::MatrixAttr(c.form.matrix).getRows();
+  ElementEmitter &e = c.e;
+  int64_t most = plan::MatrixUnitAttr(c.form.matrix).getRows();
   Index rowStride = e.expression(c.form.rowStride),
         wordStride = e.constant((c.packed() ? c.form.rhs.block : c.tileColumns()) * c.form.group());
-  // Beside four tiles of sums there is room for four factors: two by two stay while the next pair has the same term; of one by
-  // four the row stays, and columns come again from the first cache.
+  // Four of the eight tile registers are accumulators, which leaves four for operands. With 2 x 2
+  // accumulators, an operand stays in its register while consecutive pairs of split-bf16 components
+  // have the same component of this operand. With 1 x 4 accumulators, only the left operand stays;
+  // the right tiles are reloaded from the L1 cache.
   bool keepsRight = grid.across <= grid.down;
   std::optional<unsigned> leftTerm, rightTerm;
   SmallVector<Value> lefts(grid.down), rights(grid.across);
@@ -51,18 +56,55 @@ static void addProducts(const ContractKernel &c, MatrixUnit &unit, const TileGri
   }
 }
 
+/// Number of consecutive additions along K to an accumulator of the matrix unit, at most. To add
+/// the accumulators to an outer sum takes as long as several K steps, because they go through
+/// memory. The block is therefore longer than that of vector accumulators.
+constexpr int64_t kMatrixBlock = 4096;
+
+namespace {
+
+/// Emits a block of the loops over K: gets the extents of its loops, the memory for its sums, and a
+/// function from the loops' indices to those along K.
+using EmitBlock =
+    llvm::function_ref<void(ArrayRef<DimExpr>, Value, llvm::function_ref<SmallVector<Index>(ArrayRef<Index>)>)>;
+
+} // namespace
+
+/// Emits the loop over K, of `extent` steps, in blocks of at most `most` steps. Adds the blocks'
+/// sums in `memory`, which has `count` elements.
+static void overBlocks(const ContractKernel &c, const DimExpr &extent, int64_t most, Value memory, int64_t count,
+                       EmitBlock block) {
+  ElementEmitter &e = c.e;
+  Value partial = c.stackFor(count);
+  auto overVectors = [&](llvm::function_ref<void(Index)> body) {
+    e.forEach(e.constant(0), e.constant(count), e.lanes, body);
+  };
+  Value zero = arith::ConstantOp::create(c.b, c.loc(), c.b.getZeroAttr(c.sumType()));
+  overVectors([&](Index at) { vector::StoreOp::create(c.b, c.loc(), zero, memory, at.base); });
+  auto blockOf = [&](Index first, const DimExpr &steps) {
+    block({steps}, partial, [&](ArrayRef<Index> at) { return SmallVector<Index>{e.add(first, at[0])}; });
+    overVectors([&](Index at) {
+      Value sum = vector::LoadOp::create(c.b, c.loc(), c.sumType(), memory, at.base);
+      Value more = vector::LoadOp::create(c.b, c.loc(), c.sumType(), partial, at.base);
+      vector::StoreOp::create(c.b, c.loc(), arith::AddFOp::create(c.b, c.loc(), sum, more), memory, at.base);
+    });
+  };
+  DimExpr whole = extent.floorDiv(most), rest = extent.mod(most);
+  e.forEach(e.constant(0), e.expression(whole * DimExpr(most)), most,
+            [&](Index first) { blockOf(first, DimExpr(most)); });
+  if (!rest.is(0))
+    blockOf(e.expression(whole * DimExpr(most)), rest);
+}
+
 void emitMatrixTile(const ContractKernel &c, const Tile &tile, Index fresh) {
-  KernelElements &e = c.e;
+  ElementEmitter &e = c.e;
   MatrixUnit unit(c.b, c.loc(), c.form.matrix);
   TileGrid grid(c, tile.panel.vectors);
   int64_t width = grid.across * e.lanes;
   Index left = c.offset(c.form.lhs, c.form.maps[0], tile.at), right = c.offset(c.form.rhs, c.form.maps[1], tile.at);
-  SmallVector<SumLoop> loops = c.sumLoops(plan::MatrixAttr(c.form.matrix).getDepth());
+  SmallVector<SumLoop> loops = c.sumLoops(plan::MatrixUnitAttr(c.form.matrix).getDepth());
   Dims counts = llvm::map_to_vector<4>(loops, [](const SumLoop &l) { return l.extent; });
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < grid.down * grid.across; ++i) // one each: tiles can't be copied
-    sums.push_back(unit.zero(grid.rows));
-  sums = e.loopNest(counts, sums, 1, [&](ArrayRef<Index> indices, ValueRange carried) {
+  auto products = [&](ArrayRef<Index> indices, ValueRange carried) {
     Index leftAt = left, rightAt = right;
     for (auto [loop, index] : llvm::zip(loops, indices)) {
       leftAt = e.add(leftAt, e.mul(index, e.expression(loop.left)));
@@ -71,12 +113,27 @@ void emitMatrixTile(const ContractKernel &c, const Tile &tile, Index fresh) {
     SmallVector<Value> next(carried);
     addProducts(c, unit, grid, leftAt, rightAt, next);
     return next;
-  });
+  };
+  // Emits the loops `inner` from zero accumulators, and stores these to `memory`.
+  auto block = [&](ArrayRef<DimExpr> inner, Value memory, auto at) {
+    SmallVector<Value> sums;
+    // Create a separate zero op for each accumulator tile, because tile registers cannot be copied.
+    for (int64_t i = 0; i < grid.down * grid.across; ++i)
+      sums.push_back(unit.zero(grid.rows));
+    sums = e.loopNest(inner, sums, 1,
+                      [&](ArrayRef<Index> indices, ValueRange carried) { return products(at(indices), carried); });
+    for (int64_t i = 0; i < grid.down; ++i)
+      for (int64_t j = 0; j < grid.across; ++j)
+        unit.store(sums[i * grid.across + j], grid.rows, memory, e.constant(i * grid.rows * width + j * e.lanes),
+                   e.constant(width));
+  };
   Value stack = c.stackFor(c.tileRows() * width);
-  for (int64_t i = 0; i < grid.down; ++i)
-    for (int64_t j = 0; j < grid.across; ++j)
-      unit.store(sums[i * grid.across + j], grid.rows, stack, e.constant(i * grid.rows * width + j * e.lanes),
-                 e.constant(width));
+  int64_t most = std::max<int64_t>(kMatrixBlock / plan::MatrixUnitAttr(c.form.matrix).getDepth(), 1);
+  bool isFloat = isa<FloatType>(c.sumType().getElementType());
+  if (isFloat && counts.size() == 1 && counts[0].constant().value_or(most + 1) > most)
+    overBlocks(c, counts[0], most, stack, c.tileRows() * width, block);
+  else
+    block(counts, stack, [](ArrayRef<Index> indices) { return SmallVector<Index>(indices); });
   storeRows(c, tile, stack, fresh, e.constant(c.tileRows()));
 }
 

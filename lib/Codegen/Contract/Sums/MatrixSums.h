@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tile's sums of products by a matrix unit, and what is done with them.
+// Emits the multiply-adds and the epilogue of a tile on a matrix unit.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXSUMS_H
 #define HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXSUMS_H
 
@@ -8,7 +8,9 @@
 
 namespace hewn::codegen {
 
-/// A whole tile of the kernel's schedule (its `rows` are not read), by way of the stack; rows before `fresh` are not stored.
+/// Emits the multiply-adds and the epilogue of a full tile on the matrix unit (`tile.rows` is not
+/// used). The accumulators are stored to the stack, from which the epilogue loads them. Rows before
+/// row `fresh` are not stored, because the previous tile has computed them.
 void emitMatrixTile(const ContractKernel &c, const Tile &tile, graph::Index fresh);
 
 } // namespace hewn::codegen

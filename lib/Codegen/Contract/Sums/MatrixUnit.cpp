@@ -9,8 +9,9 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-bool MatrixUnit::fits(plan::MatrixAttr unit, int64_t lanes) {
-  // A tile of the right operand is loaded as one of sums is: whole rows of it, which are a vector's lanes.
+bool MatrixUnit::fits(plan::MatrixUnitAttr unit, int64_t lanes) {
+  // The right operand's tile is loaded with the row length of an accumulator tile, which must be
+  // one vector.
   return unit.getColumns() == lanes && unit.getRows() <= unit.getRightGroups() &&
          unit.getLeftRowBytes() == unit.getSumRowBytes();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions of a matrix unit (`#plan.matrix`), as calls of the intrinsics that the target names.
+// Emits instructions of a matrix unit (`#plan.matrix_unit`) as calls of the intrinsics that the
+// target description names.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXUNIT_H
 #define HEWN_LIB_CODEGEN_CONTRACT_SUMS_MATRIXUNIT_H
 
@@ -11,17 +12,19 @@ namespace hewn::codegen {
 
 class MatrixUnit {
 public:
-  MatrixUnit(mlir::OpBuilder &b, mlir::Location loc, plan::MatrixAttr unit) : b(b), loc(loc), unit(unit) {}
+  MatrixUnit(mlir::OpBuilder &b, mlir::Location loc, plan::MatrixUnitAttr unit) : b(b), loc(loc), unit(unit) {}
 
-  /// Whether tiles are of the size that the engine walks in: a vector of columns, rows of all operands equally long.
-  static bool fits(plan::MatrixAttr unit, int64_t lanes);
+  /// Returns true if the generator supports the unit's tile shape: a row of accumulators is one
+  /// vector, and tile rows of all operands have the same number of bytes.
+  static bool fits(plan::MatrixUnitAttr unit, int64_t lanes);
 
-  /// A tile of sums, all zero, of so many rows.
+  /// Returns an accumulator tile of `rows` rows, initialized to zero.
   mlir::Value zero(int64_t rows);
-  /// A tile of `rows` rows, the first at element `at` of a buffer, the others `stride` elements apart each.
+  /// Loads a tile of `rows` rows. The first row is at element `at` of the buffer; rows are `stride`
+  /// elements apart.
   mlir::Value load(int64_t rows, mlir::Value memref, graph::Index at, graph::Index stride);
   void store(mlir::Value tile, int64_t rows, mlir::Value memref, graph::Index at, graph::Index stride);
-  /// sums + left x right, of so many rows of sums.
+  /// Returns sums + left x right, for `rows` rows of accumulators.
   mlir::Value product(int64_t rows, mlir::Value sums, mlir::Value left, mlir::Value right);
 
 private:
@@ -31,7 +34,7 @@ private:
 
   mlir::OpBuilder &b;
   mlir::Location loc;
-  plan::MatrixAttr unit;
+  plan::MatrixUnitAttr unit;
 };
 
 } // namespace hewn::codegen

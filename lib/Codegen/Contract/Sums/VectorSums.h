@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tile's sums of products, in vector registers.
+// Emits the multiply-adds of a tile with its accumulators in vector registers.
 #ifndef HEWN_LIB_CODEGEN_CONTRACT_SUMS_VECTORSUMS_H
 #define HEWN_LIB_CODEGEN_CONTRACT_SUMS_VECTORSUMS_H
 
@@ -8,7 +8,8 @@
 
 namespace hewn::codegen {
 
-/// The sums of the tile, a vector each, those of a row one after another.
+/// Emits the multiply-adds of the tile. Returns its accumulators: one vector per row and column
+/// vector, row-major.
 llvm::SmallVector<mlir::Value> vectorSums(const ContractKernel &c, const Tile &tile);
 
 } // namespace hewn::codegen

@@ -11,12 +11,13 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// libm.c as LLVM IR: made when hewn is built.
+/// The functions of libm.c as LLVM IR, which the build of hewn generates.
 static const char source[] =
 #include "lib/Codegen/Math/Device/libm.ll.inc"
     ;
 
-/// No machine has an instruction for it, and what a code generator writes instead is right for small quotients alone.
+/// Replaces frem instructions by calls of fmod. No target has an instruction for frem, and the
+/// expansion in LLVM's code generators is correct for small quotients only.
 static void callRemainders(Module &module) {
   SmallVector<BinaryOperator *> found;
   for (Function &function : module)
@@ -32,12 +33,14 @@ static void callRemainders(Module &module) {
   }
 }
 
-/// The library in a context; null with a reason where it can't be read.
+/// Reads the math library into an LLVM context. Returns null and sets `problem` if it cannot be
+/// parsed.
 static std::unique_ptr<Module> readLibrary(LLVMContext &context, SMDiagnostic &problem) {
   return parseIR(MemoryBufferRef(StringRef(source, sizeof(source) - 1), "libm"), problem, context);
 }
 
-/// The functions that it has: read once, since most kernels call none of them.
+/// Returns the names of the library's functions. They are cached, so that the library need not be
+/// parsed for kernels that call none of its functions.
 static const StringSet<> &libraryFunctions() {
   static const StringSet<> names = [] {
     StringSet<> found;
@@ -54,7 +57,7 @@ static const StringSet<> &libraryFunctions() {
 
 Error linkDeviceMath(Module &module, StringRef prefix) {
   callRemainders(module);
-  StringSet<> own; // what was there before
+  StringSet<> own; // symbols defined before linking
   bool needed = false;
   for (const GlobalValue &value : module.global_values()) {
     needed |= value.isDeclaration() && libraryFunctions().contains(value.getName());
@@ -66,21 +69,23 @@ Error linkDeviceMath(Module &module, StringRef prefix) {
   SMDiagnostic problem;
   std::unique_ptr<Module> library = readLibrary(module.getContext(), problem);
   if (!library)
-    return createStringError("internal error: the device's math can't be read: " + problem.getMessage());
+    return createStringError("internal error: the device math library cannot be read: " + problem.getMessage());
   library->setTargetTriple(module.getTargetTriple());
   library->setDataLayout(module.getDataLayout());
   if (NamedMDNode *flags = library->getModuleFlagsMetadata())
     library->eraseNamedMetadata(flags);
   if (Linker::linkModules(module, std::move(library), Linker::LinkOnlyNeeded))
-    return createStringError("internal error: the device's math can't be linked");
+    return createStringError("internal error: the device math library cannot be linked");
   auto isLinked = [&](const GlobalValue &value) { return !value.isDeclaration() && !own.contains(value.getName()); };
   for (Function &function : module)
     if (isLinked(function)) {
-      function.setAttributes({}); // those of the machine that it was read as
+      function.setAttributes({}); // they describe the build host
       function.setLinkage(GlobalValue::InternalLinkage);
       function.setName(prefix + "_" + function.getName());
     }
-  for (GlobalVariable &variable : module.globals()) // its tables: kernels of one text must not share a name
+  // Rename the math library's constant tables with the prefix, as its functions: kernels in one PTX
+  // module must not share names.
+  for (GlobalVariable &variable : module.globals())
     if (isLinked(variable))
       variable.setName(prefix + "_" + variable.getName());
   return Error::success();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of C's library for machines that have none.
+// Links C math functions into kernels for targets without a C library.
 #ifndef HEWN_LIB_CODEGEN_MATH_DEVICE_DEVICEMATH_H
 #define HEWN_LIB_CODEGEN_MATH_DEVICE_DEVICEMATH_H
 
@@ -9,8 +9,9 @@
 
 namespace hewn::codegen {
 
-/// Defines what `module` calls of libm.c, as functions of its own whose names begin with `prefix`; a remainder of floats
-/// counts as a call of fmod.
+/// Links the functions of libm.c that `module` calls into `module`, as internal functions whose
+/// names begin with `prefix`. Float remainders (frem) become calls of fmod. Returns an error if the
+/// library cannot be read or linked.
 llvm::Error linkDeviceMath(llvm::Module &module, llvm::StringRef prefix);
 
 } // namespace hewn::codegen

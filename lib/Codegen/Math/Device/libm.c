@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of C's library that kernels call and that a device without one must bring along: those of float64, and the
-// few of float32 that have no formula in lib/Codegen/Math. Compiled to LLVM IR with the compiler, linked into the kernels
-// that need them, and of no machine.
+// C math functions for targets without a C library: those of float64, and the few float32 ones that
+// lib/Codegen/Math does not approximate. The build compiles them to target-independent LLVM IR,
+// which hewn links into the kernels that call them.
 //
-// Errors are a few ulps of float64, measured by test/Codegen/DeviceMathTest.cpp. NaN, infinities, signed zeros and denormals
-// come out as C has them.
+// The errors are a few ulps of float64; test/Codegen/DeviceMathTest.cpp measures them. NaN,
+// infinities, signed zeros and subnormals are handled as in C.
 
 typedef unsigned long long u64;
 typedef long long i64;
@@ -27,7 +27,7 @@ static double fma(double a, double b, double c) { return __builtin_fma(a, b, c);
 static double absolute(double x) { return __builtin_fabs(x); }
 static double withSign(double x, double sign) { return __builtin_copysign(x, sign); }
 
-/// x * 2^k for |k| <= 2200, right where the result is a denormal.
+/// Returns x * 2^k for |k| <= 2200, also if the result is subnormal.
 static double scale(double x, int k) {
   int half = k / 2;
   double a = fromBits((u64)(half + 1023) << 52), b = fromBits((u64)(k - half + 1023) << 52);
@@ -36,7 +36,8 @@ static double scale(double x, int k) {
 
 //===-- Exponentials ------------------------------------------------------===//
 
-/// exp(r) - 1 - r over r^2, |r| <= 0.5 ln 2 (and, more terms than needed there, up to 0.5).
+/// Returns (exp(r) - 1 - r) / r^2 for |r| <= 0.5 ln 2. (The polynomial has enough coefficients for
+/// |r| <= 0.5, which is a larger range.)
 static double expTail(double r) {
   double s = 1.0 / 1307674368000.0;
   s = fma(s, r, 1.0 / 87178291200.0);
@@ -54,11 +55,11 @@ static double expTail(double r) {
   return fma(s, r, 0.5);
 }
 
-#define LN2_HIGH 0x1.62e42fee00000p-1 // 32 bits: its product with an exponent is exact
+#define LN2_HIGH 0x1.62e42fee00000p-1 // has 32 bits, so that its product with an exponent is exact
 #define LN2_LOW 0x1.a39ef35793c76p-33
 #define LOG2_E 0x1.71547652b82fep+0
 
-/// exp(x + low) for a small `low`.
+/// Returns exp(x + low) for a small `low`.
 static double expSum(double x, double low) {
   if (x != x)
     return x;
@@ -122,7 +123,8 @@ double tanh(double x) {
 
 //===-- Logarithms --------------------------------------------------------===//
 
-/// x = m * 2^e with m between sqrt(1/2) and sqrt(2); x is positive and finite.
+/// Splits a positive finite x into m * 2^e with m in [sqrt(1/2), sqrt(2)). Returns m and sets
+/// *exponent to e.
 static double split(double x, int *exponent) {
   int e = 0;
   if (x < 0x1p-1022) {
@@ -140,7 +142,7 @@ static double split(double x, int *exponent) {
   return m;
 }
 
-/// (log((1 + s) / (1 - s)) - 2 s) / s for |s| <= 0.172.
+/// Returns (log((1 + s) / (1 - s)) - 2 s) / s for |s| <= 0.172.
 static double logTail(double s) {
   double z = s * s, p = 2.0 / 25;
   p = fma(p, z, 2.0 / 23);
@@ -157,11 +159,11 @@ static double logTail(double s) {
   return p * z;
 }
 
-/// log(m) for m near 1 as a sum of two.
+/// Returns log(m) for m near 1 as an unevaluated sum of two doubles: the result and *low.
 static double logParts(double m, double *low) {
   double f = m - 1, g = m + 1, gLow = m > 1 ? 1 - (g - m) : m - (g - 1);
   double s = f / g;
-  double rest = (fma(-s, g, f) - s * gLow) / g; // what the division has left
+  double rest = (fma(-s, g, f) - s * gLow) / g; // correction for the rounding of s
   double tail = s * logTail(s);
   double high = 2 * s + tail;
   *low = (2 * s - high) + tail + 2 * rest;
@@ -223,7 +225,7 @@ double pow(double x, double y) {
     return NAN;
   int e;
   double low, high = logParts(split(a, &e), &low);
-  double l = e * LN2_HIGH, sum = l + high; // |e ln 2| is 0 or larger than the other
+  double l = e * LN2_HIGH, sum = l + high; // |e ln 2| is 0 or larger than |high|
   double rest = e == 0 ? low : (l - sum) + high + low + e * LN2_LOW;
   double product = y * sum;
   if (!(absolute(product) < 1000))
@@ -251,9 +253,9 @@ double atanh(double x) {
   return a == 0 ? x : withSign(0.5 * log1p(2 * a / (1 - a)), x);
 }
 
-//===-- Circles -----------------------------------------------------------===//
+//===-- Trigonometric functions -------------------------------------------===//
 
-/// The bits of 2 / pi behind the point.
+/// Fractional bits of 2 / pi, the most significant ones first.
 static const u64 twoOverPi[] = {0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
                                 0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u,
                                 0xe99c7026b45f7e41u, 0x3991d639835339f4u, 0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu,
@@ -266,7 +268,8 @@ static u64 highProduct(u64 a, u64 b) {
   return ah * bh + (middle >> 32) + (other >> 32);
 }
 
-/// x = n * pi / 2 + r + rest with |r| <= pi / 4; n modulo 4. For a finite x.
+/// Reduces a finite x to x = n * pi / 2 + r + rest with |r| <= pi / 4, by Payne and Hanek's method
+/// if x is large. Returns n modulo 4.
 static int reduce(double x, double *r, double *rest) {
   double n = __builtin_rint(x * 0x1.45f306dc9c883p-1);
   if (absolute(n) < 0x1p20) {
@@ -276,23 +279,26 @@ static int reduce(double x, double *r, double *rest) {
     *r = high;
     return (int)((i64)n & 3);
   }
-  // Of x * 2 / pi only the bits around the point matter: 53 bits of x times 192 bits of the table.
+  // Only the bits of x * 2 / pi around the binary point matter. They follow from the 53 bits of x
+  // and 192 bits of the table.
   u64 bits = bitsOf(x);
   int exponent = (int)(bits >> 52 & 0x7ff) - 1075; // x = m * 2^exponent
   u64 m = (bits & 0x000fffffffffffffu) | 0x0010000000000000u;
-  int first = exponent - 62 < 0 ? 0 : exponent - 62; // bits before have products that are multiples of 4
+  // table bits before bit `first` only contribute multiples of 4 to x * 2 / pi
+  int first = exponent - 62 < 0 ? 0 : exponent - 62;
   int word = first / 64, shift = first % 64;
   u64 window[4];
   for (int i = 0; i < 4; ++i)
     window[i] = shift ? twoOverPi[word + i] << shift | twoOverPi[word + i + 1] >> (64 - shift) : twoOverPi[word + i];
-  // m * window as 320 bits.
+  // Compute the product m * window, a number of 320 bits.
   u64 product[5] = {0, 0, 0, 0, 0};
   for (int i = 3; i >= 0; --i) {
     u64 low = m * window[i], high = highProduct(m, window[i]), sum = product[i + 1] + low;
     product[i] += high + (sum < low);
     product[i + 1] = sum;
   }
-  // The product has 64 + exponent - first bits before its point: shift all but the last two of them out, the quadrant.
+  // The product m * window has 64 + exponent - first bits before its binary point.
+  // Shift out all of these bits but the last two, which are the quadrant.
   int left = 62 + exponent - first;
   u64 top[3];
   for (int i = 0; i < 3; ++i) {
@@ -302,7 +308,7 @@ static int reduce(double x, double *r, double *rest) {
   int quadrant = (int)(top[0] >> 62);
   u64 fraction = top[0] << 2 | top[1] >> 62, lower = top[1] << 2 | top[2] >> 62;
   int negative = 0;
-  if (fraction >> 63) { // more than a half: from the other side
+  if (fraction >> 63) { // above 1/2: count up to the next quadrant, with a negative rest
     quadrant += 1;
     lower = ~lower + 1;
     fraction = ~fraction + (lower == 0);
@@ -378,7 +384,7 @@ double tan(double x) {
   return n & 1 ? -c / s : s / c;
 }
 
-/// atan of x >= 0.
+/// Returns atan(x) for x >= 0.
 static double atanOf(double x) {
   static const double centers[] = {0.5, 1, 1.5};
   static const double highs[] = {0x1.dac670561bb4fp-2, 0x1.921fb54442d18p-1, 0x1.f730bd281f69bp-1},
@@ -422,15 +428,15 @@ double atan2(double y, double x) {
 double asin(double x) { return absolute(x) > 1 ? NAN : x == 0 ? x : atan2(x, __builtin_sqrt((1 - x) * (1 + x))); }
 double acos(double x) { return absolute(x) > 1 ? NAN : atan2(__builtin_sqrt((1 - x) * (1 + x)), x); }
 
-//===-- Others ------------------------------------------------------------===//
+//===-- Other functions ---------------------------------------------------===//
 
-/// exp(-x * x), x * x taken exactly.
+/// Returns exp(-x^2), including the rounding error of x^2.
 static double bell(double x) {
   double square = x * x;
   return expSum(-square, -fma(x, x, -square));
 }
 
-/// erf of 0 <= x < 1 by its series of positive terms.
+/// Returns erf(x) for 0 <= x < 1 by a power series with positive coefficients.
 static double erfSeries(double x) {
   double term = x, sum = x, twice = 2 * x * x;
   for (int i = 3; i < 140 && term > sum * 0x1p-56; i += 2) {
@@ -440,7 +446,7 @@ static double erfSeries(double x) {
   return sum * bell(x) * 0x1.20dd750429b6dp+0;
 }
 
-/// erfc of x >= 1 by its continued fraction.
+/// Returns erfc(x) for x >= 1 by a continued fraction.
 static double erfcFraction(double x) {
   if (x > 27.3)
     return 0;
@@ -498,7 +504,7 @@ double fmod(double x, double y) {
     if (ma >= mb)
       ma -= mb;
   }
-  // ma * 2^(eb - 1075), which is exact.
+  // The remainder of the division is ma * 2^(eb - 1075), which a float64 represents exactly.
   return withSign(scale((double)ma, eb - 1075), x);
 }
 

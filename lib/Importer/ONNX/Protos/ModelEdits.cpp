@@ -16,11 +16,12 @@ namespace hewn::importer {
 
 namespace {
 
-/// Where a node is: in a graph or a function, with what else these have.
+/// Position of a node in the model: the list of nodes that contains it, and the graph or function
+/// that this list belongs to.
 struct Place {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> *nodes;
   int index;
-  onnx::GraphProto *graph; // null: a function's
+  onnx::GraphProto *graph; // null for a node of a function
   onnx::FunctionProto *function;
 
   onnx::NodeProto &node() const { return *nodes->Mutable(index); }
@@ -51,7 +52,7 @@ std::vector<Place> placesOf(onnx::ModelProto &model) {
   return places;
 }
 
-/// Who reads `from` reads `to`.
+/// Replaces all uses of the value `from` in a graph by the value `to`.
 void renameRead(google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes, const std::string &from,
                 const std::string &to) {
   for (onnx::NodeProto &node : nodes) {
@@ -92,7 +93,8 @@ void pruneNodes(google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes, llvm
   keepIf(nodes, [&](const onnx::NodeProto &, int i) { return needed[size_t(i)]; });
 }
 
-/// Leaves out what no output needs. Inputs of bodies stay: they go by position.
+/// Removes nodes, initializers and inputs that no output of the graph depends on. Inputs of a body
+/// are kept, because they are identified by their position.
 void prune(onnx::GraphProto &graph, bool isBody) {
   std::vector<std::string> names;
   for (const onnx::ValueInfoProto &output : graph.output())
@@ -125,11 +127,11 @@ void prune(onnx::ModelProto &model) {
   dropUncalledFunctions(model);
 }
 
-/// The nodes of a branch in the place of their If.
+/// Replaces an If node by the nodes of a branch.
 bool takeBranch(const Place &place, int attribute) {
   onnx::NodeProto node = place.node();
   const onnx::GraphProto &branch = node.attribute(attribute).g();
-  if (!place.graph && branch.initializer_size() > 0) // a function has none
+  if (!place.graph && branch.initializer_size() > 0) // a function body cannot have initializers
     return false;
   place.nodes->DeleteSubrange(place.index, 1);
   for (int i = 0; i < branch.node_size(); ++i) {
@@ -164,7 +166,7 @@ std::unique_ptr<ModelEdits> ModelEdits::parse(const std::string &bytes) {
     for (size_t i = places.size(); i-- > 0;)
       visit(int(i), places[i].node());
   };
-  // What takes most comes first.
+  // The list of possible edits begins with the edits that remove most from the model.
   forEachNode([&](int i, onnx::NodeProto &node) {
     for (int a = 0; a < node.attribute_size(); ++a)
       if (node.op_type() == "If" && node.attribute(a).has_g())
@@ -229,13 +231,14 @@ bool ModelEdits::written(const onnx::ModelProto &made, std::string &bytes) const
   return guarded(ignored, [&] { bytes = made.SerializeAsString(); }) && bytes != model->SerializeAsString();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Sizes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
-/// Tensors with more elements than this stay: what is kept of them is listed.
+/// Maximum number of elements of a tensor that can be resized: for larger tensors, the list of
+/// remaining elements would take too much memory.
 static constexpr int64_t kMaxElements = int64_t(1) << 26;
-/// A list of integers that is no longer may be a shape, sizes or ends.
+/// Maximum length of integer lists that may contain dims: a shape, sizes, or the ends of slices.
 static constexpr int64_t kMaxShape = 8;
 
 std::vector<int64_t> ModelEdits::keptElements(std::vector<int64_t> &dims, int64_t from, int64_t to) {
@@ -253,7 +256,8 @@ std::vector<int64_t> ModelEdits::keptElements(std::vector<int64_t> &dims, int64_
   return kept;
 }
 
-/// -1: none that is held as bytes of its own.
+/// Returns the size of a tensor's element in bytes; -1 for types that are not stored as whole
+/// bytes.
 static int64_t elementBytes(int type) {
   using onnx::TensorProto;
   switch (type) {
@@ -289,7 +293,9 @@ static void keepListed(google::protobuf::RepeatedField<T> &list, llvm::ArrayRef<
   list.Swap(&made);
 }
 
-/// False where the tensor is not held in a way that can be cut.
+/// Changes dims of a tensor from size `from` to size `to`. In short integer tensors, replaces the
+/// number `from` by `to` as well. Returns false if the way in which the tensor is stored is not
+/// supported.
 static bool cutTensor(onnx::TensorProto &tensor, int64_t from, int64_t to) {
   std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   int64_t elements = 1, bytes = elementBytes(tensor.data_type());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Ways to make a model smaller, one at a time, in its bodies and functions too: for what looks for the smallest model that shows something.
-// No protobuf shows.
+// Enumerates single-step reductions of an ONNX model, also inside bodies and functions, for `hewn
+// reduce`. Exposes no protobuf types.
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELEDITS_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELEDITS_H
 
@@ -18,36 +17,43 @@ namespace hewn::importer {
 
 class ModelEdits {
 public:
-  /// Of a model that refers to no file. Null where these are no model's bytes.
+  /// Parses a model. It must not refer to external files. Returns null if the bytes are not a
+  /// model.
   static std::unique_ptr<ModelEdits> parse(const std::string &bytes);
   ~ModelEdits();
 
-  /// Nodes, those of bodies and functions among them.
+  /// Returns the number of nodes of the model, including those in bodies and functions.
   size_t nodes() const { return numNodes; }
+  /// Returns the number of possible edits. An edit is identified by its index.
   size_t count() const { return edits.size(); }
-  /// Names of the model's inputs.
+  /// Returns the names of the model's inputs.
   std::vector<std::string> inputs() const;
-  /// The model after one of them, without what nothing reads any more. It may be no valid one: who asks finds out. False where it would be as it was.
+  /// Applies one edit, removes everything that the outputs no longer depend on, and stores the new
+  /// model in `bytes`. The new model may be invalid. Returns false if the edit changes nothing.
   bool apply(size_t edit, std::string &bytes) const;
 
-  /// The sizes of dims of inputs and constants that can be less, the largest first.
+  /// Returns the sizes of dims of inputs and constants, in descending order. Sizes of 0 and 1 are
+  /// omitted.
   std::vector<int64_t> sizes() const;
-  /// The model with dims of one size cut to another, in inputs and constants, where short lists of integers and attributes have that number in them
-  /// too. False where it would be as it was.
+  /// Changes all dims of size `from` in inputs and constants to size `to`, and the number `from` in
+  /// short integer lists and attributes to `to`. Stores the new model in `bytes`. Returns false if
+  /// that is not possible or changes nothing.
   bool resize(int64_t from, int64_t to, std::string &bytes) const;
-  /// Which elements of a tensor of these dims stay when dims are cut so, in row-major order; `dims` become those that stay.
+  /// Returns the row-major indices of the elements that remain in a tensor when its dims of size
+  /// `from` get size `to`. Updates `dims`.
   static std::vector<int64_t> keptElements(std::vector<int64_t> &dims, int64_t from, int64_t to);
 
 private:
   bool written(const onnx::ModelProto &made, std::string &bytes) const;
-  /// What is done to which node, as `apply` counts them; `part`: which operand, branch or attribute.
+  /// An edit of a node. `node`: index of the node in the order of `placesOf`. `part`: index of the
+  /// operand, branch or attribute that the edit concerns.
   struct Edit {
     enum class What {
-      Prune,         // nothing but what nothing reads
-      TakeBranch,    // the branch of an If stands in its place
-      Bypass,        // who reads the first result reads an operand
-      DropAttribute, // what ONNX says where it is not given
-      DropOperand,   // an optional one
+      Prune,         // only removes what no output depends on
+      TakeBranch,    // replaces an If node by one of its branches
+      Bypass,        // replaces uses of the node's first result by one of its operands
+      DropAttribute, // removes an attribute
+      DropOperand,   // removes an optional operand
     } what;
     int node, part;
   };

@@ -13,7 +13,8 @@
 
 namespace hewn::importer {
 
-/// Whether brackets nest deeper than a stack holds: ONNX's text parser recurses.
+/// Returns true if brackets in a text model are nested so deep that ONNX's text parser, which is
+/// recursive, could overflow the stack.
 static bool nestsTooDeep(llvm::StringRef text) {
   constexpr int most = 256;
   int depth = 0;
@@ -25,7 +26,7 @@ static bool nestsTooDeep(llvm::StringRef text) {
     } else if (c == '#') {
       i = std::min(text.find('\n', i), text.size());
     } else if ((c == '=' || c == '-') && text.substr(i + 1).starts_with(">")) {
-      ++i; // an arrow closes nothing
+      ++i; // the '>' is part of an arrow, not a bracket
     } else if (llvm::StringRef("({[<").contains(c)) {
       if (++depth > most)
         return true;
@@ -38,7 +39,8 @@ static bool nestsTooDeep(llvm::StringRef text) {
 
 static bool isText(const ImportOptions &options, llvm::StringRef bytes) {
   llvm::StringRef path = options.path;
-  // No binary model starts with '<': it would be the end of a group.
+  // A model that starts with '<' is text: as a binary protobuf message it would start with an
+  // end-group tag, which is invalid.
   return path.ends_with(".onnxtxt") || path.ends_with(".txt") || bytes.starts_with("<");
 }
 
@@ -58,11 +60,12 @@ static bool parseText(llvm::StringRef bytes, onnx::ModelProto &model, std::strin
   return ran && failure.empty();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 // Binary
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 
-/// Splits a message into the length-delimited fields that `take` takes and the bytes of all others.
+/// Splits the bytes of a protobuf message: calls `take` with each length-delimited field, and
+/// appends all fields that `take` does not accept to `rest`.
 static bool splitFields(llvm::StringRef bytes, llvm::function_ref<bool(int field, llvm::StringRef payload)> take,
                         std::string &rest) {
   namespace pb = google::protobuf;
@@ -90,7 +93,8 @@ static bool splitFields(llvm::StringRef bytes, llvm::function_ref<bool(int field
   return in.ConsumedEntireMessage();
 }
 
-/// Below this, bytes are copied: a page is the least that mapping saves.
+/// Minimum size of an initializer's raw data that stays in the mapped model file. Smaller data is
+/// copied, because leaving it in the file would save less than a page.
 static constexpr size_t kLargeRawBytes = 4096;
 
 static bool parseInitializer(llvm::StringRef bytes, LoadedModel &model) {
@@ -113,7 +117,8 @@ static bool parseInitializer(llvm::StringRef bytes, LoadedModel &model) {
   return true;
 }
 
-/// The graph's initializers are parsed one by one, everything else by protobuf at once.
+/// Parses a binary model. The graph's initializers are parsed one by one without copying their raw
+/// data; protobuf parses all other fields.
 static bool parseModel(llvm::StringRef bytes, LoadedModel &model) {
   bool good = true;
   std::string rest, graphRest;
@@ -136,7 +141,7 @@ static bool parseModel(llvm::StringRef bytes, LoadedModel &model) {
 
 static bool parseBinary(llvm::StringRef bytes, LoadedModel &model, std::string &reason) {
   if (bytes.size() > INT_MAX) {
-    reason = "it has more than 2 GB, which is all that protobuf allows: keep its weights as external data";
+    reason = "it exceeds 2 GB, the limit of protobuf: store its weights as external data";
     return false;
   }
   google::protobuf::LogSilencer quiet;
@@ -147,8 +152,8 @@ static bool parseBinary(llvm::StringRef bytes, LoadedModel &model, std::string &
     reason = bytes.starts_with("\x7f"
                                "ELF") ||
                      bytes.starts_with("!<arch>\n")
-                 ? "it is what a model was compiled to, or other code, and the model is wanted"
-                 : "it is truncated, or no ONNX model";
+                 ? "it is compiled code, not a model"
+                 : "it is truncated, or not an ONNX model";
   return parsed;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// From a file or bytes to a parsed model.
+// Parses a model from a file or from bytes.
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELFILE_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELFILE_H
 
@@ -11,16 +10,17 @@
 
 namespace hewn::importer {
 
-/// A parsed model, kept as long as weights point into it.
+/// A parsed model. It must be kept alive as long as weights refer to its bytes.
 struct LoadedModel {
   onnx::ModelProto proto;
-  /// The mapped file, which holds what `raw` names.
+  /// The mapped model file, which contains the bytes that `raw` refers to.
   std::shared_ptr<const llvm::MemoryBuffer> file;
-  /// Raw bytes of large initializers. They are left in the file: protobuf would copy them.
+  /// Raw data of large initializers. It stays in the mapped model file, because protobuf would copy
+  /// it.
   RawBytes raw;
 };
 
-/// Reads a model, binary or text; null after an error.
+/// Reads a model in binary or text format. Returns null after reporting an error.
 std::shared_ptr<LoadedModel> loadModel(const ImportOptions &options, Diagnostics &diagnostics);
 
 } // namespace hewn::importer

@@ -16,7 +16,8 @@ using llvm::StringRef;
 
 namespace hewn::importer {
 
-/// Tensors shorter than this are taken for parameters of an op (exponents, scales, bounds), not for weights.
+/// Minimum number of elements of a constant that counts as weights. Shorter constants are assumed
+/// to be parameters of an op, such as exponents, scales or bounds.
 static constexpr int64_t kLeastWeights = 64;
 
 ModelGraph::~ModelGraph() = default;
@@ -28,7 +29,9 @@ std::unique_ptr<ModelGraph> ModelGraph::load(const std::string &path, Diagnostic
   graph->loaded = loadModel(options, diagnostics);
   if (!graph->loaded)
     return nullptr;
-  // The same folder that an import of the file looks into; the file itself is referred to where that import would take it.
+  // `home` is the folder that an import of the model would use for external data. Extracted
+  // submodels refer to the model file itself as external data only if an import of them would
+  // accept such a reference.
   graph->home = llvm::sys::path::parent_path(path).str();
   if (graph->home.empty())
     graph->home = ".";
@@ -60,7 +63,8 @@ void ModelGraph::order() {
     Node one;
     one.name = node.name().empty() ? "#" + std::to_string(i) + " " + node.op_type() : node.name();
     one.op = node.op_type();
-    one.domain = node.domain() == "ai.onnx" ? "" : node.domain(); // the same, written out
+    // the domain "ai.onnx" is equivalent to ""
+    one.domain = node.domain() == "ai.onnx" ? "" : node.domain();
     llvm::StringSet<> seen;
     namesRead(node, [&](StringRef name) {
       if (!name.empty() && seen.insert(name).second)
@@ -86,9 +90,10 @@ void ModelGraph::findFixed() {
     auto readsOneOf = [&](const llvm::StringSet<> &names) {
       return llvm::any_of(node.inputs, [&](const std::string &name) { return names.contains(name); });
     };
-    // Of their operand they see the dims alone.
+    // The results of Shape and Size depend only on the dims of the operand, not on its elements.
     bool ofDims = node.domain.empty() && (node.op == "Shape" || node.op == "Size");
-    // What reads nothing is a constant, or random.
+    // A node without inputs, other than Constant, is assumed to return random numbers, so its
+    // results are no constants.
     bool random = node.inputs.empty() && !(node.domain.empty() && node.op == "Constant");
     bool isOpen = random || (!ofDims && readsOneOf(open)), varies = random || readsOneOf(varying);
     for (const std::string &name : node.outputs) {
@@ -104,9 +109,9 @@ int ModelGraph::maker(StringRef value) const {
   return found == makers.end() ? -1 : found->second;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Parts
-//===------------------------------------------------------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
+// Extracted models
+//===----------------------------------------------------------------------===//
 
 static bool isFloating(int type) {
   using onnx::TensorProto;
@@ -121,7 +126,8 @@ static bool isWeights(const onnx::TensorProto &tensor) {
   return isFloating(tensor.data_type()) && elements >= kLeastWeights;
 }
 
-/// The bytes of a tensor that has them as such, wherever they lie.
+/// Returns the raw bytes of a tensor, which are stored in the message, in the model file or in an
+/// external file.
 ArrayRef<char> ModelGraph::rawBytes(const onnx::TensorProto &tensor, std::unique_ptr<llvm::MemoryBuffer> &file,
                                     std::string &reason) const {
   if (auto raw = loaded->raw.find(&tensor); raw != loaded->raw.end())
@@ -141,14 +147,14 @@ ArrayRef<char> ModelGraph::rawBytes(const onnx::TensorProto &tensor, std::unique
   std::string why;
   file = openInside(home, location, why);
   if (!file || offset > file->getBufferSize()) {
-    reason =
-        "the tensor '" + tensor.name() + "' lies in '" + location.str() + "', which " + (file ? "is too short" : why);
+    reason = "the tensor '" + tensor.name() + "' is stored in '" + location.str() + "', which " +
+             (file ? "is too short" : why);
     return {};
   }
   return ArrayRef(file->getBufferStart() + offset, std::min<uint64_t>(length, file->getBufferSize() - offset));
 }
 
-/// Shows the elements of a list of protobuf's.
+/// Calls `change` with the elements of a repeated protobuf field as bytes.
 template <typename T>
 static bool changeList(int type, google::protobuf::RepeatedField<T> &list, ModelGraph::Change change) {
   if (!list.empty())
@@ -156,12 +162,14 @@ static bool changeList(int type, google::protobuf::RepeatedField<T> &list, Model
   return !list.empty();
 }
 
-/// Shows the elements of a tensor that keeps them in a field by their type; false where it has none there.
+/// Calls `change` with the elements in a typed field of the tensor (such as float_data). Returns
+/// false if the elements are not stored in a typed field.
 static bool changeTyped(onnx::TensorProto &tensor, ModelGraph::Change change) {
   if (changeList(tensor.data_type(), *tensor.mutable_float_data(), change) ||
       changeList(tensor.data_type(), *tensor.mutable_double_data(), change))
     return true;
-  std::vector<uint16_t> halves(tensor.int32_data().begin(), tensor.int32_data().end()); // one in each
+  // The field int32_data of a tensor contains one 16-bit float in each of its elements.
+  std::vector<uint16_t> halves(tensor.int32_data().begin(), tensor.int32_data().end());
   if (halves.empty())
     return false;
   change(tensor.data_type(), {reinterpret_cast<char *>(halves.data()), halves.size() * 2});
@@ -203,7 +211,8 @@ bool ModelGraph::copyTensor(const onnx::TensorProto &from, bool whole, Change ch
   return true;
 }
 
-/// Some exporters keep weights in nodes: as tensors, which have their elements as bytes or in a field by type, or as a list.
+/// Applies `change` to the weights in a Constant node: a tensor with raw bytes or a typed field, or
+/// a list of floats. Some exporters store weights in Constant nodes instead of initializers.
 void ModelGraph::changeConstants(onnx::NodeProto &node, Change change) const {
   if (node.op_type() != "Constant" || !(node.domain().empty() || node.domain() == "ai.onnx"))
     return;
@@ -275,7 +284,8 @@ bool ModelGraph::serialize(const Part &part, bool whole, Change change, std::str
   for (const std::string &name : part.outputs) {
     onnx::ValueInfoProto &info = *graph.add_output();
     info.set_name(name);
-    // What is no tensor must be declared; of others the compiler finds the type.
+    // Declares the types of outputs that are not tensors, as ONNX requires. The types of tensors
+    // are inferred by the compiler.
     for (const onnx::ValueInfoProto &output : model.graph().output())
       if (output.name() == name)
         info.CopyFrom(output);
@@ -289,7 +299,7 @@ bool ModelGraph::serialize(const Part &part, bool whole, Change change, std::str
       }))
     return false;
   if (!small)
-    reason = "a part of the model takes more than 2 GB, which is all that protobuf allows";
+    reason = "a part of the model exceeds 2 GB, the limit of protobuf";
   return small;
 }
 

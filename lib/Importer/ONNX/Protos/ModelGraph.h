@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model as a graph of nodes from which parts can be cut: what compares a model's values by running parts of it needs no more.
-// No protobuf shows.
+// Represents a model as a graph of nodes, from which submodels can be extracted and run, to compare
+// intermediate values. The interface exposes no protobuf types.
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELGRAPH_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELGRAPH_H
 
@@ -26,48 +26,53 @@ struct LoadedModel;
 class ModelGraph {
 public:
   struct Node {
-    /// As messages have it: the node's own, or "#12 Conv".
+    /// Name of the node in messages: its own name, or a text such as "#12 Conv" if it has none.
     std::string name;
     std::string op, domain;
-    /// What it reads, by its bodies as well; no name twice and none empty.
+    /// Names of the values that the node and its bodies read. Each name occurs once, and omitted
+    /// optional inputs are left out.
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
   };
-  /// An input of a part: its element type as ONNX numbers it, 0 for an input of the model that stays as that declares it; each dim as a number
-  /// or a name, or empty where nothing is known of it.
+  /// An input of a submodel. `elementType`: its TensorProto.DataType, or 0 for an input of the
+  /// model, which keeps its declared type. `dims`: each dim is a number, a name, or "" if unknown.
   struct Feed {
     std::string name;
     int elementType;
     std::vector<std::string> dims;
   };
-  /// Nodes by number and what is wanted of them. Without `feeds` the inputs are the model's.
+  /// A submodel that can be extracted: the indices of its nodes, its inputs (`feeds`) and its
+  /// outputs. If `feeds` is empty, the submodel has the model's inputs.
   struct Part {
     std::vector<int> nodes;
     std::vector<Feed> feeds;
     std::vector<std::string> outputs;
   };
-  /// Shown each floating tensor of weights before it is written, which it may change.
+  /// A function that is called with each tensor of floating-point weights before the submodel is
+  /// serialized, and may modify the tensor's elements.
   using Change = llvm::function_ref<void(int elementType, llvm::MutableArrayRef<char> bytes)>;
 
-  /// Null after an error.
+  /// Loads a model. Returns null after reporting an error.
   static std::unique_ptr<ModelGraph> load(const std::string &path, Diagnostics &diagnostics);
   ~ModelGraph();
 
-  /// In an order in which each comes after those that it reads from; those that no output needs are left out.
+  /// Returns the nodes in topological order. Nodes that no output depends on are omitted.
   llvm::ArrayRef<Node> nodes() const { return list; }
   llvm::ArrayRef<std::string> inputs() const { return inputNames; }
   llvm::ArrayRef<std::string> outputs() const { return outputNames; }
-  /// The node that makes a value; -1: none.
+  /// Returns the index of the node that computes the value, or -1 if none does.
   int maker(llvm::StringRef value) const;
-  /// Whether a value depends on no element of an input: on constants and dims alone.
+  /// Returns true if the value depends only on constants and on dims of the inputs, not on elements
+  /// of inputs.
   bool isFixed(llvm::StringRef value) const { return fixed.contains(value); }
-  /// Whether it depends on no input at all, not even on its dims.
+  /// Returns true if the value depends only on constants: neither on elements nor on dims of the
+  /// inputs.
   bool isConstant(llvm::StringRef value) const { return !varying.contains(value); }
 
-  /// Where the files of `serialize`'s tensors lie, if it refers to any.
+  /// Returns the folder of the external files to which serialized submodels may refer.
   const std::string &folder() const { return home; }
-  /// A part as a model of its own. `whole`: it refers to no file. False, and why in `reason`, where it is too large or a file can't
-  /// be read.
+  /// Serializes a submodel to `bytes`. If `whole`, the result refers to no external file. Returns
+  /// false and sets `reason` if the submodel is too large or a file cannot be read.
   bool serialize(const Part &part, bool whole, Change change, std::string &bytes, std::string &reason) const;
 
 private:
@@ -81,10 +86,11 @@ private:
   void changeConstants(onnx::NodeProto &node, Change change) const;
 
   std::shared_ptr<LoadedModel> loaded;
-  /// The model's folder; its file's name in there where that may be referred to, else empty.
+  /// `home`: folder of the model. `file`: name of the model file in that folder, or "" if submodels
+  /// must not refer to it.
   std::string home, file;
   std::vector<Node> list;
-  std::vector<int> places; // of each, among the model's nodes
+  std::vector<int> places; // index of each node among the model's nodes
   std::vector<std::string> inputNames, outputNames;
   llvm::StringMap<int> makers;
   llvm::StringSet<> fixed, varying;

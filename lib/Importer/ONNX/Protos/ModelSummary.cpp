@@ -63,7 +63,8 @@ private:
     addFile(tensor.values());
     addFile(tensor.indices());
   }
-  /// Also those of bodies, which nest no deeper than protobuf reads them.
+  /// Adds the external data files of the graph's tensors, including those in nested bodies.
+  /// Recursion is safe because protobuf limits the nesting depth.
   void addFiles(const onnx::GraphProto &graph) {
     for (const onnx::TensorProto &tensor : graph.initializer())
       addFile(tensor);
@@ -85,7 +86,7 @@ private:
           addFiles(body);
       }
   }
-  /// Of an element; strings, which have no size, none.
+  /// Returns the size of a tensor's element in bits; 0 for strings, which have no fixed size.
   static uint64_t bitsOf(int32_t type) {
     using onnx::TensorProto;
     switch (type) {
@@ -109,7 +110,7 @@ private:
     case TensorProto::UINT4:
     case TensorProto::FLOAT4E2M1:
       return 4;
-    case 25: // UINT2 and INT2, which older ONNX has not
+    case 25: // UINT2 and INT2, for which older ONNX headers have no names
     case 26:
       return 2;
     case TensorProto::STRING:
@@ -129,7 +130,8 @@ private:
       ModelSummary::Dim &one = into.dims->emplace_back();
       if (dim.has_dim_value() && dim.dim_value() != -1)
         one.size = dim.dim_value();
-      else if (llvm::any_of(dim.dim_param(), [](char c) { return llvm::isAlnum(c); })) // "?" names nothing
+      // The dim name "?" means an unknown dim: some exporters write it for all of them.
+      else if (llvm::any_of(dim.dim_param(), [](char c) { return llvm::isAlnum(c); }))
         one.name = dim.dim_param();
     }
   }
@@ -171,7 +173,7 @@ private:
 
 } // namespace
 
-/// What has no name is called as an import calls it, input by input.
+/// Gives anonymous dims of inputs the names that an import would give them.
 static void nameDims(ModelSummary &summary) {
   std::vector<ModelSummary::Dim *> open;
   llvm::StringSet<> taken;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What a model's file says of the model, whether or not it can be compiled. No protobuf shows.
+// Summary of a model file, independent of whether it can be compiled. Exposes no protobuf types.
 #ifndef HEWN_LIB_IMPORTER_ONNX_MODELSUMMARY_H
 #define HEWN_LIB_IMPORTER_ONNX_MODELSUMMARY_H
 
@@ -15,35 +14,40 @@ namespace hewn::importer {
 
 struct ModelSummary {
   struct Dim {
-    /// nullopt: open, under this name, which `--dim` takes.
+    /// Size of the dim of an input or output. If it is nullopt, the dim is dynamic, and `name` is
+    /// the name by which the option `--dim` refers to it.
     std::optional<int64_t> size;
     std::string name;
   };
   struct Value {
     std::string name;
-    /// "tensor", "sequence", "optional", "map" or "sparse tensor"; of the next two what is in it.
+    /// Kind of the value: "tensor", "sequence", "optional", "optional sequence", "map" or "sparse
+    /// tensor". For sequences and optional values, the other members describe the tensor that they
+    /// contain.
     std::string kind = "tensor";
-    int32_t elementType = 0; ///< as ONNX numbers it; 0: not said
-    /// nullopt: nothing is said of the rank.
+    int32_t elementType = 0; ///< TensorProto.DataType, or 0 if not specified
+    /// Dims of the tensor, or nullopt if the model does not specify the rank.
     std::optional<std::vector<Dim>> dims = std::nullopt;
   };
   int64_t irVersion = 0;
   std::string producer, producerVersion, graph;
-  /// By domain, "" for ONNX's own.
+  /// Maps each domain to the version that the model imports; "" is the domain of ONNX.
   std::map<std::string, int64_t> opsets;
-  /// Without those that have an initializer: they are constants.
+  /// Inputs of the model, except for those that have an initializer, which are constants.
   std::vector<Value> inputs;
   std::vector<Value> outputs;
   size_t nodes = 0, initializers = 0;
-  /// Nodes by op ("com.microsoft.Attention"), without those in bodies.
+  /// Number of nodes of the model for each op, such as "com.microsoft.Attention". Nodes in bodies
+  /// are not counted.
   std::map<std::string, size_t> ops;
-  /// Of initializers, by their types and dims.
+  /// Total size of the initializers in bytes, computed from their types and dims.
   uint64_t weightBytes = 0;
-  /// Other files that tensors lie in, wherever in the model these are: as they are written, from its folder on; each once, sorted.
+  /// Names of the external data files of all tensors, as the model contains them: relative to the
+  /// model's folder.
   std::set<std::string> files;
 };
 
-/// nullopt after an error.
+/// Reads and summarizes a model. Returns nullopt after reporting an error.
 std::optional<ModelSummary> summarizeModel(const std::string &path, Diagnostics &diagnostics);
 
 } // namespace hewn::importer

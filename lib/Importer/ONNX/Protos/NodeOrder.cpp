@@ -97,7 +97,8 @@ std::vector<bool> neededNodes(const Nodes &nodes, ArrayRef<int> order, ArrayRef<
   return needed;
 }
 
-/// Adds who is called by nodes, those of their bodies among them.
+/// Appends the names of the functions that the nodes call, including the calls in bodies of the
+/// nodes.
 static void addCalled(const Nodes &nodes, std::vector<std::string> &called) {
   for (const onnx::NodeProto &node : nodes) {
     called.push_back(node.domain() + "::" + node.op_type());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the nodes of a graph read, and what follows from it: their order, and which of them are needed.
+// Determines which names the nodes of a graph read, and from that a topological order of the nodes
+// and the nodes that given values depend on.
 #ifndef HEWN_LIB_IMPORTER_ONNX_NODEORDER_H
 #define HEWN_LIB_IMPORTER_ONNX_NODEORDER_H
 
@@ -16,20 +17,22 @@ namespace hewn::importer {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-/// Names of values that the graph has constants for: inputs of these names are not fed.
+/// Returns the names of the graph's values that have an initializer. Inputs with such a name are
+/// constants.
 llvm::StringSet<> initializedNames(const onnx::GraphProto &graph);
 
-/// Names that a node reads, those that its subgraphs read from outside included.
+/// Calls `visit` with each name that the node reads. That includes names that its subgraphs read
+/// from the enclosing graph.
 void namesRead(const onnx::NodeProto &node, llvm::function_ref<void(llvm::StringRef)> visit);
 
-/// An order in which each node comes after those that it reads from, the file's own where that is one. Nodes on a cycle
-/// are left out.
+/// Returns the indices of the graph's nodes in topological order. If the order in the file is
+/// topological, returns that order. Nodes on a cycle are omitted.
 llvm::SmallVector<int> sortNodes(const Nodes &nodes);
 
-/// For each node whether one of `wanted` needs it.
+/// Returns for each node of the graph whether one of the values named in `wanted` depends on it.
 std::vector<bool> neededNodes(const Nodes &nodes, llvm::ArrayRef<int> order, llvm::ArrayRef<llvm::StringRef> wanted);
 
-/// Leaves out the model's functions that no node of its graph calls, not even through another one.
+/// Removes those functions of the model that no node of the graph calls, directly or indirectly.
 void dropUncalledFunctions(onnx::ModelProto &model);
 
 } // namespace hewn::importer

@@ -8,7 +8,8 @@
 
 namespace hewn::importer {
 
-/// The records of one op: the table is sorted by domain and op.
+/// Returns the records of one ONNX op. Searches the table by bisection, because it is sorted by
+/// domain and op.
 static llvm::ArrayRef<OnnxRecord> recordsOf(llvm::StringRef domain, llvm::StringRef op) {
   auto key = [](const OnnxRecord &r) { return std::pair<llvm::StringRef, llvm::StringRef>(r.domain, r.op); };
   std::pair<llvm::StringRef, llvm::StringRef> wanted(domain, op);

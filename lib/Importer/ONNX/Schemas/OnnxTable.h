@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ONNX records of dialects/Graph/*.td as a table. tools/gen_onnx_table.py writes OnnxTable.inc when building.
+// Table of the `onnx` records in dialects/Graph/*.td, which map ONNX ops to graph ops.
+// tools/generate/onnx_table.py generates OnnxTable.inc during the build.
 #ifndef HEWN_LIB_IMPORTER_ONNX_ONNXTABLE_H
 #define HEWN_LIB_IMPORTER_ONNX_ONNXTABLE_H
 
@@ -10,7 +11,7 @@
 
 namespace hewn::importer {
 
-/// How an attribute of a directly mapped node is read.
+/// Type of an attribute that is copied from an ONNX node to the graph op.
 enum class AttrForm { Integer, Float, Double, String, Bool, Integers, Floats, Bools, ElementType };
 enum class OperandForm { One, Optional, Variadic };
 
@@ -20,11 +21,12 @@ struct DirectAttr {
   bool required;
 };
 
-/// One ONNX op in a range of versions of its domain.
+/// Record of an ONNX op for a range of versions of its domain.
 struct OnnxRecord {
   llvm::StringLiteral domain, op;
-  int64_t since, until; // both included
-  /// Null where the node maps directly to `graphOp`.
+  int64_t since, until; // first and last version of the op's domain that the record is for
+  /// Function that creates the graph ops, or null if the node is mapped directly to the op
+  /// `graphOp`.
   llvm::LogicalResult (*build)(graph::OnnxNode &);
   llvm::StringLiteral graphOp;
   llvm::ArrayRef<DirectAttr> attrs;
@@ -33,9 +35,10 @@ struct OnnxRecord {
   bool segmentSizes;
 };
 
-/// The record for an op at a version, or null.
+/// Returns the record of the op for version `opset` of its domain, or null if there is none.
 const OnnxRecord *findRecord(llvm::StringRef domain, llvm::StringRef op, int64_t opset);
-/// The versions that there are records for, as text for users ("7 and later"); "" where there are none.
+/// Returns the supported versions of the op as a text for users, such as "7 and later", or "" if no
+/// version is supported.
 std::string recordedVersions(llvm::StringRef domain, llvm::StringRef op);
 
 } // namespace hewn::importer

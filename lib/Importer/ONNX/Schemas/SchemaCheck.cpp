@@ -15,7 +15,8 @@ namespace hewn::importer {
 
 using onnx::OpSchema;
 
-/// The type of a value that holds tensors, whether its length is known or not; false where it is no such value.
+/// Sets `type` to the ONNX type of `value` if that is a sequence (of static or dynamic length) or
+/// an optional value. Returns false for other values.
 static bool setListType(Value value, onnx::TypeProto &type) {
   std::optional<handle::List> list = graph::listOf(value);
   if (auto sequence = value.getDefiningOp<graph::SequenceOp>()) {
@@ -54,7 +55,8 @@ std::vector<onnx::TypeProto> onnxTypes(ArrayRef<Value> values) {
   return types;
 }
 
-/// Names that begin with two underscores are the exporters' own notes.
+/// Checks the attributes of a node against the schema and returns the first error, or "". Names
+/// that start with two underscores are annotations of exporters and are ignored.
 static std::string attributeObjection(const onnx::NodeProto &node, const OpSchema &schema) {
   for (const onnx::AttributeProto &attribute : node.attribute())
     if (!schema.attributes().count(attribute.name()) && !StringRef(attribute.name()).starts_with("__"))
@@ -73,7 +75,7 @@ static std::string countObjection(const onnx::NodeProto &node, const OpSchema &s
     return "has " + std::to_string(inputs) + " inputs, and must have " + std::to_string(schema.min_input()) + " to " +
            std::to_string(schema.max_input());
   if (outputs > schema.max_output())
-    return "has " + std::to_string(outputs) + " outputs, and at most " + std::to_string(schema.max_output());
+    return "has " + std::to_string(outputs) + " outputs, expected at most " + std::to_string(schema.max_output());
   return "";
 }
 
@@ -98,7 +100,7 @@ static std::string typeObjection(const OpSchema &schema, ArrayRef<Value> inputs)
       continue;
     auto [known, isNew] = parameters.try_emplace(formal.GetTypeStr(), type);
     if (!isNew && known->second != type)
-      return what + " is a " + *type + ", and an input of the same type before it a " + *known->second;
+      return what + " is a " + *type + ", but an earlier input of the same type parameter is a " + *known->second;
   }
   return "";
 }
@@ -120,7 +122,8 @@ std::string schemaObjection(const onnx::NodeProto &node, StringRef domain, int64
 
 std::string listObjection(ArrayRef<Value> inputs) {
   for (auto [i, input] : llvm::enumerate(inputs)) {
-    // One that only a run knows is a tensor too, of a handle.
+    // An input that is a tensor is accepted, unless its element type is a handle: such a tensor
+    // represents a sequence of dynamic length.
     if (!input || (isa<RankedTensorType>(input.getType()) && !graph::listOf(input)))
       continue;
     std::string what = "sequence or absent", ignored;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Nodes against ONNX's own definition of their op: builders may then take for granted that inputs are there and of
-// types that go together.
+// Checks nodes against ONNX's definition of their op, so that builders may assume that inputs exist
+// and have compatible types.
 #ifndef HEWN_LIB_IMPORTER_ONNX_SCHEMACHECK_H
 #define HEWN_LIB_IMPORTER_ONNX_SCHEMACHECK_H
 
@@ -10,16 +9,18 @@
 
 namespace hewn::importer {
 
-/// The types of values as ONNX writes them; an absent value has an empty one.
+/// Returns the ONNX types of the values. The type of an omitted optional input (a null value) is
+/// empty.
 std::vector<onnx::TypeProto> onnxTypes(llvm::ArrayRef<mlir::Value> values);
 
-/// What is wrong with a node by the definition of its op at that version: number and types of inputs, required
-/// attributes.
-/// "" where nothing is, or where ONNX does not define the op.
+/// Checks a node against ONNX's definition of its op for version `opset` of its domain: the number
+/// and types of its inputs, and required attributes. Returns the error, or "" if there is none or
+/// ONNX does not define the op.
 std::string schemaObjection(const onnx::NodeProto &node, llvm::StringRef domain, int64_t opset,
                             llvm::ArrayRef<mlir::Value> inputs);
 
-/// The same of an op that ONNX does not define: all of its inputs are tensors.
+/// Checks the inputs of a node whose op ONNX does not define: all must be tensors. Returns the
+/// error, or "" if there is none.
 std::string listObjection(llvm::ArrayRef<mlir::Value> inputs);
 
 } // namespace hewn::importer

@@ -19,17 +19,18 @@ namespace {
 
 using Order = std::vector<unsigned>;
 
-class Symbolic {
+class SymbolicPacker {
 public:
-  Symbolic(ArrayRef<Request> requests, ArrayRef<Sample> samples) : requests(requests) {
+  SymbolicPacker(ArrayRef<Request> requests, ArrayRef<Sample> samples) : requests(requests) {
     std::vector<ArenaBlock> lives;
     for (const Request &request : requests)
       lives.push_back({0, request.life});
-    std::optional<Neighbours> pairs = neighboursOf(lives, mostPairs);
-    manyLive = !pairs;
+    std::optional<Neighbours> pairs = neighboursOf(lives, maxPairs);
+    tooManyPairs = !pairs;
     if (pairs)
-      beside = std::move(*pairs);
-    // A size that data could make negative takes no room: nothing may slide below what it lies on.
+      neighbours = std::move(*pairs);
+    // A data-dependent buffer size may evaluate to a negative number. It then counts as 0, so that
+    // no buffer starts below the buffer that it rests on.
     for (const Request &request : requests)
       bytes.push_back(
           aligned(graph::isKnownNonNegative(request.bytes) ? request.bytes : DimExpr::max(request.bytes, DimExpr(0))));
@@ -45,10 +46,11 @@ public:
   }
 
   Arena run() {
-    if (manyLive)
-      return layAsTheyCome();
-    // With many buffers one order is enough.
-    size_t tried = requests.size() > mostClimbed ? 1 : sizes.size();
+    if (tooManyPairs)
+      return packFirstFit();
+    // If there are many buffers, only the buffer order from one sample's packing is tried, because
+    // each trial takes long.
+    size_t tried = requests.size() > maxClimbed ? 1 : sizes.size();
     std::vector<std::pair<double, Order>> starts;
     for (size_t sample = 0; sample < tried && (starts.empty() || starts[0].first > 0); ++sample) {
       Order order = orderFor(sizes.size() - 1 - sample);
@@ -58,7 +60,7 @@ public:
     starts.resize(std::min<size_t>(starts.size(), 3));
     size_t best = 0;
     for (size_t i = 0; i < starts.size(); ++i) {
-      if (starts[best].first > enough && requests.size() <= mostClimbed)
+      if (starts[best].first > negligibleExcess && requests.size() <= maxClimbed)
         climb(starts[i].second, starts[i].first);
       if (starts[i].first < starts[best].first)
         best = i;
@@ -67,15 +69,18 @@ public:
   }
 
 private:
-  static constexpr size_t mostClimbed = 2000;
-  /// Pairs of buffers that live at once; what is done with them grows with their number and how many of them each has.
-  static constexpr size_t mostPairs = 1'000'000;
-  /// An excess that no search is worth.
-  static constexpr double enough = 0.02;
-  /// Buffers looked at in all: some tenths of a second.
-  static constexpr int64_t mostSteps = 200'000'000;
+  static constexpr size_t maxClimbed = 2000;
+  /// Limit of the pairs of buffers with overlapping lifetimes that packing considers. Its time and
+  /// memory grow with their number.
+  static constexpr size_t maxPairs = 1'000'000;
+  /// If the arena size exceeds the peak of live bytes by at most this fraction, the search for a
+  /// better buffer order stops.
+  static constexpr double negligibleExcess = 0.02;
+  /// Limit of buffer visits of the entire search for a buffer order, which then takes some tenths
+  /// of a second.
+  static constexpr int64_t maxSteps = 200'000'000;
 
-  /// The requests by their offsets in a packing for a sample's sizes.
+  /// Returns the buffer requests sorted by their offsets in a packing for the sizes of one sample.
   Order orderFor(size_t sample) {
     constexpr int64_t steps = 1'000'000;
     std::vector<ArenaBlock> blocks;
@@ -90,33 +95,39 @@ private:
     return order;
   }
 
-  /// The end of each buffer where they are laid in this order, with a sample's sizes.
+  /// Returns the end offset of each buffer if buffers are stacked in this order, for one sample's
+  /// sizes.
   std::vector<int64_t> topsOf(const Order &order, ArrayRef<int64_t> own) {
     std::vector<int64_t> tops(own.size(), 0);
     for (unsigned request : order) {
       int64_t at = 0;
-      for (unsigned other : beside[request]) // those that come later are at 0 still
+      // The end of a buffer that comes later in the order is still 0, so it does not raise this
+      // buffer.
+      for (unsigned other : neighbours[request])
         at = std::max(at, tops[other]);
       tops[request] = at + own[request];
-      steps += int64_t(beside[request].size());
+      steps += int64_t(neighbours[request].size());
     }
     return tops;
   }
-  double aboveOf(const Order &order, size_t sample) {
+  double excessIn(const Order &order, size_t sample) {
     return double(*llvm::max_element(topsOf(order, sizes[sample]))) / double(live[sample]) - 1;
   }
-  /// How far an order is above what is live: over all samples, and where it is worst.
+  /// Rates a buffer order by how far its arena size exceeds the peak of live bytes: returns the sum
+  /// of the relative excess over all samples, plus four times the largest one.
   double excessOf(const Order &order) {
     double sum = 0, worst = 0;
     for (size_t sample = 0; sample < sizes.size(); ++sample) {
-      double above = aboveOf(order, sample);
+      double above = excessIn(order, sample);
       sum += above;
       worst = std::max(worst, above);
     }
     return sum + 4 * worst;
   }
 
-  /// Moves buffers to other places in the order as long as that helps, those of the stack that is too high first.
+  /// Improves an order of buffers by hill climbing: shifts single buffers to other positions while
+  /// that reduces `excess`, the arena's size above the peak of live bytes. Buffers at the highest
+  /// offsets, and those below them, are tried first.
   void climb(Order &order, double &excess) {
     for (bool better = true; better && excess > 0;) {
       better = false;
@@ -127,7 +138,7 @@ private:
       for (unsigned request : candidates) {
         Order without(order), best;
         without.erase(llvm::find(without, request));
-        for (size_t place = 0; place < order.size() && steps < mostSteps; ++place) {
+        for (size_t place = 0; place < order.size() && steps < maxSteps; ++place) {
           Order trial(without);
           trial.insert(trial.begin() + place, request);
           if (double found = excessOf(trial); found < excess - 1e-9) {
@@ -144,12 +155,13 @@ private:
     }
   }
 
-  /// The buffers on each other that reach highest, in the sample that is furthest above what is live.
+  /// Returns the highest stack: the chain of buffers, each resting on the next one, that determines
+  /// the arena size in the sample with the largest excess.
   SmallVector<unsigned> highestStack(const Order &order) {
     size_t worst = 0;
     double most = -1;
     for (size_t sample = 0; sample < sizes.size(); ++sample)
-      if (double above = aboveOf(order, sample); above > most) {
+      if (double above = excessIn(order, sample); above > most) {
         most = above;
         worst = sample;
       }
@@ -159,7 +171,7 @@ private:
       int64_t at = tops[stack.back()] - sizes[worst][stack.back()];
       if (at == 0)
         return stack;
-      for (unsigned other : beside[stack.back()])
+      for (unsigned other : neighbours[stack.back()])
         if (tops[other] == at && sizes[worst][other] > 0) {
           stack.push_back(other);
           break;
@@ -169,21 +181,23 @@ private:
     }
   }
 
-  /// Each buffer, as they begin to live, in the room of one of its size that has ended, or behind all others: for buffers of which too
-  /// many live at once to look at each pair.
-  Arena layAsTheyCome() {
+  /// Packs buffers by first fit per size. In order of lifetime begin, each buffer gets the offset
+  /// of a buffer of equal size whose lifetime has ended, or else the end of the arena. Used if so
+  /// many buffers are live at once that visiting all pairs would take too long.
+  Arena packFirstFit() {
     Order byBegin(requests.size());
     std::iota(byBegin.begin(), byBegin.end(), 0u);
     llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return requests[a].life.begin < requests[b].life.begin; });
-    llvm::StringMap<SmallVector<DimExpr>> rooms; // by size
-    std::multimap<unsigned, unsigned> live;      // by where their lives end
+    // Free offsets in the arena, by the size of the buffer that was there.
+    llvm::StringMap<SmallVector<DimExpr>> freeOffsets;
+    std::multimap<unsigned, unsigned> live; // live buffers, by end of lifetime
     arena.offsets.resize(requests.size());
     for (unsigned request : byBegin) {
       auto ended = live.lower_bound(requests[request].life.begin);
       for (auto [end, other] : llvm::make_range(live.begin(), ended))
-        rooms[bytes[other].str()].push_back(arena.offsets[other]);
+        freeOffsets[bytes[other].str()].push_back(arena.offsets[other]);
       live.erase(live.begin(), ended);
-      SmallVector<DimExpr> &room = rooms[bytes[request].str()];
+      SmallVector<DimExpr> &room = freeOffsets[bytes[request].str()];
       if (room.empty()) {
         room.push_back(arena.bytes);
         arena.bytes = shortened(arena.bytes + bytes[request]);
@@ -194,16 +208,17 @@ private:
     return std::move(arena);
   }
 
-  /// For each request those on which it may lie: the ones before it in the order that live at the same time, but for those on
-  /// which another of them lies.
-  std::vector<SmallVector<unsigned, 4>> underEach(const Order &order) {
+  /// Returns, for each buffer request, the buffers directly below it. These come earlier in the
+  /// order and have an overlapping lifetime, and no other buffer is between.
+  std::vector<SmallVector<unsigned, 4>> supportsOfEach(const Order &order) {
     std::vector<SmallVector<unsigned, 4>> under(requests.size()), below(requests.size());
     llvm::BitVector laid(requests.size());
-    std::vector<unsigned> carries(
-        requests.size()); // number of the request for which another one of those below lies on it
+    // For each buffer, the last request whose supports include a buffer on top of it.
+    std::vector<unsigned> carries(requests.size());
     unsigned number = 0;
     for (unsigned request : order) {
-      llvm::copy_if(beside[request], std::back_inserter(below[request]), [&](unsigned other) { return laid[other]; });
+      llvm::copy_if(neighbours[request], std::back_inserter(below[request]),
+                    [&](unsigned other) { return laid[other]; });
       ++number;
       for (unsigned between : below[request])
         for (unsigned other : below[between])
@@ -216,7 +231,7 @@ private:
   }
 
   Arena write(const Order &order) {
-    std::vector<SmallVector<unsigned, 4>> underThem = underEach(order);
+    std::vector<SmallVector<unsigned, 4>> underThem = supportsOfEach(order);
     arena.offsets.resize(requests.size());
     SmallVector<DimExpr> tops(requests.size()), highest;
     std::vector<bool> carries(requests.size());
@@ -236,19 +251,22 @@ private:
     return std::move(arena);
   }
 
-  /// Whether a <= b. A level is at least each of its sides, and at most where all of them are.
-  bool neverAbove(const DimExpr &a, const DimExpr &b, int depth = 3) {
+  /// Returns true if a <= b is known for all sizes. If a contains a level, which is the maximum of
+  /// several expressions (its sides), then a <= b holds if it holds for every side. If b contains a
+  /// level, one side suffices.
+  bool isAtMost(const DimExpr &a, const DimExpr &b, int depth = 3) {
     if (graph::isKnownAtMost(a, b))
       return true;
     if (depth == 0)
       return false;
     if (const SmallVector<DimExpr> *sides = levelIn(a))
-      return llvm::all_of(*sides, [&](const DimExpr &side) { return neverAbove(with(a, side), b, depth - 1); });
+      return llvm::all_of(*sides, [&](const DimExpr &side) { return isAtMost(with(a, side), b, depth - 1); });
     if (const SmallVector<DimExpr> *sides = levelIn(b))
-      return llvm::any_of(*sides, [&](const DimExpr &side) { return neverAbove(a, with(b, side), depth - 1); });
+      return llvm::any_of(*sides, [&](const DimExpr &side) { return isAtMost(a, with(b, side), depth - 1); });
     return false;
   }
-  /// The sides of the level that is a term of `expr`.
+  /// Returns the expressions of which the level in `expr` is the maximum, or null if no term of
+  /// `expr` is a level.
   const SmallVector<DimExpr> *levelIn(const DimExpr &expr) {
     for (const DimExpr::Term &term : expr.terms())
       if (term.factors.size() == 1)
@@ -266,9 +284,9 @@ private:
   DimExpr most(ArrayRef<DimExpr> all) {
     SmallVector<DimExpr> sides;
     for (const DimExpr &one : all) {
-      if (llvm::any_of(sides, [&](const DimExpr &other) { return neverAbove(one, other); }))
+      if (llvm::any_of(sides, [&](const DimExpr &other) { return isAtMost(one, other); }))
         continue;
-      llvm::erase_if(sides, [&](const DimExpr &other) { return neverAbove(other, one); });
+      llvm::erase_if(sides, [&](const DimExpr &other) { return isAtMost(other, one); });
       sides.push_back(one);
     }
     if (sides.empty())
@@ -282,7 +300,8 @@ private:
     return named(level, std::move(sides));
   }
 
-  /// The level that is `value`, the largest of `sides`.
+  /// Returns the symbol of the level whose value is `value`, the maximum of `sides`. Adds the level
+  /// to the arena if it is new.
   DimExpr named(const DimExpr &value, SmallVector<DimExpr> sides) {
     auto found = llvm::find(arena.levels, value);
     std::string name = levelName(size_t(found - arena.levels.begin()));
@@ -293,21 +312,22 @@ private:
     return DimExpr::symbol(name);
   }
 
-  /// A level in place of a long sum: where many buffers of unlike sizes live at once, each offset is that of the one below and one size
-  /// more, and written out they would be as many terms as the square of their number.
+  /// Replaces an arena offset that is a sum of more than kMaxTerms terms by a level. If many
+  /// buffers of different sizes are live at once, each offset is the previous offset plus one size;
+  /// without levels, these sums would together have a quadratic number of terms.
   DimExpr shortened(const DimExpr &sum) {
-    constexpr size_t kMostTerms = 32;
-    return sum.terms().size() > kMostTerms ? named(sum, {sum}) : sum;
+    constexpr size_t kMaxTerms = 32;
+    return sum.terms().size() > kMaxTerms ? named(sum, {sum}) : sum;
   }
 
   ArrayRef<Request> requests;
   std::vector<DimExpr> bytes;
-  /// For each sample the sizes of all requests, and what is live at once.
+  /// The sizes of all requests, and the peak of live bytes, for each sample.
   std::vector<std::vector<int64_t>> sizes;
   std::vector<int64_t> live;
-  /// For each request those that live at the same time.
-  Neighbours beside;
-  bool manyLive = false; // and `beside` is empty
+  /// For each request, the requests with overlapping lifetimes.
+  Neighbours neighbours;
+  bool tooManyPairs = false; // then `neighbours` is empty
   int64_t steps = 0;
   llvm::StringMap<SmallVector<DimExpr>> sidesOf;
   Arena arena;
@@ -325,7 +345,7 @@ DimExpr aligned(const DimExpr &bytes) {
 Arena packArena(ArrayRef<Request> requests, ArrayRef<Sample> samples) {
   bool known = llvm::all_of(requests, [](const Request &r) { return r.bytes.constant().has_value(); });
   if (!known)
-    return Symbolic(requests, samples).run();
+    return SymbolicPacker(requests, samples).run();
   std::vector<ArenaBlock> blocks;
   for (const Request &request : requests)
     blocks.push_back({*aligned(request.bytes).constant(), request.life});

@@ -2,13 +2,14 @@
 //
 // Packs buffers with lifetimes into one arena.
 //
-// Where all sizes are static, offsets are numbers (Packing.h). Else what is decided is the order from the bottom up: a
-// buffer lies on top of the highest one before it that lives at the same time. That is right for all sizes, and its
-// offsets are sums and maxima of sizes: a closed form. The order is that of a packing for sample sizes, the one that comes
-// nearest to what is live over all samples.
+// If all sizes are static, offsets are constants (Packing.h). Otherwise the decision is an order of
+// the buffers, from the bottom up: a buffer rests on the highest earlier buffer with an overlapping
+// lifetime. This is correct for all sizes, and offsets are closed-form expressions: sums and maxima
+// of sizes. The order comes from packings for sample sizes; the one closest to the lower bound over
+// all samples is used.
 //
-// Maxima of which neither side is always the larger, and sums of many sizes, are levels: they have names and are computed once,
-// each from the ones before it.
+// Maxima without a known larger side, and sums of many sizes, become levels: named expressions that
+// are computed once, each from earlier ones.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_OFFSETS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_ARENA_OFFSETS_H
 
@@ -18,7 +19,7 @@
 
 namespace hewn::plan {
 
-/// Every offset is a multiple of it.
+/// Alignment of arena offsets, in bytes.
 inline constexpr int64_t kAlignment = 64;
 
 struct Request {
@@ -27,17 +28,19 @@ struct Request {
 };
 
 struct Arena {
-  /// One a request, over the inputs' symbols and the levels.
+  /// Offset of each request, as an expression over the input symbols and the levels.
   std::vector<graph::DimExpr> offsets;
-  /// Level i is the symbol `levelName(i)`, over the inputs' symbols and the levels before it.
+  /// Values of the levels. Level i is the symbol `levelName(i)`; its value is an expression over
+  /// the input symbols and earlier levels.
   std::vector<graph::DimExpr> levels;
   graph::DimExpr bytes;
 };
 
-/// A name that no input's symbol has: those are made of letters, digits, '_', '.' and '/'.
+/// Returns the symbol name of a level. It cannot be the name of an input symbol, which consists of
+/// letters, digits, '_', '.' and '/'.
 std::string levelName(size_t level);
 
-/// Bytes rounded up to the alignment.
+/// Returns `bytes`, rounded up to kAlignment.
 graph::DimExpr aligned(const graph::DimExpr &bytes);
 
 Arena packArena(llvm::ArrayRef<Request> requests, llvm::ArrayRef<Sample> samples);

@@ -33,14 +33,16 @@ Order orderBy(ArrayRef<ArenaBlock> blocks, llvm::function_ref<Key(unsigned)> key
 
 double area(const ArenaBlock &block) { return double(block.size) * double(length(block)); }
 
-/// Which to lay first: the larger, the larger for the longer, the longer.
+/// Returns the orders in which greedy packing tries the blocks: by size, by size times lifetime,
+/// and by lifetime, each descending.
 SmallVector<Order> greedyOrders(ArrayRef<ArenaBlock> blocks) {
   return {orderBy(blocks, [&](unsigned i) { return Key{double(blocks[i].size), 0}; }),
           orderBy(blocks, [&](unsigned i) { return Key{area(blocks[i]), 0}; }),
           orderBy(blocks, [&](unsigned i) { return Key{double(length(blocks[i])), area(blocks[i])}; })};
 }
 
-/// Which to try first: those that live where most is live.
+/// Returns the orders in which the branch-and-bound search places the blocks. In each, the blocks
+/// that are live at the memory peak come first.
 SmallVector<Order> searchOrders(ArrayRef<ArenaBlock> blocks) {
   std::vector<double> most(blocks.size(), 0);
   for (const ArenaBlock &at : blocks) {
@@ -57,12 +59,12 @@ SmallVector<Order> searchOrders(ArrayRef<ArenaBlock> blocks) {
           orderBy(blocks, [&](unsigned i) { return Key{most[i], double(length(blocks[i]))}; })};
 }
 
-/// Each block in `order` at the lowest offset where nothing that lives at the same time is in the way.
-void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order, const Neighbours &beside) {
+/// Puts each block, in `order`, at the lowest offset that is free during its lifetime (first fit).
+void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order, const Neighbours &neighbours) {
   std::vector<bool> placed(blocks.size());
   for (unsigned i : order) {
     SmallVector<const ArenaBlock *> below;
-    for (unsigned other : beside[i])
+    for (unsigned other : neighbours[i])
       if (placed[other])
         below.push_back(&blocks[other]);
     llvm::sort(below, [](const ArenaBlock *a, const ArenaBlock *b) { return a->offset < b->offset; });
@@ -77,14 +79,14 @@ void packGreedily(MutableArrayRef<ArenaBlock> blocks, const Order &order, const 
   }
 }
 
-/// Each block, as they begin to live, in the first gap between those that live then: for blocks of which too many live at once to
-/// look at each pair.
-void packAsTheyCome(MutableArrayRef<ArenaBlock> blocks) {
+/// Packs the blocks by first fit in order of lifetime begin, with a list of gaps. Used if too many
+/// blocks are live at once to visit all pairs.
+void packFirstFit(MutableArrayRef<ArenaBlock> blocks) {
   Order byBegin(blocks.size());
   std::iota(byBegin.begin(), byBegin.end(), 0u);
   llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
   std::multimap<unsigned, unsigned> live;
-  std::map<int64_t, int64_t> gaps = {{0, INT64_MAX}}; // offset to end
+  std::map<int64_t, int64_t> gaps = {{0, INT64_MAX}}; // free ranges: begin to end offset
   for (unsigned i : byBegin) {
     auto ended = live.lower_bound(blocks[i].life.begin);
     for (auto [end, other] : llvm::make_range(live.begin(), ended)) {
@@ -113,15 +115,16 @@ void packAsTheyCome(MutableArrayRef<ArenaBlock> blocks) {
   }
 }
 
-/// Looks for a packing within `capacity`.
+/// Branch-and-bound search for a packing within `capacity`.
 class Search {
 public:
   Search(MutableArrayRef<ArenaBlock> blocks, const Order &order, int64_t capacity, int64_t steps)
       : blocks(blocks), capacity(capacity), steps(steps), ranks(blocks.size()), least(blocks.size(), 0),
-        beside(blocks.size()) {
+        neighbours(blocks.size()) {
     for (auto [rank, i] : llvm::enumerate(order))
       ranks[i] = unsigned(rank);
-    // Positions at which nothing begins say nothing new.
+    // Split the program's positions into sections, one from each lifetime begin to the next. Other
+    // positions add no constraint, because no further block becomes live there.
     std::map<unsigned, unsigned> begins;
     for (const ArenaBlock &block : blocks)
       begins[block.life.begin];
@@ -133,12 +136,12 @@ public:
       auto after = begins.upper_bound(block.life.end);
       spans.push_back({begins[block.life.begin], after == begins.end() ? unsigned(begins.size()) : after->second});
       for (unsigned s = spans.back().begin; s < spans.back().end; ++s)
-        sections[s].toCome += block.size;
+        sections[s].remaining += block.size;
     }
     for (auto [i, a] : llvm::enumerate(blocks))
       for (auto [j, b] : llvm::enumerate(blocks))
         if (i != j && a.life.overlaps(b.life))
-          beside[i].push_back(unsigned(j));
+          neighbours[i].push_back(unsigned(j));
     laid.resize(blocks.size());
   }
 
@@ -149,31 +152,36 @@ public:
   }
 
 private:
-  /// Sections [begin, end) of a block's life.
+  /// The sections of the program that a block's lifetime covers: [begin, end).
   struct Span {
     unsigned begin, end;
   };
-  /// The end of what is laid, and the bytes that are not.
+  /// A section of the program, with the highest end of a block placed in it, and the bytes of its
+  /// blocks that are still to place.
   struct Section {
-    int64_t floor = 0, toCome = 0, lowest = 0;
+    int64_t floor = 0, remaining = 0, lowest = 0;
   };
 
-  bool laidBefore(unsigned i, unsigned j) const {
+  bool comesBefore(unsigned i, unsigned j) const {
     return least[i] != least[j] ? least[i] < least[j] : ranks[i] < ranks[j];
   }
 
-  /// Lays `rest`, none of it below `bottom`; at `bottom` itself in the order of ranks from `rank` on.
+  /// Places the blocks of `rest` at or above the offset `bottom`. At `bottom` itself, only blocks
+  /// with a rank of at least `rank` are placed, so that no set of blocks is tried in two orders.
   bool lay(std::vector<unsigned> rest, int64_t bottom, unsigned rank) {
     steps -= 4 * int64_t(rest.size());
     if (steps < 0 || !mayFit(rest, bottom))
       return false;
-    llvm::sort(rest, [&](unsigned i, unsigned j) { return laidBefore(i, j); });
+    llvm::sort(rest, [&](unsigned i, unsigned j) { return comesBefore(i, j); });
     int64_t ceiling = INT64_MAX;
     for (unsigned i : rest)
       ceiling = std::min(ceiling, least[i] + blocks[i].size);
-    // `put` gives back what it changed: one order serves all turns.
+    // `rest` stays sorted during the loop, because put() undoes its changes of `least`, the sort
+    // key.
     for (unsigned i : rest) {
-      // What could lie wholly below another one's place comes before that; the same set in another order is the same.
+      // Stop at the first block that is so high that another block fits entirely below it. That
+      // other block has to be placed first; placing the two in the other order would repeat the
+      // same packing.
       if (least[i] >= ceiling)
         break;
       if (least[i] < bottom || (least[i] == bottom && ranks[i] < rank))
@@ -181,15 +189,15 @@ private:
       bool covered = false;
       if (put(i, rest, covered))
         return true;
-      // Nothing comes on top of it: elsewhere it would be no better.
+      // If no other block can rest on this block, placing it higher would not help: give up.
       if (!covered || steps < 0)
         return false;
     }
     return rest.empty();
   }
 
-  /// Whether at each section there is room for what is to come there. A section begins where the lowest block that is to
-  /// come can lie.
+  /// Returns true if each section of the program has enough space for its blocks in `rest`. The
+  /// space begins at the lowest offset that one of these blocks can have, and ends at the capacity.
   bool mayFit(ArrayRef<unsigned> rest, int64_t bottom) {
     for (unsigned i : rest)
       for (unsigned s = spans[i].begin; s < spans[i].end; ++s)
@@ -200,7 +208,7 @@ private:
     for (unsigned i : rest) {
       steps -= spans[i].end - spans[i].begin;
       for (unsigned s = spans[i].begin; s < spans[i].end; ++s)
-        if (std::max({sections[s].floor, sections[s].lowest, bottom}) + sections[s].toCome > capacity)
+        if (std::max({sections[s].floor, sections[s].lowest, bottom}) + sections[s].remaining > capacity)
           return false;
     }
     return true;
@@ -213,12 +221,12 @@ private:
     for (unsigned s = span.begin; s < span.end; ++s) {
       floors.push_back(sections[s].floor);
       sections[s].floor = end;
-      sections[s].toCome -= blocks[i].size;
+      sections[s].remaining -= blocks[i].size;
     }
     laid[i] = true;
     blocks[i].offset = offset;
     SmallVector<std::pair<unsigned, int64_t>> raised;
-    for (unsigned other : beside[i]) {
+    for (unsigned other : neighbours[i]) {
       covered |= !laid[other];
       if (laid[other] || least[other] >= end)
         continue;
@@ -226,18 +234,21 @@ private:
       least[other] = end;
     }
     bool found = layParts(rest, offset, ranks[i] + 1);
-    // Also after success, so that another part begins where this one did; the offsets stay.
+    // Undo the bounds of the other blocks after success as well, so that the search of the next
+    // independent group of blocks starts from the same state. The offsets of the placed blocks
+    // remain.
     for (auto [other, before] : raised)
       least[other] = before;
     laid[i] = false;
     for (unsigned s = span.begin; s < span.end; ++s) {
       sections[s].floor = floors[s - span.begin];
-      sections[s].toCome += blocks[i].size;
+      sections[s].remaining += blocks[i].size;
     }
     return found;
   }
 
-  /// What is left may fall into parts that share no section: each is laid for itself.
+  /// Splits the blocks that are not placed yet into groups whose lifetimes share no section of the
+  /// program, and places each group on its own.
   bool layParts(ArrayRef<unsigned> rest, int64_t bottom, unsigned rank) {
     std::vector<unsigned> left;
     for (unsigned i : rest)
@@ -261,17 +272,18 @@ private:
   MutableArrayRef<ArenaBlock> blocks;
   int64_t capacity, steps;
   std::vector<unsigned> ranks;
-  /// The lowest offset that what is laid already leaves to a block.
+  /// For each block, the lowest offset that the blocks placed so far leave for it.
   std::vector<int64_t> least;
-  std::vector<std::vector<unsigned>> beside;
+  std::vector<std::vector<unsigned>> neighbours;
   std::vector<bool> laid;
   std::vector<Span> spans;
   std::vector<Section> sections;
 };
 
-/// Packs blocks of which each lives beside another of them, at most `enough` high where that is found.
-int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t steps) {
-  constexpr size_t mostSearched = 2000;
+/// Packs blocks whose lifetimes are connected by overlaps. Stops if the packing is at most `enough`
+/// bytes high.
+int64_t packConnected(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t steps) {
+  constexpr size_t maxSearched = 2000;
   std::vector<ArenaBlock> best, trial(blocks.begin(), blocks.end());
   int64_t height = INT64_MAX;
   auto keep = [&] {
@@ -283,21 +295,24 @@ int64_t packTogether(MutableArrayRef<ArenaBlock> blocks, int64_t enough, int64_t
       best = trial;
     }
   };
-  constexpr size_t mostPairs = 4'000'000; // some megabytes, and some tenths of a second
-  std::optional<Neighbours> beside = neighboursOf(blocks, mostPairs);
-  if (!beside) {
-    packAsTheyCome(trial);
+  // Limit of the pairs of blocks with overlapping lifetimes. It bounds packing to some megabytes
+  // and some tenths of a second.
+  constexpr size_t maxPairs = 4'000'000;
+  std::optional<Neighbours> neighbours = neighboursOf(blocks, maxPairs);
+  if (!neighbours) {
+    packFirstFit(trial);
     keep();
     llvm::copy(best, blocks.begin());
     return height;
   }
   for (const Order &order : greedyOrders(blocks)) {
-    packGreedily(trial, order, *beside);
+    packGreedily(trial, order, *neighbours);
     keep();
   }
-  if (height > enough && blocks.size() <= mostSearched) {
+  if (height > enough && blocks.size() <= maxSearched) {
     SmallVector<Order> orders = searchOrders(blocks);
-    // Some seconds in all where nothing is found; but not for some bytes.
+    // Limit the packing search to some seconds in all, and to less if a better packing would save
+    // few bytes.
     constexpr int64_t fullGain = 1 << 20, leastShare = 50;
     steps = std::max(steps / leastShare, steps / fullGain * std::min(height - enough, fullGain));
     for (auto [slack, share] : {std::pair(0.0, 100), {0.0, 5}, {0.0, 1}, {0.01, 2}, {0.02, 2}, {0.05, 5}, {0.1, 5}}) {
@@ -317,8 +332,8 @@ std::optional<Neighbours> neighboursOf(ArrayRef<ArenaBlock> blocks, size_t most)
   Order byBegin(blocks.size());
   std::iota(byBegin.begin(), byBegin.end(), 0u);
   llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
-  Neighbours beside(blocks.size());
-  std::multimap<unsigned, unsigned> live; // by where their lives end
+  Neighbours neighbours(blocks.size());
+  std::multimap<unsigned, unsigned> live; // live blocks, by end of lifetime
   size_t count = 0;
   for (unsigned i : byBegin) {
     live.erase(live.begin(), live.lower_bound(blocks[i].life.begin));
@@ -326,14 +341,14 @@ std::optional<Neighbours> neighboursOf(ArrayRef<ArenaBlock> blocks, size_t most)
     if (count > most)
       return std::nullopt;
     for (auto [end, other] : live) {
-      beside[i].push_back(other);
-      beside[other].push_back(i);
+      neighbours[i].push_back(other);
+      neighbours[other].push_back(i);
     }
     live.insert({blocks[i].life.end, i});
   }
-  for (SmallVector<unsigned, 4> &others : beside)
+  for (SmallVector<unsigned, 4> &others : neighbours)
     llvm::sort(others);
-  return beside;
+  return neighbours;
 }
 
 int64_t liveAtOnce(ArrayRef<ArenaBlock> blocks) {
@@ -350,7 +365,7 @@ int64_t liveAtOnce(ArrayRef<ArenaBlock> blocks) {
 
 int64_t packBlocks(MutableArrayRef<ArenaBlock> blocks, int64_t steps) {
   int64_t enough = liveAtOnce(blocks), total = 0;
-  // Parts of the program over whose border nothing lives are packed alone.
+  // Split the blocks into sets whose lifetimes do not overlap, and pack each set independently.
   Order byBegin(blocks.size());
   std::iota(byBegin.begin(), byBegin.end(), 0u);
   llvm::stable_sort(byBegin, [&](unsigned a, unsigned b) { return blocks[a].life.begin < blocks[b].life.begin; });
@@ -364,7 +379,7 @@ int64_t packBlocks(MutableArrayRef<ArenaBlock> blocks, int64_t steps) {
       last = std::max(last, block.life.end);
       part.push_back(block);
     }
-    total = std::max(total, packTogether(part, enough, steps));
+    total = std::max(total, packConnected(part, enough, steps));
     for (size_t i = first; i < end; ++i)
       blocks[byBegin[i]].offset = part[i - first].offset;
     first = end;

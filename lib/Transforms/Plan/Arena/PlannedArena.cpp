@@ -9,15 +9,15 @@ using hewn::graph::DimExpr;
 namespace hewn::plan {
 
 static std::optional<DimExpr> offsetOf(Attribute attr) {
-  auto place = dyn_cast_or_null<PlaceAttr>(attr);
-  return place && place.getKind() == PlaceKind::Arena ? place.getOffset() : std::nullopt;
+  auto place = dyn_cast_or_null<BufferAttr>(attr);
+  return place && place.getKind() == BufferKind::Arena ? place.getOffset() : std::nullopt;
 }
 
 PlannedArena::PlannedArena(FunctionOpInterface program) {
   Liveness liveness(program);
   for (auto &[value, life] : liveness.lifetimes()) {
     auto result = cast<OpResult>(value);
-    auto places = result.getOwner()->getAttrOfType<ArrayAttr>(kPlacesAttr);
+    auto places = result.getOwner()->getAttrOfType<ArrayAttr>(kBuffersAttr);
     if (places && result.getResultNumber() < places.size())
       if (std::optional<DimExpr> offset = offsetOf(places[result.getResultNumber()]))
         list.push_back({value, life, *offset, bufferBytes(value)});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies in the arena of a planned program, when and where: read off its places. For those who check a plan or show it.
+// The arena of a planned program, read back from its buffer assignments, for verification and
+// display.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_PLANNEDARENA_H
 #define HEWN_LIB_TRANSFORMS_PLAN_ARENA_PLANNEDARENA_H
 
@@ -12,26 +13,29 @@ namespace hewn::plan {
 
 class PlannedArena {
 public:
-  /// A buffer of the arena. One in whose memory the next is made lives until just before that.
+  /// A buffer of the arena. If another value reuses its memory, its lifetime ends just before the
+  /// lifetime of that value.
   struct Buffer {
     mlir::Value value;
     Lifetime life;
     graph::DimExpr offset, bytes;
   };
-  /// The arena for one size of each symbol.
+  /// The arena's blocks if the symbols have the values of one sample.
   struct Sized {
-    /// One a buffer, its size rounded up to the alignment.
+    /// For each buffer of the arena, its block, with the size rounded up to the alignment.
     std::vector<ArenaBlock> blocks;
     int64_t bytes = 0;
-    /// The most that is live at once: no arena is smaller.
+    /// The peak of live bytes, a lower bound of the arena size.
     int64_t live = 0;
   };
 
-  /// Places that are missing or no expressions are left out.
+  /// Reads the buffer assignments of `program`. Ignores missing assignments and invalid
+  /// expressions.
   explicit PlannedArena(mlir::FunctionOpInterface program);
   llvm::ArrayRef<Buffer> buffers() const { return list; }
   Sized at(const Sample &sample) const;
-  /// Whether all sizes and offsets fit into 64 bits then. No run has dims with which they don't.
+  /// Returns true if all buffer sizes and offsets fit 64 bits for these symbol values. If they do
+  /// not, no run can have such sizes, because the memory does not exist.
   bool fits(const Sample &sample) const;
 
 private:

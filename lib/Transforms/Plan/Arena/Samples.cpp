@@ -20,7 +20,8 @@ std::vector<Symbol> symbolsOf(FunctionOpInterface program) {
   for (BlockArgument argument : program.getArguments())
     for (const graph::DimExpr &dim : graph::getDims(argument))
       dim.walkSymbols([&](StringRef name) {
-        // The context keeps the name.
+        // Store the symbol name in the context, so that it outlives the attribute from which it is
+        // read.
         auto kept = StringAttr::get(program->getContext(), name);
         if (llvm::any_of(symbols, [&](const Symbol &s) { return s.name == name; }))
           return;
@@ -47,7 +48,8 @@ std::vector<Sample> samplesOf(FunctionOpInterface program) {
     if (llvm::none_of(samples, [&](const Sample &other) { return llvm::equal(other, sample); }))
       samples.push_back(std::move(sample));
   };
-  // All alike; then one small among large ones, and one large among small ones.
+  // First create samples in which all symbols have one value, then samples in which the value of
+  // one symbol differs from that of all others.
   for (int64_t size : sizes)
     add([&](size_t) { return size; });
   for (size_t one = 0; one < std::min<size_t>(symbols.size(), 4); ++one)

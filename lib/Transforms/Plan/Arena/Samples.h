@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes of a program's symbols by which a plan is judged, where what is best depends on them.
+// Sample values of a program's symbols, to compare plans whose quality depends on them.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_ARENA_SAMPLES_H
 #define HEWN_LIB_TRANSFORMS_PLAN_ARENA_SAMPLES_H
 
@@ -11,16 +11,18 @@
 
 namespace hewn::plan {
 
-/// A number for each symbol of the inputs, in order of first appearance.
+/// A value for each symbol of the program's inputs, in order of first appearance.
 using Sample = llvm::MapVector<llvm::StringRef, int64_t>;
 
-/// Small and large sizes in many combinations, each within the symbol's range; one empty sample where there is no symbol.
-/// The names live as long as the context.
+/// Returns samples with small and large sizes in many combinations, each within the symbol's range.
+/// Returns one empty sample if there are no symbols. The names live as long as the context.
 std::vector<Sample> samplesOf(mlir::FunctionOpInterface program);
 
-/// The expression's value; what the sample does not name is 0. Without meaning where that does not fit into 64 bits.
+/// Returns the value of the expression. Symbols without a value in `sample` count as 0. The result
+/// is undefined if it does not fit 64 bits.
 int64_t evaluate(const graph::DimExpr &expr, const Sample &sample);
-/// A number that neither the value nor what it is computed from exceeds: where it is below 2^62, `evaluate` gives the value.
+/// Returns an upper bound of the expression's value and of all intermediate values. If it is below
+/// 2^62, `evaluate` is exact.
 double boundOf(const graph::DimExpr &expr, const Sample &sample);
 
 } // namespace hewn::plan

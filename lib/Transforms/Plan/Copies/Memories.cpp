@@ -31,7 +31,7 @@ Memory memoryWanted(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (isa<LaunchOp>(op) || graph::transferOf(op))
     return Memory::Device;
-  if (isa<graph::PartOpInterface, graph::ReadSymbolOp>(op))
+  if (isa<graph::RuntimeCallOpInterface, graph::ReadSymbolOp>(op))
     return Memory::Host;
   auto control = dyn_cast<graph::ControlOpInterface>(isa<graph::YieldOp>(op) ? op->getParentOp() : op);
   if (control)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which memory a value of the program lies, on a machine whose kernels run on a device with memory of its own.
+// The memory of each value of a program, on targets whose kernels run on a device with its own
+// memory.
 //
-// Kernels, what loops carry and what ranks hand each other are the device's; other parts of the runtime, conditions and numbers of trips are the host's.
-// Inputs and constants are had in both.
+// Kernels, loop-carried values and transfers between ranks use device memory. Other runtime calls,
+// conditions and trip counts use host memory. Inputs and constants exist in both.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_COPIES_MEMORIES_H
 #define HEWN_LIB_TRANSFORMS_PLAN_COPIES_MEMORIES_H
 
@@ -16,10 +17,11 @@ enum class Memory { Host, Device, Both };
 
 Memory memoryOf(mlir::Value value);
 
-/// The memory from which `operand`'s owner reads it; Both: either.
+/// Returns the memory (host or device) from which the op that owns the operand reads it. Returns
+/// Both if the op can read either.
 Memory memoryWanted(mlir::OpOperand &operand);
 
-/// Whether `argument` of the program is read from `memory`, itself or through views.
+/// Returns true if the program argument is read from `memory`, directly or through views.
 bool isReadFrom(mlir::Value argument, Memory memory);
 
 } // namespace hewn::plan

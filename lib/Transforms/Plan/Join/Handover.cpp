@@ -18,19 +18,20 @@ Value behindViews(Value value) {
   return value;
 }
 
-PlaceAttr placeOf(Value value) {
+BufferAttr placeOf(Value value) {
   auto result = dyn_cast<OpResult>(value);
-  auto places = result ? result.getOwner()->getAttrOfType<ArrayAttr>(kPlacesAttr) : ArrayAttr();
+  auto places = result ? result.getOwner()->getAttrOfType<ArrayAttr>(kBuffersAttr) : ArrayAttr();
   bool isThere = places && result.getResultNumber() < places.size();
-  return isThere ? dyn_cast<PlaceAttr>(places[result.getResultNumber()]) : PlaceAttr();
+  return isThere ? dyn_cast<BufferAttr>(places[result.getResultNumber()]) : BufferAttr();
 }
 
-/// Of an output of the program, or of a sequence that the counted loop right around makes.
-static bool isThere(PlaceAttr place, Operation *op) {
-  if (place.getKind() != PlaceKind::Output && place.getKind() != PlaceKind::Slice)
+/// Returns true if the assigned buffer exists: it is an output of the program, or a sequence that
+/// the directly enclosing counted loop produces.
+static bool isThere(BufferAttr place, Operation *op) {
+  if (place.getKind() != BufferKind::Output && place.getKind() != BufferKind::Slice)
     return true;
   std::optional<int64_t> index = place.getOffset()->constant();
-  if (place.getKind() == PlaceKind::Output)
+  if (place.getKind() == BufferKind::Output)
     return index && *index >= 0 && *index < int64_t(op->getParentOfType<func::FuncOp>().getNumResults());
   graph::ControlOpInterface loop = graph::countedLoopOf(op->getParentOp());
   return loop && llvm::any_of(loop.getStackedValues(), [&](const graph::StackedValue &stacked) {
@@ -38,18 +39,18 @@ static bool isThere(PlaceAttr place, Operation *op) {
          });
 }
 
-LogicalResult verifyIsThere(PlaceAttr place, Operation *op) {
+LogicalResult verifyIsThere(BufferAttr place, Operation *op) {
   if (isThere(place, op))
     return success();
-  return op->emitOpError("has a result at a place that is not there: ") << place;
+  return op->emitOpError("has a result in an output or sequence that does not exist: ") << place;
 }
 
 std::optional<DimExpr> arenaOffset(Value value) {
-  PlaceAttr place = placeOf(value);
-  return place && place.getKind() == PlaceKind::Arena ? place.getOffset() : std::nullopt;
+  BufferAttr place = placeOf(value);
+  return place && place.getKind() == BufferKind::Arena ? place.getOffset() : std::nullopt;
 }
 
-/// Whether the expression is at least 0 for all symbols that are.
+/// Returns true if the value of the expression is at least 0 for all symbol values of at least 0.
 static bool isKnownNonNegative(const DimExpr &expr) {
   return llvm::all_of(expr.terms(), [](const DimExpr::Term &term) {
     return term.coefficient >= 0 && llvm::all_of(term.factors, [](const DimExpr::AtomRef &atom) {
@@ -62,8 +63,9 @@ bool mayOverlap(const Span &a, const Span &b) {
   return !isKnownNonNegative(b.offset - a.offset - a.bytes) && !isKnownNonNegative(a.offset - b.offset - b.bytes);
 }
 
-/// Whether `fits` holds for each result that the loop's steps make and that may have bytes of the buffer at `span`.
-static bool allThatOverlap(graph::ControlOpInterface loop, const Span &span,
+/// Returns true if `fits` holds for every op result in the loop body whose arena buffer may overlap
+/// the byte range `span`.
+static bool allOverlapping(graph::ControlOpInterface loop, const Span &span,
                            llvm::function_ref<bool(Operation *, Span)> fits) {
   bool all = true;
   loop.getLoopBody().walk([&](Operation *op) {
@@ -76,16 +78,17 @@ static bool allThatOverlap(graph::ControlOpInterface loop, const Span &span,
   return all;
 }
 
-/// Whether what has the buffer's bytes takes it over as it is.
-static bool isUnshared(graph::ControlOpInterface loop, const Span &span) {
-  return allThatOverlap(loop, span, [&](Operation *op, Span other) {
+/// Returns true if, in the loop body, only launches whose result has exactly the byte range `span`
+/// of the arena use any of its bytes.
+static bool isExclusive(graph::ControlOpInterface loop, const Span &span) {
+  return allOverlapping(loop, span, [&](Operation *op, Span other) {
     return other.offset == span.offset && other.bytes == span.bytes && op->getParentOp() == loop.getOperation() &&
            isa<LaunchOp>(op);
   });
 }
 
 static bool isUnused(graph::ControlOpInterface loop, const Span &span) {
-  return allThatOverlap(loop, span, [](Operation *, Span) { return false; });
+  return allOverlapping(loop, span, [](Operation *, Span) { return false; });
 }
 
 std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state) {
@@ -96,22 +99,22 @@ std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state)
   if (yielded == states[state].argument)
     return Handover::Forward;
   Operation *maker = yielded.getDefiningOp();
-  PlaceAttr place = placeOf(yielded), home = placeOf(result);
+  BufferAttr place = placeOf(yielded), home = placeOf(result);
   DimExpr bytes = bufferBytes(result);
-  if (!home || home.getKind() == PlaceKind::Dynamic || bytes != bufferBytes(yielded))
+  if (!home || home.getKind() == BufferKind::Dynamic || bytes != bufferBytes(yielded))
     return std::nullopt;
   if (auto argument = dyn_cast<BlockArgument>(yielded); argument && argument.getOwner() == &body)
     return Handover::Copy;
-  if (!maker || maker->getBlock() != &body || !isa<LaunchOp>(maker) || !place || place.getKind() == PlaceKind::Dynamic)
+  if (!maker || maker->getBlock() != &body || !isa<LaunchOp>(maker) || !place || place.getKind() == BufferKind::Dynamic)
     return std::nullopt;
-  if (place.getKind() == PlaceKind::Slice)
+  if (place.getKind() == BufferKind::Slice)
     return Handover::Slice;
   std::optional<DimExpr> own = arenaOffset(yielded);
   if (!own)
     return std::nullopt;
   if (place == home)
     return Handover::InPlace;
-  if (!isUnshared(loop, {*own, bytes}))
+  if (!isExclusive(loop, {*own, bytes}))
     return Handover::Copy;
   if (std::optional<DimExpr> homeOffset = arenaOffset(result))
     if (!isUnused(loop, {*homeOffset, bytes}))
@@ -122,9 +125,9 @@ std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state)
   return Handover::DoubleBuffer;
 }
 
-PlaceAttr stagingOf(graph::ControlOpInterface loop, unsigned state) {
+BufferAttr stagingOf(graph::ControlOpInterface loop, unsigned state) {
   auto staging = loop->getAttrOfType<ArrayAttr>(kStagingAttr);
-  return staging && state < staging.size() ? dyn_cast<PlaceAttr>(staging[state]) : PlaceAttr();
+  return staging && state < staging.size() ? dyn_cast<BufferAttr>(staging[state]) : BufferAttr();
 }
 
 } // namespace hewn::plan

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a counted loop that runs inside of one kernel hands its states, which are its carried values, from step to step.
+// How a counted loop inside of a persistent kernel passes its loop-carried values (states) from
+// step to step.
 //
-// Where the host runs the steps, a state is copied to its place when a step ends. Inside of a kernel a copy is one more thing to
-// wait for, so what moves is where the state is, wherever that can be.
+// If the host runs the loop, it copies each state's next value to the state's buffer after every
+// step. Inside of a kernel, such a copy needs another grid-wide barrier, so copies are avoided
+// where possible.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_JOIN_HANDOVER_H
 #define HEWN_LIB_TRANSFORMS_PLAN_JOIN_HANDOVER_H
 
@@ -13,38 +15,44 @@
 namespace hewn::plan {
 
 enum class Handover {
-  /// A step makes it in its slice of an output: the next one reads it there.
+  /// Each step writes the state into its slice of an output, and the next step reads the state
+  /// there.
   Slice,
-  /// A step makes it in a buffer of its own, which nobody else uses: it and the state's place take turns.
+  /// Each step writes the next state into a second buffer that has no other use. The second buffer
+  /// and the state's own buffer alternate from step to step.
   DoubleBuffer,
-  /// A step makes it in the state's place.
+  /// Each step writes the next state directly into the state's own buffer.
   InPlace,
-  /// A step gives it on as it is.
+  /// Each step forwards the state unchanged, so nothing is written.
   Forward,
-  /// It is copied to the state's place when a step ends, as the host would: another state becomes this one, or memory is shared.
+  /// The next state is copied to the state's buffer after each step, as the host would do. Needed
+  /// if the next state is the current value of another state, or if buffers overlap.
   Copy,
 };
 
-/// How the state moves, by its number among the loop's carried values; nullopt: it can't inside of a kernel.
+/// Returns how loop-carried value number `state` passes from step to step inside of a persistent
+/// kernel. Returns nothing if a kernel cannot pass it.
 std::optional<Handover> handover(graph::ControlOpInterface loop, unsigned state);
-/// The place through which a state that is copied goes, so that the next value of another one can be read before; null: none.
-PlaceAttr stagingOf(graph::ControlOpInterface loop, unsigned state);
+/// Returns the staging buffer of a state that is copied after each step, or null if it has none. A
+/// state is staged if another state still has to read its current value before the copy overwrites
+/// it.
+BufferAttr stagingOf(graph::ControlOpInterface loop, unsigned state);
 
-/// The value behind views.
+/// Returns the value that `value` is a view of, or `value` itself if it is no view.
 mlir::Value behindViews(mlir::Value value);
-/// The place of a result; null: it has none.
-PlaceAttr placeOf(mlir::Value value);
-/// Whether what a result of the op is placed in is there: an output of the program, a sequence that the scan right around makes. An error
-/// of the op otherwise.
-llvm::LogicalResult verifyIsThere(PlaceAttr place, mlir::Operation *op);
-/// The offset of a result in the arena; nullopt: it is not there.
+/// Returns the buffer assignment of a result, or null.
+BufferAttr placeOf(mlir::Value value);
+/// Verifies that the buffer assigned to a result of the op exists (an output of the program, or a
+/// sequence of the directly enclosing scan). Reports an error at the op otherwise.
+llvm::LogicalResult verifyIsThere(BufferAttr place, mlir::Operation *op);
+/// Returns the arena offset of a result, or nothing if it is not in the arena.
 std::optional<graph::DimExpr> arenaOffset(mlir::Value value);
 
-/// Bytes from `offset` on.
+/// A byte range of the arena: `size` bytes from `offset` on.
 struct Span {
   graph::DimExpr offset, bytes;
 };
-/// Whether the two may have bytes in common; symbols are of any size from 0 on.
+/// Returns true if the two spans may overlap, for any symbol values that are not negative.
 bool mayOverlap(const Span &a, const Span &b);
 
 } // namespace hewn::plan

@@ -15,33 +15,35 @@ KernelNeeds KernelNeeds::with(const KernelNeeds &other) const {
 }
 
 KernelNeeds needsOf(func::FuncOp kernel) {
-  // Of threads that compute elements: `test/Target` has the assembler's figures.
+  // Assumed resources of elementwise kernels, which declare none. `test/Target` has the register
+  // counts that the assembler reports for them.
   constexpr int64_t few = 40, usualThreads = 256;
-  GridLaunchAttr info = gridLaunchOf(kernel);
+  GpuLaunchAttr info = gpuLaunchOf(kernel);
   if (!info)
     return {usualThreads, few, 0};
   return {info.getThreads(), info.getRegisters() > 0 ? info.getRegisters() : few, info.getBlockBytes()};
 }
 
-int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid) {
-  GridLimitsAttr limits = grid.getLimits();
+int64_t blocksAtOnce(const KernelNeeds &needs, GpuAttr gpu) {
+  GpuLimitsAttr limits = gpu.getLimits();
   int64_t threads = std::max<int64_t>(needs.threads, 1);
   int64_t registers = int64_t(llvm::alignTo(std::max<int64_t>(needs.registers, 1), limits.getRegisterGranularity()));
-  int64_t shared = grid.getProcessorSharedBytes() > 0 ? grid.getProcessorSharedBytes() : grid.getSharedBytes();
+  int64_t shared = gpu.getProcessorSharedBytes() > 0 ? gpu.getProcessorSharedBytes() : gpu.getSharedBytes();
   return std::min({limits.getThreads() / threads, limits.getRegisters() / (registers * threads),
                    shared / (needs.sharedBytes + limits.getReservedBlockBytes())});
 }
 
-double BlocksWork::cycles(GridAttr grid, int64_t together, bool shared) const {
-  GridCostsAttr costs = grid.getCosts();
-  auto processors = double(grid.getProcessors()), count = std::max(blocks, 1.0), here = double(together);
-  // The last blocks leave processors without work.
+double BlocksWork::cycles(GpuAttr gpu, int64_t together, bool shared) const {
+  GpuCostsAttr costs = gpu.getCosts();
+  auto processors = double(gpu.getProcessors()), count = std::max(blocks, 1.0), here = double(together);
+  // The kernel takes as long as its busiest multiprocessor; other ones are idle in the last wave.
   double busiest = std::ceil(count / processors), atOnce = std::min(here, busiest);
   if (shared)
     busiest = atOnce * std::ceil(count / (here * processors));
   double fill = std::min(1.0, atOnce * double(threads) / double(costs.getLatencyHidingThreads()));
   double products = multiply * busiest * processors / count / fill;
-  // A block's shared memory may take more at once than its threads have on their way.
+  // Bytes that a thread block can have in flight. Asynchronous copies to shared memory may exceed
+  // what the threads load to registers.
   double ofBlock = std::max(double(threads) * double(costs.getThreadBytesInFlight()), double(sharedBytes));
   double underWay = std::min(count, here * processors) * ofBlock;
   double rate = std::min(double(costs.getMemoryBytesPerCycle()), underWay / double(costs.getMemoryLatencyCycles()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many blocks of a kernel a processor of a grid runs at once: what they share are its registers, its shared memory and its places
-// for threads. A joint kernel has what the largest of its parts wants, and so have all others.
+// Occupancy: how many thread blocks of a kernel are resident on a multiprocessor, limited by
+// registers, shared memory and threads. All phases of a persistent kernel have the resources of the
+// largest phase.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_JOIN_OCCUPANCY_H
 #define HEWN_LIB_TRANSFORMS_PLAN_JOIN_OCCUPANCY_H
 
@@ -10,30 +11,34 @@
 
 namespace hewn::plan {
 
-/// Of a kernel: threads of a block, registers of a thread, bytes of shared memory of a block.
+/// Resources of a kernel: threads per block, registers per thread, bytes of shared memory per
+/// block.
 struct KernelNeeds {
   int64_t threads = 0, registers = 0, sharedBytes = 0;
 
-  /// What both find enough.
+  /// Returns the maximum of each resource of both kernels.
   KernelNeeds with(const KernelNeeds &other) const;
   bool operator==(const KernelNeeds &) const = default;
 };
 
-/// What the function of a kernel says of itself.
+/// Returns the resources that the kernel's function declares.
 KernelNeeds needsOf(mlir::func::FuncOp kernel);
 
-/// Blocks that a processor runs at once; 0: not one, since its threads want more registers, or it more memory, than there are.
-int64_t blocksAtOnce(const KernelNeeds &needs, GridAttr grid);
+/// Returns the number of resident blocks per multiprocessor. It is 0 if a block needs more
+/// registers or shared memory than a multiprocessor has.
+int64_t blocksAtOnce(const KernelNeeds &needs, GpuAttr gpu);
 
-/// Cycles that the blocks of a kernel take beside starting and ending.
+/// The work of a kernel's blocks, without launch and block overhead.
 struct BlocksWork {
-  /// All processors' cycles of products at the machine's rate, bytes of memory, blocks, threads and bytes of shared memory of a block.
+  /// Multiply cycles of the entire GPU at peak rate; bytes of memory traffic; number of blocks.
+  /// Then, per block: threads and bytes of shared memory.
   double multiply = 0, bytes = 0, blocks = 1;
   int64_t threads = 0, sharedBytes = 0;
 
-  /// `together`: blocks that a processor runs at once. `shared`: so many go through all there are, at a fixed stride, else a processor
-  /// gets one when it has ended one.
-  double cycles(GridAttr grid, int64_t together, bool shared) const;
+  /// Returns the cycles that a GPU takes for the work. `together` is the number of resident blocks
+  /// per multiprocessor. If `shared`, the resident blocks of a persistent kernel process all blocks
+  /// at a fixed stride; otherwise a multiprocessor gets a new block when one ends.
+  double cycles(GpuAttr gpu, int64_t together, bool shared) const;
 };
 
 } // namespace hewn::plan

@@ -1,27 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts launches into an order in which less memory is live at once.
-//
-// Before: both wide values live until the end.         After: one at a time.
-//     %0 = plan.launch @widen(%x)                          %0 = plan.launch @widen(%x)
-//     %1 = plan.launch @widen(%y)                          %2 = plan.launch @sum(%0)
-//     %2 = plan.launch @sum(%0)                            %1 = plan.launch @widen(%y)
-//     %3 = plan.launch @sum(%1)                            %3 = plan.launch @sum(%1)
-//
-// Exporters write ops in an order that suits them; all that counts here is the peak. Neighbouring launches and views are
-// ordered anew (OrderSearch.h) where the peak falls; parts, loops, branches and what reads symbols stay where they are, and
-// nothing moves across them. With symbols in the sizes the order is sought for middle sizes, and taken where no sample needs
-// more than before and one needs less.
-//
-// It keeps the order as it stands where that is as good, since it is likely the better one for caches; and it never makes
-// anything twice.
-//
-// Where launches may become parts of one kernel whose blocks meet between them (Join/), those that read one value come behind each other
-// then, where that needs no more memory: what none of them makes is met for once.
-//
-//     %1 = plan.launch @q(%0)                              %1 = plan.launch @q(%0)
-//     %2 = plan.launch @turn(%1)                           %3 = plan.launch @k(%0)
-//     %3 = plan.launch @k(%0)                              %2 = plan.launch @turn(%1)
+// Reorders launches to reduce peak memory, and barriers in persistent kernels (see Passes.td).
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
@@ -44,22 +23,23 @@ namespace {
 
 using Steps = SmallVector<Operation *>;
 
-bool moves(Operation *op) { return isa<LaunchOp, AssembleOp>(op) || graph::isViewKind(op); }
+bool isMovable(Operation *op) { return isa<LaunchOp, AssembleOp>(op) || graph::isViewKind(op); }
 
-/// Launches and views without anything between them but constants, which go first.
-std::vector<Steps> runsOf(mlir::Block &block) {
-  std::vector<Steps> runs(1);
+/// Returns the longest sequences of launches and views without any other op between them. A
+/// constant inside of a sequence is no obstacle: it is moved to before the sequence.
+std::vector<Steps> sequencesOf(mlir::Block &block) {
+  std::vector<Steps> sequences(1);
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (isa<graph::ConstantOp>(op)) {
-      if (!runs.back().empty())
-        op.moveBefore(runs.back().front());
-    } else if (moves(&op)) {
-      runs.back().push_back(&op);
-    } else if (!runs.back().empty()) {
-      runs.emplace_back();
+      if (!sequences.back().empty())
+        op.moveBefore(sequences.back().front());
+    } else if (isMovable(&op)) {
+      sequences.back().push_back(&op);
+    } else if (!sequences.back().empty()) {
+      sequences.emplace_back();
     }
   }
-  return runs;
+  return sequences;
 }
 
 class Problem {
@@ -97,7 +77,8 @@ private:
     problem.steps.push_back(std::move(step));
   }
 
-  /// The buffer's number, where it is a launch's of this block and of a size that is known before a run.
+  /// Returns the number that the order search uses for the buffer of `root`. Returns nothing if no
+  /// launch of this block produces the buffer.
   std::optional<unsigned> bufferOf(Value root) {
     auto result = dyn_cast<OpResult>(root);
     if (!result || !isa<LaunchOp>(result.getOwner()) || result.getOwner()->getBlock() != steps[0]->getBlock())
@@ -116,7 +97,9 @@ private:
     return found->second;
   }
 
-  /// Whether anything but these steps reads the value through any alias. What the program returns is made in the output.
+  /// Returns true if an op outside of the reordered sequence uses the value, directly or through
+  /// views. Sets `returned` if the program returns the value; its buffer is then an output and not
+  /// in the arena.
   bool isUsedElsewhere(Value value, bool &returned) {
     bool elsewhere = false;
     for (Operation *user : value.getUsers()) {
@@ -136,11 +119,12 @@ private:
   llvm::DenseMap<Value, unsigned> buffers;
 };
 
-/// How far a launch moves at most: what is far away is likely to be live for long then.
-constexpr size_t kNear = 8;
+/// Limit of the number of positions by which a launch is brought forward to another launch that
+/// reads the same value. A larger distance would probably extend lifetimes.
+constexpr size_t kMaxDistance = 8;
 
-/// Whether both read what a launch has made.
-bool readTheSame(Operation *a, Operation *b) {
+/// Returns true if both ops read a result of the same launch.
+bool shareOperand(Operation *a, Operation *b) {
   llvm::SmallPtrSet<Value, 8> read;
   for (Value operand : a->getOperands())
     for (Value root : roots(operand))
@@ -151,7 +135,9 @@ bool readTheSame(Operation *a, Operation *b) {
   });
 }
 
-/// The step and those views from `first` on that it reads; nothing where it reads what a launch from there on makes.
+/// Returns the ops to bring forward to position `first`: step `at` and, before it, the views from
+/// position `first` on that it reads. Returns an empty list if step `at` needs the result of a
+/// launch from `first` on, because it cannot run earlier then.
 Steps withViews(const Steps &steps, size_t first, size_t at) {
   llvm::SmallPtrSet<Operation *, 4> needed = {steps[at]};
   Steps moved = {steps[at]};
@@ -167,16 +153,17 @@ Steps withViews(const Steps &steps, size_t first, size_t at) {
   return readsMade ? Steps() : moved;
 }
 
-/// Each launch behind the last one before it, of those nearby, that reads the same value.
-Steps gathered(Steps steps) {
+/// Brings each launch forward to directly after the nearest earlier launch that reads the same
+/// value.
+Steps gatherUsers(Steps steps) {
   for (size_t at = 1; at < steps.size(); ++at) {
     if (!isa<LaunchOp>(steps[at]))
       continue;
     size_t before = at;
-    while (before > 0 && at - before < kNear &&
-           !(isa<LaunchOp>(steps[before - 1]) && readTheSame(steps[before - 1], steps[at])))
+    while (before > 0 && at - before < kMaxDistance &&
+           !(isa<LaunchOp>(steps[before - 1]) && shareOperand(steps[before - 1], steps[at])))
       --before;
-    if (before == 0 || before == at || at - before >= kNear)
+    if (before == 0 || before == at || at - before >= kMaxDistance)
       continue;
     Steps moved = withViews(steps, before, at);
     if (moved.empty())
@@ -199,13 +186,14 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
       return;
     std::vector<Sample> samples = samplesOf(program);
     llvm::StringSet<> symbols = inputSymbols(program);
-    // All symbols alike: the middle one of those.
+    // The search for an order uses one sample of medium sizes, in which all symbols are equal.
     const Sample &middle = samples[std::min<size_t>(3, samples.size() - 1)];
-    std::vector<int64_t> before; // what the order as it stands needs, once some other one was found
+    // peaks of live bytes in the current order; computed when first needed
+    std::vector<int64_t> before;
     SmallVector<mlir::Block *> blocks;
     program.getBody().walk([&](mlir::Block *block) { blocks.push_back(block); });
     for (mlir::Block *block : blocks)
-      for (Steps &steps : runsOf(*block)) {
+      for (Steps &steps : sequencesOf(*block)) {
         if (steps.size() < 3)
           continue;
         std::optional<std::vector<unsigned>> order = findOrder(Problem(steps, middle, symbols).problem);
@@ -217,11 +205,11 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
                  /*mustGain=*/true);
       }
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
-    if (!target || !target.getGrid() || target.getGrid().getCosts().getGridBarrierCycles() == 0)
+    if (!target || !target.getGpu() || target.getGpu().getCosts().getGridBarrierCycles() == 0)
       return;
     for (mlir::Block *block : blocks)
-      for (const Steps &steps : runsOf(*block)) {
-        Steps better = gathered(steps);
+      for (const Steps &steps : sequencesOf(*block)) {
+        Steps better = gatherUsers(steps);
         if (better == steps)
           continue;
         if (before.empty())
@@ -231,7 +219,8 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
   }
 
 private:
-  /// The other order, if no sample needs more than `before` by it, and one less if it must gain.
+  /// Applies the order `better` to the ops `steps` if no sample of sizes needs more memory than
+  /// `before`. With `mustGain`, at least one sample must also need less.
   static void tryOrder(func::FuncOp program, const Steps &steps, const Steps &better, ArrayRef<Sample> samples,
                        std::vector<int64_t> &before, bool mustGain) {
     Operation *first = steps.front();

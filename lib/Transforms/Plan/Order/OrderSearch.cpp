@@ -12,7 +12,7 @@ namespace hewn::plan {
 
 namespace {
 
-/// What is done, and what is live then.
+/// A partial order: the steps done so far, and the bytes that are live after them.
 class Progress {
 public:
   explicit Progress(const OrderProblem &problem)
@@ -32,7 +32,7 @@ public:
   struct Effect {
     int64_t during, after;
   };
-  /// What is live while and after a step is done.
+  /// Returns the bytes that are live during step `i` and after it, if step `i` is the next one.
   Effect effectOf(unsigned i) const {
     const OrderProblem::Step &step = problem->steps[i];
     int64_t made = 0, freed = 0;
@@ -45,7 +45,7 @@ public:
         if (llvm::is_contained(step.overwrites, buffer))
           taken = made;
       }
-    // What nobody reads lives for its own step.
+    // A step's result without uses is live during that step only.
     int64_t unread = 0;
     for (unsigned buffer : step.makes)
       if (readers[buffer] == 0 && !problem->buffers[buffer].stays)
@@ -79,7 +79,8 @@ std::vector<llvm::SmallVector<unsigned, 4>> usersOf(const OrderProblem &problem)
   return users;
 }
 
-/// No order can be below what a single step needs beside it, and what is there anyway.
+/// Returns a lower bound of the memory peak of every order: the largest need of a single step, plus
+/// the buffers that are live during all steps.
 int64_t lowerBound(const OrderProblem &problem) {
   int64_t always = 0, most = 0;
   for (const OrderProblem::Buffer &buffer : problem.buffers)
@@ -107,9 +108,10 @@ int64_t peakOf(const OrderProblem &problem, llvm::ArrayRef<unsigned> order) {
 }
 
 std::optional<std::vector<unsigned>> findOrder(const OrderProblem &problem) {
-  // A tenth of a second or so; what can't be decided by then stays as it stands.
-  constexpr size_t mostStates = 3000, mostSteps = 2000;
-  if (problem.steps.size() > mostSteps)
+  // Limits of the order search that keep it within about a tenth of a second. If a limit is
+  // exceeded, the program keeps its given order.
+  constexpr size_t maxStates = 3000, maxSteps = 2000;
+  if (problem.steps.size() > maxSteps)
     return std::nullopt;
   std::vector<unsigned> given(problem.steps.size());
   std::iota(given.begin(), given.end(), 0u);
@@ -119,12 +121,14 @@ std::optional<std::vector<unsigned>> findOrder(const OrderProblem &problem) {
   std::vector<llvm::SmallVector<unsigned, 4>> users = usersOf(problem);
 
   std::vector<Progress> states;
-  // The lowest peak first; of equal ones what has done the most; of those the earlier one, which keeps to the given order.
+  // Visit the search state with the lowest peak first; among equal peaks, the state with the most
+  // steps done, then the state created first, which is closer to the given order.
   using Entry = std::tuple<int64_t, size_t, size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   llvm::DenseSet<llvm::BitVector> seen;
   auto enter = [&](Progress state) {
-    // What does not raise the peak and leaves no more behind is done now.
+    // Take a step at once, without alternatives, if it neither raises the peak nor leaves more
+    // bytes live.
     for (bool more = true; more;) {
       more = false;
       for (unsigned i = 0; i < problem.steps.size(); ++i) {
@@ -143,7 +147,7 @@ std::optional<std::vector<unsigned>> findOrder(const OrderProblem &problem) {
     states.push_back(std::move(state));
   };
   enter(Progress(problem));
-  while (!open.empty() && states.size() < mostStates) {
+  while (!open.empty() && states.size() < maxStates) {
     size_t next = std::get<2>(open.top());
     open.pop();
     if (states[next].order.size() == problem.steps.size())

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks for the order of some steps in which the least memory is live at once.
+// Searches for the order of launches and views (steps) with the lowest peak of live memory.
 //
-// A state is the set of steps that are done: what is live then does not depend on their order. The states are walked from the
-// lowest peak up, so the first that has done everything has the lowest peak there is. A step that can be done without a new
-// peak and leaves no more behind than before is done at once, without alternatives: nothing is lost by it.
+// A search state is the set of completed steps. Which bytes are live after them does not depend on
+// the order in which they were completed. States are visited in ascending order of their peak, so
+// the first state that has completed all steps has the minimal peak. A step that neither raises the
+// peak nor leaves more bytes live is taken at once, without alternatives; the result is still
+// optimal.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_ORDER_ORDERSEARCH_H
 #define HEWN_LIB_TRANSFORMS_PLAN_ORDER_ORDERSEARCH_H
 
@@ -18,28 +20,28 @@ namespace hewn::plan {
 
 struct OrderProblem {
   struct Step {
-    /// Steps that come before it.
+    /// Steps that must precede this step.
     llvm::SmallVector<unsigned, 4> after;
-    /// Buffers that it makes, and those that it reads (each once).
+    /// Buffers that the step produces, and buffers that it reads (each listed once).
     llvm::SmallVector<unsigned, 2> makes;
     llvm::SmallVector<unsigned, 4> reads;
-    /// Of those that it reads, the ones in whose memory what it makes may lie.
+    /// Buffers that the step reads and may overwrite with its result.
     llvm::SmallVector<unsigned, 2> overwrites;
   };
   struct Buffer {
     int64_t bytes = 0;
-    /// Needed after the last step as well.
+    /// True if the buffer is still needed after the last step.
     bool stays = false;
-    /// There before the first step.
+    /// True if the buffer exists before the first step.
     bool given = false;
   };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
 };
 
-/// The most bytes that are live at once in this order.
+/// Returns the peak of live bytes if the steps of `problem` run in this order.
 int64_t peakOf(const OrderProblem &problem, llvm::ArrayRef<unsigned> order);
-/// An order with a lower peak than that of the steps as they stand; nullopt where none is found.
+/// Returns an order with a lower peak than the given order, or nothing if the search finds none.
 std::optional<std::vector<unsigned>> findOrder(const OrderProblem &problem);
 
 } // namespace hewn::plan

@@ -18,7 +18,7 @@ DimExpr bufferBytes(RankedTensorType type, ArrayRef<DimExpr> dims) {
 
 Dims bufferDims(Value value) {
   if (auto result = dyn_cast<OpResult>(value))
-    if (auto part = dyn_cast<graph::PartOpInterface>(result.getOwner())) {
+    if (auto part = dyn_cast<graph::RuntimeCallOpInterface>(result.getOwner())) {
       SmallVector<Dims> bounds = part.getBoundDims(graph::getDims);
       if (result.getResultNumber() < bounds.size())
         return bounds[result.getResultNumber()];
@@ -27,7 +27,9 @@ Dims bufferDims(Value value) {
 }
 
 AssembleOp assemblyOf(Value value) {
-  // What more ops read is no subview: asked of each of its readers, looking through all of them would take quadratic time.
+  // A value with many users does not become a subview of a concat's result: its strided type would
+  // need a variant of each user's kernel. The limit also avoids quadratic time, because each user
+  // queries this function.
   if (isa_and_nonnull<LaunchOp>(value.getDefiningOp()) && !value.hasNUsesOrMore(kMaxSubviewReaders + 1))
     for (Operation *user : value.getUsers())
       if (auto assembly = dyn_cast<AssembleOp>(user))
@@ -59,7 +61,7 @@ DimExpr subviewOffset(Value subview) {
 bool ownsBuffer(OpResult result) {
   Operation *op = result.getOwner();
   return isa<RankedTensorType>(result.getType()) && !assemblyOf(result) &&
-         (isa<LaunchOp, AssembleOp, CopyOp, graph::PartOpInterface, graph::DimValueOp>(op) || graph::loopOf(op));
+         (isa<LaunchOp, AssembleOp, CopyOp, graph::RuntimeCallOpInterface, graph::DimValueOp>(op) || graph::loopOf(op));
 }
 
 static void collectRoots(Value value, Roots &found) {
@@ -97,7 +99,8 @@ SmallVector<Value> overwritableBuffers(Operation *launch) {
   SmallVector<Value> buffers;
   auto inputs = launch->getAttrOfType<DenseI64ArrayAttr>(kMayOverwriteAttr);
   ArrayRef<int64_t> allowed = inputs ? inputs.asArrayRef() : ArrayRef<int64_t>();
-  // The same memory under another shape is read in another order.
+  // Returns true if another operand of the launch, which the launch may not overwrite, is in the
+  // same buffer. The kernel may read that operand's elements after they are overwritten.
   auto isReadOtherwise = [&](Value root) {
     return llvm::any_of(launch->getOpOperands(), [&](OpOperand &operand) {
       return !llvm::is_contained(allowed, operand.getOperandNumber()) && roots(operand.get()).contains(root);
@@ -128,7 +131,7 @@ bool hasKnownDims(Value root, const llvm::StringSet<> &symbols) {
   return known;
 }
 
-/// Whether a loop carries it on with other dims than it had.
+/// Returns true if a loop carries the value with other dims than its initial value has.
 static bool changesSize(Value root) {
   graph::ControlOpInterface loop = graph::loopOf(root.getDefiningOp());
   std::optional<unsigned> number = loop ? loop.findCarried(root) : std::nullopt;

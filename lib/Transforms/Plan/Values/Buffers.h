@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values of a program share memory.
+// Which values of a program share a buffer.
 //
-// Views are their operand's memory, subviews are in the memory of what they are assembled to, a loop's body sees its carried values in
-// the buffers of the loop's results, and the result of a branch is wherever the branch that ran left it. All others own a buffer.
-// `roots` follows these rules back to the owners.
+// | value | buffer |
+// | --- | --- |
+// | view | its operand's |
+// | subview | part of the assembled result's |
+// | loop-carried value in the body | that of the loop's result |
+// | result of a branch | that of the branch that ran |
+// | all others | their own |
+//
+// The function `roots` follows these rules from a value back to the values that own a buffer.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_VALUES_BUFFERS_H
 
@@ -15,38 +21,41 @@
 
 namespace hewn::plan {
 
-/// Bytes of a dense buffer of this type and these dims: bools are bytes, and so are integers of less than
-/// eight bits; the padding of a blocked layout is included.
+/// Returns the bytes of a dense buffer of this type and these dims. Bools and sub-byte integers
+/// take one byte; the padding of a blocked layout is included.
 graph::DimExpr bufferBytes(mlir::RankedTensorType type, llvm::ArrayRef<graph::DimExpr> dims);
-/// The dims that the buffer of a result must hold: a part's bounds, else the value's own.
+/// Returns the dims for which the buffer of an op's result is allocated: for a runtime call, the
+/// upper bounds of the result's dims; for other ops, the dims of `value`.
 graph::Dims bufferDims(mlir::Value value);
 inline graph::DimExpr bufferBytes(mlir::Value value) {
   return bufferBytes(mlir::cast<mlir::RankedTensorType>(value.getType()), bufferDims(value));
 }
 
-/// What the value is a subview of; null: it is not.
+/// Returns the `plan.assemble` op of which the value is a subview, or null.
 AssembleOp assemblyOf(mlir::Value value);
-/// Bytes from the beginning of what a subview lies in to the subview.
+/// Returns the offset of a subview from the beginning of the assembled result, in bytes.
 graph::DimExpr subviewOffset(mlir::Value subview);
 
-/// Whether the result is a buffer that the op fills, or others fill for it.
+/// Returns true if the op's result has its own buffer, rather than sharing that of another value.
+/// The op writes the buffer itself, or the launches that produce its subviews do.
 bool ownsBuffer(mlir::OpResult result);
 
-/// The buffers in which `value` may lie: results that own one, constants, arguments of the program, and the counter and
-/// condition of a loop.
+/// Returns the buffers that `value` may use: results that own one, constants, arguments of the
+/// program, and the counter and condition of a loop.
 using Roots = llvm::SmallSetVector<mlir::Value, 2>;
 Roots roots(mlir::Value value);
 
-/// The inputs of a launch in whose memory its result may be made, as buffers: those that lie in one of their block's
-/// own.
+/// Returns the buffers of inputs that the launch's result may reuse, as values of the launch's
+/// block.
 llvm::SmallVector<mlir::Value> overwritableBuffers(mlir::Operation *launch);
 
-/// The symbols of the program's inputs: what is known before a run starts.
+/// Returns the symbols of the program's inputs, which are known before a run starts.
 llvm::StringSet<> inputSymbols(mlir::FunctionOpInterface program);
-/// Whether each dim of a buffer is known then: one without elements may have others.
+/// Returns true if all dims of a buffer are known before a run starts, including buffers without
+/// elements.
 bool hasKnownDims(mlir::Value root, const llvm::StringSet<> &symbols);
-/// Whether a buffer has one size, known before a run starts: not so where a loop carries it on with other dims than it had. `symbols`
-/// are inputSymbols.
+/// Returns true if a buffer has one size that is known before a run starts. Returns false if a loop
+/// carries the value with changing dims. `symbols` are the result of inputSymbols().
 bool hasFixedSize(mlir::Value root, const llvm::StringSet<> &symbols);
 
 } // namespace hewn::plan

@@ -16,9 +16,10 @@ Liveness::Liveness(FunctionOpInterface program) {
   keepInitialValues(program);
 }
 
-/// What a loop carries on without memory of a known size is the initial value where it lies, in the first step and, after no step or
-/// where steps hand it on, behind the loop: that lives as long as the result. (Of several loops one behind the other the later ones
-/// are asked first.)
+/// Extends the lifetimes of initial values of loop-carried values of dynamic size to the lifetime
+/// of the loop's result, because the result may be the initial value itself: if the loop has no
+/// steps, or if every step forwards it. Later loops are visited first, because they may extend the
+/// lifetimes of results of earlier loops.
 void Liveness::keepInitialValues(FunctionOpInterface program) {
   llvm::StringSet<> symbols = inputSymbols(program);
   SmallVector<graph::ControlOpInterface> loops;
@@ -53,12 +54,12 @@ void Liveness::number(Block &block) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         number(inner);
-    // What is assembled is there from its first subview on.
+    // The buffer of an assembled (concatenated) result is live from its first subview on.
     if (isa<AssembleOp>(op))
       for (Value subview : op.getOperands())
         lives[op.getResult(0)].begin = std::min(lives[op.getResult(0)].begin, positions[subview.getDefiningOp()].begin);
     positions[&op] = {begin, next++};
-    // What an op with regions makes is being written until the last of them has ended.
+    // A result of an op with regions is live until the last region ends.
     if (op.getNumRegions())
       for (OpResult result : op.getResults())
         if (ownsBuffer(result))
@@ -73,7 +74,8 @@ void Liveness::use(Operation *user, Value value) {
     auto life = lives.find(root);
     if (life == lives.end())
       continue;
-    // A loop reads its sequences step by step. (A counted one's initial values count as long.)
+    // A loop reads the sequences that it slices at every step, so their buffers are live until the
+    // end of the loop. Initial values of counted loops are treated like sequences.
     Positions at = positions.lookup(user);
     unsigned last = graph::countedLoopOf(user) ? at.end : at.begin;
     Operation *owner = root.getDefiningOp();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From when to when each buffer of a program is needed.
+// Lifetimes of the buffers of a program.
 //
-// Ops are numbered in the order of the text, an op with regions before and after them. A buffer lives from its op to
-// its last use through any alias; a use inside a loop of a buffer from outside lasts to the loop's end, since the next
-// step uses it again. Branches count as if both ran.
+// Ops are numbered in program order; an op with regions has a number before and another after its
+// regions. A buffer lives from its op to its last use through any alias. If a loop uses a buffer
+// from outside of the loop, the buffer lives until the end of the loop, because the next step uses
+// it again. Both branches of an If count as executed.
 #ifndef HEWN_LIB_TRANSFORMS_PLAN_VALUES_LIVENESS_H
 #define HEWN_LIB_TRANSFORMS_PLAN_VALUES_LIVENESS_H
 
@@ -13,7 +14,7 @@
 
 namespace hewn::plan {
 
-/// Positions, both included.
+/// A buffer's lifetime: its first and last position in the program, both inclusive.
 struct Lifetime {
   unsigned begin, end;
   bool overlaps(const Lifetime &other) const { return begin <= other.end && other.begin <= end; }
@@ -22,9 +23,10 @@ struct Lifetime {
 class Liveness {
 public:
   explicit Liveness(mlir::FunctionOpInterface program);
-  /// Every result that owns a buffer, in program order.
+  /// Returns the lifetime of every result that owns a buffer, in program order.
   const llvm::MapVector<mlir::Value, Lifetime> &lifetimes() const { return lives; }
-  /// From the end of a region's steps to the end of its op: when carried values are handed on.
+  /// Returns the interval from the end of the loop body to the end of the loop. In it, carried
+  /// values are passed to the next step.
   Lifetime handOver(mlir::Operation *loop) const;
 
 private:

@@ -11,14 +11,19 @@ namespace hewn::quantize {
 
 namespace {
 
-/// Numbers lie in [-1, 1] but for what refitted scales leave outside; bins keep sums, so that only borders are theirs.
+/// Largest magnitude of a scaled weight in the histogram to which a table is fitted. Table entries
+/// are in [-1, 1], but refitted scales may lead to larger ones. Each bin stores the sum of its
+/// numbers, so the bin width only limits the resolution of cell boundaries.
 constexpr double kReach = 1.25;
 constexpr int64_t kBins = 1 << 16;
-/// A table in steps is taken where it leaves no more than so many times the noise of one of any numbers: a quarter of a decibel.
+/// A table rounded to TableSteps is used if its noise is at most this factor of the noise of the
+/// unrestricted table (a quarter of a decibel).
 constexpr double kMostOfSteps = 1.06;
-/// Of columns, each with a histogram of its own: as many on every machine, so that sums do not depend on it.
+/// Number of column subsets with a histogram of their own, which threads fill in parallel. It does
+/// not depend on the number of threads, so that the floating-point sums do not either.
 constexpr int64_t kParts = 16;
-/// Fits of the table and of the scales in turns, and the most of Lloyd's steps in one of the table.
+/// Two limits of fitting a codebook: how often table and scales are fitted in alternation, and the
+/// iterations of Lloyd's algorithm per table.
 constexpr int kTurns = 4, kSteps = 300;
 
 double centerOf(double bin) { return (bin + 0.5) * (2 * kReach / double(kBins)) - kReach; }
@@ -26,7 +31,8 @@ int64_t binOf(double x) {
   return std::clamp<int64_t>(int64_t((x + kReach) * (double(kBins) / (2 * kReach))), 0, kBins - 1);
 }
 
-/// Σ importance and Σ importance * number by bin; after `accumulate` those of all bins in front, one more.
+/// Histogram of scaled weights. Each bin has two sums over its weights: Σ importance and Σ
+/// importance * weight.
 struct Histogram {
   std::vector<double> weights, numbers;
   Histogram() : weights(kBins), numbers(kBins) {}
@@ -51,8 +57,9 @@ std::vector<double> sumsInFront(const std::vector<double> &values) {
   return sums;
 }
 
-/// Where `count` cells begin, in bins, and where the last one ends: as many of each as the cube root of the density says, which is best where
-/// cells are small (Panter and Dite, 1951).
+/// Returns the bin boundaries of the initial `count` cells. The density of cells is proportional to
+/// the cube root of the density of the weights, which is optimal for small cells (Panter and Dite,
+/// 1951).
 std::vector<int64_t> firstBorders(const Histogram &all, int64_t count) {
   constexpr int64_t wide = 64;
   std::vector<double> roots(size_t(kBins / wide));
@@ -73,8 +80,9 @@ std::vector<int64_t> firstBorders(const Histogram &all, int64_t count) {
   return borders;
 }
 
-/// Lloyd's steps: numbers become the means of their cells, cells end halfway between numbers. In one dim, on sums of all that lies in front, a
-/// step takes no longer than there are numbers.
+/// Fits a table of `count` entries by Lloyd's algorithm. Each entry becomes the mean of its cell,
+/// and cells end halfway between entries. With prefix sums over the bins, the time of an iteration
+/// is proportional to the number of entries.
 std::vector<float> fitTable(const Histogram &all, int64_t count) {
   std::vector<int64_t> borders = firstBorders(all, count);
   std::vector<double> weights = sumsInFront(all.weights), numbers = sumsInFront(all.numbers), table;
@@ -108,7 +116,8 @@ public:
       : weights(weights), layout(layout), how(how), context(context), length(how.group ? how.group : layout.depth),
         groups(layout.depth / length), scales(size_t(groups * layout.columns)) {}
 
-  /// The element that is farthest from zero, of a group or of all.
+  /// Sets the initial scale of each group, or of all weights, to the group's element with the
+  /// largest magnitude.
   void firstScales() {
     eachGroup([&](int64_t column, int64_t group, float &scale) {
       scale = 0;
@@ -135,7 +144,8 @@ public:
     return fitTable(parts[0], int64_t(1) << how.bits);
   }
 
-  /// Those that leave the least squared error with the numbers that weights have now.
+  /// Sets each scale to the least-squares fit of its weights to the table entries that are assigned
+  /// to them now.
   void refitScales(ArrayRef<float> table) {
     if (how.perTensor)
       return;
@@ -180,7 +190,7 @@ private:
   float at(int64_t column, int64_t k) const { return weights[layout.at(column, k)]; }
   float scaleOf(int64_t column, int64_t group) const { return scales[size_t(group * layout.columns + column)]; }
 
-  /// What divides neighbours of the table.
+  /// Returns the midpoints of neighbouring table entries, at which the nearest entry changes.
   static std::vector<float> bordersOf(ArrayRef<float> table) {
     std::vector<float> borders;
     for (size_t j = 1; j < table.size(); ++j)
@@ -229,7 +239,7 @@ RoundedWeights lookUpWeights(ArrayRef<float> weights, const ColumnLayout &layout
   if (!table.empty() && inSteps != fitted)
     return fitter.rounded(std::move(fitted));
   RoundedWeights exact = fitter.rounded(fitted);
-  fitter.refitScales(inSteps); // makes up for some of what the table loses by that
+  fitter.refitScales(inSteps); // new scales compensate part of the error of rounding the table
   RoundedWeights coarse = fitter.rounded(std::move(inSteps));
   return !table.empty() || coarse.noise <= kMostOfSteps * exact.noise ? coarse : exact;
 }

@@ -11,12 +11,12 @@ using llvm::ArrayRef;
 
 namespace hewn::quantize {
 
-/// Columns whose rounding is made up for together.
+/// Number of weight columns that one task of the error compensation rounds together.
 static constexpr int64_t kColumnsAtOnce = 8;
 
 namespace {
 
-/// A square matrix, row by row.
+/// A square matrix in row-major order.
 struct Square {
   explicit Square(int64_t size) : size(size), elements(size_t(size * size)) {}
   double *row(int64_t i) { return &elements[size_t(i * size)]; }
@@ -25,7 +25,7 @@ struct Square {
   std::vector<double> elements;
 };
 
-/// In eight sums, which vectors hold.
+/// Returns the dot product, computed with eight accumulators so that the compiler can vectorize it.
 double dot(const double *a, const double *b, int64_t count) {
   constexpr int64_t lanes = 8;
   double sums[lanes] = {}, sum = 0;
@@ -40,7 +40,8 @@ double dot(const double *a, const double *b, int64_t count) {
   return sum;
 }
 
-/// L of A = L Lᵀ in the lower triangle; false where A is not positive.
+/// Cholesky factorization: writes L of A = L Lᵀ to the lower triangle. Returns false if A is not
+/// positive definite.
 bool factorize(Square &a) {
   for (int64_t j = 0; j < a.size; ++j) {
     double *own = a.row(j);
@@ -56,7 +57,7 @@ bool factorize(Square &a) {
   return true;
 }
 
-/// L⁻¹ of a lower triangle, in another one.
+/// Returns the inverse of a lower triangular matrix.
 Square inverted(const Square &l) {
   Square inverse(l.size);
   for (int64_t i = 0; i < l.size; ++i) {
@@ -75,8 +76,9 @@ Square inverted(const Square &l) {
   return inverse;
 }
 
-/// The upper triangle U with Uᵀ U = H⁻¹, whose row i says what the loss of row i is to those behind it. With H's order reversed it is L Lᵀ, and
-/// L⁻¹ with its order reversed is U: no inverse is multiplied out.
+/// Returns the upper triangle U with Uᵀ U = H⁻¹, where H is the matrix of second moments in order
+/// `order`. Row i of U distributes the rounding error of weight row i over later rows. Factorizing
+/// H in reversed order as L Lᵀ, and reversing the order of L⁻¹, gives U without computing H⁻¹.
 std::optional<Square> successors(const SecondMoments &moments, ArrayRef<int64_t> order) {
   int64_t size = moments.size;
   Square reversed(size);
@@ -106,7 +108,8 @@ std::vector<int8_t> compensateRounding(ArrayRef<float> weights, const ColumnLayo
   for (size_t i = 0; i < factors.size(); ++i)
     for (size_t j = 0; j < factors.size(); ++j)
       moments.sums[i * size_t(depth) + j] /= float(factors[i] * factors[j]);
-  if (!llvm::all_of(moments.sums, [](float sum) { return std::isfinite(sum); })) // no order, and no factors
+  // If second moments are infinite or NaN, neither the order of rows nor the matrix U is defined.
+  if (!llvm::all_of(moments.sums, [](float sum) { return std::isfinite(sum); }))
     return {};
   std::vector<int64_t> order(static_cast<size_t>(depth));
   std::iota(order.begin(), order.end(), 0);
@@ -120,7 +123,8 @@ std::vector<int8_t> compensateRounding(ArrayRef<float> weights, const ColumnLayo
   RoundedWeights nearest = roundWeights(weights, layout, how, {}, context);
   int64_t length = how.group ? how.group : depth;
   std::vector<int8_t> codes(weights.size());
-  // Some columns at a time, which the matrix is read for once, and whose elements of a row are a few vectors.
+  // Weight columns are rounded in blocks, so that the matrix U is read once per block, and a row of
+  // the block fills vectors.
   int64_t blocks = (layout.columns + kColumnsAtOnce - 1) / kColumnsAtOnce;
   mlir::parallelFor(context, 0, size_t(blocks), [&](size_t block) {
     int64_t first = int64_t(block) * kColumnsAtOnce, count = std::min(kColumnsAtOnce, layout.columns - first);

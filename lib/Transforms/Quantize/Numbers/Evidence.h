@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runs showed of the left operands of contractions, as far as the choice of integers for their weights asks for it.
+// Calibration statistics of the left operands of contractions, as far as the quantization of
+// weights needs them.
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_EVIDENCE_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_EVIDENCE_H
 
@@ -11,26 +12,28 @@
 
 namespace hewn::quantize {
 
-/// One channel of an operand: its extremes, with zero, Σ x and Σ x². `peaks`, `peakSquares`: the same sums over runs, of each run's max|x|.
+/// Statistics of one channel of activations: its range including zero, Σ x and Σ x². `peaks` and
+/// `peakSquares` are Σ p and Σ p² over the calibration runs, where p is the largest |x| of a run.
 struct Channel {
   float low = 0, high = 0;
   double sum = 0, squares = 0, peaks = 0, peakSquares = 0;
 };
 
-/// Σ x xᵀ over the rows x of an operand: [size, size].
+/// Second moments of a contraction's left operand: Σ x xᵀ over its observed rows x, as a matrix
+/// [size, size].
 struct SecondMoments {
   int64_t size = 0, rows = 0;
   std::vector<float> sums;
 };
 
 struct Evidence {
-  /// Elements of each channel; runs that showed them.
+  /// Number of elements that calibration observed per channel, and number of calibration runs.
   double count = 0, runs = 0;
   std::vector<Channel> channels;
   SecondMoments moments;
 };
 
-/// By the name of a contraction.
+/// Calibration statistics of each contraction's left operand, by the contraction's name.
 using EvidenceOf = std::map<std::string, const Evidence *>;
 
 } // namespace hewn::quantize

@@ -9,7 +9,8 @@ namespace hewn::quantize {
 
 namespace {
 
-/// Bits of a mantissa and of the whole, what exponents are raised by, and the largest finite number.
+/// Describes a float type smaller than float32: bits of the mantissa, bits of the type, exponent
+/// bias, and largest finite value.
 struct Format {
   int mantissa, width, bias;
   double largest;
@@ -31,7 +32,8 @@ struct Narrow {
 Narrow narrow(double w, const Format &f) {
   double size = std::min(std::fabs(w), f.largest);
   int exponent = size > 0 ? std::max(std::ilogb(size), 1 - f.bias) : 1 - f.bias;
-  // Steps of the last bit; a carry runs over into the exponent.
+  // Round the float to units of the last mantissa bit of the smaller type. If the mantissa
+  // overflows, the carry increments the exponent.
   auto steps = std::nearbyint(std::ldexp(size, f.mantissa - exponent));
   double value = std::min(std::ldexp(steps, exponent - f.mantissa), f.largest);
   exponent = value > 0 ? std::max(std::ilogb(value), 1 - f.bias) : 1 - f.bias;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights as floats that are narrower than float32: the numbers.
+// Rounds weights to float16, bfloat16 or float8.
 #ifndef HEWN_LIB_TRANSFORMS_QUANTIZE_NARROWFLOATS_H
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_NARROWFLOATS_H
 
@@ -8,7 +8,8 @@
 
 namespace hewn::quantize {
 
-/// w ≈ float * scale. The floats lie as the weights do; scales are one a column, or none where they are all 1.
+/// Weights that are rounded to a smaller float type, with w ≈ float * scale. `bytes` has the order
+/// of the weights. `scales` has one element per column, or is empty if all scales are 1.
 struct NarrowedWeights {
   std::vector<char> bytes;
   std::vector<float> scales;
@@ -16,8 +17,9 @@ struct NarrowedWeights {
   bool isFinite = true;
 };
 
-/// Rounds to the nearest float of `storage`, halves to even; what is too large becomes the largest finite one. Floats of 8 bits (E4M3)
-/// have scales, by which a column's largest weight is the largest of them.
+/// Rounds weights to the nearest float of `storage`, ties to even. Larger weights saturate at the
+/// largest finite value. float8 (E4M3) has a scale per column, which maps the column's largest
+/// magnitude to the largest finite value.
 NarrowedWeights narrowWeights(llvm::ArrayRef<float> weights, const ColumnLayout &layout, Storage storage);
 
 } // namespace hewn::quantize

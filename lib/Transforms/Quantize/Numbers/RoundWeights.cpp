@@ -24,14 +24,14 @@ RoundedWeights roundWeights(ArrayRef<float> weights, const ColumnLayout &layout,
     rounded.zeros.resize(rounded.scales.size());
   WeightGrid whole;
   if (how.perTensor)
-    whole = fitGrid(weights, how);
+    whole = fitGpu(weights, how);
   std::vector<double> signal(size_t(layout.columns)), noise(size_t(layout.columns));
   mlir::parallelFor(context, 0, size_t(layout.columns), [&](size_t column) {
     std::vector<float> group(static_cast<size_t>(length));
     double all = 0, lost = 0;
     for (int64_t g = 0; g < groups; ++g) {
       layout.forEach(int64_t(column), g * length, length, [&](size_t i, size_t place) { group[i] = weights[place]; });
-      WeightGrid grid = how.perTensor ? whole : fitGrid(group, how);
+      WeightGrid grid = how.perTensor ? whole : fitGpu(group, how);
       size_t at = size_t(g * layout.columns) + column;
       rounded.scales[at] = grid.scale;
       if (!how.symmetric)
@@ -47,7 +47,9 @@ RoundedWeights roundWeights(ArrayRef<float> weights, const ColumnLayout &layout,
     signal[column] = all;
     noise[column] = lost;
   });
-  for (size_t column = 0; column < signal.size(); ++column) { // in one order, whatever the threads' was
+  // The errors are summed in a fixed order, so that the result does not depend on the number of
+  // threads.
+  for (size_t column = 0; column < signal.size(); ++column) {
     rounded.signal += signal[column];
     rounded.noise += noise[column];
   }

@@ -12,7 +12,8 @@ namespace hewn::quantize {
 
 namespace {
 
-/// Steps of 8 bits in a range, and from zero to an end of weights.
+/// Two numbers of steps of 8-bit rounding: in the full range of activations, and from zero to the
+/// largest weight.
 constexpr double kSteps = 255, kHalfSteps = 127;
 
 void eachElement(const ChannelWeights &w, llvm::function_ref<void(size_t channel, size_t column, double value)> visit) {
@@ -25,7 +26,7 @@ void eachElement(const ChannelWeights &w, llvm::function_ref<void(size_t channel
             visit(size_t(w.columnsFirst ? b : a), size_t(w.columnsFirst ? a : b), double(w.elements[at]));
 }
 
-/// max|x| of each channel.
+/// Returns the largest |x| that calibration observed in each channel of the activations.
 std::vector<double> seenPeaks(const Evidence &evidence) {
   std::vector<double> peaks;
   for (const Channel &channel : evidence.channels)
@@ -33,9 +34,11 @@ std::vector<double> seenPeaks(const Evidence &evidence) {
   return peaks;
 }
 
-/// max|x| of each channel, as other runs may have it. The less runs agree on a channel's peak, by their coefficient of variation v, the further it
-/// goes beyond what they showed, and the nearer it comes to the mean of all channels (v² / (1 + v²) of that is the least): one that slept in these
-/// runs but may wake in others is likely to be as large as its neighbours then, and what its factor leaves no room for is cut.
+/// Estimates the max|x| of each channel in other runs than the observed ones. With v the
+/// coefficient of variation of a channel's peak over the runs, the estimate is at least (1 + v)
+/// times the observed peak and at least v² / (1 + v²) times the mean peak of all channels. The
+/// second bound is needed because a channel that was inactive in the observed runs may become as
+/// large as its neighbours; values beyond the range that its smoothing factor leaves are clipped.
 std::vector<double> likelyPeaks(const Evidence &evidence) {
   std::vector<double> peaks = seenPeaks(evidence);
   if (evidence.runs < 2)
@@ -67,9 +70,12 @@ std::vector<double> factorsOf(ArrayRef<double> peaks, ArrayRef<double> largestWe
   return factors;
 }
 
-/// Of each channel the squared error, expected of a number of another run, of being cut at the ends of what these runs showed of all channels. One
-/// of n numbers more is beyond the largest of n with a chance of 1 / (n + 1) a side, by as much as is usual between the largest ones of normal numbers
-/// (Gumbel, "Statistics of Extremes", 1958, 5.3): the more channels end where the range does, the more are cut.
+/// Returns the expected squared clipping error per element of each channel in another run, if the
+/// quantized range ends at the largest observed value of all channels. After n observed values, the
+/// next value exceeds the largest of them with probability 1 / (n + 1) per side. It exceeds it by
+/// about the distance between the largest values of a normal distribution (Gumbel, "Statistics of
+/// Extremes", 1958, 5.3). The more channels reach the end of the range, the more values are
+/// clipped.
 std::vector<double> cutOff(const Evidence &evidence, ArrayRef<double> factors) {
   double range = 0, logarithm = std::log(std::max(evidence.count, 3.0));
   std::vector<double> peaks = seenPeaks(evidence), errors;
@@ -83,7 +89,8 @@ std::vector<double> cutOff(const Evidence &evidence, ArrayRef<double> factors) {
   return errors;
 }
 
-/// Σ of the squared errors that rounding and cutting add to the sums, expected of errors that are even over a step and independent.
+/// Returns the expected sum of squared errors that rounding and clipping cause in the accumulators
+/// of a contraction. Errors are assumed to be independent and uniform over a rounding step.
 double expectedNoise(const Evidence &evidence, ArrayRef<double> peaks, ArrayRef<ChannelWeights> readers,
                      ArrayRef<double> factors, bool shiftsAreKnown) {
   double low = 0, high = 0, squares = 0;
@@ -127,7 +134,8 @@ std::vector<double> chooseFactors(const Evidence &evidence, ArrayRef<ChannelWeig
   if (strength >= 0)
     return factorsOf(seenPeaks(evidence), largestWeights, strength);
   std::vector<double> peaks = likelyPeaks(evidence);
-  // What is expected is not exact: less than a decibel is no reason to change a model.
+  // Because the estimate of the noise is not exact, smoothing is used only if it gains about one
+  // decibel.
   constexpr double worthwhile = 0.8;
   std::vector<double> best, none(evidence.channels.size(), 1);
   double least = expectedNoise(evidence, peaks, readers, none, shiftsAreKnown) * worthwhile;

@@ -25,7 +25,8 @@ double sumOf(ArrayRef<float> weights, const WeightGrid &grid, llvm::function_ref
   return sum;
 }
 
-/// The grid over `share` of what lies between the extremes.
+/// Returns the scale and zero point for a clipped range: the range of the weights multiplied by
+/// `share`.
 WeightGrid gridOver(ArrayRef<float> weights, const Weights &how, float share) {
   WeightGrid grid = limitsOf(how);
   float from = 0, to = 0;
@@ -34,7 +35,7 @@ WeightGrid gridOver(ArrayRef<float> weights, const Weights &how, float share) {
     to = std::max(to, w);
   }
   float scale = how.symmetric ? std::max(-from, to) / grid.high * share : (to - from) / (grid.high - grid.low) * share;
-  if (!(scale >= std::numeric_limits<float>::min())) // nothing but zeros, or what is one for this type
+  if (!(scale >= std::numeric_limits<float>::min())) // all weights are zero or subnormal
     return grid;
   grid.scale = scale;
   if (!how.symmetric)
@@ -58,13 +59,16 @@ WeightGrid leastSquares(ArrayRef<float> weights, const Weights &how) {
   return best;
 }
 
-/// |x|^-0.3, with which |x|^0.7 is |x| * |x|^-0.3, and what is shrunk from |x| is |x|^-0.3 / beta; 0 of 0.
+/// Returns size^-0.3 for the magnitude `size` of an error, or 0 if it is 0. One call serves for
+/// both the cost size^0.7 = size * size^-0.3 and the shrinkage size^-0.3 / beta of half-quadratic
+/// splitting.
 float inversePower(float size) {
   constexpr float power = 0.7F;
   return size > 0 ? std::exp2(std::log2(size) * (power - 1)) : 0;
 }
 
-/// What one look at the weights on a grid tells: Σ |left|^0.7, and the sums of the regression of w - shrink(left) on q.
+/// Sums for half-quadratic splitting, over all weights w with integers q: the cost Σ |error|^0.7,
+/// and the sums for the linear regression of w - shrink(error) on q.
 struct HalfQuadraticSums {
   double cost = 0, sumQ = 0, sumW = 0, sumQQ = 0, sumQW = 0;
 };
@@ -86,7 +90,8 @@ HalfQuadraticSums lookAt(ArrayRef<float> weights, const WeightGrid &grid, float 
   return sums;
 }
 
-/// The scale (and zero point) that fit the integers of `grid` best to weights less what is far off.
+/// Fits a new scale and zero point to the integers of `grid`, by linear regression on the weights
+/// after their outlier errors are subtracted.
 WeightGrid refit(const HalfQuadraticSums &sums, double count, const Weights &how, const WeightGrid &grid) {
   WeightGrid next = grid;
   double sumQQ = sums.sumQQ, sumQW = sums.sumQW;
@@ -108,7 +113,8 @@ WeightGrid refit(const HalfQuadraticSums &sums, double count, const Weights &how
   return next;
 }
 
-/// Each round looks at the weights once: what a grid costs and where it leads to.
+/// Fits scale and zero point by half-quadratic splitting. Each iteration reads the weights once,
+/// for the cost of the present scale and zero point and for the next ones.
 WeightGrid halfQuadratic(ArrayRef<float> weights, const Weights &how) {
   constexpr int rounds = 20;
   constexpr float growth = 1.1F;
@@ -131,7 +137,7 @@ WeightGrid halfQuadratic(ArrayRef<float> weights, const Weights &how) {
 
 } // namespace
 
-WeightGrid fitGrid(ArrayRef<float> weights, const Weights &how) {
+WeightGrid fitGpu(ArrayRef<float> weights, const Weights &how) {
   if (how.range == Range::Mse)
     return leastSquares(weights, how);
   return how.range == Range::HalfQuadratic ? halfQuadratic(weights, how) : gridOver(weights, how, 1);

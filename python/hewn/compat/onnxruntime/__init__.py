@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For programs written for onnxruntime: the same names, on models that hewn compiles.
+"""onnxruntime's interface for programs that were written for it, with models compiled by hewn.
 
     from hewn.compat import onnxruntime as ort
     session = ort.InferenceSession("model.onnx")
     outputs = session.run(None, {"x": array})
 
-A program that is not to be changed runs by `python -m hewn.compat.onnxruntime program.py`, or after `install()`. docs/python/onnxruntime.md says what is covered.
+An unchanged program can run by `python -m hewn.compat.onnxruntime program.py`, or after
+`install()`. For the supported interface, see docs/python/onnxruntime.md.
 """
 
 from __future__ import annotations
@@ -50,50 +51,52 @@ __all__ = [
     "set_seed",
     "uninstall",
 ]
-# The version of onnxruntime whose names and behaviour these are; hewn's own is `hewn.__version__`.
+# The version of onnxruntime whose interface is implemented; hewn's version is `hewn.__version__`.
 __version__ = "1.31.1"
 SessionIOBinding = IOBinding
 
 
 def get_version_string() -> str:
-    """The version of onnxruntime whose names these are."""
+    """Returns the version of onnxruntime whose interface is implemented."""
     return __version__
 
 
 def get_build_info() -> str:
-    """That this is hewn."""
-    return f"hewn {_hewn_version}, with the names of onnxruntime {__version__}"
+    """Returns a text that identifies hewn."""
+    return f"hewn {_hewn_version}, with the interface of onnxruntime {__version__}"
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Checked and passed over: nothing is logged. 0 is verbose, 4 fatal."""
+    """Checks the severity (0 is verbose, 4 fatal). No effect: nothing is logged."""
     if not 0 <= severity <= 4:
         raise RuntimeError("Invalid logging severity. 0:Verbose, 1:Info, 2:Warning, 3:Error, 4:Fatal")
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Passed over: nothing is logged."""
+    """Has no effect, because this package writes no log."""
 
 
 def set_seed(seed: int) -> None:
-    """Warns: random numbers follow the seeds of the model's nodes."""
+    """Warns that the seed has no effect: random numbers only depend on the seeds of the model's
+    nodes."""
     warnings.warn(
-        f"set_seed({seed}): random numbers follow the seeds of the model's nodes", RuntimeWarning, stacklevel=2
+        f"set_seed({seed}): random numbers only depend on the seeds of the model's nodes", RuntimeWarning, stacklevel=2
     )
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
-    """Warns: each session has threads of its own, `SessionOptions.intra_op_num_threads`."""
-    warnings.warn("set_global_thread_pool_sizes: each session has threads of its own", RuntimeWarning, stacklevel=2)
+    """Warns that there is no global thread pool: each session has its own threads, see
+    `SessionOptions.intra_op_num_threads`."""
+    warnings.warn("set_global_thread_pool_sizes: each session has its own threads", RuntimeWarning, stacklevel=2)
 
 
 def preload_dlls(*_: object, **__: object) -> None:
-    """There are no libraries to load before."""
+    """Has no effect, because this package needs no preloaded CUDA libraries."""
 
 
 def disable_telemetry_events() -> None:
-    """There are none."""
+    """Has no effect, because this package sends no telemetry."""
 
 
 def enable_telemetry_events() -> None:
-    """There are none."""
+    """Has no effect, because this package sends no telemetry."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m hewn.compat.onnxruntime PROGRAM.py ... (or -m MODULE ...): runs a program whose `import onnxruntime` is hewn's."""
+"""python -m hewn.compat.onnxruntime PROGRAM.py ... (or -m MODULE ...): runs a program with hewn as
+`onnxruntime`."""
 
 import os
 import runpy
@@ -18,7 +19,7 @@ def main() -> None:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         del sys.argv[0]
-        if not sys.flags.safe_path:  # the program's folder, as Python itself puts it there
+        if not sys.flags.safe_path:  # the program's folder, like Python sets it
             sys.path[0] = os.path.dirname(os.path.realpath(sys.argv[0]))
         runpy.run_path(sys.argv[0], run_name="__main__")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run is given: made to arrays, then looked at, in the order and with the words of onnxruntime."""
+"""Converts the inputs of a run to arrays and checks them, with the order and the messages of
+onnxruntime."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _STRINGS = np.dtype(object)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Input:
-    """What is looked at in each run, found once. `rank` is None where any will do."""
+    """The declaration of an input, for the checks in each run. `rank` is None for any rank."""
 
     type: str
     dtype: np.dtype | None
@@ -28,7 +29,8 @@ class _Input:
 
 
 class Feeds:
-    """Of a model's inputs. `symbols` are the names of dims as the compiled model checks them: one name has one size in a run."""
+    """Checks and converts the inputs of a model. `symbols` are the names of dims in the compiled
+    model: dims of the same name must have equal sizes in a run."""
 
     def __init__(
         self, inputs: Sequence[Value], shapes: Sequence[list[Dim] | None], symbols: Sequence[tuple | None]
@@ -47,13 +49,13 @@ class Feeds:
         self._optional = [v.name for v in inputs if v.type.startswith("optional")]
 
     def check_names(self, given: Mapping[str, object]) -> None:
-        """ValueError where an input that must be there is not."""
+        """Raises ValueError if a required input is missing."""
         names = given.keys()
         if missing := [name for name in self._required if name not in names]:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(names)}).")
 
     def arrays(self, feeds: Mapping[str, object]) -> dict[str, object]:
-        """The feeds as a compiled model takes them; else the exception that onnxruntime raises."""
+        """Returns the feeds for the compiled model. Raises the same exceptions as onnxruntime."""
         inputs = self._inputs
         made = {name: self._made(name, value) for name, value in feeds.items()}
         for name in made:
@@ -63,16 +65,16 @@ class Feeds:
         for name, array in made.items():
             wanted = inputs[name]
             if wanted.dtype is None or not isinstance(array, np.ndarray):
-                continue  # the compiled model looks at these
+                continue  # the compiled model checks inputs that are not numeric tensors
             if wanted.rank == 0 and array.size == 1:
-                # onnxruntime takes any shape for a scalar; programs give [16000].
+                # onnxruntime accepts any shape for a scalar; programs pass [16000].
                 made[name] = array = array.reshape(())
             self._check(name, wanted, array)
             for i, symbol in wanted.symbols:
                 if (met := sizes.setdefault(symbol, (array.shape[i], name)))[0] != array.shape[i]:
                     told = f"'{symbol}' is {met[0]} in input {met[1]} and {array.shape[i]} in input {name}"
                     raise InvalidArgument.told(
-                        f"Got different sizes for one dim: {told}. A compiled model takes dims of one name to be equal."
+                        f"Got different sizes for one dim: {told}. A compiled model requires equal sizes for dims of the same name."
                     )
         for name in self._optional:
             made.setdefault(name, None)
@@ -93,7 +95,7 @@ class Feeds:
         if hasattr(value, "__dlpack__") and not np.isscalar(value):
             return OrtValue.from_dlpack(value)._value
         if declared and not declared.type.startswith("tensor"):
-            return value  # a list of tensors, which the compiled model looks at
+            return value  # a sequence: the compiled model checks its tensors
         if not isinstance(value, list):
             raise RuntimeError(f"Unable to handle object of type {type(value)}")
         return self._from_list(name, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`import onnxruntime` as this package, for programs that are not to be changed."""
+"""Makes `import onnxruntime` import this package, for unchanged programs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ _NAMES = (
 
 
 def install() -> None:
-    """From here on `import onnxruntime`, and of what is below it all that is here, is `hewn.compat.onnxruntime`, in this process.
+    """Makes `import onnxruntime` and its submodules resolve to `hewn.compat.onnxruntime` in this
+    process.
 
-    To be called before anything imports onnxruntime: ImportError where the real one is already there, since whoever imported it holds it. Modules that
-    this package does not have (onnxruntime.quantization) are not found. What is installed is untouched, so importlib.metadata tells of the real one.
+    Must be called before onnxruntime is imported, otherwise it raises ImportError. Submodules that
+    this package lacks (onnxruntime.quantization) are not found. Does not change installed packages:
+    importlib.metadata still reports the real onnxruntime.
     """
     ours = {f"onnxruntime{name}": importlib.import_module(_HERE + name) for name in _NAMES}
     real = sys.modules.get("onnxruntime")
     if real is not None and real is not ours["onnxruntime"]:
         raise ImportError(
-            "onnxruntime is already imported, and whoever did holds it: call hewn.compat.onnxruntime.install() before that"
+            "onnxruntime is already imported: call hewn.compat.onnxruntime.install() before the first import"
         )
     sys.modules.update(ours)
 
 
 def uninstall() -> None:
-    """Takes `install` back for imports to come; whoever imported in between keeps what they have."""
+    """Reverts `install` for later imports. Modules that were already imported are not affected."""
     ours = importlib.import_module(_HERE)
     if sys.modules.get("onnxruntime") is ours:
         for name in [name for name in sys.modules if name == "onnxruntime" or name.startswith("onnxruntime.")]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model file says of itself: metadata, inputs and outputs as they are declared.
+"""Reads the metadata and the declared inputs and outputs of a model file.
 
-A compiled model keeps what a run needs. Programs ask for more: producer, metadata (lists of characters, names of classes), the names of dims as they are
-written. These are some twenty fields of protobuf's wire format, read here without protobuf, which would be this package's only dependency beside
-NumPy; weights are passed over unread.
+A compiled model only contains the data for its runs. Programs also use the producer, metadata
+(lists of characters, names of classes), and the original names of dims. These are about twenty
+fields in protobuf's wire format. They are parsed here without protobuf, which would be the only
+dependency of this package besides NumPy. Weights are skipped.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from collections.abc import Iterator
 from ._types import word_of
 
 Dim = int | str | None
-# Of sequences, optional values and maps in each other; protobuf's own bound is 100 messages.
+# Maximum nesting of sequences, optional values and maps; protobuf's limit is 100 messages.
 _MOST_DEPTH = 32
 
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """An input or output as it is declared. `type` is onnxruntime's text, `shape` None where there is none or what is declared is no tensor."""
+    """A declared input or output. `type` is onnxruntime's text; `shape` is None if it is not
+    declared or not a tensor's."""
 
     name: str
     type: str
@@ -33,11 +35,12 @@ class Value:
 
 @dataclasses.dataclass
 class Interface:
-    """`inputs` are those that a run must give, `overridable` those that have an initializer."""
+    """The interface of a model. `inputs` are the inputs of a run, `overridable` the inputs with an
+    initializer."""
 
     producer_name: str = ""
     domain: str = ""
-    version: int = 2**63 - 1  # what onnxruntime tells where the model has none
+    version: int = 2**63 - 1  # onnxruntime's value for models without a version
     description: str = ""
     graph_name: str = ""
     graph_description: str = ""
@@ -50,7 +53,7 @@ class Interface:
 
 
 class NotProtobuf(ValueError):
-    """The bytes are no message."""
+    """The bytes are not a protobuf message."""
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
@@ -62,11 +65,11 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise NotProtobuf("a number that does not end")
+    raise NotProtobuf("an unterminated number")
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Number and content of each field: an int, or the bytes of a string or message."""
+    """Yields the number and content of each field: an int, or the bytes of a string or message."""
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at, end)
@@ -76,34 +79,35 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             yield key >> 3, value
             continue
         if kind not in (1, 2, 5) or key < 8:
-            raise NotProtobuf(f"a field of kind {kind}")
+            raise NotProtobuf(f"a field of wire type {kind}")
         size, at = _varint(data, at, end) if kind == 2 else ({1: 8, 5: 4}[kind], at)
         if size > end - at:
-            raise NotProtobuf("a field that goes beyond the end")
+            raise NotProtobuf("a field extends past the end")
         yield key >> 3, data[at : at + size]
         at += size
 
 
 def _text(content: object) -> str:
     if not isinstance(content, memoryview):
-        raise NotProtobuf("a number in place of a text")
+        raise NotProtobuf("a number instead of a string")
     return bytes(content).decode(errors="surrogateescape")
 
 
 def _message(content: object) -> Iterator[tuple[int, int | memoryview]]:
     if not isinstance(content, memoryview):
-        raise NotProtobuf("a number in place of a message")
+        raise NotProtobuf("a number instead of a message")
     return _fields(content)
 
 
 def _number(content: object) -> int:
     if not isinstance(content, int):
-        raise NotProtobuf("a text in place of a number")
+        raise NotProtobuf("a string instead of a number")
     return content - (1 << 64) if content >> 63 else content
 
 
 def _dim(content: object) -> tuple[Dim, str]:
-    """TensorShapeProto.Dimension: its size or name, and what it denotes. Below 0, as older exporters write it, is unknown."""
+    """Parses a TensorShapeProto.Dimension: its size or name, and its denotation. A negative size,
+    written by older exporters, means unknown."""
     size: Dim = None
     denotation = ""
     for field, value in _message(content):
@@ -117,9 +121,9 @@ def _dim(content: object) -> tuple[Dim, str]:
 
 
 def _type(content: object, depth: int = 0) -> tuple[str, list[Dim] | None, list[str]]:
-    """TypeProto: onnxruntime's text, and of a tensor its dims."""
+    """Parses a TypeProto: onnxruntime's text and, for a tensor, dims and denotations."""
     if depth > _MOST_DEPTH:
-        raise NotProtobuf("types in types without end")
+        raise NotProtobuf("types are nested too deeply")
     for field, value in _message(content):
         if field in (1, 8):  # a tensor, sparse or not
             code, dims = 0, None
@@ -151,7 +155,7 @@ def _value(content: object) -> Value:
 
 
 def _initializer_name(field: int, content: object) -> str:
-    """TensorProto's name (8), or that of a SparseTensorProto's values (1)."""
+    """Returns the name of a TensorProto (field 8), or of a SparseTensorProto's values (field 1)."""
     if field == 15:
         content = next((part for number, part in _message(content) if number == 1), memoryview(b""))
     return next((_text(part) for number, part in _message(content) if number == 8), "")
@@ -172,7 +176,7 @@ def _read_graph(content: object, found: Interface) -> None:
         elif field in (5, 15):
             initialized.add(_initializer_name(field, part))
     found.inputs = [value for value in inputs if value.name not in initialized]
-    # Before IR version 4 every initializer had to be an input too, and is no less a constant for it.
+    # Before IR version 4, every initializer also had to be an input; these are constants.
     found.overridable = [value for value in inputs if value.name in initialized and found.ir_version >= 4]
 
 
@@ -201,13 +205,15 @@ def _read_model(data: memoryview) -> Interface:
 
 
 def read(model: str | bytes) -> Interface:
-    """The interface of a model, a path or its bytes. OSError where there is no such file, NotProtobuf where it is no model."""
+    """Returns the interface of a model, given as a path or bytes. Raises OSError if the file cannot
+    be read, and NotProtobuf if it is not a model."""
     if isinstance(model, bytes):
         return _read_model(memoryview(model))
     if not stat.S_ISREG(os.stat(model).st_mode):
-        raise OSError("it is no regular file")  # a pipe would be waited for
+        raise OSError("not a regular file")  # reading a pipe would block
     with open(model, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return Interface()
-        # Unmapped with the last view of it, an exception's included.
+        # The memory mapping of the model file exists as long as views of it do, including views
+        # that exceptions hold.
         return _read_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sessions and runs, and what each means for a compiled model.
+"""Options of sessions and runs, and their meaning for a compiled model.
 
-What has no meaning is taken in silence where ignoring it changes nothing that a program can see, as docs/python/onnxruntime.md lists; what asks for something
-that is not done is a warning when the session is made, or an error.
+An option without meaning is ignored if this has no visible effect (docs/python/onnxruntime.md lists
+them). An option that requests something unsupported causes a warning when the session is created,
+or an error.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import ClassVar, get_type_hints
 
 
 class _Number(enum.Enum):
-    """A name that is no number, but has one."""
+    """Base class of enumerations whose members convert to int but are not ints."""
 
     def __int__(self) -> int:
         return self.value
 
 
 class GraphOptimizationLevel(_Number):
-    """How far the graph is rewritten: here always as far as it goes."""
+    """Level of graph optimizations. Ignored: all optimizations are enabled."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -32,14 +33,14 @@ class GraphOptimizationLevel(_Number):
 
 
 class ExecutionMode(_Number):
-    """Whether nodes run beside each other: here never, each kernel is divided over the threads."""
+    """Whether nodes run in parallel. Ignored: each kernel is divided among the threads."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(_Number):
-    """In which order nodes run: here in that of the plan, which keeps memory small."""
+    """Execution order of nodes. Ignored: the compiler chooses an order that minimizes memory."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -47,11 +48,12 @@ class ExecutionOrder(_Number):
 
 
 def _wrong_type(what: str, wanted: type, value: object) -> TypeError:
-    return TypeError(f"{what} is {wanted.__name__}, not {type(value).__name__}")
+    return TypeError(f"{what} must be {wanted.__name__}, got {type(value).__name__}")
 
 
 class _Fields:
-    """Attributes of fixed names and types, which a class declares, as those of a class of C++."""
+    """Base class of objects whose attributes have fixed names and types, which the class declares,
+    like those of a C++ class."""
 
     _types: ClassVar[dict[str, type]] = {}
 
@@ -62,7 +64,8 @@ class _Fields:
         wanted = self._types.get(name)
         if wanted is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        if wanted is bool and hasattr(type(value), "__bool__"):  # None has one
+        # None has __bool__, too, and sets the option to False.
+        if wanted is bool and hasattr(type(value), "__bool__"):
             value = bool(value)
         elif wanted is str and isinstance(value, os.PathLike):
             value = os.fspath(value)
@@ -74,7 +77,7 @@ class _Fields:
 
 
 class _Entries(_Fields):
-    """Settings by name, both of them text."""
+    """Settings of a session or a run by their names. Names and values are strings."""
 
     _entries: dict[str, str]
 
@@ -84,7 +87,7 @@ class _Entries(_Fields):
     def _set_entry(self, key: str, value: str) -> None:
         for text in (key, value):
             if not isinstance(text, str):
-                raise _wrong_type("a configuration's key and value", str, text)
+                raise _wrong_type("key and value of a configuration", str, text)
         self._entries[key] = value
 
     def _entry(self, key: str) -> str:
@@ -93,12 +96,13 @@ class _Entries(_Fields):
         return self._entries[key]
 
 
-# Settings of hewn's own, for SessionOptions.add_session_config_entry.
+# Settings of hewn for SessionOptions.add_session_config_entry.
 OWN_ENTRIES = ("hewn.cache_dir", "hewn.precision", "hewn.target")
 
 
 def default_cache_folder() -> str | None:
-    """Where compiled models are kept: `HEWN_CACHE_DIR` (empty: nowhere), or hewn/artifacts in the user's folder of caches."""
+    """Returns the cache folder for compiled models: `HEWN_CACHE_DIR` (empty: no cache), or
+    hewn/artifacts in the user's cache folder."""
     if (told := os.environ.get("HEWN_CACHE_DIR")) is not None:
         return told or None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -106,7 +110,8 @@ def default_cache_folder() -> str | None:
 
 
 class SessionOptions(_Entries):
-    """How a session is made. `intra_op_num_threads` are the threads of a run, 0 as many as there are cores; other fields are listed in the docs."""
+    """Options of a session. `intra_op_num_threads` is the number of threads of a run; 0 means the
+    number of cores. The documentation describes the other fields."""
 
     enable_cpu_mem_arena: bool
     enable_mem_pattern: bool
@@ -143,56 +148,56 @@ class SessionOptions(_Entries):
         self.profile_file_prefix = "onnxruntime_profile_"
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Sets one of onnxruntime's settings, which mean nothing here, or of hewn's: "hewn.cache_dir" ("": none), "hewn.precision", "hewn.target"."""
+        """Sets a setting of onnxruntime (ignored) or of hewn: "hewn.cache_dir" ("": none),
+        "hewn.precision", "hewn.target"."""
         if isinstance(key, str) and key.startswith("hewn.") and key not in OWN_ENTRIES:
-            raise ValueError(f"there is no setting '{key}'; hewn's are {', '.join(OWN_ENTRIES)}")
+            raise ValueError(f"unknown setting '{key}'; hewn's settings are {', '.join(OWN_ENTRIES)}")
         self._set_entry(key, value)
 
     def get_session_config_entry(self, key: str) -> str:
-        """A setting; RuntimeError where it was not set."""
+        """Returns a setting. Raises RuntimeError if it is not set."""
         return self._entry(key)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Binds the dim that the model calls `name`: the code is for this size alone."""
+        """Binds the dim `name` of the model: the code only supports this size."""
         if not isinstance(name, str) or not isinstance(size, int):
-            raise TypeError("a dim's name is text and its size a number")
+            raise TypeError("the name of a dim must be str, its size int")
         self._dims[name] = size
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """The same of all dims of inputs that denote something ("DATA_BATCH")."""
+        """Binds all dims of inputs with this denotation ("DATA_BATCH")."""
         if not isinstance(denotation, str) or not isinstance(size, int):
-            raise TypeError("what a dim denotes is text and its size a number")
+            raise TypeError("the denotation of a dim must be str, its size int")
         self._denoted[denotation] = size
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Refused: such a library holds kernels of onnxruntime's. hewn.compile(custom_ops=...) takes ops in C (docs/custom-ops.md)."""
+        """Raises NotImplemented: such a library has kernels for onnxruntime. Use
+        hewn.compile(custom_ops=...) for ops in C (docs/custom-ops.md)."""
         from .capi.onnxruntime_pybind11_state import NotImplemented
 
-        raise NotImplemented.told(
-            f"'{path}' has kernels for onnxruntime: hewn takes ops in C, by hewn.compile(custom_ops=)"
-        )
+        raise NotImplemented.told(f"'{path}' has kernels for onnxruntime: use hewn.compile(custom_ops=) for ops in C")
 
     def _refuse_initializers(self, *_: object) -> None:
         from .capi.onnxruntime_pybind11_state import NotImplemented
 
-        raise NotImplemented.told("initializers come from the model's file and what it names, not from the program")
+        raise NotImplemented.told("initializers must be in the model file or its external data")
 
     add_initializer = _refuse_initializers
     add_external_initializers = _refuse_initializers
     add_external_initializers_from_files_in_memory = _refuse_initializers
 
     def _warn(self, stacklevel: int) -> None:
-        """Says what of these options is not done."""
+        """Warns about unsupported options."""
         told = []
         if self.enable_profiling:
-            told.append("enable_profiling: no profile is written; `hewn profile` writes one of a compiled model")
+            told.append("enable_profiling: no profile is written; use `hewn profile`")
         if self.optimized_model_filepath:
-            told.append("optimized_model_filepath: nothing is written there; a model is compiled, not rewritten")
+            told.append("optimized_model_filepath: no file is written; models are compiled")
         for text in told:
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
 
     def _compile_options(self) -> dict:
-        """What hewn.compile is told."""
+        """Returns the options for hewn.compile."""
         cache = self._entries.get("hewn.cache_dir", default_cache_folder())
         options: dict = {"threads": _threads(self.intra_op_num_threads), "cache_dir": _made(cache)}
         options["precision"] = self._entries.get("hewn.precision", "highest")
@@ -201,7 +206,8 @@ class SessionOptions(_Entries):
 
 
 def _made(folder: str | None) -> str | None:
-    """A folder of the user's own: what is in it is code. None where it can't be made, and nothing is kept then."""
+    """Creates the cache folder for compiled models. Only the user can access it, because it
+    contains code. Returns None if it cannot be created; then compiled models are not cached."""
     if not folder:
         return None
     try:
@@ -213,8 +219,9 @@ def _made(folder: str | None) -> str | None:
 
 
 def _threads(wanted: int) -> int:
-    """0 and less: one for each core that this process may use, not for each of its hardware threads."""
-    most = 1024  # the runtime's own bound
+    """Returns the number of threads; for 0 and less, the number of physical cores that this process
+    may use."""
+    most = 1024  # the runtime's maximum number of threads
     if wanted > 0:
         return min(wanted, most)
     cores = set()
@@ -228,7 +235,7 @@ def _threads(wanted: int) -> int:
 
 
 class RunOptions(_Entries):
-    """Options of a run. `terminate` ends it before it begins; the others mean nothing here."""
+    """Options of a run. `terminate` prevents the run; the others are ignored."""
 
     log_severity_level: int
     log_verbosity_level: int
@@ -242,9 +249,9 @@ class RunOptions(_Entries):
         self.only_execute_path_to_fetches = self.terminate = False
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Sets one of onnxruntime's settings, which mean nothing here."""
+        """Sets a setting of onnxruntime, which is ignored."""
         self._set_entry(key, value)
 
     def get_run_config_entry(self, key: str) -> str:
-        """A setting; RuntimeError where it was not set."""
+        """Returns a setting. Raises RuntimeError if it is not set."""
         return self._entry(key)

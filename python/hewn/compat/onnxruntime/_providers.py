@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution providers: there is one, the processor that this process runs on."""
+"""Execution providers: the CPU is the only one."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ CPU = "CPUExecutionProvider"
 
 
 def get_available_providers() -> list[str]:
-    """What runs models here."""
+    """Returns the available providers."""
     return [CPU]
 
 
 def get_all_providers() -> list[str]:
-    """The same: there are no others."""
+    """Returns all known providers, which are the available ones."""
     return [CPU]
 
 
 def get_device() -> str:
-    """What models run on."""
+    """Returns the device of models."""
     return "CPU"
 
 
 def check(providers: object, options: object, stacklevel: int) -> None:
-    """Looks at the two arguments of a session. A provider that is not there is a warning, as with onnxruntime, and the processor takes its place; what is
-    no list of providers is ValueError."""
+    """Checks the provider arguments of a session. Warns about unavailable providers, like
+    onnxruntime; the CPU replaces them. Raises ValueError for invalid arguments."""
     if providers is None:
         return
     if isinstance(providers, str) or not isinstance(providers, Sequence):

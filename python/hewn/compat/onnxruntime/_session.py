@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InferenceSession: a model compiled when the session is made, run as onnxruntime's."""
+"""InferenceSession: compiles a model on construction, with onnxruntime's interface for runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ._options import RunOptions, SessionOptions
 from ._values import IOBinding, OrtValue
 from .capi import onnxruntime_pybind11_state as errors
 
-# Arguments of InferenceSession that mean nothing here.
+# Arguments of InferenceSession that are ignored.
 _IGNORED = {"disabled_optimizers", "enable_fallback", "read_config_from_model"}
 
 
 class NodeArg:
-    """An input or output: its name, its type ("tensor(float)"), and its dims, each a size, a name, or None."""
+    """An input or output: name, type ("tensor(float)"), and dims, each a size, a name, or None."""
 
     def __init__(self, name: str, type: str, shape: list[Dim]) -> None:
         self.name, self.type, self.shape = name, type, shape
@@ -34,7 +34,7 @@ class NodeArg:
 
 
 class ModelMetadata:
-    """What the model's file says of itself."""
+    """Metadata of the model file."""
 
     def __init__(self, found: Interface) -> None:
         self.custom_metadata_map = dict(found.metadata)
@@ -49,7 +49,7 @@ class ModelMetadata:
 def _read(model: str | bytes, told: str) -> Interface:
     if (isinstance(model, str) and model.endswith(".ort")) or (isinstance(model, bytes) and model[4:8] == b"ORTM"):
         raise errors.NotImplemented.told(
-            f"{told}: a model in onnxruntime's own format; give the .onnx that it was made of"
+            f"{told}: onnxruntime's own format is not supported; pass the original .onnx file"
         )
     try:
         found = _interface.read(model)
@@ -63,7 +63,8 @@ def _read(model: str | bytes, told: str) -> Interface:
 
 
 def _refusal(problem: CompileError, told: str) -> Exception:
-    """The exception for a model that can't be compiled: InvalidGraph where a node is of no op of ONNX's."""
+    """Returns the exception for a model that cannot be compiled: InvalidGraph if ONNX has no op of
+    a node's type, else Fail."""
     refused = [d for d in problem.diagnostics if not d.is_warning]
     unknown = any(d.op and not d.domain and d.reason == "ONNX has no such op" for d in refused)
     kind = errors.InvalidGraph if unknown else errors.Fail
@@ -71,7 +72,8 @@ def _refusal(problem: CompileError, told: str) -> Exception:
 
 
 def _shape(declared: list[Dim] | None, compiled: tuple | None, names: Mapping[str, str]) -> list[Dim]:
-    """The dims that a session tells: sizes where the compiler knows them, else as they are declared, else names of inputs' dims."""
+    """Returns the dims that a session reports: sizes known to the compiler, else the declared dims,
+    else names of inputs' dims."""
     if declared is None:
         declared = [None] * len(compiled or ())
     if compiled is None or len(compiled) != len(declared):
@@ -80,10 +82,12 @@ def _shape(declared: list[Dim] | None, compiled: tuple | None, names: Mapping[st
 
 
 class InferenceSession:
-    """Compiles a model, a path or bytes, and runs it. `sess_options.intra_op_num_threads` threads share each kernel.
+    """Compiles a model, given as a path or bytes, and runs it. Each kernel is divided among
+    `sess_options.intra_op_num_threads` threads.
 
-    Compiled models are kept (see `SessionOptions.add_session_config_entry`), so that a second session of a model takes no compile. Several threads may
-    call one session; their runs take turns.
+    Compiled models are cached (see `SessionOptions.add_session_config_entry`), so that a second
+    session of a model does not compile. Several threads can use a session; their runs are
+    serialized.
     """
 
     def __init__(
@@ -102,9 +106,9 @@ class InferenceSession:
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
-            raise TypeError(f"sess_options is SessionOptions, not {type(sess_options).__name__}")
+            raise TypeError(f"sess_options must be SessionOptions, got {type(sess_options).__name__}")
         for name in kwargs.keys() - _IGNORED:
-            warnings.warn(f"InferenceSession: '{name}' means nothing here", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"InferenceSession: '{name}' is ignored", RuntimeWarning, stacklevel=2)
         self._options = sess_options or SessionOptions()
         self._options._warn(stacklevel=2)
         self._falls_back = bool(kwargs.get("enable_fallback", True))
@@ -130,14 +134,16 @@ class InferenceSession:
         except RunError as problem:
             raise errors.Fail.told(f"{told} failed:{problem}") from problem
         given = {t.name: t.shape if t.kind == "tensor" else None for t in self._module.inputs}
-        # The compiler writes names of dims in its own characters, and gives those names that have none.
+        # The compiler normalizes names of dims, and names unnamed dims.
         names = {
             symbol: declared
             for value in found.inputs
             for symbol, declared in zip(given.get(value.name) or (), value.shape or ())
             if isinstance(symbol, str) and isinstance(declared, str)
         }
-        shapes = [_shape(value.shape, given.get(value.name), {}) for value in found.inputs]  # [] of what is no tensor
+        shapes = [
+            _shape(value.shape, given.get(value.name), {}) for value in found.inputs
+        ]  # [] for other values than tensors
         made = {tensor.name: None if tensor.cases else tensor.shape for tensor in self._module.outputs}
         self._inputs = [NodeArg(v.name, v.type, shape) for v, shape in zip(found.inputs, shapes)]
         self._outputs = [
@@ -155,7 +161,8 @@ class InferenceSession:
         )
 
     def _bound_dims(self, found: Interface) -> dict[str, int]:
-        """The dims that the options bind, by the names that the model has for them; others are passed over, as onnxruntime does."""
+        """Returns the dims bound by the options, by their names in the model. Ignores unknown
+        names, like onnxruntime."""
         options = self._options
         dims = {}
         for value in found.inputs:
@@ -166,43 +173,44 @@ class InferenceSession:
         return dims
 
     def get_session_options(self) -> SessionOptions:
-        """The options that the session was made with."""
+        """Returns the options of the session."""
         return self._options
 
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs that a run must give."""
+        """Returns the inputs of a run."""
         return self._inputs
 
     def get_outputs(self) -> list[NodeArg]:
-        """The outputs, in the model's order."""
+        """Returns the outputs in the model's order."""
         return self._outputs
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Inputs that have an initializer. They stay these constants: a run that gives one is refused."""
+        """Returns the inputs with an initializer. They are constants: a run cannot set them."""
         return self._overridable
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What the model's file says of itself."""
+        """Returns the metadata of the model file."""
         return self._meta
 
     def get_providers(self) -> list[str]:
-        """What runs the model: the processor."""
+        """Returns the providers of the session: the CPU."""
         return [_providers.CPU]
 
     def get_provider_options(self) -> dict[str, dict]:
-        """No provider has options."""
+        """Returns the options of each execution provider, which are empty."""
         return {_providers.CPU: {}}
 
     def set_providers(self, providers: Sequence | None = None, provider_options: Sequence | None = None) -> None:
-        """Looks at the names, as the constructor does, and goes on with the processor."""
+        """Checks the names of execution providers, like the constructor. The session continues to
+        use the CPU."""
         self._check_providers(providers, provider_options, stacklevel=2)
 
     def disable_fallback(self) -> None:
-        """Providers that are none are an error from here on; there is nothing else to fall back from."""
+        """Makes invalid provider arguments an error; there are no other fallbacks."""
         self._falls_back = False
 
     def enable_fallback(self) -> None:
-        """The other way round."""
+        """Makes invalid provider arguments a warning."""
         self._falls_back = True
 
     def _run(
@@ -216,10 +224,10 @@ class InferenceSession:
         if not output_names:
             output_names = self._output_names
         elif isinstance(output_names, str) or not all(isinstance(name, str) for name in output_names):
-            raise TypeError(f"run(): output_names is a list of names, not {output_names!r}")
+            raise TypeError(f"run(): output_names must be a list of names, got {output_names!r}")
         if run_options is not None:
             if not isinstance(run_options, RunOptions):
-                raise TypeError(f"run(): run_options is RunOptions, not {type(run_options).__name__}")
+                raise TypeError(f"run(): run_options must be RunOptions, got {type(run_options).__name__}")
             if run_options.terminate:
                 raise errors.Fail.told("Exiting due to terminate flag being set to true.")
         if self._overridable:
@@ -231,7 +239,8 @@ class InferenceSession:
         try:
             results = self._module.run(feeds, out=out)
         except RunError as problem:
-            # Of what a run can have wrong onnxruntime calls an index outside of its dim an argument, and all else a failure.
+            # onnxruntime raises InvalidArgument for an index out of range, and Fail for other
+            # errors of a run.
             kind = errors.InvalidArgument if "is outside of a dim" in str(problem) else errors.Fail
             raise kind.told(str(problem)) from problem
         return [results[name] for name in output_names]
@@ -239,7 +248,7 @@ class InferenceSession:
     def _refuse_overrides(self, input_feed: Mapping[str, object]) -> None:
         if given := [each.name for each in self._overridable if each.name in input_feed]:
             told = f"inputs that have an initializer are constants of the compiled model: {', '.join(given)}"
-            raise errors.NotImplemented.told(f"{told}; take the initializer out of the model to have an input")
+            raise errors.NotImplemented.told(f"{told}; remove the initializer from the model to make it an input")
 
     def run(
         self,
@@ -247,10 +256,12 @@ class InferenceSession:
         input_feed: Mapping[str, object],
         run_options: RunOptions | None = None,
     ) -> list:
-        """Runs on arrays (or lists, OrtValues, tensors with DLPack) by name, and returns the outputs of these names, in this order; None or [] is all.
+        """Runs on arrays (or lists, OrtValues, tensors with DLPack) by name. Returns the outputs
+        `output_names` in this order; all outputs for None or [].
 
-        Tensors are arrays, sequences lists of arrays, strings arrays of objects. ValueError where an input is missing, InvalidArgument where
-        a name, a type or a shape does not fit, Fail where the run failed.
+        Tensors are arrays, sequences are lists of arrays, strings are arrays of objects. Raises
+        ValueError if an input is missing, InvalidArgument for an invalid name, type or shape, and
+        Fail if the run failed.
         """
         return self._run(output_names, input_feed, run_options)
 
@@ -260,7 +271,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """`run` with OrtValues in and out."""
+        """Like `run`, with OrtValues as inputs and outputs."""
         return [OrtValue(each) for each in self._run(output_names, input_dict_ort_values, run_options)]
 
     def run_async(
@@ -271,7 +282,8 @@ class InferenceSession:
         user_data: object,
         run_options: RunOptions | None = None,
     ) -> None:
-        """`run` in a thread, which calls `callback` with the results, `user_data` and an error's text ("": none)."""
+        """Runs the model in a thread, which then calls `callback` with the results, `user_data`,
+        and the error message ("" without an error)."""
         self._feeds.check_names(input_feed)
 
         def work() -> None:
@@ -285,11 +297,12 @@ class InferenceSession:
         threading.Thread(target=work, daemon=True).start()
 
     def io_binding(self) -> IOBinding:
-        """Inputs and outputs to bind to memory, for `run_with_iobinding`."""
+        """Returns an object that binds inputs and outputs to memory, for `run_with_iobinding`."""
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Runs on what is bound. Outputs bound to memory are written there, without a copy. RuntimeError where the run is refused or fails."""
+        """Runs on the bound inputs. Writes outputs that are bound to memory in place. Raises
+        RuntimeError if the run fails."""
         if iobinding._session is not self:
             raise ValueError("IOBinding must be used with the session that created it.")
         wanted = iobinding._wanted
@@ -303,11 +316,11 @@ class InferenceSession:
         iobinding._results = [OrtValue(each) for each in results]
 
     def end_profiling(self) -> str:
-        """ "": no profile is written; `hewn profile` writes one of a compiled model."""
+        """Returns "": no profile is written; use `hewn profile`."""
         return ""
 
     def get_profiling_start_time_ns(self) -> int:
-        """0: there is no profile."""
+        """Returns 0: there is no profile."""
         return 0
 
 

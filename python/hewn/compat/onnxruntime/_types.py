@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types: ONNX's numbers, NumPy's dtypes, and the words of onnxruntime."""
+"""Element types: ONNX's numbers, NumPy's dtypes, and onnxruntime's names."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-# TensorProto.DataType: onnxruntime's word, and NumPy's name or that of ml_dtypes.
+# Maps numbers of TensorProto.DataType to onnxruntime's name, and to the name in NumPy or ml_dtypes.
 _TYPES = {
     1: ("float", "float32"),
     2: ("uint8", "uint8"),
@@ -41,34 +41,37 @@ _SMALL = ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
 
 
 def word_of(code: int) -> str:
-    """ONNX's number in onnxruntime's word: 1 is "float"."""
+    """Returns onnxruntime's name of an element type, given as ONNX's number: "float" for 1."""
     return _TYPES[code][0] if code in _TYPES else f"type {code}"
 
 
 def dtype_of(code: int) -> np.dtype:
-    """ONNX's number as a dtype; of those that NumPy lacks by ml_dtypes."""
+    """Returns the dtype of an element type, given as ONNX's number. Types that NumPy lacks are
+    those of ml_dtypes."""
     if code not in _TYPES:
-        raise RuntimeError(f"there is no element type {code}")
+        raise RuntimeError(f"unknown element type {code}")
     name = _TYPES[code][1]
     if name.startswith(_SMALL):
-        import ml_dtypes  # only where there are such types
+        import ml_dtypes  # imported here because only these types require it
 
         return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 
 def code_of(dtype: npt.DTypeLike) -> int:
-    """A dtype, or what makes one, as ONNX's number; 0 where ONNX has none."""
+    """Returns ONNX's number of the element type for a dtype, or 0 if ONNX has no such type."""
     known = np.dtype(dtype)
     return _NAMES["object"] if known.kind in "SU" else _NAMES.get(known.name, 0)
 
 
 def code_of_tensor(type_text: str) -> int:
-    """The number of the elements of "tensor(float)"; 0 where it is no tensor."""
+    """Returns ONNX's number of the element type of a tensor type, which is given as text such as
+    "tensor(float)". Returns 0 for types that are not tensors."""
     return _WORDS.get(type_text.removeprefix("tensor(").removesuffix(")"), 0)
 
 
 def tensor_word(dtype: np.dtype) -> str:
-    """A dtype as "tensor(float)"."""
+    """Returns onnxruntime's name of the type of tensors with this dtype, such as
+    "tensor(float)"."""
     code = code_of(dtype)
     return f"tensor({word_of(code) if code else dtype.name})"

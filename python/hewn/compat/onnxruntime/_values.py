@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values outside of arrays: OrtValue, and inputs and outputs that are bound to memory."""
+"""OrtValue, and inputs and outputs that are bound to memory."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ from ._types import code_of, dtype_of, tensor_word, word_of
 
 
 def expect_host(device_type: str) -> None:
-    """Everything is in the host's memory: another device is RuntimeError, one that onnxruntime does not know Exception, as there."""
+    """Raises RuntimeError for another device than the CPU, and Exception for a device that
+    onnxruntime does not know."""
     if device_type.lower() == "cpu":
         return
     if device_type.lower() in ("cuda", "cann", "dml", "webgpu", "gpu", "npu"):
-        raise RuntimeError(f"Can't allocate memory on the device '{device_type}': models run on the CPU here.")
+        raise RuntimeError(f"Can't allocate memory on the device '{device_type}': only the CPU is supported.")
     raise Exception("Unsupported device type: " + device_type)
 
 
 class OrtDevice:
-    """Where memory is: the host's."""
+    """The device of a tensor's memory, which is always the host."""
 
     @staticmethod
     def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-        """The device of that name; "cpu" alone is there."""
+        """Returns the device of this name; only "cpu" is supported."""
         expect_host(ort_device_name)
         return OrtDevice()
 
     def device_type(self) -> int:
-        """0, onnxruntime's number of the CPU."""
+        """Returns 0, onnxruntime's number of the CPU."""
         return 0
 
     def device_id(self) -> int:
-        """0: there is one."""
+        """Returns the number of the device, which is 0."""
         return 0
 
 
@@ -46,7 +47,8 @@ def _dtype(element_type: npt.DTypeLike) -> np.dtype:
 
 
 class OrtValue:
-    """A tensor, or a list of them, or an optional value that is not there. Shares the memory of the array that it was made of."""
+    """A tensor, a list of tensors, or an absent optional value. Shares the memory of the array that
+    it was created from."""
 
     def __init__(self, value: np.ndarray | list | None, code: int = 0) -> None:
         self._value = value
@@ -56,7 +58,8 @@ class OrtValue:
     def ortvalue_from_numpy(
         cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """A tensor of numbers on the memory of an array; of one that is not row-major, on a copy."""
+        """Creates a numeric tensor on the memory of an array, or on a copy if the array is not
+        row-major."""
         expect_host(device_type)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "OSU":
             raise RuntimeError("Creation of OrtValues is currently only supported from non-string numpy arrays")
@@ -64,7 +67,8 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
-        """The same with the bits taken for another type of that size, by ONNX's number."""
+        """Creates a tensor that reinterprets the array as another type of the same size, given by
+        ONNX's number."""
         return cls(_dense(data).view(dtype_of(onnx_element_type)), onnx_element_type)
 
     @classmethod
@@ -76,13 +80,13 @@ class OrtValue:
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> OrtValue:
-        """A tensor whose elements are not set. `element_type` is NumPy's, or ONNX's number."""
+        """Creates an uninitialized tensor. `element_type` is a NumPy type or ONNX's number."""
         expect_host(device_type)
         return cls(np.empty(tuple(shape), _dtype(element_type)))
 
     @classmethod
     def from_dlpack(cls, data: object, /) -> OrtValue:
-        """A tensor on the memory of another package's."""
+        """Creates a tensor on the memory of another package's tensor."""
         return cls(_dense(_dlpack.array_of(data)))
 
     def _tensor(self) -> np.ndarray:
@@ -91,7 +95,8 @@ class OrtValue:
         return self._value
 
     def numpy(self) -> np.ndarray:
-        """The tensor as an array on the same memory; of types that NumPy lacks by ml_dtypes."""
+        """Returns the tensor as an array on the same memory; types that NumPy lacks are those of
+        ml_dtypes."""
         return self._tensor()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
@@ -105,50 +110,50 @@ class OrtValue:
         return (1, 0)
 
     def shape(self) -> list[int]:
-        """The tensor's dims."""
+        """Returns the dims of the tensor."""
         return list(self._tensor().shape)
 
     def data_type(self) -> str:
-        """ "tensor(float)" and the like."""
+        """Returns the type, for example "tensor(float)"."""
         if isinstance(self._value, list):
             return f"seq({tensor_word(self._value[0].dtype) if self._value else 'tensor'})"
         return f"tensor({word_of(self._code)})"
 
     def element_type(self) -> int:
-        """ONNX's number of the type of the elements."""
+        """Returns ONNX's number of the element type."""
         self._tensor()
         return self._code
 
     def tensor_size_in_bytes(self) -> int:
-        """The size of the tensor's memory."""
+        """Returns the size of the tensor in bytes."""
         return self._tensor().nbytes
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Returns the address of the first element."""
         return self._tensor().ctypes.data
 
     def device_name(self) -> str:
-        """ "cpu"."""
+        """Returns "cpu"."""
         return "cpu"
 
     def has_value(self) -> bool:
-        """Whether there is one: an optional value may not be there."""
+        """Returns False for an absent optional value."""
         return self._value is not None
 
     def is_tensor(self) -> bool:
-        """Whether it is a tensor."""
+        """Returns True for a tensor."""
         return isinstance(self._value, np.ndarray)
 
     def is_sparse_tensor(self) -> bool:
-        """No: there are none here."""
+        """Returns False: sparse tensors are not supported."""
         return False
 
     def is_tensor_sequence(self) -> bool:
-        """Whether it is a list of tensors."""
+        """Returns True for a list of tensors."""
         return isinstance(self._value, list)
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
-        """Copies elements of the same type and number into the tensor's memory."""
+        """Copies the elements of an array of the same type and size into the tensor."""
         array = data._tensor() if isinstance(data, OrtValue) else data
         if not isinstance(array, np.ndarray):
             raise TypeError("data must be a numpy.ndarray or an OrtValue.")
@@ -163,14 +168,15 @@ def _dense(array: np.ndarray) -> np.ndarray:
 
 
 def _at(address: int, element_type: npt.DTypeLike, shape: Sequence[int]) -> np.ndarray:
-    """The array that lies at an address, which the caller keeps."""
+    """Returns an array on the memory at an address, which the caller owns."""
     dtype, dims = _dtype(element_type), tuple(shape)
     memory = (ctypes.c_char * max(math.prod(dims) * dtype.itemsize, 1)).from_address(address)
     return np.ndarray(dims, dtype, memory)
 
 
 class IOBinding:
-    """Inputs, and memory for outputs, that runs use until they are bound anew. Made by `InferenceSession.io_binding`."""
+    """Bound inputs, and memory for outputs, for runs until they are bound again. Created by
+    `InferenceSession.io_binding`."""
 
     def __init__(self, session: object) -> None:
         self._session = session
@@ -183,7 +189,7 @@ class IOBinding:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
 
     def bind_cpu_input(self, name: str, arr_on_cpu: object) -> None:
-        """Binds an array. It is read when the model runs."""
+        """Binds an array to an input. Later runs read the input from this array."""
         self._inputs[name] = arr_on_cpu
 
     def bind_input(
@@ -195,12 +201,12 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Binds memory at an address, of that type and shape."""
+        """Binds an input to the memory at an address, as a tensor of this type and shape."""
         expect_host(device_type)
         self._inputs[name] = _at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Binds a value."""
+        """Binds a value to an input."""
         self._inputs[name] = ortvalue
 
     def bind_output(
@@ -212,7 +218,8 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Asks for an output: in memory at an address, of that type and shape, or in new memory of each run."""
+        """Requests an output from later runs. They write it to the memory at an address, with this
+        type and shape, or allocate its memory if no address is given."""
         expect_host(device_type)
         if buffer_ptr is not None and (element_type is None or shape is None):
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
@@ -220,29 +227,29 @@ class IOBinding:
         self._wanted[name] = None if buffer_ptr is None else _at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """Asks for an output in the memory of a value."""
+        """Requests an output from later runs, which write it to the memory of an OrtValue."""
         self._expect(self._session._output_names, name)
         self._wanted[name] = ortvalue.numpy()
 
     def synchronize_inputs(self) -> None:
-        """Nothing is under way: the memory is the host's."""
+        """Has no effect: bound inputs are in host memory, so there is no copy to wait for."""
 
     def synchronize_outputs(self) -> None:
-        """Nothing is under way: the memory is the host's."""
+        """Has no effect: bound outputs are in host memory, so there is no copy to wait for."""
 
     def get_outputs(self) -> list[OrtValue]:
-        """What the last run gave, in the order in which outputs were bound."""
+        """Returns the outputs of the last run in the order of binding."""
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
-        """Copies of the same as arrays."""
+        """Returns the outputs of the last run as arrays, which are copies."""
         return [each._value.copy() if each.is_tensor() else each._value for each in self._results]
 
     def clear_binding_inputs(self) -> None:
-        """No input is bound any more."""
+        """Removes all bindings of inputs."""
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
-        """No output is bound any more."""
+        """Removes all bindings of outputs."""
         self._wanted.clear()
         self._results = []

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""refusals.py HEWN_OPT TESTS DIALECT: every op of the dialect graph is refused in some form.
+"""refusals.py HEWN_OPT TESTS DIALECT: checks that the verifier rejects some form of every op of the
+graph dialect.
 
-By a file of TESTS that expects so where the op stands, or, of an op whose result's type follows from its operands, with another result:
-each good form there, with what comes before it, is given one that no op makes. DIALECT has the .td files."""
+Either a file in TESTS expects an error at the op, or, for an op whose result type is inferred, each
+valid form there is tried with an impossible result type. DIALECT is the folder of the .td files."""
 
 import re
 import subprocess
@@ -10,20 +11,21 @@ import sys
 from pathlib import Path
 
 ODD = "tensor<3x1x4x1x5x9x2xi3>"
-# What is wrong with none of their forms that parse, and why.
+# Ops of which the verifier rejects no form that the parser accepts, with the reason.
 NOTHING = {"graph.yield": "the op around it compares what it yields with its results"}
 FORM = re.compile(r"^  %[\w, %]+ = (graph\.\w+) .*-> \(?tensor<[^()]*>\)?$")
 EXPECTED = re.compile(r"expected-error(?:-re)? ?@(?:below|\+(\d+))")
 
 
 def forms(chunk: str):
-    """Each op of tensors in the chunk's functions, as a function that ends with it."""
+    """Yields each tensor op of the chunk's functions, as a function that ends with the op."""
     lines = chunk.splitlines()
     heads = [i for i, line in enumerate(lines) if line.startswith("func.func ")]
     aliases = [line for line in lines if re.match(r"[#!]\w+ = ", line)]
     for head, end in zip(heads, [*heads[1:], len(lines)]):
         signature = re.match(r"func\.func @\w+\(.*?\)(?= ->| \{$)", lines[head])
-        body = re.sub(r"\n {4,}(?=[^%\s])", " ", "\n".join(lines[head + 1 : end])).splitlines()  # an op a line
+        # one op per line
+        body = re.sub(r"\n {4,}(?=[^%\s])", " ", "\n".join(lines[head + 1 : end])).splitlines()
         for i, line in enumerate(body):
             if signature and (form := FORM.match(line)):
                 count = line.split(" = ")[0].count("%")
@@ -32,7 +34,7 @@ def forms(chunk: str):
 
 
 def expected(text: str):
-    """Ops at which the test expects an error."""
+    """Yields the ops at which the test expects an error."""
     lines = text.splitlines()
     for i, line in enumerate(lines):
         if found := EXPECTED.search(line):
@@ -43,7 +45,7 @@ def expected(text: str):
 
 
 def ops(folder: Path):
-    """The ops that the dialect's .td files define."""
+    """Yields the ops that the dialect's .td files define."""
     for path in folder.rglob("*.td"):
         for mnemonic in re.findall(r'\ndef\s+\w+Op\s*:\s*\w+<"(\w+)"', path.read_text()):
             yield f"graph.{mnemonic}"

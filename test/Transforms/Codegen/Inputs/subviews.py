@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""subviews.py COUNT ROWS: a kernel that puts COUNT tensors of ROWS rows beside each other."""
+"""subviews.py COUNT ROWS: prints a kernel that concatenates COUNT tensors of ROWS rows."""
 
 import sys
 

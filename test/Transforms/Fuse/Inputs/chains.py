@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""chains.py [moves] LENGTH...: a function of chains of elementwise ops, or of moves, whose ends are added up."""
+"""`chains.py [moves] LENGTH...` prints a function with chains of elementwise ops or, with `moves`,
+of indexing ops. The results of the chains are added."""
 
 import sys
 

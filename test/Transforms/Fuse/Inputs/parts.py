@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""parts.py COUNT: a function of so many groups, each of which takes one of as many parts of a tensor."""
+"""parts.py COUNT: prints a function of COUNT groups, each of which reads one of COUNT slices of a
+tensor."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs import from `onnxruntime.capi`."""
+"""The modules of `onnxruntime.capi` that programs import."""
 
 from . import onnxruntime_pybind11_state
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of onnxruntime's extension, as programs import them."""
+"""The names of onnxruntime's extension module."""
 
 from .._session import InferenceSession, ModelMetadata, NodeArg  # noqa: F401
 from .._values import IOBinding as SessionIOBinding  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of PyTorch as tools/benchmark_gpu.py asks for: tensors are NumPy's arrays, and the emulator's device is the host."""
+"""The part of PyTorch that tools/benchmark_gpu.py uses. Tensors are NumPy arrays on the host."""
 
 import contextlib
 import time

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Selects tile shapes and split-K factors of GPU kernels that use matrix instructions (see
+// Passes.td).
+#include "lib/Schedule/GpuSchedule.h"
+#include "lib/Transforms/Fuse/Passes.h"
+#include "lib/Transforms/Fuse/SplitK.h"
+
+using namespace mlir;
+
+namespace hewn {
+#define GEN_PASS_DEF_SELECTGPUTILESPASS
+#include "lib/Transforms/Fuse/Passes.h.inc"
+
+namespace {
+
+struct SelectGpuTilesPass : impl::SelectGpuTilesPassBase<SelectGpuTilesPass> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
+      if (kernel.getScheduleAttr())
+        continue;
+      SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
+      if (found.size() != 1 || !plan::multipliesMatrices(found[0]))
+        continue;
+      OrReason<graph::ContractOpInterface> maySplit = splitKContraction(kernel);
+      kernel.setScheduleAttr(plan::chooseTile(found[0], bool(maySplit)));
+      if (!maySplit && wantsRemarks(kernel) && plan::chooseTile(found[0], /*maySplit=*/true).getSplits() > 1)
+        missed(found[0], getArgument(), "NotSplit", maySplit.why());
+    }
+  }
+};
+
+} // namespace
+} // namespace hewn

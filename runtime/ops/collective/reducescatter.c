@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReduceScatter: sums the operands of some ranks of a partitioned model; each rank receives its
+// shard. params: first rank, number of ranks.
+#include "hewn/communicator.h"
+#include "ops/element.h"
+
+int32_t hewn_part_reducescatter(hewn_context *context, const char *node, int32_t num_inputs,
+                                const hewn_part_tensor *inputs, int32_t num_outputs, hewn_part_tensor *outputs,
+                                const int64_t *params) {
+  (void)num_inputs;
+  (void)num_outputs;
+  const hewn_communicator *group = hewn_rt_communicator(context);
+  int64_t count = hewn_part_product(outputs[0].dims, 0, outputs[0].rank);
+  if (count == 0) // the operands are empty on all ranks
+    return HEWN_OK;
+  void *stream = NULL;
+  const hewn_device_transport *device = hewn_rt_transport(context, &stream);
+  hewn_rt_transfer(context, "reduce-scatter", (int32_t)params[0], (int32_t)params[1],
+                   count * params[1] * hewn_part_bytes(inputs[0].dtype));
+  int32_t code =
+      device ? device->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                      outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0), stream)
+             : group->reduce_scatter(group->user, (int32_t)params[0], (int32_t)params[1], inputs[0].data,
+                                     outputs[0].data, count, hewn_part_dlpack(inputs[0].dtype, /*isText=*/0));
+  return hewn_rt_transferred(context, node, code);
+}

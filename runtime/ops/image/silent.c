@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replacements for functions that print, and for a function of the compiler's support library that
+// no C library has (isolate.cmake).
+#include <stdint.h>
+
+void *hewn_silent_file;
+int hewn_silent_function(void);
+int hewn_silent_popcount(uint64_t word);
+
+int hewn_silent_function(void) { return 0; }
+
+int hewn_silent_popcount(uint64_t word) {
+  int count = 0;
+  for (; word; word &= word - 1)
+    ++count;
+  return count;
+}
