@@ -371,3 +371,31 @@ def test_weights_of_any_field_are_moved(tmp_path, dtype):
     # The model must have some rounding difference from the reference; without one, this test would
     # prove nothing.
     assert any(decides for each in said.values() for _, decides in each), said
+
+
+ENDLESS = """g (float[4] x) => (float[4] z, float[4] y) {
+  z = Relu(x)
+  count = Constant<value = int64 {9223372036854775807}>()
+  go = Constant<value = bool {1}>()
+  y = Loop(count, go, z) <body = b (int64 i, bool c, float[4] v) => (bool d, float[4] w) {
+    d = Identity(c)
+    w = Sin(v)
+  }>
+}"""
+
+
+def test_the_time_limit_ends_a_model_that_loops(check):
+    told = check(ENDLESS, "--limit", "seconds=3", status=1)
+    assert re.search(
+        r"error: the limit of 3 s \(--limit seconds=NUMBER raises it\) ended the check during this step: ", told
+    )
+    record, _ = json.JSONDecoder().raw_decode(check(ENDLESS, "--json", "--limit", "seconds=3", status=1))
+    assert record["ended"] == "time limit" and record["outputs"] == [] and not record["differs"]
+
+
+def test_the_time_limit_is_a_number_of_seconds(check):
+    for text in ("seconds=0", "seconds=-1", "seconds=x", "seconds=nan", "seconds"):
+        assert f"'{text}' is not a valid limit: 'seconds' must be a number above 0" in check(
+            DENSE, "--limit", text, status=2
+        )
+    assert "agree with -O0" in check(DENSE, "--limit", "seconds=100")

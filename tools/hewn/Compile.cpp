@@ -56,7 +56,8 @@ static cl::list<std::string>
     limits("limit", cl::value_desc("name=value"),
            cl::desc("Limit on what a model file can expand to. Defaults: nodes=65536 in the bodies of functions, "
                     "branches and loops, nesting=100 levels of them, bytes=268435456 of data that the file stores "
-                    "in a shorter form, folding=268435456 operations of constant folding. May be repeated"),
+                    "in a shorter form, folding=268435456 operations of constant folding. hewn check also "
+                    "takes seconds=N for its total time (default: unlimited). May be repeated"),
            cl::cat(shapeFlags()), cl::sub(compiling));
 static cl::list<std::string> customOps("custom-ops", cl::value_desc("file.json"),
                                        cl::desc("Implement ops by C functions (docs/custom-ops.md). The file names "

@@ -7,6 +7,7 @@
 #include "lib/Support/Printable.h"
 #include "tools/hewn/Check/CheckInputs.h"
 #include "tools/hewn/Check/CheckReport.h"
+#include "tools/hewn/Check/TimeLimit.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Reduce/PartSearch.h"
@@ -66,6 +67,8 @@ struct CheckArguments {
   unsigned seed = tool::seed;
   int64_t memory = int64_t(tool::memory) << 20;
   bool isJson = wantsJson();
+  /// The value of `--limit seconds=`, which `flags.limits` does not contain.
+  std::optional<double> seconds;
 };
 
 enum Status { Fine = 0, Failed = 1, Wrong = 2, Differs = 3 };
@@ -82,18 +85,28 @@ int complain(const std::string &why) {
   return Failed;
 }
 
-/// Shows what `hewn check` is doing, if the standard error is a terminal.
-void tell(const std::string &what) {
+/// Replaces the line that shows what `hewn check` is doing, if the standard error is a terminal.
+void showStep(const std::string &what) {
   if (isatty(STDERR_FILENO))
     llvm::errs() << "\r\033[K" << (what.empty() ? "" : "hewn: " + what + " ...");
 }
 
+class Checker;
+
+/// The state that the report of an exceeded time limit describes. Changes only in
+/// TimeLimit::change.
+struct Progress {
+  std::string step = "compiling the model";
+  const Checker *checker = nullptr; // null before the comparison begins
+};
+
 class Checker {
 public:
   Checker(const CheckArguments &said, std::unique_ptr<Loaded> artifact, std::unique_ptr<ModelGraph> graph,
-          const Tolerance &tolerance, Values given)
+          const Tolerance &tolerance, Values given, TimeLimit &limit, Progress &progress)
       : said(said), artifact(std::move(artifact)), graph(std::move(graph)), given(std::move(given)),
-        parts(*this->graph, said.flags, tolerance, said.from.empty() ? nullptr : &this->given, said.seed) {
+        parts(*this->graph, said.flags, tolerance, said.from.empty() ? nullptr : &this->given, said.seed), limit(limit),
+        progress(progress) {
     found.path = said.path;
     found.against = said.from.empty() ? "-O0" : said.from;
     found.given = said.from.empty() ? nullptr : &this->given;
@@ -101,8 +114,11 @@ public:
   }
 
   int run(const std::vector<std::pair<std::string, Array>> &arrays);
+  /// Prints what was compared so far. Returns the exit status.
+  int reportLate() const;
 
 private:
+  void tell(const std::string &what);
   int prepare(const std::vector<std::pair<std::string, Array>> &arrays);
   bool compareOutputs();
   bool draw();
@@ -123,7 +139,10 @@ private:
 
   // The reference program, whose outputs are all values of the model.
   std::unique_ptr<Loaded> reference;
+  TimeLimit &limit;
+  Progress &progress;
   Values inputs, results; // inputs and results of the compiled model
+  bool hasInputs = false; // `inputs` does not change any more
   std::map<std::string, int64_t> bytes;
   Findings found;
   /// Files that --reduce wrote, as a line of text and as JSON.
@@ -131,9 +150,18 @@ private:
   llvm::json::Value reducedRecord = nullptr;
 };
 
+/// Shows the step, and notes it for the report of an exceeded time limit.
+void Checker::tell(const std::string &what) {
+  limit.change([&] { progress.step = what; });
+  showStep(what);
+}
+
 int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
   const hewn_model &made = artifact->model();
-  parts.learn(*artifact);
+  limit.change([&] {
+    parts.learn(*artifact);
+    progress.checker = this;
+  });
   for (int i = 0; i < made.num_inputs; ++i)
     if (!parts.info(made.inputs[i].name)->isTensor)
       return complain("input " + quoted(made.inputs[i].name) +
@@ -147,9 +175,11 @@ int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
   for (int i = 0; i < made.num_inputs; ++i)
     if (auto found = given.find(made.inputs[i].name); found != given.end())
       inputs.insert(*found);
-  for (const std::string &name : graph->outputs())
-    if (parts.info(name) && parts.info(name)->isTensor && !llvm::is_contained(found.outputs, name))
-      found.outputs.push_back(name);
+  limit.change([&] {
+    for (const std::string &name : graph->outputs())
+      if (parts.info(name) && parts.info(name)->isTensor && !llvm::is_contained(found.outputs, name))
+        found.outputs.push_back(name);
+  });
   if (found.outputs.empty())
     return complain("no output is a numeric tensor: nothing was compared");
 
@@ -184,6 +214,7 @@ bool Checker::draw() {
   reference.reset();
   parts.know(inputs);
   parts.know(std::move(wanted));
+  limit.change([&] { hasInputs = true; });
   return true;
 }
 
@@ -192,10 +223,12 @@ bool Checker::take(std::optional<Judgement> judgement, const std::string &proble
     complain(problem);
     return false;
   }
-  into.found.merge(judgement->found);
-  into.random.merge(judgement->random);
-  into.asNaive.merge(judgement->asNaive);
-  llvm::append_range(into.refusedMoves, judgement->refusedMoves);
+  limit.change([&] {
+    into.found.merge(judgement->found);
+    into.random.merge(judgement->random);
+    into.asNaive.merge(judgement->asNaive);
+    llvm::append_range(into.refusedMoves, judgement->refusedMoves);
+  });
   return true;
 }
 
@@ -220,7 +253,7 @@ std::unique_ptr<Loaded> Checker::expose(const Names &names, Names &good) {
   if (loaded) {
     good.insert(good.end(), names.begin(), names.end());
   } else if (names.size() == 1) {
-    found.refused[names.front()] = problem;
+    limit.change([&] { found.refused[names.front()] = problem; });
   } else {
     auto middle = names.begin() + std::ptrdiff_t(names.size() / 2);
     expose({names.begin(), middle}, good);
@@ -250,15 +283,17 @@ bool Checker::exposeAll(bool all) {
     complain("the reference cannot be compiled: " + problem);
     return false;
   }
-  parts.learn(*reference);
+  limit.change([&] { parts.learn(*reference); });
   llvm::StringSet<> exposed;
   for (const std::string &name : good)
     exposed.insert(name);
-  for (const ModelGraph::Node &node : graph->nodes())
-    for (const std::string &value : node.outputs)
-      if (exposed.contains(value) && !graph->isConstant(value) && parts.info(value)->isTensor &&
-          (said.from.empty() || given.count(value)))
-        found.values.push_back(value);
+  limit.change([&] {
+    for (const ModelGraph::Node &node : graph->nodes())
+      for (const std::string &value : node.outputs)
+        if (exposed.contains(value) && !graph->isConstant(value) && parts.info(value)->isTensor &&
+            (said.from.empty() || given.count(value)))
+          found.values.push_back(value);
+  });
   return true;
 }
 
@@ -294,11 +329,13 @@ bool Checker::compareGroup(const Names &group) {
 
 bool Checker::compareAll() {
   tell("the values of " + counted(graph->nodes().size(), "node"));
-  llvm::erase_if(found.values, [&](const std::string &name) {
-    if (bytes.at(name) <= said.memory)
-      return false;
-    found.refused[name] = "it has " + std::to_string(bytes[name] >> 20) + " MiB, more than --memory";
-    return true;
+  limit.change([&] {
+    llvm::erase_if(found.values, [&](const std::string &name) {
+      if (bytes.at(name) <= said.memory)
+        return false;
+      found.refused[name] = "it has " + std::to_string(bytes[name] >> 20) + " MiB, more than --memory";
+      return true;
+    });
   });
   const std::vector<Names> all = groups();
   parts.keepAll(all.size() == 1);
@@ -334,7 +371,7 @@ std::optional<Window> Checker::findWindow(bool narrow) {
     if (!exposeAll(/*all=*/true))
       return std::nullopt;
     reference.reset();
-    found.values.clear();
+    limit.change([&] { found.values.clear(); });
   }
   if (std::string name = found.ofValues.first(found.values); !name.empty())
     // `all` returns nullopt if the value differs only in a subgraph that also has other outputs.
@@ -393,6 +430,28 @@ bool Checker::reduce(const std::optional<Window> &window) {
   return true;
 }
 
+int Checker::reportLate() const {
+  bool differs = found.ofValues.differs() || found.ofOutputs.differs();
+  Report report(*graph, parts, found);
+  const Values none, &drawn = hasInputs ? inputs : none;
+  if (said.isJson) {
+    llvm::json::Object record = report.record(std::nullopt, drawn, said.seed);
+    record["reduced"] = nullptr;
+    record["ended"] = "time limit";
+    printRecord("check", said.path, std::move(record));
+  } else {
+    if (said.verbose)
+      report.listValues();
+    if (differs)
+      report.difference(std::nullopt);
+    else if (!found.ofOutputs.found.empty())
+      report.allEqual();
+    if (hasInputs)
+      report.inputs(inputs, said.seed);
+  }
+  return differs ? Differs : Failed;
+}
+
 int Checker::run(const std::vector<std::pair<std::string, Array>> &arrays) {
   int status = prepare(arrays);
   if (status == Fine && !(compareOutputs() && (said.outputsOnly || compareAll())))
@@ -408,11 +467,13 @@ int Checker::run(const std::vector<std::pair<std::string, Array>> &arrays) {
     window = findWindow(/*narrow=*/!said.reduced.empty());
   }
   tell("");
+  limit.stop();
   bool isWritten = !differs || said.reduced.empty() || reduce(window);
   Report report(*graph, parts, found);
   if (said.isJson) {
     llvm::json::Object record = report.record(window, inputs, said.seed);
     record["reduced"] = std::move(reducedRecord);
+    record["ended"] = "complete";
     printRecord("check", said.path, std::move(record));
   } else {
     if (said.verbose)
@@ -455,12 +516,45 @@ bool readReference(const std::string &from, const ModelGraph &graph, Values &giv
   return true;
 }
 
+/// Removes `seconds=N` from the limits of the compiler and stores N in `said.seconds`. Returns
+/// false after printing an error.
+bool takeSeconds(CheckArguments &said) {
+  bool isValid = true;
+  llvm::erase_if(said.flags.limits, [&](const std::string &text) {
+    auto [name, value] = llvm::StringRef(text).split('=');
+    if (name.trim() != "seconds")
+      return false;
+    double seconds;
+    if (value.trim().getAsDouble(seconds) || !(seconds > 0 && seconds < 1e9)) {
+      complain("'" + text + "' is not a valid limit: 'seconds' must be a number above 0");
+      isValid = false;
+    }
+    said.seconds = seconds;
+    return true;
+  });
+  return isValid;
+}
+
+/// Reports that the time limit passed, and what was compared so far. Returns the exit status.
+int reportLate(const CheckArguments &said, const Progress &progress) {
+  showStep("");
+  std::string seconds;
+  llvm::raw_string_ostream(seconds) << llvm::format("%g", *said.seconds);
+  bool begins = progress.checker != nullptr;
+  int status = complain("the limit of " + seconds + " s (--limit seconds=NUMBER raises it) ended the check" +
+                        (progress.step.empty() ? "" : " during this step: " + progress.step) +
+                        (begins ? "" : "; nothing was compared"));
+  return begins ? progress.checker->reportLate() : status;
+}
+
 } // namespace
 
 static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   std::vector<std::pair<std::string, Array>> arrays;
   if (!readArrays(said.inputs, arrays))
     return Failed;
+  Progress progress;
+  TimeLimit limit(said.seconds, [&] { return reportLate(said, progress); });
   // Compile the model before the reference, because this reports all invalid flags and unsupported
   // nodes.
   CompileJob job;
@@ -475,11 +569,16 @@ static int checkValues(const CheckArguments &said, const Tolerance &tolerance) {
   Values given;
   if (!graph || (!said.from.empty() && !readReference(said.from, *graph, given)))
     return Failed;
-  return Checker(said, std::move(artifact), std::move(graph), tolerance, std::move(given)).run(arrays);
+  Checker checker(said, std::move(artifact), std::move(graph), tolerance, std::move(given), limit, progress);
+  int status = checker.run(arrays);
+  limit.stop(); // before the checker, which the report reads, is destroyed
+  return status;
 }
 
 int checkMain() {
-  const CheckArguments said;
+  CheckArguments said;
+  if (!takeSeconds(said))
+    return Wrong;
   Tolerance tolerance;
   if (!said.bound.empty() && !parseTolerance(said.bound, tolerance)) {
     llvm::errs() << "error: --tolerance expects RELATIVE or RELATIVE,ABSOLUTE, got '" << said.bound << "'\n";
@@ -506,8 +605,11 @@ int checkMain() {
   job.path = said.path;
   job.stage = "plan";
   CompileTexts texts;
+  Progress progress;
+  TimeLimit limit(said.seconds, [&] { return reportLate(said, progress); });
   if (!compileModel(job, said.flags, &texts))
     return Failed;
+  limit.stop();
   if (said.isJson)
     printRecord("check", said.path, llvm::json::Object{{"compiles", true}});
   else

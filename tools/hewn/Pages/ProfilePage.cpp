@@ -25,7 +25,7 @@ static std::string dimsText(const json::Object &record) {
   return all;
 }
 
-static void tellOverview(Page &page, const json::Object &record) {
+static void tellRunOverview(Page &page, const json::Object &record) {
   const json::Object &run = *record.getObject("fastest_run"), &times = *record.getObject("milliseconds");
   double total = numberOf(run, "milliseconds"), least = 0, known = 0, flop = 0;
   eachObject(run, "kernels", [&](const json::Object &kernel) {
@@ -59,7 +59,7 @@ static void tellOverview(Page &page, const json::Object &record) {
   page.tiles(tiles);
 }
 
-static void tellKernels(Page &page, const json::Object &record) {
+static void tellKernelTimes(Page &page, const json::Object &record) {
   const json::Object &run = *record.getObject("fastest_run");
   bool isCounted = record.getInteger("counted_runs").value_or(0) > 0;
   page.section(
@@ -172,7 +172,7 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
                       countedText(record.getInteger("threads").value_or(1), "thread") + ", " +
                       textOf(record, "cpu").str();
   Page page("Profile of " + llvm::sys::path::filename(file).str(), dims.empty() ? about : about + ", " + dims);
-  tellOverview(page, record);
+  tellRunOverview(page, record);
   tellSuggestions(page, record);
   tellRoofline(page, record);
   page.section(
@@ -193,7 +193,7 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
     json::Array nodes = kernel ? nodesOfLaunch(*kernel, number) : json::Array();
     return nodesText(&nodes, 4);
   });
-  tellKernels(page, record);
+  tellKernelTimes(page, record);
   tellRanks(page, record);
   if (const json::Object *explanation = record.getObject("explanation")) {
     tellArenas(page, explainedVariants(*explanation, textOf(record, "target")));
