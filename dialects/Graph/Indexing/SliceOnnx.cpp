@@ -194,10 +194,13 @@ LogicalResult buildSlice(OnnxNode &node) {
     // selects it.
     std::optional<int64_t> known = step.constant();
     bool single = known && (*known >= kBeyond || *known <= -kBeyond);
-    if (single)
+    if (single) {
       step = DimExpr(*known > 0 ? 1 : -1);
-    else if (!known)
+    } else if (!known) {
+      // -INT64_MIN is not representable
+      step = DimExpr::max(DimExpr::min(step, DimExpr(kBeyond)), DimExpr(-kBeyond));
       require(node.b, node.loc, Relation::AtMost, DimExpr(1), DimExpr::max(step, step * DimExpr(-1)));
+    }
     for (auto [d, dim] : llvm::enumerate(dims)) {
       DimExpr here = equals(axis, DimExpr(int64_t(d)));
       if (here.is(0))

@@ -14,7 +14,7 @@ I64 = TensorProto.INT64
 LEAST, MOST = -(2**63), 2**63 - 1
 SIZES = (0, 1, 4, 5, 8, 11)
 BOUNDS = (LEAST, -(2**62), -(2**31), -100, -9, -8, -5, -1, 0, 3, 8, 100, 2**31 - 1, 2**31, MOST)
-STEPS = (1, 2, -1, -2, -3, 2**40, -(2**40), MOST, -MOST)
+STEPS = (1, 2, -1, -2, -3, 2**40, -(2**40), MOST, -MOST, LEAST)
 
 
 def expected(n, start, end, step):
