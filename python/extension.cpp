@@ -14,13 +14,19 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <cxxabi.h>
 #include <deque>
 #include <dlfcn.h>
+#include <functional>
+#include <future>
 #include <memory>
+#include <pthread.h>
 #include <stdexcept>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -136,6 +142,66 @@ private:
   std::string problem = "Python raised an exception";
 };
 
+/// A thread with a stack of at least 8 MB, which the compiler needs for deeply nested models. The
+/// default is less where the limit of the main thread's stack is another.
+class LargeThread {
+public:
+  explicit LargeThread(std::function<void()> work) : work(std::move(work)) {
+    constexpr size_t least = size_t(8) << 20;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    size_t bytes = 0;
+    if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < least)
+      pthread_attr_setstacksize(&attributes, least);
+    int error = pthread_create(
+        &thread, &attributes,
+        [](void *self) -> void * {
+          static_cast<LargeThread *>(self)->work();
+          return nullptr;
+        },
+        this);
+    pthread_attr_destroy(&attributes);
+    if (error)
+      throw std::system_error(error, std::generic_category(), "can't start a thread");
+  }
+  LargeThread(const LargeThread &) = delete;
+  void join() { pthread_join(thread, nullptr); }
+
+private:
+  std::function<void()> work;
+  pthread_t thread;
+};
+
+/// Compiles a model. A signal whose Python handler raises an exception, such as Ctrl-C, cancels the
+/// compilation and raises the exception. Handlers run on Python's main thread only, so another
+/// thread compiles while this one waits. With calibration samples, which Python code computes on
+/// the thread that compiles, this thread compiles, and that code receives the signals.
+hewn_compilation *compileInterruptibly(hewn_compile_options &options) {
+  hewn_compilation *compilation = nullptr;
+  if (options.next_sample) {
+    withoutLock([&] { compilation = hewn_compile(&options); });
+    return compilation;
+  }
+  std::atomic<bool> isCancelled = false;
+  options.is_cancelled = [](void *user) { return int32_t(*static_cast<std::atomic<bool> *>(user)); };
+  options.is_cancelled_user = &isCancelled;
+  std::promise<hewn_compilation *> promise;
+  std::future<hewn_compilation *> done = promise.get_future();
+  LargeThread thread([&] { promise.set_value(hewn_compile(&options)); });
+  bool isReady = false, raises = false;
+  while (!isReady) {
+    withoutLock([&] { isReady = done.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready; });
+    if (!isReady && !raises && PyErr_CheckSignals() != 0)
+      raises = isCancelled = true;
+  }
+  thread.join();
+  compilation = done.get();
+  if (!raises)
+    return compilation;
+  hewn_compilation_destroy(compilation);
+  throw nb::python_error();
+}
+
 std::tuple<bool, std::vector<Message>, std::string, std::string>
 compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::optional<nb::str> output,
              std::optional<std::string> emit, const nb::str &target, const std::vector<nb::str> &dims,
@@ -191,8 +257,7 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   options.next_sample_user = &samples;
   options.least_decibels = leastDecibels;
   options.largest_error = largestError;
-  hewn_compilation *compilation;
-  withoutLock([&] { compilation = hewn_compile(&options); });
+  hewn_compilation *compilation = compileInterruptibly(options);
   auto text = [](const char *s) { return std::string(s ? s : ""); };
   std::vector<Message> messages;
   for (size_t i = 0; i < hewn_compilation_num_messages(compilation); ++i) {

@@ -130,6 +130,11 @@ typedef struct hewn_compile_options {
   /// Dims of inputs for which the model declares the same name: "lenient" (default) requires them
   /// to be equal only if an op of the model does, "strict" requires it always.
   const char *dim_names;
+  /// Returns nonzero to cancel the compilation, which then ends with the error "the compilation was
+  /// cancelled" and writes nothing. Called between passes and kernels, possibly by several threads
+  /// at once; it must return quickly. NULL: the compilation cannot be cancelled.
+  int32_t (*is_cancelled)(void *user);
+  void *is_cancelled_user;
 } hewn_compile_options;
 
 /// A diagnostic. No member is NULL; strings are owned by the compilation.

@@ -134,6 +134,7 @@ codegen::CodeOptions ArtifactWriter::codeOptions() {
   code.cacheDir = options.cacheDir;
   code.store = options.codeStore;
   code.namesByContent = options.namesByContent;
+  code.isCancelled = options.isCancelled;
   if (options.emit == "llvm")
     code.form = codegen::CodeForm::LLVM;
   else if (options.emit == "asm")

@@ -269,11 +269,33 @@ Stage firstStage(ModuleOp module) {
   return launches ? Plan : Graph;
 }
 
+/// Returns true, with an error, if the user has cancelled the compile.
+bool isCancelled(Compilation &c) {
+  if (!c.options.isCancelled || !c.options.isCancelled())
+    return false;
+  if (!c.diagnostics.hasErrors())
+    c.diagnostics.error("the compilation was cancelled");
+  return true;
+}
+
+/// Skips all passes of `context` that begin after the user has cancelled the compile.
+void skipPassesIfCancelled(MLIRContext &context, const std::function<bool()> &isCancelled) {
+  if (isCancelled)
+    context.registerActionHandler([&isCancelled](function_ref<void()> execute, const tracing::Action &action) {
+      // rewrite drivers do not expect that one of their own actions is skipped
+      if (!isa<PassExecutionAction>(action) || !isCancelled())
+        execute();
+    });
+}
+
 bool runStage(Compilation &c, const StageInfo &stage, const PipelineOptions &options, ModuleOp module) {
   PassManager pm(c.context.get());
   pm.enableVerifier(true);
   stage.build(pm, options);
-  if (succeeded(pm.run(module)))
+  bool isDone = succeeded(pm.run(module));
+  if (isCancelled(c))
+    return false;
+  if (isDone)
     return true;
   if (!c.diagnostics.hasErrors())
     c.diagnostics.error("internal error in stage '" + stage.name + "'");
@@ -377,7 +399,7 @@ bool formPersistentKernels(Compilation &c) {
     PassManager pm(c.context.get());
     buildPersistentKernelStage(pm);
     if (variant.machine->device && failed(pm.run(*variant.module))) {
-      if (!c.diagnostics.hasErrors())
+      if (!isCancelled(c) && !c.diagnostics.hasErrors())
         c.diagnostics.error("internal error while forming persistent kernels");
       return false;
     }
@@ -474,6 +496,7 @@ bool run(Compilation &c) {
     c.context->setThreadPool(*c.pool);
   }
   c.context->loadAllAvailableDialects();
+  skipPassesIfCancelled(*c.context, c.options.isCancelled);
   CollectDiagnostics collect(*c.context, c.diagnostics);
   std::optional<CollectRemarks> collectRemarks;
   std::optional<Explanation> explanation;
@@ -514,7 +537,7 @@ bool run(Compilation &c) {
   Timer timer(c, "emit");
   for (const PlannedModule &variant : c.variants)
     growth.noteArtifact(*variant.module);
-  if (!formPersistentKernels(c) || !emitArtifact(c))
+  if (!formPersistentKernels(c) || isCancelled(c) || !emitArtifact(c))
     return false;
   // The steps of a quantizing compile and the ranks of a partition have other weights by intent.
   std::string grown = c.options.step || c.partition.ranks() > 1 ? "" : growth.warning(c.result.weightsBytes);
@@ -551,6 +574,7 @@ PipelineOptions pipelineOptions(Compilation &c, WeightTable &weights) {
     code.cacheDir = c.options.cacheDir;
     code.store = c.options.codeStore;
     code.namesByContent = code.store;
+    code.isCancelled = c.options.isCancelled;
     return evaluate(std::move(module), weights, code);
   };
   return options;

@@ -106,6 +106,9 @@ struct CompileOptions {
   std::string runtime;
   /// Called with the name of each stage when it starts.
   std::function<void(llvm::StringRef stage)> progress;
+  /// Returns true if the compile should end without a result. Called between passes and kernels, by
+  /// several threads at once. May be null.
+  std::function<bool()> isCancelled;
 };
 
 struct CompileResult {

@@ -96,6 +96,8 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.progress = [progress = o.progress, user = o.progress_user](llvm::StringRef stage) {
       progress(user, stage.str().c_str());
     };
+  if (o.is_cancelled)
+    options.isCancelled = [isCancelled = o.is_cancelled, user = o.is_cancelled_user] { return isCancelled(user) != 0; };
   return options;
 }
 

@@ -151,7 +151,7 @@ codegen::CodeOptions Generator::optionsOf(const llvm::Module &program) const {
 
 Error Generator::compilePrograms() {
   codegen::CodeCache cache(options);
-  if (Error error = codegen::forEachInParallel(options.threads, programs.size(), [&](size_t i) -> Error {
+  if (Error error = codegen::forEachInParallel(options, programs.size(), [&](size_t i) -> Error {
         Program &program = programs[i];
         llvm::Expected<std::string> code = cache.find({program.symbol, program.text}, *program.machine, [&] {
           return codegen::generateCode(*program.module, *program.machine, optionsOf(*program.module));

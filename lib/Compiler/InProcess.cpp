@@ -143,7 +143,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, 
   // Suppresses diagnostics: if folding fails, the user has made no error, and the ops are compiled
   // as usual.
   ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });
-  if (!lower(*module, weights))
+  if (!lower(*module, weights) || (options.isCancelled && options.isCancelled()))
     return failure();
   Error error = codegen::guardLLVM([&]() -> Error {
     GeneratedCode generated;

@@ -98,6 +98,23 @@ except KeyboardInterrupt:
     assert os.listdir(scratch) == []
 
 
+def test_ctrl_c_cancels_a_compile(tmp_path):
+    """The exception is raised before the compile ends, which therefore writes nothing. The module
+    can compile afterwards."""
+    script = f"""
+large = models.deep(300)
+try:
+    print("ready", flush=True)
+    hewn.compile(large, output={str(tmp_path / "m.so")!r})
+except KeyboardInterrupt:
+    print("interrupted", os.listdir({str(tmp_path)!r}))
+    hewn.compile(models.deep(1), output={str(tmp_path / "n.so")!r})
+"""
+    status, out, err = interrupted(script, "ready", 0.3)
+    assert (status, out) == (0, "interrupted []\n"), err
+    assert (tmp_path / "n.so").exists()
+
+
 def test_an_interrupted_run_ends():
     script = """
 module = hewn.compile(models.deep(4))

@@ -317,7 +317,7 @@ Expected<CompiledKernels> compileKernels(ArrayRef<Variant> variants, const CodeO
   Lowerings lowerings(variants.empty() ? nullptr : variants.front().machine.device, options);
   for (const Job &job : jobs)
     kernels.units.push_back({job.ownName, ""});
-  if (llvm::Error error = forEachInParallel(options.threads, jobs.size(), [&](size_t i) -> llvm::Error {
+  if (llvm::Error error = forEachInParallel(options, jobs.size(), [&](size_t i) -> llvm::Error {
         const Variant &variant = *jobs[i].variant;
         Expected<std::string> code = cache.find({variant.prefix, jobs[i].bytecode}, variant.machine, [&] {
           std::unique_ptr<Lowering> lowering = lowerings.take();

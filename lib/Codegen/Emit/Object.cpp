@@ -229,15 +229,22 @@ Error guardLLVM(function_ref<Error()> work) {
   return recoverLLVM(work);
 }
 
-Error forEachInParallel(unsigned threads, size_t count, function_ref<Error(size_t)> work) {
+Error forEachInParallel(const CodeOptions &options, size_t count, function_ref<Error(size_t)> work) {
   std::vector<std::optional<Error>> results(count);
-  DefaultThreadPool pool(hardware_concurrency(threads));
+  std::atomic<bool> isCancelled = false;
+  DefaultThreadPool pool(hardware_concurrency(options.threads));
   for (size_t i = 0; i < count; ++i)
-    pool.async([&, i] { results[i] = recoverLLVM([&] { return work(i); }); });
+    pool.async([&, i] {
+      if (options.isCancelled && options.isCancelled())
+        isCancelled = true;
+      if (!isCancelled)
+        results[i] = recoverLLVM([&] { return work(i); });
+    });
   pool.wait();
-  Error errors = Error::success();
+  Error errors = isCancelled ? createStringError("the compilation was cancelled") : Error::success();
   for (std::optional<Error> &result : results)
-    errors = joinErrors(std::move(errors), std::move(*result));
+    if (result)
+      errors = joinErrors(std::move(errors), std::move(*result));
   return errors;
 }
 

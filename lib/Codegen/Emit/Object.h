@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,9 @@ struct CodeOptions {
   /// True if kernel symbols are derived from a hash of the kernel's content, instead of from the
   /// numbered names in the module. Equal kernels of different programs then have the same code.
   bool namesByContent = false;
+  /// Returns true if the compile should end without a result. Called by several threads at once.
+  /// May be null.
+  std::function<bool()> isCancelled;
 };
 
 /// Name and content of one object file.
@@ -83,9 +87,10 @@ llvm::Error setMachine(llvm::Module &module, const TargetSpec &machine);
 /// use recoverLLVM, which relies on them. Calls may be nested and may run on several threads.
 llvm::Error recoverLLVM(llvm::function_ref<llvm::Error()> work);
 llvm::Error guardLLVM(llvm::function_ref<llvm::Error()> work);
-/// Calls `work` for each index in [0, count) on `threads` threads (0: the number of hardware
-/// threads), each within recoverLLVM. The caller must be within guardLLVM.
-llvm::Error forEachInParallel(unsigned threads, size_t count, llvm::function_ref<llvm::Error(size_t)> work);
+/// Calls `work` for each index in [0, count) on `options.threads` threads, each within recoverLLVM.
+/// Returns an error without further calls once `options.isCancelled` returns true. The caller must
+/// be within guardLLVM.
+llvm::Error forEachInParallel(const CodeOptions &options, size_t count, llvm::function_ref<llvm::Error(size_t)> work);
 
 } // namespace hewn::codegen
 
