@@ -8,6 +8,7 @@
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "lib/Importer/ONNX/Protos/NodeOrder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include <onnx/defs/schema.h>
@@ -82,9 +83,12 @@ bool ModelImporter::importOpsets() {
 }
 
 void ModelImporter::importInitializers(const onnx::GraphProto &graph, Frame &frame) {
+  // The invalid initializers by reason: a missing file has one message, not one for each of the
+  // hundreds of initializers that it stores.
+  llvm::MapVector<StringRef, SmallVector<StringRef>> refused;
   auto enter = [&](StringRef name, std::optional<Constant> constant, StringRef reason) {
     if (!constant)
-      diagnostics.error("initializer '" + name + "' " + reason);
+      refused[builder.getStringAttr(reason).getValue()].push_back(name);
     frame.names[name] =
         constant ? Binding{Binding::Kind::Value, makeConstant(*constant, name)} : Binding{Binding::Kind::Failed, {}};
   };
@@ -93,7 +97,7 @@ void ModelImporter::importInitializers(const onnx::GraphProto &graph, Frame &fra
     if (tensor.data_type() == onnx::TensorProto::STRING) {
       Value text = makeText(tensor, tensor.name(), reason);
       if (!text)
-        diagnostics.error("initializer '" + tensor.name() + "' " + reason);
+        refused[builder.getStringAttr(reason).getValue()].push_back(tensor.name());
       frame.names[tensor.name()] = {text ? Binding::Kind::Value : Binding::Kind::Failed, text};
       continue;
     }
@@ -103,6 +107,11 @@ void ModelImporter::importInitializers(const onnx::GraphProto &graph, Frame &fra
     std::string reason;
     const std::string &name = tensor.values().name();
     enter(name, tensors.read(tensor, name, reason), reason);
+  }
+  for (const auto &[reason, names] : refused) {
+    size_t more = names.size() - 1;
+    std::string others = more == 0 ? "" : "; the same is true of " + std::to_string(more) + " more";
+    diagnostics.error("initializer '" + names.front() + "' " + reason + others);
   }
 }
 

@@ -97,7 +97,7 @@ std::string ModelImporter::whyUnsupported(const NodeInfo &info) {
   bool known = false;
   guarded(ignored, [&] { known = onnx::OpSchemaRegistry::Schema(info.op, info.domain) != nullptr; });
   if (known)
-    return "this op is not supported yet";
+    return "this op is not supported yet; define it with --custom-ops";
   const auto &domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
   return domains.count(info.domain)
              ? "ONNX has no such op"

@@ -45,11 +45,11 @@ std::unique_ptr<llvm::MemoryBuffer> bufferOf(int file, StringRef name, const str
 }
 
 /// Returns a description of the error with which openat with O_NOFOLLOW failed for the entry `name`
-/// of `folder`.
-std::string whyNotOpened(int folder, const char *name, int error) {
+/// of `folder`, a folder in `root`.
+std::string whyNotOpened(int folder, StringRef root, const char *name, int error) {
   struct stat status;
   if (error == ENOENT)
-    return "does not exist";
+    return "does not exist: put that file into the folder '" + (root.empty() ? "." : root).str() + "'";
   // The path contains a symbolic link: openat with O_DIRECTORY and O_NOFOLLOW fails with ENOTDIR
   // for it.
   if (error == ELOOP ||
@@ -91,7 +91,7 @@ std::unique_ptr<llvm::MemoryBuffer> openInside(StringRef folder, StringRef locat
     bool last = std::next(part) == end;
     int next = openat(at.get(), name.c_str(), O_NOFOLLOW | (last ? kToRead : O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (next < 0)
-      return refuse(whyNotOpened(at.get(), name.c_str(), errno));
+      return refuse(whyNotOpened(at.get(), folder, name.c_str(), errno));
     at.reset(next);
   }
   struct stat status;

@@ -2,6 +2,7 @@
 #include "lib/Importer/ONNX/Protos/ModelFile.h"
 
 #include "lib/Importer/ONNX/Guarded.h"
+#include "lib/Support/Files/FileKind.h"
 #include "lib/Support/Files/InputFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <climits>
@@ -149,11 +150,7 @@ static bool parseBinary(llvm::StringRef bytes, LoadedModel &model, std::string &
   if (!guarded(reason, [&] { parsed = parseModel(bytes, model); }))
     return false;
   if (!parsed)
-    reason = bytes.starts_with("\x7f"
-                               "ELF") ||
-                     bytes.starts_with("!<arch>\n")
-                 ? "it is compiled code, not a model"
-                 : "it is truncated, or not an ONNX model";
+    reason = "it is truncated, or not an ONNX model";
   return parsed;
 }
 
@@ -177,6 +174,8 @@ std::shared_ptr<LoadedModel> loadModel(const ImportOptions &options, Diagnostics
     reason = "it has no graph";
   }
   if (!good) {
+    if (llvm::StringRef kind = knownFileKind(bytes); !kind.empty())
+      reason = kind;
     diagnostics.error("cannot read " + name + " as an ONNX model: " + reason);
     return nullptr;
   }
