@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
 #include "lib/Support/Files/CacheFile.h"
+#include "lib/Support/Printable.h"
 #include "lib/Target/AArch64/AArch64Target.h"
 #include "lib/Target/NVPTX/NVPTXTarget.h"
 #include "lib/Target/NVPTX/Passes.h"
@@ -8,6 +9,7 @@
 #include "lib/Target/X86/X86Target.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/TargetParser/Triple.h"
 
 using llvm::StringRef;
@@ -46,6 +48,22 @@ static bool comesBefore(const codegen::TargetSpec &a, const codegen::TargetSpec 
          std::pair(b.vectorBytes, llvm::popcount(b.cpuFeatures));
 }
 
+/// Returns the end of a message about an unknown target: the name that the user may have meant, if
+/// there is one. Other compilers have other names for some targets.
+static std::string suggestion(StringRef name) {
+  StringRef near = llvm::StringSwitch<StringRef>(name.lower())
+                       .Cases({"native", "cpu", "local", "auto"}, "host")
+                       .Cases({"x86", "x86_64", "x86-64", "x64", "amd64"}, "portable, for all x86-64 processors")
+                       .Cases({"arm64", "armv8", "armv8-a", "arm"}, "aarch64")
+                       .Cases({"cuda", "gpu", "nvidia", "nvptx"}, "sm_80 or another sm_ of the GPU")
+                       .Default("");
+  std::vector<std::string> all = target::names();
+  llvm::SmallVector<StringRef> names(all.begin(), all.end());
+  if (near.empty())
+    near = nearestName(name, names);
+  return near.empty() ? "" : " (did you mean " + near.str() + "?)";
+}
+
 llvm::Expected<std::vector<codegen::TargetSpec>> findAll(StringRef list) {
   llvm::SmallVector<StringRef> names;
   list.split(names, ',');
@@ -55,7 +73,7 @@ llvm::Expected<std::vector<codegen::TargetSpec>> findAll(StringRef list) {
       std::optional<codegen::TargetSpec> machine = find(one);
       if (!machine)
         return llvm::createStringError(
-            "unknown target '" + one + "'; there are: " + llvm::join(target::names(), ", ") +
+            "unknown target '" + one + "'" + suggestion(one) + "; there are: " + llvm::join(target::names(), ", ") +
             "; a name may be followed by +vnni, -amx and others, and a list is separated by commas");
       for (const codegen::TargetSpec &other : found) {
         if (machine->device || other.device)

@@ -264,7 +264,7 @@ def test_what_can_not_be_written_is_one_error(tmp_path, arguments):
     (tmp_path / "folder").mkdir()
     arguments = [argument.format(model) for argument in arguments]
     for path, why in (
-        (tmp_path / "none" / "p.html", "No such file or directory"),
+        (tmp_path / "none" / "p.html", "does not exist"),
         (tmp_path / "folder", "a folder"),
         (model, "is also the model or another file of this command"),
     ):

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 
@@ -205,9 +206,16 @@ private:
   }
   void refuseFlag(StringRef given, StringRef name) {
     StringRef near = nearestName(name, names);
-    // Users of other tools may write --output for -o.
-    if ((name == "output" || name == "out") && llvm::is_contained(names, "o"))
-      near = "o";
+    // Users of other tools know some flags by other names.
+    StringRef other = llvm::StringSwitch<StringRef>(name)
+                          .Cases({"output", "out"}, "o")
+                          .Case("precision", "float32-precision")
+                          .Cases({"arch", "march", "mcpu", "device"}, "target")
+                          .Cases({"shape", "input-shape", "input_shape"}, "dim")
+                          .Cases({"num-threads", "num_threads"}, "threads")
+                          .Default("");
+    if (llvm::is_contained(names, other))
+      near = other;
     refuse("hewn " + command.getName() + " has no flag '" + given + "'" +
            (near.empty() ? "" : "; did you mean " + writtenFlag(near) + "?"));
   }

@@ -50,6 +50,18 @@ Expected<std::string> ScratchFolder::write(StringRef name, StringRef content) co
   return file;
 }
 
+/// Returns the likely reason of a link that failed without a message, as on a full disk.
+static std::string whySilent(ArrayRef<std::string> arguments) {
+  const auto *output = llvm::find(arguments, "-o");
+  StringRef path = output == arguments.end() || output + 1 == arguments.end() ? "" : StringRef(output[1]);
+  StringRef folder = sys::path::parent_path(path);
+  ErrorOr<sys::fs::space_info> space = sys::fs::disk_space(folder.empty() ? "." : folder);
+  constexpr uint64_t little = uint64_t(16) << 20;
+  if (space && space->available < little)
+    return "the file system of '" + path.str() + "' has only " + std::to_string(space->available >> 10) + " kB left";
+  return "the linker gave no reason";
+}
+
 /// Runs lld with these arguments. lld keeps its state in globals, so a process links one output at
 /// a time. lld uses one thread: in a forked child, lld would wait forever for threads that exist
 /// only in the parent.
@@ -66,7 +78,7 @@ static Error runLinker(std::vector<std::string> arguments) {
     return Error::success();
   StringRef first = StringRef(output).split('\n').first;
   first.consume_front("ld.lld: error: ");
-  return createStringError("linking failed: " + first);
+  return createStringError("linking failed: " + (first.empty() ? whySilent(arguments) : first.str()));
 }
 
 /// Writes an empty shared library named `name`, such as libm.so.6. Linking against it records the

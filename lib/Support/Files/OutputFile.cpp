@@ -275,7 +275,7 @@ std::string whyNotWritable(StringRef path) {
   struct stat status;
   std::string written = place == Place::Stream ? path.str() : folderOf(path);
   if (place == Place::Free && stat(written.c_str(), &status) != 0)
-    return llvm::sys::StrError(errno);
+    return errno == ENOENT ? "the folder '" + written + "' does not exist" : llvm::sys::StrError(errno);
   if (place == Place::Free && !S_ISDIR(status.st_mode))
     return llvm::sys::StrError(ENOTDIR);
   return access(written.c_str(), W_OK) == 0 ? "" : llvm::sys::StrError(errno);

@@ -146,7 +146,10 @@ bool measuredInputs(const Loaded &loaded, const std::vector<std::string> &given,
   llvm::append_range(inputs.dims, boundSizes(loaded));
   inputs.assumed = open.assumed;
   if (!open.told.empty()) {
-    std::string by = open.assumed.empty() ? "" : "--dim " + shellWord(open.assumed.front() + "=8") + ", or ";
+    std::string by;
+    for (const std::string &dim : open.assumed)
+      by += "--dim " + shellWord(dim + "=SIZE") + " ";
+    by += by.empty() ? "" : "or ";
     printMessage("warning: the sizes of dynamic dims are not given; using the minimum: " + llvm::join(open.told, ", "));
     printMessage("note: set them by " + by + "--input with an array");
   }
