@@ -9,6 +9,7 @@
 #include "lib/Support/Printable.h"
 #include "tools/hewn/Artifacts.h"
 #include "tools/hewn/CommandLine.h"
+#include "tools/hewn/Pages/Page.h"
 #include "tools/hewn/Record.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -79,6 +80,7 @@ static json::Object recordOf(const importer::ModelSummary &summary) {
                       {"outputs", std::move(outputs)},
                       {"dims", std::move(dims)},
                       {"weights", json::Object{{"initializers", int64_t(summary.initializers)},
+                                               {"constants", int64_t(summary.constants)},
                                                {"bytes", summary.weightBytes},
                                                {"external", !summary.files.empty()},
                                                {"files", std::move(files)}}}};
@@ -265,7 +267,8 @@ static void printModel(const json::Object &record) {
   llvm::outs() << (counts.empty() ? "\n" : ")\n");
   if (weights)
     llvm::outs() << "weights: " << bytesText(weights->getNumber("bytes").value_or(0)) << " in "
-                 << weights->getInteger("initializers").value_or(0) << " initializers"
+                 << countedText(weights->getInteger("initializers").value_or(0), "initializer") << " and "
+                 << countedText(weights->getInteger("constants").value_or(0), "Constant node")
                  << (weights->getBoolean("external").value_or(false) ? ", some in other files" : "") << "\n";
 }
 

@@ -33,6 +33,8 @@ public:
     for (const onnx::NodeProto &node : graph.node()) {
       std::string domain = domainOf(node.domain());
       ++summary.ops[domain.empty() ? node.op_type() : domain + "." + node.op_type()];
+      if (domain.empty() && node.op_type() == "Constant")
+        addConstant(node);
     }
     summary.nodes = size_t(graph.node_size());
     summary.initializers = size_t(graph.initializer_size()) + size_t(graph.sparse_initializer_size());
@@ -52,6 +54,13 @@ private:
     for (int64_t dim : tensor.dims())
       bits = llvm::SaturatingMultiply(bits, uint64_t(std::max<int64_t>(dim, 0)));
     return bits / 8 + (bits % 8 != 0);
+  }
+  void addConstant(const onnx::NodeProto &node) {
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.name() == "value" && attribute.has_t()) {
+        ++summary.constants;
+        summary.weightBytes = llvm::SaturatingAdd(summary.weightBytes, bytesOf(attribute.t()));
+      }
   }
   void addFile(const onnx::TensorProto &tensor) {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL)

@@ -37,10 +37,13 @@ struct ModelSummary {
   std::vector<Value> inputs;
   std::vector<Value> outputs;
   size_t nodes = 0, initializers = 0;
+  /// Number of Constant nodes whose value is a tensor. Nodes in bodies are not counted.
+  size_t constants = 0;
   /// Number of nodes of the model for each op, such as "com.microsoft.Attention". Nodes in bodies
   /// are not counted.
   std::map<std::string, size_t> ops;
-  /// Total size of the initializers in bytes, computed from their types and dims.
+  /// Total size of the initializers and of the tensors of `constants` in bytes, computed from their
+  /// types and dims.
   uint64_t weightBytes = 0;
   /// Names of the external data files of all tensors, as the model contains them: relative to the
   /// model's folder.
