@@ -52,6 +52,15 @@ def test_run(folder):
     np.testing.assert_array_equal(np.load("out/y.npy"), np.full((3, 4), 4, np.float32))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["<f4", ">f4"])
+def test_arrays_of_any_memory_order(folder, order, kind):
+    x = np.arange(12, dtype=kind).reshape(3, 4)
+    np.save("x.npy", np.asarray(x, order=order))
+    tool("run", "model.onnx", "--input", "x=x.npy", "--output-dir", "out", check=True)
+    np.testing.assert_array_equal(np.load("out/y.npy"), 3 * x + 1)
+
+
 COMMANDS = ["compile", "run", "bench", "profile", "explain", "check", "reduce", "info", "quantize", "tune"]
 
 

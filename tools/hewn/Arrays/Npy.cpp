@@ -8,6 +8,7 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cstring>
 #include <zlib.h>
 
@@ -33,7 +34,7 @@ static std::string descrOf(DLDataType type) {
 }
 
 static bool typeFrom(StringRef descr, DLDataType &type) {
-  if (descr.size() < 3 || descr[0] == '>')
+  if (descr.size() < 3)
     return false;
   int bytes;
   if (descr.drop_front(2).getAsInteger(10, bytes) || bytes < 1 || bytes > 16)
@@ -65,6 +66,29 @@ static StringRef valueOf(StringRef header, StringRef key) {
   return at == StringRef::npos ? StringRef() : header.drop_front(at + key.size() + 3).ltrim();
 }
 
+/// Returns the elements of an array in Fortran order (the first index varies fastest) in C order.
+static std::vector<char> inCOrder(StringRef bytes, llvm::ArrayRef<int64_t> shape, size_t width) {
+  std::vector<char> out;
+  out.reserve(bytes.size());
+  std::vector<size_t> steps, index(shape.size(), 0);
+  size_t step = width;
+  for (int64_t dim : shape) {
+    steps.push_back(step);
+    step *= size_t(dim);
+  }
+  for (size_t at = 0; out.size() < bytes.size();) {
+    out.insert(out.end(), bytes.begin() + at, bytes.begin() + at + width);
+    for (size_t d = shape.size(); d-- > 0;) {
+      at += steps[d];
+      if (++index[d] < size_t(shape[d]))
+        break;
+      at -= steps[d] * size_t(shape[d]);
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
 static bool parse(StringRef data, const std::string &path, Array &array, std::string &problem) {
   auto bad = [&](const char *why) {
     problem = path + ": " + why;
@@ -85,8 +109,6 @@ static bool parse(StringRef data, const std::string &path, Array &array, std::st
     problem = path + ": element type " + descr.str() + " is not supported";
     return false;
   }
-  if (valueOf(header, "fortran_order").starts_with("True"))
-    return bad("is in Fortran order; save it with numpy.ascontiguousarray");
   StringRef shape = valueOf(header, "shape");
   if (!shape.consume_front("("))
     return bad("has no shape");
@@ -105,7 +127,15 @@ static bool parse(StringRef data, const std::string &path, Array &array, std::st
   uint64_t bytes = elements * array.elementBytes();
   if (body.size() < bytes)
     return bad("truncated");
-  array.bytes.assign(body.begin(), body.begin() + bytes);
+  body = body.take_front(bytes);
+  size_t width = size_t(array.elementBytes());
+  if (valueOf(header, "fortran_order").starts_with("True") && array.shape.size() > 1)
+    array.bytes = inCOrder(body, array.shape, width);
+  else
+    array.bytes.assign(body.begin(), body.end());
+  if (descr.front() == '>')
+    for (auto element = array.bytes.begin(); element != array.bytes.end(); element += std::ptrdiff_t(width))
+      std::reverse(element, element + std::ptrdiff_t(width));
   return true;
 }
 
