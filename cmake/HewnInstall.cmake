@@ -69,5 +69,6 @@ if(TARGET _hewn)
   endif()
   install(TARGETS _hewn LIBRARY DESTINATION "${python_folder}")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/hewn/" DESTINATION "${python_folder}"
-    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "*.onnxtxt" PATTERN "*.json"
+    PATTERN "__pycache__" EXCLUDE)
 endif()

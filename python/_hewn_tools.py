@@ -17,7 +17,11 @@ def _start(tool: str) -> None:
 
 
 def hewn() -> None:
-    """Runs `hewn`."""
+    """Runs `hewn`, or the demonstration, which is a part of the Python package."""
+    if sys.argv[1:] == ["demo"]:
+        from hewn import demo
+
+        sys.exit(demo.main())
     _start("hewn")
 
 

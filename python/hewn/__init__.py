@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _calibration, _device, _dlpack, _hewn, _tensors, frontends
+from . import _abi, _calibration, _device, _dlpack, _hewn, _tensors, frontends
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
 from ._ranks import LocalRanks, NcclRanks, ranks_of
@@ -43,7 +43,7 @@ __all__ = [
     "compile",
     "load",
 ]
-__version__ = _hewn.version()
+__version__ = _abi.version
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m hewn ...` runs the command `hewn`; `python -m hewn --cmake` prints the folder of the
-CMake package."""
+"""`python -m hewn ...` runs the command `hewn`; `python -m hewn demo` runs a demonstration;
+`python -m hewn --cmake` prints the folder of the CMake package."""
 
 import os
 import pathlib
@@ -13,6 +13,10 @@ def main() -> None:
     if sys.argv[1:] == ["--cmake"]:
         print(FOLDER / "lib" / "cmake" / "hewn")
         return
+    if sys.argv[1:] == ["demo"]:
+        from hewn import demo
+
+        sys.exit(demo.main())
     # The program is in a folder relative to this package that depends on the layout: a wheel, a
     # build folder, or an install prefix (with the package in lib/pythonX.Y/"site-packages"/hewn).
     for prefix in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):

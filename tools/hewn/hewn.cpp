@@ -34,6 +34,7 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn info FILE                           print the inputs, outputs and metadata of a file\n"
         "  hewn quantize model.onnx --calibrate DIR choose the quantization and report its accuracy\n"
         "  hewn tune model.onnx -o FILE             measure schedules, for --tuning of later compiles\n"
+        "  hewn demo                                compile, run and time a small model (Python package only)\n"
         "  hewn completion bash|zsh|fish            print a completion script for a shell\n"
         "  hewn help COMMAND                        print the flags of a command\n";
   return status;
@@ -80,6 +81,10 @@ int hewn_main(int argc, char **argv) {
   if (first == "--version" || first == "-V" || first == "version") {
     llvm::outs() << "hewn " << hewn_compiler_version() << "\n";
     return closeOutput(0);
+  }
+  if (first == "demo") {
+    printMessage("error: the demo is a part of the Python package: python3 -m hewn demo");
+    return 1;
   }
   bool help = first == "help";
   std::string name = help ? argv[2] : first;

@@ -159,10 +159,16 @@ def positional(example_inputs: object) -> tuple:
     return tuple(example_inputs) if isinstance(example_inputs, list | tuple) else (example_inputs,)
 
 
+_LONGEST_REASON = 1500  # some converters append the whole graph
+
+
 def failed(what: str, problem: BaseException, advice: str) -> ConversionError:
     """Returns the error with the converter's name and message (without terminal colors), and
     advice."""
     reason = re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).strip()
+    if len(reason) > _LONGEST_REASON:
+        more = len(reason) - _LONGEST_REASON
+        reason = f"{reason[:_LONGEST_REASON]} ... ({more} more characters: see __cause__ of this exception)"
     return ConversionError(f"{what}: {type(problem).__name__}: {reason}\n{advice}")
 
 
