@@ -189,6 +189,15 @@ def model_of(g, outputs, name):
     return helper.make_model(graph, opset_imports=opsets, ir_version=10 if g.opset < 23 else 11)
 
 
+def share_names(g, model):
+    """Declares the same name for dims that differ, as some exporters do."""
+    first, second = g.choice.sample(sorted(g.symbols), 2)
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param == second:
+                dim.dim_param = first
+
+
 def one_node(name, seed):
     """Returns a model with a node of that op and the nodes that its rule adds, or None if the rule
     rejects."""
@@ -219,6 +228,8 @@ def generate(seed, oracle=None, bindings=3, theme=None):
     crossed(g)
     pruned(g, outputs)
     model = model_of(g, outputs, f"seed{seed}")
+    if len(g.symbols) > 1 and g.choice.random() < 0.1:
+        share_names(g, model)
     feeds = [{v.name: v.array for v, _ in g.inputs}]
     if any(not v.static for v, _ in g.inputs):
         random_arrays = np.random.default_rng(seed)
@@ -232,7 +243,7 @@ def generate(seed, oracle=None, bindings=3, theme=None):
 def bound(value, make, sizes, random_arrays, most):
     """Draws another array for an input, with the current sizes of its symbols. Returns None if the
     array is too large."""
-    shape = tuple(sizes[label] if label else size for size, label in value.dims)
+    shape = tuple(sizes.get(label, size) for size, label in value.dims)
     return make(random_arrays, shape) if np.prod(shape) <= 64 * most else None
 
 

@@ -110,10 +110,12 @@ class Graph:
         return value
 
     def ints(self, values, run_time=0.15):
-        """Returns int64 parameters of an op, as a constant or as an input."""
+        """Returns int64 parameters of an op, as a constant or as an input. A list that is an input
+        sometimes has dynamic length."""
         array = np.asarray(values, I64)
         if self.choice.random() < run_time:
-            return self.input(array.dtype, tuple((d, None) for d in array.shape), lambda random, shape: array, "n")
+            length = self.unknown() if array.ndim and self.choice.random() < 0.3 else None
+            return self.input(array.dtype, tuple((d, length) for d in array.shape), lambda random, shape: array, "n")
         return self.constant(array, "n")
 
     def input(self, dtype, dims, make, stem="x"):
