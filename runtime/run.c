@@ -172,6 +172,9 @@ static int32_t bindInputPointers(hewn_context *context, const void *const *input
   return HEWN_OK;
 }
 
+/// Data of an empty output for which the caller passes NULL.
+static const unsigned char empty[HEWN_ALIGNMENT] __attribute__((aligned(HEWN_ALIGNMENT))) = {0};
+
 static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
   const hewn_model *model = context->model;
   model->output_dims(context->symbols, context->output_dims);
@@ -187,12 +190,10 @@ static int32_t bindOutputPointers(hewn_context *context, void *const *outputs) {
     int32_t code = checkPointer(context, "output ", info, context->output_dims[i], outputs[i]);
     if (code != HEWN_OK)
       return code;
-    if (!outputs[i])
-      // The caller may pass NULL for an empty output: hewn_bind_allocate then allocates it, since
-      // the generated code needs an address.
-      continue;
-    state->given = outputs[i];
-    state->capacity = INT64_MAX;
+    // The caller may pass NULL for an empty output. The generated code then gets the address of
+    // `empty`, so that nothing is allocated that the caller would have to release.
+    state->given = outputs[i] ? outputs[i] : (void *)(uintptr_t)empty;
+    state->capacity = outputs[i] ? INT64_MAX : 0;
   }
   return HEWN_OK;
 }
@@ -214,7 +215,8 @@ static int32_t runPointers(hewn_context *context, const void *const *inputs, voi
     return code;
   }
   for (int32_t i = 0; i < context->model->num_outputs; ++i) {
-    outputs[i] = context->output_data[i];
+    if (context->outputs[i].dynamic)
+      outputs[i] = context->output_data[i];
     for (int32_t d = 0; output_dims && output_dims[i] && d < context->output_infos[i].rank; ++d)
       output_dims[i][d] = context->output_dims[i][d];
   }

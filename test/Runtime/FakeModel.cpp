@@ -109,6 +109,13 @@ int32_t BodyModel::runIn(hewn_context *context) {
   return runIn(context, {}, out.view(float32));
 }
 
+int32_t BodyModel::runIn(hewn_context *context, void **outputs) {
+  current = this;
+  hewn_status status = hewn_run_pointers(&model, context, nullptr, outputs, nullptr, nullptr);
+  message = status.message;
+  return status.code;
+}
+
 int32_t BodyModel::runIn(hewn_context *context, DLTensor in, DLTensor out) {
   current = this;
   hewn_status status = hewn_run(&model, context, &in, &out);

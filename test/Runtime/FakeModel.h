@@ -40,6 +40,8 @@ public:
   int32_t run(const hewn_context_options *options = nullptr);
   /// Runs the model in an existing context.
   int32_t runIn(hewn_context *context);
+  /// Runs the model by hewn_run_pointers, without inputs.
+  int32_t runIn(hewn_context *context, void **outputs);
   /// Runs the model with one input, which the test has added to it. The output is written to `out`.
   int32_t runIn(hewn_context *context, DLTensor in, DLTensor out);
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -233,6 +235,39 @@ TEST(RunShapes, ScalarsEmptyTensorsAndBool) {
     hewn_output_release(context, out[1].data != none.data.data() ? out[1].data : nullptr);
   }
   hewn_context_destroy(context);
+}
+
+TEST(RunShapes, AnEmptyOutputWithoutMemoryAllocatesNothing) {
+  static const int64_t emptyDims[] = {0};
+  int64_t blocks = 0;
+  hewn_context_options options = defaultOptions();
+  options.allocator.user = &blocks;
+  options.allocator.allocate = [](void *user, size_t bytes, size_t alignment) {
+    ++*static_cast<int64_t *>(user);
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  };
+  options.allocator.release = [](void *user, void *memory) {
+    --*static_cast<int64_t *>(user);
+    std::free(memory);
+  };
+  void *seen = nullptr;
+  BodyModel model([&](hewn_context *, const hewn_frame *frame) {
+    seen = frame->outputs[0];
+    return HEWN_OK;
+  });
+  model.output.rank = 1;
+  model.output.dims = emptyDims;
+  model.model.output_dims = [](const int64_t *, int64_t *const *dims) { dims[0][0] = 0; };
+  hewn_context *context = nullptr;
+  ASSERT_EQ(hewn_context_create(&model.model, &options, &context).code, HEWN_OK);
+  int64_t before = blocks;
+  void *outputs[] = {nullptr};
+  ASSERT_EQ(model.runIn(context, outputs), HEWN_OK);
+  EXPECT_NE(seen, nullptr); // generated code gets an address for an empty output, too
+  EXPECT_EQ(outputs[0], nullptr);
+  EXPECT_EQ(blocks, before);
+  hewn_context_destroy(context);
+  EXPECT_EQ(blocks, 0);
 }
 
 TEST(RunFailures, CodeWithoutAMessage) {
