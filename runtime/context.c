@@ -247,7 +247,7 @@ void hewn_impl_context_destroy(hewn_context *context) {
 
 hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symbols) {
   if (!hewn_context_enter(context))
-    return failEarly(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
+    return failEarly(HEWN_BUSY, hewn_context_busy_message);
   int savedErrno = errno;
   if (context->broken == HEWN_OK) {
     hewn_message_clear(context);
@@ -262,7 +262,7 @@ hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symb
 
 hewn_status hewn_impl_context_set_stream(hewn_context *context, void *stream) {
   if (!hewn_context_enter(context))
-    return failEarly(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
+    return failEarly(HEWN_BUSY, hewn_context_busy_message);
   int savedErrno = errno;
   if (context->broken == HEWN_OK) {
     hewn_message_clear(context);

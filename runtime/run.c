@@ -91,6 +91,14 @@ static int32_t checkCount(hewn_context *context, const char *what, int32_t want,
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
+/// Appends the name and the digest of a model: two compiles of a model have the same name.
+static void putModel(hewn_text *text, const hewn_model *model) {
+  hewn_text_name(text, model->name);
+  hewn_text_put(text, " (digest ");
+  hewn_text_name(text, model->digest);
+  hewn_text_put(text, ")");
+}
+
 /// Checks shared by hewn_run and hewn_run_pointers. Returns HEWN_OK, with the message cleared, if
 /// the run may proceed.
 static int32_t begin(const hewn_model *model, hewn_context *context) {
@@ -105,16 +113,16 @@ static int32_t begin(const hewn_model *model, hewn_context *context) {
   if (!hewn_message_open(context, &text))
     return HEWN_INVALID_ARGUMENT;
   hewn_text_put(&text, "the context was created for model ");
-  hewn_text_name(&text, context->model->name);
+  putModel(&text, context->model);
   hewn_text_put(&text, ", not for ");
-  hewn_text_name(&text, model->name);
+  putModel(&text, model);
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
 hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,
                           DLTensor *outputs, int32_t num_outputs) {
   if (!hewn_context_enter(context))
-    return plainStatus(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
+    return plainStatus(HEWN_BUSY, hewn_context_busy_message);
   int savedErrno = errno;
   if (begin(model, context) == HEWN_OK && checkCount(context, " inputs", model->num_inputs, num_inputs) == HEWN_OK &&
       checkCount(context, " outputs", model->num_outputs, num_outputs) == HEWN_OK) {
@@ -226,7 +234,7 @@ static int32_t runPointers(hewn_context *context, const void *const *inputs, voi
 hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
                                    void **outputs, int64_t *const *output_dims, const int64_t *symbols) {
   if (!hewn_context_enter(context))
-    return plainStatus(HEWN_INVALID_ARGUMENT, hewn_context_busy_message);
+    return plainStatus(HEWN_BUSY, hewn_context_busy_message);
   int savedErrno = errno;
   if (begin(model, context) == HEWN_OK) {
     if ((model->num_inputs > 0 && !inputs) || (model->num_outputs > 0 && !outputs))

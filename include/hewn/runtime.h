@@ -73,13 +73,15 @@ enum hewn_code {
   HEWN_IO = 4,
   /// This machine, or this version of the runtime, cannot run the model.
   HEWN_UNSUPPORTED = 5,
-  ///   An internal error: a defect of hewn, not of the model or the caller.
+  /// An internal error: a defect of hewn, not of the model or the caller.
   HEWN_INTERNAL = 6,
   /// A custom op reported a failure, or violated its definition (see custom.h).
   HEWN_OP_FAILED = 7,
   /// For a model that is partitioned over ranks: another rank has exited, runs another artifact,
   /// makes a different call, or did not respond within the time limit.
-  HEWN_PEER_FAILED = 8
+  HEWN_PEER_FAILED = 8,
+  /// Another call uses the context at the moment. The call had no effect.
+  HEWN_BUSY = 9
 };
 
 /// Result of every call that can fail. `message` is never NULL; it is "" on success. On failure it

@@ -183,7 +183,31 @@ TEST_F(Run, ContextOfAnotherModel) {
   FakeModel other;
   other.model.name = "other";
   EXPECT_STREQ(hewn_run(&other.model, context, in, out).message,
-               "the context was created for model 'fake', not for 'other'");
+               "the context was created for model 'fake' (digest 'feed'), not for 'other' (digest 'feed')");
+  other.model.name = "fake"; // another compile of a model with the same name
+  other.model.digest = "beef";
+  EXPECT_STREQ(hewn_run(&other.model, context, in, out).message,
+               "the context was created for model 'fake' (digest 'feed'), not for 'fake' (digest 'beef')");
+}
+
+TEST(RunFailures, ABusyContext) {
+  BodyModel *other = nullptr;
+  hewn_status stream{}, reserve{}, run{};
+  BodyModel model([&](hewn_context *context, const hewn_frame *) {
+    Tensor<float> out({}, {0});
+    DLTensor view = out.view(float32);
+    run = hewn_run(&other->model, context, nullptr, &view);
+    reserve = hewn_context_reserve(context, nullptr);
+    stream = hewn_context_set_stream(context, nullptr);
+    return HEWN_OK;
+  });
+  other = &model;
+  // A run inside of a run meets a context in use, as a run on another thread does.
+  EXPECT_EQ(model.run(), HEWN_OK);
+  for (const hewn_status &status : {run, reserve, stream}) {
+    EXPECT_EQ(status.code, HEWN_BUSY);
+    EXPECT_STREQ(status.message, "the context is in use by another thread: give each thread its own");
+  }
 }
 
 TEST_F(Run, Pointers) {
