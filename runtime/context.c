@@ -102,6 +102,14 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
     return "options.arena is not aligned to 64 bytes";
   if (options->arena_bytes > INT64_MAX)
     return "options.arena_bytes is too large";
+  if (options->weights_bytes && !options->weights)
+    return "options.weights_bytes is set, but options.weights is NULL";
+  if ((uintptr_t)options->weights % HEWN_ALIGNMENT != 0)
+    return "options.weights is not aligned to 64 bytes";
+  if (options->weights && options->weights_path)
+    return "options.weights and options.weights_path are both set";
+  if (options->weights && (options->flags & HEWN_COPY_WEIGHTS))
+    return "options.weights is used in place: leave HEWN_COPY_WEIGHTS out of options.flags";
   if (options->device < 0)
     return "options.device is negative: devices are counted from 0";
   return NULL;
@@ -172,7 +180,7 @@ static int32_t furnish(hewn_context *context, const hewn_context_options *option
   if (code == HEWN_OK)
     code = hewn_ranks_join(context, options->communicator);
   if (code == HEWN_OK)
-    code = hewn_weights_acquire(context, options->weights_path, options->flags);
+    code = hewn_weights_acquire(context, options);
   if (code == HEWN_OK && context->model->device)
     code = context->model->device->table->create(context, options);
   if (code == HEWN_OK && isStatic(context))

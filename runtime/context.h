@@ -195,10 +195,17 @@ void hewn_impl_output_release(hewn_context *context, void *data);
 
 //===-- weights.c ---------------------------------------------------------===//
 
-/// Maps or reads the model's weights, or increments their user count if another context has loaded
-/// them. `flags` are those of hewn_context_options.
-int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags);
+/// Sets the weights of the context: those in the caller's memory, or those of the weights file,
+/// which are mapped or read unless another context has loaded them.
+int32_t hewn_weights_acquire(hewn_context *context, const hewn_context_options *options);
 void hewn_weights_release(hewn_context *context);
+
+//===-- binary.c ----------------------------------------------------------===//
+
+/// Writes the absolute path, without symbolic links, of the file that is mapped at `address`. `path`
+/// has space for `bytes` bytes. Returns the length of the path, or 0 if no file is mapped there, the
+/// path is too long, or /proc is not available.
+size_t hewn_binary_path(const void *address, char *path, size_t bytes);
 
 //===-- ranks/group.c -----------------------------------------------------===//
 

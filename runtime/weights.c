@@ -33,13 +33,16 @@ typedef char headerIs64[sizeof(hewn_weights_header) == 64 ? 1 : -1];
 
 static weights_state *stateOf(const hewn_model *model) { return (weights_state *)(void *)model->weights_state; }
 
+/// Starts a failure message about the weights file `path`, or about `options.weights` if `path` is
+/// NULL.
 static int openFailure(hewn_context *context, const char *path, hewn_text *text) {
   if (!hewn_message_open(context, text))
     return 0;
   hewn_text_put(text, "model ");
   hewn_text_name(text, context->model->name);
-  hewn_text_put(text, ": weights file ");
-  hewn_text_name(text, path);
+  hewn_text_put(text, path ? ": weights file " : ": options.weights");
+  if (path)
+    hewn_text_name(text, path);
   return 1;
 }
 
@@ -75,7 +78,17 @@ static int32_t failSize(hewn_context *context, const char *path, int64_t want, i
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-/// Reports that the weights file has the digest of another model.
+/// Reports that neither of the two paths of the weights file exists.
+static int32_t failMissing(hewn_context *context, const char *path, const char *other) {
+  hewn_text text;
+  if (!openFailure(context, path, &text))
+    return HEWN_IO;
+  hewn_text_put(&text, " does not exist, nor does ");
+  hewn_text_name(&text, other);
+  return hewn_text_close(context, HEWN_IO, &text);
+}
+
+/// Reports that the weights have the digest of another model.
 static int32_t failDigest(hewn_context *context, const char *path, const char *got) {
   char digest[sizeof(((hewn_weights_header *)0)->digest) + 1];
   memcpy(digest, got, sizeof(digest) - 1);
@@ -90,14 +103,6 @@ static int32_t failDigest(hewn_context *context, const char *path, const char *g
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-/// Writes the path of the running program, and returns its length or 0. The path is used for
-/// descriptors that are linked into the program, because the loader only knows how the program was
-/// invoked.
-static size_t programPath(char *path) {
-  ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
-  return length > 0 ? (size_t)length : 0;
-}
-
 /// Returns the length of the folder, including the slash, in the loader's name of a library.
 static size_t folderLength(const char *name) {
   const char *up = strstr(name, "/../"), *end = strrchr(name, '/');
@@ -106,27 +111,41 @@ static size_t folderLength(const char *name) {
   return (size_t)(end - name) + 1;
 }
 
-/// Writes the path of the model's weights file. Returns false if it is too long.
-static int findPath(const hewn_model *model, char *path) {
-  Dl_info info;
-  size_t length = 0;
-  // Uses the address of the state, not of the descriptor: the loader may have copied the descriptor
-  // into the program (copy relocation).
-  if (dladdr(model->weights_state, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
-    length = folderLength(info.dli_fname);
-    if (length >= PATH_BYTES)
-      return 0;
-    memcpy(path, info.dli_fname, length);
-  } else {
-    length = programPath(path);
-    while (length > 0 && path[length - 1] != '/')
-      --length;
-  }
+/// Appends the name of the model's weights file to the folder in `path`, which has `length` bytes
+/// with the slash. Returns false if there is no folder, or if the path is too long.
+static int appendName(const hewn_model *model, char *path, size_t length) {
   size_t name = strlen(model->weights_file);
-  if (length + name >= PATH_BYTES)
+  if (length == 0 || length + name >= PATH_BYTES)
     return 0;
   memcpy(path + length, model->weights_file, name + 1);
   return 1;
+}
+
+/// Writes the path of the weights file in the folder of the binary that contains the model, as the
+/// kernel knows it: absolute and without symbolic links, also if the process has changed its folder
+/// since it loaded the binary. Returns false if the kernel does not tell.
+static int findMapped(const hewn_model *model, char *path) {
+  // The digest is a constant of the binary. The descriptor is not: the loader may have copied it
+  // into the program (copy relocation).
+  size_t length = hewn_binary_path(model->weights_digest, path, PATH_BYTES);
+  while (length > 0 && path[length - 1] != '/')
+    --length;
+  return appendName(model, path, length);
+}
+
+/// Writes the path of the weights file in the folder of the binary as the loader names it. This
+/// folder differs from that of `findMapped` if the binary was loaded through a symbolic link. A
+/// relative name is only correct until the process changes its folder; it is used if `isRelativeToo`.
+static int findNamed(const hewn_model *model, int isRelativeToo, char *path) {
+  Dl_info info;
+  if (!dladdr(model->weights_state, &info) || !info.dli_fname || !strchr(info.dli_fname, '/') ||
+      (info.dli_fname[0] != '/' && !isRelativeToo))
+    return 0;
+  size_t length = folderLength(info.dli_fname);
+  if (length >= PATH_BYTES)
+    return 0;
+  memcpy(path, info.dli_fname, length);
+  return appendName(model, path, length);
 }
 
 /// Checks the header of a weights file that is at least as long as the header.
@@ -219,40 +238,95 @@ static int32_t takeFile(hewn_context *context, const char *path, int file, uint3
   return HEWN_OK;
 }
 
-static int32_t openFile(hewn_context *context, const char *path, uint32_t copy, weights_state *state) {
-  char found[PATH_BYTES];
-  if (!path) {
-    if (!findPath(context->model, found))
-      return fail(context, context->model->weights_file, ": its path is too long");
-    path = found;
-  }
+/// Opens a file for reading. Returns a negative number on failure.
+static int openPath(const char *path) {
   // O_NONBLOCK is set because opening a FIFO must not block.
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/// Opens the weights file at `path`, or in the folder of the model's binary if `path` is NULL.
+/// Stores its path in `used`, an array of PATH_BYTES.
+static int32_t openFile(hewn_context *context, const char *path, uint32_t copy, weights_state *state, char *used) {
+  const hewn_model *model = context->model;
+  char named[PATH_BYTES];
+  int isBeside = !path;
+  if (path && strlen(path) >= PATH_BYTES)
+    return fail(context, path, ": its path is too long");
+  if (path)
+    memcpy(used, path, strlen(path) + 1);
+  else if (!findMapped(model, used) && !findNamed(model, /*isRelativeToo=*/1, used))
+    return fail(context, model->weights_file, ": its folder is unknown, or its path is too long");
+  int file = openPath(used);
+  if (file < 0 && isBeside && errno == ENOENT && findNamed(model, /*isRelativeToo=*/0, named) &&
+      strcmp(named, used) != 0) {
+    file = openPath(named);
+    if (file < 0 && errno == ENOENT)
+      return failMissing(context, used, named);
+    memcpy(used, named, strlen(named) + 1);
+  }
   if (file < 0)
-    return failErrno(context, path, " cannot be opened: errno ", errno);
-  int32_t code = takeFile(context, path, file, copy, state);
+    return failErrno(context, used, " cannot be opened: errno ", errno);
+  int32_t code = takeFile(context, used, file, copy, state);
   close(file);
   return code;
 }
 
-static int32_t verify(hewn_context *context, const weights_state *state) {
-  const hewn_weights_header *header = state->base;
-  if (hewn_weights_checksum(context->weights, context->model->weights_bytes) == header->checksum)
+/// Compares the data after `header` with the checksum. `path` is that of the file, or NULL if the
+/// weights are in the caller's memory.
+static int32_t verify(hewn_context *context, const hewn_weights_header *header, const char *path) {
+  const unsigned char *data = (const unsigned char *)(header + 1);
+  if (hewn_weights_checksum(data, context->model->weights_bytes) == header->checksum)
     return HEWN_OK;
-  return fail(context, context->model->weights_file, " is damaged: the checksum does not match the data");
+  return fail(context, path, " is damaged: the checksum does not match the data");
 }
 
-int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t flags) {
+/// Checks the file at `path` like a file that is loaded, with its checksum, although the context
+/// uses the weights that another context has loaded.
+static int32_t verifyFile(hewn_context *context, const char *path, char *used) {
+  weights_state file = {0};
+  int32_t code = openFile(context, path, /*copy=*/0, &file, used);
+  if (code != HEWN_OK)
+    return code;
+  code = verify(context, file.base, used);
+  munmap(file.base, file.bytes);
+  return code;
+}
+
+/// Uses the weights in the caller's memory, which contains a weights file.
+static int32_t takeMemory(hewn_context *context, const hewn_context_options *options) {
   const hewn_model *model = context->model;
+  if (!model->weights_file)
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                             model->weights ? "options.weights is set, but the model's binary contains its weights"
+                                            : "options.weights is set, but the model has no weights");
+  uint64_t want = model->weights_bytes + sizeof(hewn_weights_header), bytes = options->weights_bytes;
+  if (bytes < sizeof(hewn_weights_header))
+    return failSize(context, NULL, (int64_t)want, (int64_t)bytes);
+  const hewn_weights_header *header = options->weights;
+  int32_t code = checkHeader(context, NULL, header);
+  if (code == HEWN_OK && bytes != want)
+    code = failSize(context, NULL, (int64_t)want, (int64_t)bytes);
+  if (code == HEWN_OK && (options->flags & HEWN_VERIFY_WEIGHTS))
+    code = verify(context, header, NULL);
+  context->weights = (const unsigned char *)(header + 1);
+  return code;
+}
+
+int32_t hewn_weights_acquire(hewn_context *context, const hewn_context_options *options) {
+  const hewn_model *model = context->model;
+  const char *path = options->weights_path;
+  if (options->weights)
+    return takeMemory(context, options);
   context->weights = model->weights;
   if (model->weights || !model->weights_file)
     return HEWN_OK;
+  char used[PATH_BYTES];
   weights_state *state = stateOf(model);
   int32_t code = HEWN_OK;
   hewn_lock(&state->lock);
-  uint32_t copy = (flags & HEWN_COPY_WEIGHTS) != 0;
-  if (state->users == 0)
-    code = openFile(context, path, copy, state);
+  uint32_t copy = (options->flags & HEWN_COPY_WEIGHTS) != 0, isShared = state->users > 0;
+  if (!isShared)
+    code = openFile(context, path, copy, state, used);
   else if (copy && !state->copied)
     code = hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
                              "options.flags requires a copy of the weights, which another context has mapped "
@@ -263,9 +337,13 @@ int32_t hewn_weights_acquire(hewn_context *context, const char *path, uint32_t f
     context->weights = (const unsigned char *)state->base + sizeof(hewn_weights_header);
   }
   hewn_unlock(&state->lock);
-  if (code == HEWN_OK && (flags & HEWN_VERIFY_WEIGHTS))
-    code = verify(context, state);
-  return code;
+  if (code != HEWN_OK || !(options->flags & HEWN_VERIFY_WEIGHTS))
+    return code;
+  if (isShared && path && (code = verifyFile(context, path, used)) != HEWN_OK)
+    return code;
+  if (isShared && !hewn_binary_path(state->base, used, PATH_BYTES)) // a copy
+    return verify(context, state->base, model->weights_file);
+  return verify(context, state->base, used);
 }
 
 void hewn_weights_release(hewn_context *context) {

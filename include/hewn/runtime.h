@@ -439,6 +439,14 @@ typedef struct hewn_context_options {
   hewn_device_hook device_hook;
   /// Hook that receives the transfers between ranks. Ignored if the model is not partitioned.
   hewn_transfer_hook transfer_hook;
+  /// The content of the weights file in the caller's memory, instead of the file: its 64-byte header
+  /// and the data, `weights_bytes` in total. The address is a multiple of 64. The header is checked
+  /// like that of a file; with HEWN_VERIFY_WEIGHTS, the data too. The memory is used in place, so it
+  /// must stay valid and unchanged until the last context that was created from it is destroyed. The
+  /// context does not share weights that other contexts have loaded from a file. NULL: the weights
+  /// are read from the file.
+  const void *weights;
+  size_t weights_bytes;
 } hewn_context_options;
 
 /// Returns the variant that runs on this machine, or NULL if the machine lacks CPU features for all

@@ -187,6 +187,128 @@ TEST_F(Weights, VerifiedWhenAskedFor) {
     EXPECT_EQ(word, 0u);
 }
 
+TEST_F(Weights, ADamagedFileIsNamedByItsPath) {
+  flags = HEWN_VERIFY_WEIGHTS;
+  bytes.back() ^= 1;
+  write(bytes);
+  for (uint32_t more : {0u, uint32_t(HEWN_COPY_WEIGHTS)}) {
+    flags = HEWN_VERIFY_WEIGHTS | more;
+    EXPECT_EQ(failure(),
+              "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
+  }
+  flags = 0; // maps the damaged file
+  hewn_context *context = nullptr, *second = nullptr;
+  ASSERT_EQ(create(&context).code, HEWN_OK);
+  hewn_context_options options = defaultOptions(); // no path: verifies the mapping
+  options.flags = HEWN_VERIFY_WEIGHTS;
+  hewn_status status = hewn_context_create(&fake.model, &options, &second);
+  EXPECT_EQ(status.message,
+            "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
+  hewn_context_destroy(second);
+  hewn_context_destroy(context);
+}
+
+TEST_F(Weights, VerifyChecksTheGivenFileThoughWeightsAreShared) {
+  write(bytes);
+  hewn_context *first = nullptr, *second = nullptr;
+  ASSERT_EQ(create(&first).code, HEWN_OK);
+  flags = HEWN_VERIFY_WEIGHTS;
+  ASSERT_EQ(create(&second).code, HEWN_OK); // the same file
+  hewn_context_destroy(second);
+  std::string shared = path;
+  path = testing::TempDir() + "other-" + name;
+  EXPECT_EQ(failure(), "model 'fake': weights file '" + path + "' does not exist");
+  std::string damaged = bytes, foreign = bytes;
+  damaged.back() ^= 1;
+  write(damaged);
+  EXPECT_EQ(failure(),
+            "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
+  foreign[16] = 'f';
+  write(foreign);
+  EXPECT_THAT(failure(), HasSubstr("belongs to another model"));
+  std::remove(path.c_str());
+  path = shared;
+  EXPECT_EQ(firstTotal(first), 1);
+  hewn_context_destroy(first);
+  for (uint64_t word : fake.state.opaque)
+    EXPECT_EQ(word, 0u);
+}
+
+/// The content of a weights file in aligned memory.
+struct alignas(64) Memory {
+  explicit Memory(const std::string &content) : size(content.size()) { content.copy(data, sizeof(data)); }
+  char data[128] = {};
+  size_t size;
+};
+
+TEST_F(Weights, InTheCallersMemory) {
+  Memory memory(bytes);
+  hewn_context_options options = defaultOptions();
+  options.weights = memory.data;
+  options.weights_bytes = memory.size;
+  hewn_context *first = nullptr, *second = nullptr, *mapped = nullptr;
+  options.flags = HEWN_VERIFY_WEIGHTS;
+  ASSERT_EQ(hewn_context_create(&fake.model, &options, &first).code, HEWN_OK);
+  ASSERT_EQ(hewn_context_create(&fake.model, &options, &second).code, HEWN_OK);
+  write(bytes);
+  ASSERT_EQ(create(&mapped).code, HEWN_OK); // maps the file: memory is not shared with other contexts
+  hewn_context_destroy(first);
+  EXPECT_EQ(firstTotal(second), 1);
+  hewn_context_destroy(second);
+  memory = Memory("");
+  EXPECT_EQ(firstTotal(mapped), 1);
+  hewn_context_destroy(mapped);
+  for (uint64_t word : fake.state.opaque)
+    EXPECT_EQ(word, 0u);
+}
+
+TEST_F(Weights, InMemoryThatDoesNotFit) {
+  auto refusal = [&](const std::string &content, int32_t code, size_t offset = 0, const char *file = nullptr) {
+    Memory memory(std::string(offset, ' ') + content);
+    hewn_context_options options = defaultOptions();
+    options.weights = memory.data + offset;
+    options.weights_bytes = content.size();
+    options.weights_path = file;
+    options.flags = flags;
+    hewn_context *context = nullptr;
+    hewn_status status = hewn_context_create(&fake.model, &options, &context);
+    EXPECT_EQ(status.code, code);
+    std::string message = status.message;
+    hewn_context_destroy(context);
+    return message;
+  };
+  EXPECT_EQ(refusal(bytes, HEWN_INVALID_ARGUMENT, 4), "options.weights is not aligned to 64 bytes");
+  EXPECT_EQ(refusal(bytes, HEWN_INVALID_ARGUMENT, 0, "x"), "options.weights and options.weights_path are both set");
+  EXPECT_EQ(refusal("", HEWN_IO), "model 'fake': options.weights is truncated: 76 bytes expected, got 0");
+  EXPECT_EQ(refusal(bytes.substr(0, 75), HEWN_IO),
+            "model 'fake': options.weights is truncated: 76 bytes expected, got 75");
+  EXPECT_EQ(refusal(bytes + "x", HEWN_IO), "model 'fake': options.weights is too long: 76 bytes expected, got 77");
+  EXPECT_EQ(refusal("X" + bytes.substr(1), HEWN_IO), "model 'fake': options.weights is not a weights file of hewn");
+  std::string foreign = bytes, damaged = bytes;
+  foreign[16] = 'f';
+  damaged.back() ^= 1;
+  EXPECT_THAT(refusal(foreign, HEWN_IO), HasSubstr("options.weights belongs to another model: digest"));
+  EXPECT_EQ(refusal(damaged, HEWN_OK), "");
+  flags = HEWN_VERIFY_WEIGHTS;
+  EXPECT_EQ(refusal(damaged, HEWN_IO),
+            "model 'fake': options.weights is damaged: the checksum does not match the data");
+  flags = HEWN_COPY_WEIGHTS;
+  EXPECT_THAT(refusal(bytes, HEWN_INVALID_ARGUMENT), HasSubstr("leave HEWN_COPY_WEIGHTS out"));
+  flags = 0;
+  fake.model.weights_file = nullptr;
+  EXPECT_EQ(refusal(bytes, HEWN_INVALID_ARGUMENT), "options.weights is set, but the model has no weights");
+  alignas(64) static const unsigned char embedded[64] = {};
+  fake.model.weights = embedded;
+  EXPECT_EQ(refusal(bytes, HEWN_INVALID_ARGUMENT),
+            "options.weights is set, but the model's binary contains its weights");
+  hewn_context_options options = defaultOptions();
+  options.weights_bytes = 1;
+  hewn_context *context = nullptr;
+  EXPECT_STREQ(hewn_context_create(&fake.model, &options, &context).message,
+               "options.weights_bytes is set, but options.weights is NULL");
+  EXPECT_EQ(context, nullptr);
+}
+
 TEST_F(Weights, ACopyOutlivesTheFile) {
   write(bytes);
   flags = HEWN_COPY_WEIGHTS;
