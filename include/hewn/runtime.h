@@ -14,8 +14,17 @@
 ///       puts(status.message);
 ///     hewn_context_destroy(context);
 ///
-/// A context may be used by one thread at a time. A process may have any number of contexts of any
-/// number of models; contexts of one model share its code and weights.
+/// A process may have any number of contexts of any number of models; contexts of one model share
+/// its code and weights.
+///
+/// Threads: every function may be called on any thread. Calls on different contexts and libraries may
+/// overlap, including those that create, destroy, open and close. Calls on one context must not: a
+/// run, hewn_context_reserve or hewn_context_set_stream that meets another one returns HEWN_BUSY.
+/// hewn_output_release may be called at any time before the context is destroyed. Destroy a context
+/// only when no other call on it is in progress.
+///
+/// Callbacks (allocators, hooks, communicators) must return normally: no exception and no longjmp may
+/// leave them.
 ///
 /// After fork, the child may use and destroy contexts that were idle at the time of the fork: the
 /// thread pool restarts its threads in the child. A context whose run was in progress stays busy in
@@ -85,12 +94,17 @@ enum hewn_code {
 };
 
 /// Result of every call that can fail. `message` is never NULL; it is "" on success. On failure it
-/// names the expected and the actual value. It stays valid until the next call on the same context,
-/// or until the context is destroyed.
+/// names the expected and the actual value. The context (or library) of the call stores the message:
+/// the next call on this context overwrites it, and destroying the context frees it. Copy the message
+/// to keep it longer.
 typedef struct hewn_status {
   int32_t code;
   const char *message;
 } hewn_status;
+
+/// Returns the name of a hewn_code, such as "HEWN_IO", or "unknown hewn_code" for other values. The
+/// string is a constant.
+HEWN_API const char *hewn_code_name(int32_t code);
 
 //===----------------------------------------------------------------------===//
 // The descriptor of a model: a constant that the compiler emits
@@ -138,8 +152,8 @@ typedef struct hewn_sequence {
   const DLTensor *elements;
 } hewn_sequence;
 
-/// Encodings of a dim in `hewn_tensor_info.dims`: a value d >= 0 is a fixed size, and the value -1
-/// - s refers to the symbol with index s.
+/// Encoding of a dim in `hewn_tensor_info.dims`. A value that is not negative is a fixed size. The
+/// value HEWN_DIM_SYMBOL(s) means that the size is the value of the symbol with index s.
 #define HEWN_DIM_SYMBOL(s) (-1 - (int64_t)(s))
 /// Encoding of a dim whose size depends on data. The size of such an output dim is available only
 /// after a run; the size of such an input dim is not checked.
@@ -254,7 +268,8 @@ struct hewn_model {
   /// uses the first variant whose CPU features are all available.
   const hewn_variant *variants;
   /// File name of the weights file, without a folder. The runtime looks for it in the folder of the
-  /// binary that contains this descriptor. NULL if the model has no weights, or if they are
+  /// binary (program or library) that contains this descriptor, after resolving symbolic links, then
+  /// in the folder of the link by which the binary was loaded. NULL if the model has no weights, or if they are
   /// embedded.
   const char *weights_file;
   const char *weights_digest;        ///< at most 40 hex digits
@@ -291,8 +306,9 @@ typedef struct hewn_library hewn_library;
 /// before and has been replaced since, the process then has both libraries (dlopen alone would
 /// return the old one). Loading a library runs its code: load only trusted files.
 ///
-/// On failure `*library` may be set: it then owns the status' message, and the caller must close
-/// it.
+/// On failure, `*library` is either NULL or a library without a model that stores the status'
+/// message. In both cases, as after success, the caller must pass `*library` to hewn_library_close,
+/// which accepts NULL.
 HEWN_API hewn_status hewn_library_open(const char *path, hewn_library **library);
 
 /// Returns the library's model, which is valid until the library is closed. Returns NULL if loading
@@ -320,7 +336,8 @@ typedef void (*hewn_task)(void *arg, int64_t begin, int64_t end);
 
 /// Runs parallel work on the caller's threads. `parallel_for` calls `task` for disjoint ranges that
 /// cover [0, n), from any threads, and returns when all calls have returned. Kernels need up to 512
-/// KiB of stack, on these threads and on the thread that calls hewn_run.
+/// KiB of stack, on these threads and on the thread that calls hewn_run. Threads that musl starts have
+/// 128 KiB by default: use pthread_attr_setstacksize.
 typedef struct hewn_thread_hook {
   void (*parallel_for)(void *user, int64_t n, hewn_task task, void *arg);
   void *user;
@@ -383,7 +400,8 @@ typedef struct hewn_transfer_hook {
 enum hewn_context_flags {
   /// Compares the weights with the checksum in their file, which reads all of them; fails with
   /// HEWN_IO if they differ. Without this flag, only the header (digest of the model, sizes) is
-  /// checked. Weights that are embedded in the binary have no checksum.
+  /// checked. If another context has loaded the weights, both these and the file at `weights_path`
+  /// are compared. Weights that are embedded in the binary have no checksum.
   HEWN_VERIFY_WEIGHTS = 1,
   /// Reads the weights into private memory instead of mapping the file. If a mapped file is
   /// truncated, the process receives SIGBUS when it reads the missing part; if it is overwritten,
@@ -412,8 +430,9 @@ typedef struct hewn_context_options {
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
-  /// Path of the weights file if it is not next to the model's binary. Ignored if another context
-  /// of the model has loaded the weights already: they are shared.
+  /// Path of the weights file if it is not in the folder of the model's binary. If another context of
+  /// the model has loaded the weights already, they are shared, and the file is read only to check it
+  /// with HEWN_VERIFY_WEIGHTS.
   const char *weights_path;
   /// GPU models: the device's ordinal, as in CUDA and DLPack. Contexts on one device share code and
   /// weights. Ignored if one of the next two members selects the device.
@@ -456,9 +475,9 @@ HEWN_API const hewn_variant *hewn_model_variant(const hewn_model *model);
 /// Creates a context: selects the variant, maps the weights, allocates the arena if its size does
 /// not depend on symbols, and starts the threads. `options` may be NULL.
 ///
-/// On failure `*context` may be set: it then owns the status' message, and the only valid call on
-/// it is `hewn_context_destroy`. In all cases the caller must destroy `*context`, which may be
-/// NULL.
+/// On failure, `*context` is either NULL or a context that stores the status' message and whose calls
+/// all fail with this status. In both cases, as after success, the caller must pass `*context` to
+/// hewn_context_destroy, which accepts NULL.
 HEWN_API hewn_status hewn_context_create(const hewn_model *model, const hewn_context_options *options,
                                          hewn_context **context);
 
@@ -502,11 +521,13 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbol
 /// hewn_case). If the context allocates the output, it writes `ndim`, and `shape` must have space
 /// for the largest rank, which is the rank in the descriptor.
 ///
-/// An output whose `data` is not NULL must have the exact shape. If the shape depends on data,
-/// `shape` gives the capacity and is overwritten with the actual shape. An output whose `data` is
-/// NULL is allocated with the context's allocator, and the caller owns it (see
-/// `hewn_output_release`): the call writes dtype, ndim, shape and data, and `shape` must point to
-/// space for `rank` entries.
+/// An output whose `data` is not NULL is written there, and `shape` must be its exact shape. If the
+/// shape depends on data, `shape` is that of the memory at `data`: the output must not have more
+/// elements. The call then writes the output's own shape to `shape`.
+///
+/// An output whose `data` is NULL is allocated by the call, with the context's allocator: the call
+/// writes dtype, ndim, shape and data, and `shape` must point to space for `rank` entries. The caller
+/// releases the memory with hewn_output_release before it destroys the context.
 HEWN_API hewn_status hewn_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs,
                               DLTensor *outputs);
 
@@ -516,9 +537,9 @@ HEWN_API hewn_status hewn_run_counted(const hewn_model *model, hewn_context *con
 
 /// Runs the model for the typed functions of generated headers: inputs and outputs are pointers
 /// whose sizes follow from `symbols`. Checks that each symbol is in range, and that no pointer of a
-/// non-empty tensor is NULL. An output whose shape depends on data is allocated; its address is
-/// written to `outputs[i]` and its dims to `output_dims[i]`. `output_dims` and its entries may be
-/// NULL.
+/// non-empty tensor is NULL. An output whose shape depends on data is allocated: the call writes its
+/// address to `outputs[i]`, and the caller releases it with hewn_output_release. The call writes the
+/// dims of output i to `output_dims[i]`; `output_dims` and its entries may be NULL.
 HEWN_API hewn_status hewn_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
                                        void **outputs, int64_t *const *output_dims, const int64_t *symbols);
 

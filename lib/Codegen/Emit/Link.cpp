@@ -259,7 +259,7 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
   // library: the model's descriptor references all those that a loader or the typed functions need.
   std::string exports = "{ global: " + job.model + "; " + job.model + "_run; " + job.model +
                         "_arena_bytes; " HEWN_MODEL_SYMBOL "; hewn_context_*; hewn_run*; hewn_output_release; "
-                        "hewn_arena_bytes; hewn_model_variant; local: *; };\n";
+                        "hewn_arena_bytes; hewn_model_variant; hewn_code_name; local: *; };\n";
   Expected<std::string> script = scratch.write("exports.map", exports);
   if (!script)
     return script.takeError();
