@@ -25,7 +25,7 @@ DimNames::DimNames(const onnx::GraphProto &graph, ArrayRef<DimBinding> bindings)
   for (const DimBinding &binding : bindings) {
     SmallVector<unsigned> bound;
     for (unsigned i = 0; i < list.size(); ++i)
-      if (list[i].name == binding.name)
+      if (list[i].name == binding.name || symbolText(list[i].name) == binding.name)
         bound.push_back(i);
     joinAll(bound);
   }

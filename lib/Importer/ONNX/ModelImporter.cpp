@@ -231,9 +231,17 @@ std::optional<graph::DimExpr> ModelImporter::inputDim(const onnx::TensorShapePro
   }
   bool named = isDimName(dim.dim_param());
   std::string symbol = named ? nextDimSymbol(dim.dim_param()) : freshSymbol("d", freshDims);
-  auto bound = bindings.find(dim.dim_param().empty() ? symbol : dim.dim_param());
-  if (named && symbol != symbols.lookup(dim.dim_param())) // a symbol that the model does not name, such as n_2
+  // The user refers to a dim by the name in the model, or by its symbol, which artifacts show: d0
+  // for a dim without a name, n_2 for another dim of the name n. A name in the model has
+  // precedence.
+  bool isDeclared = named && symbol == symbols.lookup(dim.dim_param());
+  std::string name = isDeclared ? dim.dim_param() : symbol;
+  auto bound = bindings.find(name);
+  if (bound == bindings.end() && !symbols.contains(symbol))
     bound = bindings.find(symbol);
+  dimNames.insert(name);
+  if (bound != bindings.end())
+    boundSymbols[bound->first()] = symbol;
   if (bound != bindings.end() && bound->second.fixed())
     return graph::DimExpr(bound->second.low);
   inputSymbols.insert(symbol);
@@ -422,18 +430,12 @@ bool ModelImporter::checkBindings() {
 void ModelImporter::attachMetadata(ModuleOp module) {
   SmallVector<NamedAttribute> ranges, entries;
   for (const DimBinding &binding : options.dims) {
-    auto known = symbols.find(binding.name);
-    StringRef symbol = known == symbols.end() ? StringRef(binding.name) : StringRef(known->second);
-    if (!takenSymbols.contains(symbol)) {
-      std::vector<std::string> names;
-      for (const auto &entry : takenSymbols)
-        names.push_back(entry.getKey().str());
-      llvm::sort(names);
+    auto symbol = boundSymbols.find(binding.name);
+    if (symbol == boundSymbols.end())
       diagnostics.error("no input has a dim '" + binding.name + "'" +
-                        (names.empty() ? "" : "; there are: " + llvm::join(names, ", ")));
-    } else if (!binding.fixed()) {
-      ranges.push_back(builder.getNamedAttr(symbol, builder.getDenseI64ArrayAttr({binding.low, binding.high})));
-    }
+                        (dimNames.empty() ? "" : "; there are: " + llvm::join(dimNames, ", ")));
+    else if (!binding.fixed())
+      ranges.push_back(builder.getNamedAttr(symbol->second, builder.getDenseI64ArrayAttr({binding.low, binding.high})));
   }
   if (!ranges.empty())
     main->setAttr(graph::kDimRangesAttr, builder.getDictionaryAttr(ranges));
@@ -449,8 +451,7 @@ void ModelImporter::attachMetadata(ModuleOp module) {
 /// that the dim has this size, so that the model gets a case for the size.
 void ModelImporter::askForHotSizes() {
   for (const DimBinding &binding : options.dims) {
-    auto known = symbols.find(binding.name);
-    StringRef symbol = known == symbols.end() ? StringRef(binding.name) : StringRef(known->second);
+    std::string symbol = boundSymbols.lookup(binding.name);
     for (int64_t value : binding.cases)
       if (inputSymbols.contains(symbol) && !question)
         (void)decide(graph::Condition::equal(contents.facts().valueOf(symbol), value));
@@ -500,7 +501,8 @@ OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
     main->setAttr(graph::kCaseAttr, builder.getStringAttr(graph::textOf(facts)));
   Frame frame{nullptr, &opsets, loaded, "", {}, &model->graph()};
   bool good = importInputs(frame);
-  attachMetadata(*module);
+  if (good)
+    attachMetadata(*module);
   askForHotSizes();
   if (question)
     return {};

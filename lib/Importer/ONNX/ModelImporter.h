@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include <onnx/onnx_pb.h>
+#include <set>
 
 namespace hewn::importer {
 
@@ -173,6 +174,10 @@ private:
   llvm::StringMap<std::string> symbols; // maps dim_param of ONNX to the symbol's name
   llvm::StringSet<> takenSymbols, inputSymbols;
   llvm::StringMap<DimBinding> bindings;
+  /// Maps the name of each of the user's bindings that an input's dim has used to the dim's symbol.
+  llvm::StringMap<std::string> boundSymbols;
+  /// The names by which the user can bind dims of inputs, for messages.
+  std::set<std::string> dimNames;
   unsigned freshDims = 0, freshReads = 0, freshCounts = 0;
   std::vector<mlir::OwningOpRef<mlir::Operation *>> discarded;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, std::string> reads;
