@@ -69,6 +69,7 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   HEWN_SERVICE(hewn_rt_draw_index)
   HEWN_SERVICE(hewn_rt_cpu)
   HEWN_SERVICE(hewn_rt_variant)
+  HEWN_SERVICE(hewn_arena_bytes)
   HEWN_SERVICE(hewn_run_pointers)
 #undef HEWN_SERVICE
   return map;

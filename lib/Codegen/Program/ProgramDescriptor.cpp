@@ -59,6 +59,7 @@ private:
   Constant *cases();
   Function *caseOf();
   void eachCase(Value *symbolArray, function_ref<void(size_t)> emit);
+  void rejectNull(Value *address, const TensorInterface &output);
   void typedRun(Constant *model);
   void typedArenaBytes(Constant *model);
   Constant *deviceCode(const DeviceReference &device);
@@ -270,6 +271,19 @@ Value *DescriptorEmitter::arrayOf(ArrayRef<Value *> entries, Type *type) {
   return memory;
 }
 
+/// Emits code that returns an error from the typed function if the address to which it has to write
+/// the pointer of `output` is null. The code that follows runs otherwise.
+void DescriptorEmitter::rejectNull(Value *address, const TensorInterface &output) {
+  Function *f = b.GetInsertBlock()->getParent();
+  BasicBlock *missing = BasicBlock::Create(context, "missing", f), *given = BasicBlock::Create(context, "given", f);
+  b.CreateCondBr(b.CreateIsNull(address), missing, given);
+  b.SetInsertPoint(missing);
+  b.CreateRet(ConstantStruct::get(
+      cast<StructType>(f->getReturnType()),
+      {number(HEWN_INVALID_ARGUMENT, 32), text("output '" + output.name + "': the address for its pointer is NULL")}));
+  b.SetInsertPoint(given);
+}
+
 /// Emits hewn_status NAME_run(context, inputs..., outputs..., symbols...), which headerText
 /// declares.
 void DescriptorEmitter::typedRun(Constant *model) {
@@ -293,6 +307,9 @@ void DescriptorEmitter::typedRun(Constant *model) {
   }
   for (size_t i = 0; i < interface.symbols.size(); ++i)
     symbols.push_back(next++);
+  for (auto [output, address] : zip(interface.outputs, dynamic))
+    if (address)
+      rejectNull(address, output);
   Value *outputArray = arrayOf(outputs, ptr);
   FunctionCallee door =
       module.getOrInsertFunction("hewn_run_pointers", FunctionType::get(status, {ptr, ptr, ptr, ptr, ptr, ptr}, false));
@@ -304,25 +321,16 @@ void DescriptorEmitter::typedRun(Constant *model) {
   b.CreateRet(result);
 }
 
-/// Emits int64_t NAME_arena_bytes(symbols...). It returns the arena size in bytes of the variant
-/// for this CPU, or -1 if the artifact has no variant for it.
+/// Emits int64_t NAME_arena_bytes(symbols...), which returns the result of hewn_arena_bytes.
 void DescriptorEmitter::typedArenaBytes(Constant *model) {
   SmallVector<Type *> types(interface.symbols.size(), b.getInt64Ty());
   Function *f = function(interface.name + "_arena_bytes", b.getInt64Ty(), types, GlobalValue::ExternalLinkage);
   SmallVector<Value *> symbols;
   for (Argument &argument : f->args())
     symbols.push_back(&argument);
-  Value *symbolArray = arrayOf(symbols, b.getInt64Ty());
-  FunctionCallee choose = module.getOrInsertFunction("hewn_rt_variant", FunctionType::get(ptr, {ptr}, false));
-  cast<Function>(choose.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
-  Value *variant = b.CreateCall(choose, {model});
-  BasicBlock *none = BasicBlock::Create(context, "none", f), *some = BasicBlock::Create(context, "some", f);
-  b.CreateCondBr(b.CreateIsNull(variant), none, some);
-  b.SetInsertPoint(none);
-  b.CreateRet(b.getInt64(uint64_t(-1)));
-  b.SetInsertPoint(some);
-  Value *field = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), variant, offsetof(hewn_variant, arena_bytes));
-  b.CreateRet(b.CreateCall(FunctionType::get(b.getInt64Ty(), {ptr}, false), b.CreateLoad(ptr, field), {symbolArray}));
+  FunctionCallee callee =
+      module.getOrInsertFunction("hewn_arena_bytes", FunctionType::get(b.getInt64Ty(), {ptr, ptr}, false));
+  b.CreateRet(b.CreateCall(callee, {model, arrayOf(symbols, b.getInt64Ty())}));
 }
 
 Error DescriptorEmitter::checkLayout(StructType *type) {
