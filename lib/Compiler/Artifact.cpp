@@ -255,7 +255,7 @@ bool ArtifactWriter::write() {
   std::vector<PlannedVariant> variants;
   for (const codegen::TargetSpec &machine : c.machines) {
     variants.push_back({machine, {}});
-    interface.variants.push_back({machine.name, machine.cpuFeatures});
+    interface.variants.push_back({machine.name, machine.cpuFeatures, {}, machine.cpu});
     for (const importer::Case &one : c.cases.list) {
       auto variant =
           llvm::find_if(c.variants, [&](const PlannedModule &v) { return v.of == &one && v.machine == &machine; });

@@ -204,6 +204,11 @@ static void printArtifact(const json::Object &model) {
   llvm::SmallVector<std::string> variants;
   each(model, "variants",
        [&](const json::Value &one) { variants.push_back(printable(one.getAsString().value_or(""))); });
+  // The name "host" does not say for which CPU the code was compiled.
+  if (const json::Array *cpus = model.getArray("cpus"))
+    for (auto [variant, cpu] : llvm::zip(variants, *cpus))
+      if (variant == "host" && cpu.getAsString())
+        variant = printable(*cpu.getAsString());
   llvm::outs() << "model " << printableOf(model, "name") << ", compiled by hewn " << printableOf(model, "hewn")
                << " for " << printableOf(model, "target") << " (" << llvm::join(variants, ", ") << ")\n  digest "
                << printableOf(model, "digest") << "\n";

@@ -264,7 +264,7 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
   if (!script)
     return script.takeError();
   std::vector<std::string> arguments = {
-      "-shared", "--version-script=" + *script, "--gc-sections", "--strip-debug", "--hash-style=gnu", "--build-id=none",
+      "-shared", "--version-script=" + *script, "--gc-sections", "--strip-debug", "--hash-style=gnu", "--build-id=sha1",
       // Inside of the shared library, bind references to functions only, not to data: a program
       // that links to the library may have a copy relocation of the descriptor.
       "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,

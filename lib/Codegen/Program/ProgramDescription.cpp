@@ -36,13 +36,15 @@ public:
       : interface(interface), weights(weights) {}
 
   json::Object all() const {
-    json::Array dims, variants, cases;
+    json::Array dims, variants, cpus, cases;
     for (const SymbolInterface &symbol : interface.symbols)
       dims.push_back(json::Object{{"name", jsonText(symbol.name)},
                                   {"min", symbol.min},
                                   {"max", symbol.max == INT64_MAX ? json::Value(nullptr) : json::Value(symbol.max)}});
-    for (const VariantInterface &variant : interface.variants)
+    for (const VariantInterface &variant : interface.variants) {
       variants.push_back(variant.target);
+      cpus.push_back(variant.cpu);
+    }
     if (interface.cases.size() > 1)
       for (const CaseInterface &one : interface.cases)
         cases.push_back(json::Object{{"condition", jsonText(one.condition)},
@@ -54,6 +56,7 @@ public:
                         {"digest", interface.digest},
                         {"target", interface.target},
                         {"variants", std::move(variants)},
+                        {"cpus", std::move(cpus)},
                         {"dims", std::move(dims)},
                         {"inputs", tensors(interface.inputs)},
                         {"outputs", tensors(interface.outputs)},

@@ -9,7 +9,6 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -24,39 +23,6 @@ ProgramInterface ProgramInterface::ofCase(size_t number) const {
   ProgramInterface own = *this;
   own.outputs = cases[number].outputs;
   return own;
-}
-
-std::string cName(StringRef text) {
-  static const llvm::StringSet<> keywords = {
-      "auto",     "bool",   "break",    "case",     "catch",     "char",     "class",    "const",    "continue",
-      "default",  "delete", "do",       "double",   "else",      "enum",     "extern",   "false",    "float",
-      "for",      "friend", "goto",     "if",       "inline",    "int",      "long",     "mutable",  "namespace",
-      "new",      "not",    "operator", "or",       "private",   "public",   "register", "restrict", "return",
-      "short",    "signed", "sizeof",   "static",   "struct",    "switch",   "template", "this",     "throw",
-      "true",     "try",    "typedef",  "typename", "union",     "unsigned", "using",    "virtual",  "void",
-      "volatile", "while",  "and",      "xor",      "protected", "export",   "explicit", "asm"};
-  std::string name;
-  for (char c : text)
-    name += llvm::isAlnum(c) || c == '_' ? c : '_';
-  if (name.empty() || llvm::isDigit(name[0]))
-    name = "m" + name;
-  return keywords.contains(name) ? name + "_" : name;
-}
-
-std::string modelName(StringRef text) {
-  // The model is a global symbol. If it had the name of a libc function, it would replace that
-  // function in programs that link the model.
-  static const llvm::StringSet<> library = {
-      "abort",  "abs",    "acos",    "acosh",  "asin",    "asinh",  "atan",   "atan2",  "atanh",   "bcmp", "calloc",
-      "cbrt",   "ceil",   "clock",   "close",  "copy",    "cos",    "cosh",   "div",    "environ", "erf",  "erfc",
-      "exit",   "exp",    "exp2",    "expm1",  "fabs",    "floor",  "fma",    "fmax",   "fmin",    "fmod", "fork",
-      "free",   "fstat",  "gamma",   "index",  "kill",    "link",   "log",    "log10",  "log1p",   "log2", "main",
-      "malloc", "memcpy", "memmove", "memset", "mmap",    "munmap", "open",   "pause",  "pipe",    "pow",  "printf",
-      "puts",   "rand",   "random",  "read",   "realloc", "remove", "rename", "round",  "select",  "send", "signal",
-      "sin",    "sinh",   "sleep",   "sqrt",   "stat",    "strlen", "sync",   "system", "tan",     "tanh", "time",
-      "times",  "trunc",  "wait",    "write"};
-  std::string name = cName(text);
-  return library.contains(name) || StringRef(name).starts_with("hewn") ? name + "_model" : name;
 }
 
 std::optional<ElementCodes> elementCodes(Type type) {

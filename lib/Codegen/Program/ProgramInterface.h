@@ -58,6 +58,9 @@ struct VariantInterface {
   uint64_t cpuFeatures = 0;
   /// The programs of the variant, one per case of the model.
   std::vector<ProgramCode> programs = {};
+  /// LLVM's name of the CPU for which the code was compiled, such as "znver4" if `target` is
+  /// "host".
+  std::string cpu = {};
 };
 
 /// Properties of a case of the model, which has a program of its own.
@@ -117,6 +120,9 @@ ArenaSize readArenaSize(mlir::func::FuncOp program);
 
 /// Returns a C name similar to `text`: "ResNet-50" becomes ResNet_50, "class" becomes class_.
 std::string cName(llvm::StringRef text);
+/// Returns a C name for a parameter, similar to `text`. Names that may be macros, which are those
+/// in capital letters, get a suffix.
+std::string parameterName(llvm::StringRef text);
 /// Returns a C name for the symbol of a model, similar to `text`. Names of libc functions get a
 /// suffix: "exp" becomes exp_model.
 std::string modelName(llvm::StringRef text);
