@@ -171,6 +171,12 @@ HEWN_COMPILER_API const char *hewn_compilation_report(const hewn_compilation *c)
 /// `index` is out of range).
 HEWN_COMPILER_API size_t hewn_compilation_num_files(const hewn_compilation *c);
 HEWN_COMPILER_API const char *hewn_compilation_file(const hewn_compilation *c, size_t index);
+/// Return the number of files that the artifact depends on, and the path of file `index` (NULL if
+/// `index` is out of range): the model, its external data, custom ops and their code, tunings, and
+/// the descriptions of the cluster and the quantization. A build compiles again if one of them
+/// changes. Options that are given as texts instead of paths are not listed.
+HEWN_COMPILER_API size_t hewn_compilation_num_inputs(const hewn_compilation *c);
+HEWN_COMPILER_API const char *hewn_compilation_input(const hewn_compilation *c, size_t index);
 HEWN_COMPILER_API void hewn_compilation_destroy(hewn_compilation *c);
 
 /// Returns the version of the compiler, such as "0.1.0".

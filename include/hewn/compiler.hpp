@@ -28,6 +28,8 @@ public:
   }
   size_t numFiles() const { return hewn_compilation_num_files(handle.get()); }
   std::string file(size_t index) const { return hewn_compilation_file(handle.get(), index); }
+  size_t numInputs() const { return hewn_compilation_num_inputs(handle.get()); }
+  std::string input(size_t index) const { return hewn_compilation_input(handle.get(), index); }
 
 private:
   std::unique_ptr<hewn_compilation, void (*)(hewn_compilation *)> handle;

@@ -153,6 +153,7 @@ std::optional<std::string> ArtifactCache::findEntry() const {
     if (!file)
       return std::nullopt;
     files.push_back({name, digest(*file)});
+    c.result.inputs.push_back(modelFolder() + name);
   }
   return entryName(files);
 }

@@ -41,6 +41,8 @@ private:
   /// Returns the path of the cache file `name`.
   std::string path(llvm::StringRef name) const;
   std::string entryName(llvm::ArrayRef<External> files) const;
+  /// Returns the name of the cache entry, or nullopt. Adds the external files to the compile's
+  /// inputs.
   std::optional<std::string> findEntry() const;
   std::optional<OutputFile> copyOut(const llvm::json::Object &file) const;
   std::optional<llvm::json::Object> copyIn(const OutputFile &file) const;

@@ -159,6 +159,8 @@ bool checkOptions(Compilation &c) {
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, c.customOps, c.diagnostics);
   readTunings(c);
+  if (!options.dims.empty() && llvm::sys::path::extension(options.modelPath) == ".mlir")
+    refuse("--dim is for models, and '" + options.modelPath + "' is the text of a stage");
   if (!options.partition.empty())
     (void)readPartition(options.partition, c.partition, c.diagnostics);
   checkCluster(c);
@@ -592,6 +594,24 @@ ArrayRef<StringRef> emitStages() {
   return names;
 }
 
+/// Adds a file to the list of files that the artifact depends on. Ignores options that contain the
+/// text of a file instead of its path.
+static void addInput(CompileResult &result, StringRef path) {
+  if (!path.empty() && !path.starts_with("{") && !llvm::is_contained(result.inputs, path))
+    result.inputs.push_back(path.str());
+}
+
+static void addInputs(Compilation &c) {
+  const CompileOptions &options = c.options;
+  addInput(c.result, options.modelPath);
+  for (const auto &mapping : c.weights.mappedFiles())
+    addInput(c.result, mapping->getBufferIdentifier());
+  for (const std::vector<std::string> &list : {options.customOps, c.customOps.code, options.tunings})
+    for (const std::string &path : list)
+      addInput(c.result, path);
+  addInput(c.result, options.cluster);
+}
+
 CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostics) {
   CompileResult result;
   Compilation compilation(options, diagnostics, result);
@@ -607,6 +627,7 @@ CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostic
   });
   if (!result.ok && !diagnostics.hasErrors())
     diagnostics.error("internal error: the compile failed without a diagnostic");
+  addInputs(compilation);
   return result;
 }
 
@@ -617,7 +638,12 @@ CompileResult compile(const CompileOptions &options, Diagnostics &diagnostics) {
         "--cluster does not support --quantize: partition the model by --partition tensor=N or pipeline=N");
     return {};
   }
-  return options.quantize.empty() ? compileOnce(options, diagnostics) : compileQuantized(options, diagnostics);
+  if (options.quantize.empty())
+    return compileOnce(options, diagnostics);
+  CompileResult result = compileQuantized(options, diagnostics);
+  if (llvm::sys::fs::is_regular_file(options.quantize)) // not the name of a scheme
+    addInput(result, options.quantize);
+  return result;
 }
 
 } // namespace hewn

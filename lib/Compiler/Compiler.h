@@ -117,6 +117,9 @@ struct CompileResult {
   std::string text;
   /// Paths of all files that the compile has written.
   std::vector<std::string> files;
+  /// Paths of the files that the artifact depends on: the model, its external data, definitions and
+  /// code of custom ops, tunings, and the descriptions of the cluster and the quantization.
+  std::vector<std::string> inputs;
   /// Result of a quantizing compile: the chosen quantization as a text for `quantize`, and the
   /// report in JSON.
   std::string quantization, report;

@@ -142,6 +142,12 @@ const char *hewn_compilation_file(const hewn_compilation *c, size_t index) {
   return index < c->result.files.size() ? c->result.files[index].c_str() : nullptr;
 }
 
+size_t hewn_compilation_num_inputs(const hewn_compilation *c) { return c->result.inputs.size(); }
+
+const char *hewn_compilation_input(const hewn_compilation *c, size_t index) {
+  return index < c->result.inputs.size() ? c->result.inputs[index].c_str() : nullptr;
+}
+
 void hewn_compilation_destroy(hewn_compilation *c) { delete c; }
 
 const char *hewn_compiler_version(void) { return HEWN_VERSION; }

@@ -149,6 +149,10 @@ static cl::list<std::string> tritonStates("triton-state", cl::value_desc("input=
                                           cl::desc("State of a request sequence: the input takes the output of the "
                                                    "previous request, zeros in the first. May be repeated"),
                                           cl::cat(outputFlags()), cl::sub(compileCommand()));
+static cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
+                                    cl::desc("Write the files that the output depends on, in the format of make: the "
+                                             "model, its external data, tunings, custom ops, calibration samples"),
+                                    cl::cat(outputFlags()), cl::sub(compileCommand()));
 static cl::opt<bool> quiet("quiet", cl::desc("Do not print the names of the written files"),
                            cl::cat(diagnosticsFlags()), cl::sub(compileCommand()));
 
@@ -345,7 +349,10 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
     *texts = {std::string(emitted, length),
               hewn_compilation_quantization(compilation),
               hewn_compilation_report(compilation),
+              {},
               {}};
+    for (size_t i = 0; i < hewn_compilation_num_inputs(compilation); ++i)
+      texts->inputs.push_back(hewn_compilation_input(compilation, i));
     for (size_t i = 0; i < hewn_compilation_num_files(compilation); ++i)
       texts->files.push_back(hewn_compilation_file(compilation, i));
     auto place = [&](StringRef file) { return file == job.output ? 0 : file.ends_with(".h") ? 1 : 2; };
@@ -410,6 +417,8 @@ static std::string whyNoPlace() {
       return "--triton-state expects INPUT=OUTPUT, got '" + state + "'";
   if (!toTriton && output.empty() && emit.empty())
     return "no output given: -o libmodel.so (or .a, .o), --emit=STAGE, or --triton FOLDER";
+  if (!depfile.empty() && output.empty())
+    return "--depfile requires -o, the file whose dependencies it lists";
   if (!report.empty() && quantize.empty())
     return "--report requires --quantize, for example --quantize=int8";
   return "";
@@ -436,13 +445,44 @@ static bool compileForTriton(CompileJob job, const CompileFlags &flags, CompileT
   return repository.finish(states, texts.files);
 }
 
+/// Returns the path as an absolute one in the syntax of make.
+static std::string makePath(StringRef path) {
+  llvm::SmallString<256> absolute(path);
+  (void)llvm::sys::fs::make_absolute(absolute);
+  std::string text;
+  for (char c : absolute) {
+    if (c == ' ' || c == '#')
+      text += '\\';
+    text += c == '$' ? "$$" : std::string(1, c);
+  }
+  return text;
+}
+
+/// Writes a rule of make without commands: `output` depends on the inputs of the compile. Returns
+/// false after printing an error. An empty path writes nothing.
+static bool writeDepfile(const std::string &path, const std::string &output, std::vector<std::string> inputs,
+                         const std::string &samples) {
+  if (path.empty())
+    return true;
+  std::error_code error;
+  for (llvm::sys::fs::recursive_directory_iterator file(samples, error), end; !samples.empty() && !error && file != end;
+       file.increment(error))
+    if (llvm::sys::fs::is_regular_file(file->path()))
+      inputs.push_back(file->path());
+  std::string text = makePath(output) + ":";
+  for (const std::string &input : inputs)
+    text += " \\\n  " + makePath(input);
+  llvm::Error failed = writeFile(path, text + "\n");
+  return !failed || complain(llvm::toString(std::move(failed)), nullptr);
+}
+
 int compileMain() {
   if (std::string why = whyNoPlace(); !why.empty()) {
     llvm::errs() << "error: " << why << "\n";
     return 2;
   }
   // The flags are copied before the compilation, because its linker resets all flags.
-  const std::string reportPath = report;
+  const std::string reportPath = report, depfilePath = depfile;
   const CompileFlags flags = compileFlags();
   const bool isQuiet = quiet, toTriton = !triton.empty();
   CompileJob job;
@@ -452,9 +492,10 @@ int compileMain() {
   job.name = name;
   job.embedWeights = embed;
   CompileTexts texts;
-  if (!canWrite(reportPath, {job.path, job.output}) ||
+  if (!canWrite(reportPath, {job.path, job.output}) || !canWrite(depfilePath, {job.path, job.output, reportPath}) ||
       !(toTriton ? compileForTriton(job, flags, texts) : compileModel(job, flags, &texts)) ||
-      !tellReport(reportPath, texts.report))
+      !tellReport(reportPath, texts.report) ||
+      !writeDepfile(depfilePath, job.output, std::move(texts.inputs), flags.calibrate))
     return 1;
   if (!isQuiet) {
     if (std::string written = writtenText(texts.files); !written.empty())

@@ -89,6 +89,8 @@ struct CompileTexts {
   std::string quantization, report;
   /// Written files: the artifact, then the header, then the others.
   std::vector<std::string> files;
+  /// Files that the artifact depends on.
+  std::vector<std::string> inputs;
 };
 
 /// Compiles a model. Returns false after an error. Prints the compiler's messages; if `problems` is
