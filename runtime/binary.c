@@ -20,7 +20,9 @@ static uintptr_t readHex(const char **at, const char *end) {
   uintptr_t value = 0;
   for (; *at < end; ++*at) {
     char c = **at;
-    uintptr_t digit = c >= '0' && c <= '9' ? (uintptr_t)(c - '0') : c >= 'a' && c <= 'f' ? (uintptr_t)(c - 'a' + 10) : 16;
+    uintptr_t digit = c >= '0' && c <= '9'   ? (uintptr_t)(c - '0')
+                      : c >= 'a' && c <= 'f' ? (uintptr_t)(c - 'a' + 10)
+                                             : 16;
     if (digit == 16)
       break;
     value = value * 16 + digit;

@@ -202,9 +202,9 @@ void hewn_weights_release(hewn_context *context);
 
 //===-- binary.c ----------------------------------------------------------===//
 
-/// Writes the absolute path, without symbolic links, of the file that is mapped at `address`. `path`
-/// has space for `bytes` bytes. Returns the length of the path, or 0 if no file is mapped there, the
-/// path is too long, or /proc is not available.
+/// Writes the absolute path, without symbolic links, of the file that is mapped at `address`.
+/// `path` has space for `bytes` bytes. Returns the length of the path, or 0 if no file is mapped
+/// there, the path is too long, or /proc is not available.
 size_t hewn_binary_path(const void *address, char *path, size_t bytes);
 
 //===-- ranks/group.c -----------------------------------------------------===//

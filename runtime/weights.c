@@ -135,7 +135,8 @@ static int findMapped(const hewn_model *model, char *path) {
 
 /// Writes the path of the weights file in the folder of the binary as the loader names it. This
 /// folder differs from that of `findMapped` if the binary was loaded through a symbolic link. A
-/// relative name is only correct until the process changes its folder; it is used if `isRelativeToo`.
+/// relative name is only correct until the process changes its folder; it is used if
+/// `isRelativeToo`.
 static int findNamed(const hewn_model *model, int isRelativeToo, char *path) {
   Dl_info info;
   if (!dladdr(model->weights_state, &info) || !info.dli_fname || !strchr(info.dli_fname, '/') ||

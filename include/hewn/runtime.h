@@ -17,14 +17,14 @@
 /// A process may have any number of contexts of any number of models; contexts of one model share
 /// its code and weights.
 ///
-/// Threads: every function may be called on any thread. Calls on different contexts and libraries may
-/// overlap, including those that create, destroy, open and close. Calls on one context must not: a
-/// run, hewn_context_reserve or hewn_context_set_stream that meets another one returns HEWN_BUSY.
-/// hewn_output_release may be called at any time before the context is destroyed. Destroy a context
-/// only when no other call on it is in progress.
+/// Threads: every function may be called on any thread. Calls on different contexts and libraries
+/// may overlap, including those that create, destroy, open and close. Calls on one context must
+/// not: a run, hewn_context_reserve or hewn_context_set_stream that overlaps another one returns
+/// HEWN_BUSY. hewn_output_release may be called at any time before the context is destroyed.
+/// Destroy a context only when no other call on it is in progress.
 ///
-/// Callbacks (allocators, hooks, communicators) must return normally: no exception and no longjmp may
-/// leave them.
+/// Callbacks (allocators, hooks, communicators) must return normally: no exception and no longjmp
+/// may leave them.
 ///
 /// After fork, the child may use and destroy contexts that were idle at the time of the fork: the
 /// thread pool restarts its threads in the child. A context whose run was in progress stays busy in
@@ -94,9 +94,9 @@ enum hewn_code {
 };
 
 /// Result of every call that can fail. `message` is never NULL; it is "" on success. On failure it
-/// names the expected and the actual value. The context (or library) of the call stores the message:
-/// the next call on this context overwrites it, and destroying the context frees it. Copy the message
-/// to keep it longer.
+/// names the expected and the actual value. The context (or library) of the call stores the
+/// message: the next call on this context overwrites it, and destroying the context frees it. Copy
+/// the message to keep it longer.
 typedef struct hewn_status {
   int32_t code;
   const char *message;
@@ -268,9 +268,9 @@ struct hewn_model {
   /// uses the first variant whose CPU features are all available.
   const hewn_variant *variants;
   /// File name of the weights file, without a folder. The runtime looks for it in the folder of the
-  /// binary (program or library) that contains this descriptor, after resolving symbolic links, then
-  /// in the folder of the link by which the binary was loaded. NULL if the model has no weights, or if they are
-  /// embedded.
+  /// binary (program or library) that contains this descriptor, after resolving symbolic links,
+  /// then in the folder of the link by which the binary was loaded. NULL if the model has no
+  /// weights, or if they are embedded.
   const char *weights_file;
   const char *weights_digest;        ///< at most 40 hex digits
   uint64_t weights_bytes;            ///< size of the data, without the file's header
@@ -336,8 +336,8 @@ typedef void (*hewn_task)(void *arg, int64_t begin, int64_t end);
 
 /// Runs parallel work on the caller's threads. `parallel_for` calls `task` for disjoint ranges that
 /// cover [0, n), from any threads, and returns when all calls have returned. Kernels need up to 512
-/// KiB of stack, on these threads and on the thread that calls hewn_run. Threads that musl starts have
-/// 128 KiB by default: use pthread_attr_setstacksize.
+/// KiB of stack, on these threads and on the thread that calls hewn_run. The default of musl, 128
+/// KiB, is too small: use pthread_attr_setstacksize.
 typedef struct hewn_thread_hook {
   void (*parallel_for)(void *user, int64_t n, hewn_task task, void *arg);
   void *user;
@@ -430,9 +430,9 @@ typedef struct hewn_context_options {
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
-  /// Path of the weights file if it is not in the folder of the model's binary. If another context of
-  /// the model has loaded the weights already, they are shared, and the file is read only to check it
-  /// with HEWN_VERIFY_WEIGHTS.
+  /// Path of the weights file if it is not in the folder of the model's binary. If another context
+  /// of the model has loaded the weights already, they are shared, and the file is read only to
+  /// check it with HEWN_VERIFY_WEIGHTS.
   const char *weights_path;
   /// GPU models: the device's ordinal, as in CUDA and DLPack. Contexts on one device share code and
   /// weights. Ignored if one of the next two members selects the device.
@@ -458,12 +458,12 @@ typedef struct hewn_context_options {
   hewn_device_hook device_hook;
   /// Hook that receives the transfers between ranks. Ignored if the model is not partitioned.
   hewn_transfer_hook transfer_hook;
-  /// The content of the weights file in the caller's memory, instead of the file: its 64-byte header
-  /// and the data, `weights_bytes` in total. The address is a multiple of 64. The header is checked
-  /// like that of a file; with HEWN_VERIFY_WEIGHTS, the data too. The memory is used in place, so it
-  /// must stay valid and unchanged until the last context that was created from it is destroyed. The
-  /// context does not share weights that other contexts have loaded from a file. NULL: the weights
-  /// are read from the file.
+  /// The content of the weights file in the caller's memory, instead of the file: its 64-byte
+  /// header and the data, `weights_bytes` in total. The address is a multiple of 64. The header is
+  /// checked like that of a file; with HEWN_VERIFY_WEIGHTS, the data too. The memory is used in
+  /// place, so it must stay valid and unchanged until the last context that was created from it is
+  /// destroyed. The context does not share weights that other contexts have loaded from a file.
+  /// NULL: the weights are read from the file.
   const void *weights;
   size_t weights_bytes;
 } hewn_context_options;
@@ -475,9 +475,9 @@ HEWN_API const hewn_variant *hewn_model_variant(const hewn_model *model);
 /// Creates a context: selects the variant, maps the weights, allocates the arena if its size does
 /// not depend on symbols, and starts the threads. `options` may be NULL.
 ///
-/// On failure, `*context` is either NULL or a context that stores the status' message and whose calls
-/// all fail with this status. In both cases, as after success, the caller must pass `*context` to
-/// hewn_context_destroy, which accepts NULL.
+/// On failure, `*context` is either NULL or a context that stores the status' message and whose
+/// calls all fail with this status. In both cases, as after success, the caller must pass
+/// `*context` to hewn_context_destroy, which accepts NULL.
 HEWN_API hewn_status hewn_context_create(const hewn_model *model, const hewn_context_options *options,
                                          hewn_context **context);
 
@@ -526,8 +526,8 @@ HEWN_API int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbol
 /// elements. The call then writes the output's own shape to `shape`.
 ///
 /// An output whose `data` is NULL is allocated by the call, with the context's allocator: the call
-/// writes dtype, ndim, shape and data, and `shape` must point to space for `rank` entries. The caller
-/// releases the memory with hewn_output_release before it destroys the context.
+/// writes dtype, ndim, shape and data, and `shape` must point to space for `rank` entries. The
+/// caller releases the memory with hewn_output_release before it destroys the context.
 HEWN_API hewn_status hewn_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs,
                               DLTensor *outputs);
 
@@ -537,9 +537,9 @@ HEWN_API hewn_status hewn_run_counted(const hewn_model *model, hewn_context *con
 
 /// Runs the model for the typed functions of generated headers: inputs and outputs are pointers
 /// whose sizes follow from `symbols`. Checks that each symbol is in range, and that no pointer of a
-/// non-empty tensor is NULL. An output whose shape depends on data is allocated: the call writes its
-/// address to `outputs[i]`, and the caller releases it with hewn_output_release. The call writes the
-/// dims of output i to `output_dims[i]`; `output_dims` and its entries may be NULL.
+/// non-empty tensor is NULL. An output whose shape depends on data is allocated: the call writes
+/// its address to `outputs[i]`, and the caller releases it with hewn_output_release. The call
+/// writes the dims of output i to `output_dims[i]`; `output_dims` and its entries may be NULL.
 HEWN_API hewn_status hewn_run_pointers(const hewn_model *model, hewn_context *context, const void *const *inputs,
                                        void **outputs, int64_t *const *output_dims, const int64_t *symbols);
 

@@ -14,9 +14,10 @@
 /// A context converts to `hewn_context *`, for the functions of generated headers:
 ///
 ///     hewn::Context context(sobel);                  // linked: #include "sobel.h"
-///     hewn::check(sobel_run(context, picture, edges));
+///     hewn::check(sobel_run(context, image, edges));
 ///
-/// All classes can be moved, and none can be copied. Their rules for threads are those of runtime.h.
+/// All classes can be moved, and none can be copied. Their rules for threads are those of
+/// runtime.h.
 
 #include "hewn/runtime.h"
 
@@ -56,10 +57,10 @@ struct ContextOptions : hewn_context_options {
 /// Returns the DLPack type of the elements of a C++ type: float, double, bool, or an integer.
 template <typename T> constexpr DLDataType typeOf() {
   static_assert(std::is_arithmetic_v<T>, "DLPack has no type for these elements");
-  constexpr auto code = std::is_same_v<T, bool>         ? HEWN_DL_BOOL
-                        : std::is_floating_point_v<T>   ? int(kDLFloat)
-                        : std::is_signed_v<T>           ? int(kDLInt)
-                                                        : int(kDLUInt);
+  constexpr auto code = std::is_same_v<T, bool>       ? HEWN_DL_BOOL
+                        : std::is_floating_point_v<T> ? int(kDLFloat)
+                        : std::is_signed_v<T>         ? int(kDLInt)
+                                                      : int(kDLUInt);
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 
@@ -106,9 +107,7 @@ public:
   }
 
   /// Runs the model; see hewn_run.
-  void run(const DLTensor *inputs, DLTensor *outputs) {
-    check(hewn_run(descriptor, handle.get(), inputs, outputs));
-  }
+  void run(const DLTensor *inputs, DLTensor *outputs) { check(hewn_run(descriptor, handle.get(), inputs, outputs)); }
   void run(const std::vector<DLTensor> &inputs, std::vector<DLTensor> &outputs) {
     check(hewn_run_counted(descriptor, handle.get(), inputs.data(), static_cast<std::int32_t>(inputs.size()),
                            outputs.data(), static_cast<std::int32_t>(outputs.size())));

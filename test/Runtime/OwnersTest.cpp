@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the C++ classes of hewn/runtime.hpp.
-#include "hewn/runtime.hpp"
 #include "FakeModel.h"
+#include "hewn/runtime.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -86,7 +86,9 @@ TEST(Owners, FailuresAreExceptions) {
 }
 
 TEST(Owners, Types) {
-  auto is = [](DLDataType type, int code, int bits) { return type.code == code && type.bits == bits && type.lanes == 1; };
+  auto is = [](DLDataType type, int code, int bits) {
+    return type.code == code && type.bits == bits && type.lanes == 1;
+  };
   EXPECT_TRUE(is(hewn::typeOf<float>(), kDLFloat, 32));
   EXPECT_TRUE(is(hewn::typeOf<double>(), kDLFloat, 64));
   EXPECT_TRUE(is(hewn::typeOf<bool>(), HEWN_DL_BOOL, 8));

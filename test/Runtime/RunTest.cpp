@@ -202,7 +202,7 @@ TEST(RunFailures, ABusyContext) {
     return HEWN_OK;
   });
   other = &model;
-  // A run inside of a run meets a context in use, as a run on another thread does.
+  // A run inside of a run finds the context in use, like a run on another thread.
   EXPECT_EQ(model.run(), HEWN_OK);
   for (const hewn_status &status : {run, reserve, stream}) {
     EXPECT_EQ(status.code, HEWN_BUSY);

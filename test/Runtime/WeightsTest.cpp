@@ -193,8 +193,7 @@ TEST_F(Weights, ADamagedFileIsNamedByItsPath) {
   write(bytes);
   for (uint32_t more : {0u, uint32_t(HEWN_COPY_WEIGHTS)}) {
     flags = HEWN_VERIFY_WEIGHTS | more;
-    EXPECT_EQ(failure(),
-              "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
+    EXPECT_EQ(failure(), "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
   }
   flags = 0; // maps the damaged file
   hewn_context *context = nullptr, *second = nullptr;
@@ -221,8 +220,7 @@ TEST_F(Weights, VerifyChecksTheGivenFileThoughWeightsAreShared) {
   std::string damaged = bytes, foreign = bytes;
   damaged.back() ^= 1;
   write(damaged);
-  EXPECT_EQ(failure(),
-            "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
+  EXPECT_EQ(failure(), "model 'fake': weights file '" + path + "' is damaged: the checksum does not match the data");
   foreign[16] = 'f';
   write(foreign);
   EXPECT_THAT(failure(), HasSubstr("belongs to another model"));

@@ -68,6 +68,14 @@ foreach(name abort exit _exit printf fprintf vfprintf puts fputs fwrite __assert
   endif()
 endforeach()
 
+# Checks that debug information, if there is any, is DWARF 4: valgrind 3.19 gives up on programs with
+# Clang's DWARF 5.
+find_program(DWARFDUMP NAMES llvm-dwarfdump-22 llvm-dwarfdump REQUIRED)
+execute_process(COMMAND ${DWARFDUMP} --debug-info ${ARCHIVE} OUTPUT_VARIABLE debug COMMAND_ERROR_IS_FATAL ANY)
+if(debug MATCHES "version = 0x0005")
+  message(FATAL_ERROR "the runtime has debug information in DWARF 5")
+endif()
+
 # Checks that there are no mutable globals. Tables are constant, but position-independent code has
 # them in .data.rel.ro.
 execute_process(COMMAND ${NM} ${ARCHIVE} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
