@@ -543,8 +543,9 @@ nb::object takeOutput(const DLTensor &tensor, const hewn_tensor_info &info) {
 class Model {
 public:
   Model(const nb::str &pathText, int threads, int device, const nb::str &cacheText, bool verify, bool copy,
-        nb::object communicator) {
+        nb::object communicator, const nb::object &weights) {
     std::string path = textOf(pathText), cacheDir = textOf(cacheText);
+    const Py_buffer bytes = weights.is_none() ? Py_buffer{} : weightsBuffer.open(weights);
     hewn_status status;
     withoutLock([&] { status = hewn_library_open(path.c_str(), &library); });
     if (status.code != HEWN_OK)
@@ -565,6 +566,8 @@ public:
       options.communicator = &(ranks = std::make_unique<hewn::python::ObjectRanks>(communicator))->table;
     held = std::move(communicator);
     group = options.communicator;
+    options.weights = bytes.buf;
+    options.weights_bytes = size_t(bytes.len);
     withoutLock([&] { status = model->runtime->context_create(model, &options, &context); });
     if (status.code != HEWN_OK)
       refuse(status);
@@ -707,8 +710,9 @@ private:
     return symbols;
   }
 
-  /// The communicator that the context calls; must outlive the context.
+  /// The communicator and the weights that the context uses; they must outlive the context.
   nb::object held;
+  Buffer weightsBuffer;
   const hewn_communicator *group = nullptr;
   std::unique_ptr<hewn::python::ObjectRanks> ranks;
   hewn_library *library = nullptr;
@@ -757,9 +761,9 @@ NB_MODULE(_hewn, m) {
       .def_prop_ro("rank", &hewn::python::NcclRanks::rank)
       .def_prop_ro("num_ranks", &hewn::python::NcclRanks::ranks);
   nb::class_<Model>(m, "Model")
-      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool, nb::object>(), nb::arg("path"),
-           nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"), nb::arg("copy_weights"),
-           nb::arg("communicator").none() = nb::none())
+      .def(nb::init<const nb::str &, int, int, const nb::str &, bool, bool, nb::object, const nb::object &>(),
+           nb::arg("path"), nb::arg("threads"), nb::arg("device"), nb::arg("cache_dir"), nb::arg("verify"),
+           nb::arg("copy_weights"), nb::arg("communicator").none() = nb::none(), nb::arg("weights").none() = nb::none())
       .def_prop_ro("ranks", &Model::numRanks)
       .def_prop_ro("moved_bytes", &Model::movedBytes)
       .def_prop_ro("name", &Model::name)

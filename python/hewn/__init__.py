@@ -161,6 +161,7 @@ class Module:
         verify: bool = False,
         copy_weights: bool = False,
         communicator: object = None,
+        weights: object = None,
         _folder: str | None = None,
         _custom: CustomOps | None = None,
     ) -> None:
@@ -169,7 +170,7 @@ class Module:
         try:
             cache = os.fsdecode(cache_dir) if cache_dir else ""
             ranks = ranks_of(communicator)
-            model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks)
+            model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks, weights)
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         # Report of the quantization, if `compile` quantized: "sqnr_db" by output, layers, bytes,
@@ -177,6 +178,7 @@ class Module:
         self.report: dict | None = None
         self._options = (os.path.abspath(path), threads, device, cache_dir, verify, copy_weights)
         self._has_ranks = ranks is not None
+        self._has_weights = weights is not None
         self._is_temporary = _folder is not None
         self._held = [model, _custom]  # the model calls functions of _custom
         self._calls_python = bool(_custom and _custom.functions)
@@ -221,6 +223,8 @@ class Module:
             raise TypeError("the library of this module is temporary: compile it with output=PATH to pickle it")
         if self._has_ranks:
             raise TypeError("this module is a rank of a partitioned model, and its communicator cannot be pickled")
+        if self._has_weights:
+            raise TypeError("the weights of this module are in memory of this process, so it cannot be pickled")
         if self._held[1:] and self._calls_python:
             raise TypeError("this module calls Python functions, which cannot be pickled")
         return Module, self._options
@@ -744,6 +748,7 @@ def load(
     verify: bool = False,
     copy_weights: bool = False,
     communicator: object = None,
+    weights: object = None,
 ) -> Module:
     """Loads a compiled library; its weights file must be in the same folder. Loading runs the
     library's code: only load trusted files.
@@ -751,6 +756,10 @@ def load(
     `verify` checks the weights against their checksum, which reads all of them. `copy_weights`
     reads the weights into memory instead of mapping the file, so that they cannot change while the
     model is loaded.
+
+    `weights` is the content of the weights file in memory, instead of the file: a contiguous buffer
+    at an address that is a multiple of 64, such as an mmap.mmap. The module uses it in place and
+    holds a reference to it. It must not change while the module is open.
 
     `communicator` connects the ranks of a partitioned model (`hewn compile --partition`): a
     communicator of mpi4py, such as MPI.COMM_WORLD, hewn.LocalRanks for processes of one machine,
@@ -760,4 +769,4 @@ def load(
     For models for a GPU, `device` is its number, and `cache_dir` caches the machine code of the
     driver.
     """
-    return Module(path, threads, device, cache_dir, verify, copy_weights, communicator)
+    return Module(path, threads, device, cache_dir, verify, copy_weights, communicator, weights)

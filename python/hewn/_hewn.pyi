@@ -58,6 +58,7 @@ class Model:
         verify: bool,
         copy_weights: bool,
         communicator: object = ...,
+        weights: object = ...,
     ) -> None: ...
     @property
     def ranks(self) -> int: ...

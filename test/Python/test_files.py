@@ -378,7 +378,7 @@ def test_damaged_weights_are_found_when_asked_for(tmp_path):
     spoil(tmp_path / "m.so.weights", "changed")
     hewn.load(path)
     for copy in (False, True):
-        with pytest.raises(hewn.RunError, match=r"'m\.so\.weights' is damaged: the checksum does not match the data"):
+        with pytest.raises(hewn.RunError, match=r"m\.so\.weights' is damaged: the checksum does not match the data"):
             hewn.load(path, verify=True, copy_weights=copy)
     np.save(tmp_path / "x.npy", X[None])
     run = ["run", path, "--input", f"x={tmp_path / 'x.npy'}"]
