@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each message explained in docs/troubleshooting.md appears in the sources."""
+"""Checks that each message explained in docs/troubleshooting.md and docs/start appears in the
+sources."""
 
 import pathlib
 import re
@@ -20,9 +21,9 @@ def literals():
 
 
 def test_messages_are_in_the_sources():
-    page, sources = (ROOT / "docs/troubleshooting.md").read_text(), literals()
-    messages = [match[2] for match in MESSAGE.finditer(page)]
-    assert len(messages) > 10
+    pages, sources = [ROOT / "docs/troubleshooting.md", *(ROOT / "docs/start").glob("*.md")], literals()
+    messages = [match[2] for page in pages for match in MESSAGE.finditer(page.read_text())]
+    assert len(messages) > 20
     for message in messages:
         for part in message.replace("``", "`").split("…"):
             part = " ".join(part.split())
