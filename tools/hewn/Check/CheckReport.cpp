@@ -105,7 +105,8 @@ void Report::allEqual() const {
   if (!findings.outputsOnly)
     llvm::outs() << " and " << counted(findings.ofValues.found.size(), "value") << " of "
                  << counted(graph.nodes().size(), "node");
-  llvm::outs() << " agree with " << findings.against;
+  bool isOne = findings.outputsOnly && findings.ofOutputs.found.size() == 1;
+  llvm::outs() << (isOne ? " agrees with " : " agree with ") << findings.against;
   if (!worst.second.empty())
     llvm::outs() << llvm::format("; the largest error is %.2g of the largest element, in ", worst.first)
                  << quoted(worst.second) << ", " << nodeOf(worst.second);
