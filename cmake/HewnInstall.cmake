@@ -21,11 +21,11 @@ if(TARGET hewn_runtime)
   set_target_properties(hewn_runtime PROPERTIES EXPORT_NAME runtime)
   install(TARGETS hewn_runtime EXPORT hewnTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
+# hewn's headers include dlpack.h, which users may not have installed.
+find_path(HEWN_DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
+install(FILES "${HEWN_DLPACK_INCLUDE_DIR}/dlpack/dlpack.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dlpack")
 if(TARGET hewn_compiler)
   install(TARGETS hewn_compiler EXPORT hewnTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  # hewn's headers include dlpack.h, which users may not have installed.
-  find_path(HEWN_DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
-  install(FILES "${HEWN_DLPACK_INCLUDE_DIR}/dlpack/dlpack.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/dlpack")
   # Licenses of all linked libraries, from their Debian packages.
   foreach(package llvm-22-dev libmlir-22-dev liblld-22-dev libprotobuf-dev zlib1g-dev libzstd-dev libdlpack-dev libpcre2-dev
       libjpeg62-turbo-dev libpng-dev libtiff-dev libwebp-dev libopenjp2-7-dev libstb-dev liblzma-dev libdeflate-dev libjbig-dev)
@@ -50,6 +50,9 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hewn" "${PROJECT_BINARY_DIR}/in
 configure_package_config_file(cmake/hewnConfig.cmake.in "${PROJECT_BINARY_DIR}/hewnConfig.cmake"
   INSTALL_DESTINATION "${package_folder}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/hewnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(cmake/hewn.pc.in "${PROJECT_BINARY_DIR}/hewn.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/hewn.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(FILES "${PROJECT_BINARY_DIR}/hewnConfig.cmake" "${PROJECT_BINARY_DIR}/hewnConfigVersion.cmake"
   cmake/HewnAddModel.cmake DESTINATION "${package_folder}")
 

@@ -18,9 +18,15 @@ function(same what expected)
   endif()
 endfunction()
 
+# Configures and builds. A build without --target says once that the code is for this machine.
 function(build source folder)
   must("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${folder}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
     "-DEXPECTED_VERSION=${VERSION}")
+  string(REGEX MATCHALL "the code is for the CPU of this machine" told "${output}")
+  list(LENGTH told count)
+  if(NOT count EQUAL 1)
+    message(FATAL_ERROR "${count} messages about the CPU:\n${output}")
+  endif()
   must("${CMAKE_COMMAND}" --build "${folder}")
 endfunction()
 
@@ -40,10 +46,62 @@ dimension 'batch' is 5; the model was compiled for 1..4
 8
 ")
 
-# If the model changes, the build recompiles only the model.
-must("${CMAKE_COMMAND}" --build "${WORK}/edges")
-if(output MATCHES "Compiling")
-  message(FATAL_ERROR "a second build compiled the model again:\n${output}")
+# A second build compiles no model, and a build after a change of a file in OPTIONS only those that
+# use the file.
+foreach(folder edges consumer)
+  must("${CMAKE_COMMAND}" --build "${WORK}/${folder}")
+  if(output MATCHES "Compiling")
+    message(FATAL_ERROR "a second build compiled the model again:\n${output}")
+  endif()
+endforeach()
+file(TOUCH "${WORK}/consumer/ops.json")
+must("${CMAKE_COMMAND}" --build "${WORK}/consumer")
+if(NOT output MATCHES "Compiling custom" OR output MATCHES "Compiling line")
+  message(FATAL_ERROR "a change of ops.json compiled not just the model that uses it:\n${output}")
+endif()
+
+file(READ "${WORK}/consumer/exports.txt" exports)
+if(NOT exports MATCHES "^[0-9a-f]+ T plugin_run\n$")
+  message(FATAL_ERROR "the plug-in exports more than its function:\n${exports}")
+endif()
+
+# A cross build compiles for the processor of the target, or fails when it is configured.
+set(cross "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CMAKE_CURRENT_LIST_DIR}/cross" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+  -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY "-DCMAKE_FIND_ROOT_PATH=${WORK}/nothing"
+  -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY)
+file(GLOB_RECURSE runtime "${WORK}/prefix/libhewn_runtime.a")
+list(FILTER runtime INCLUDE REGEX "/aarch64-linux-gnu/")
+must(${cross} -B "${WORK}/aarch64" -DCMAKE_SYSTEM_PROCESSOR=aarch64)
+if(runtime)
+  must("${CMAKE_COMMAND}" --build "${WORK}/aarch64" --target line_compiled)
+  must("${WORK}/prefix/bin/hewn" info "${WORK}/aarch64/line.hewn/libline.a")
+  if(NOT output MATCHES "archive for aarch64")
+    message(FATAL_ERROR "a cross build for aarch64 compiled for another processor:\n${output}")
+  endif()
+else()
+  message(STATUS "no runtime for aarch64: a cross build is only configured")
+endif()
+execute_process(COMMAND ${cross} -B "${WORK}/riscv64" -DCMAKE_SYSTEM_PROCESSOR=riscv64
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+string(REGEX REPLACE "[ \n]+" " " output "${output}") # CMake wraps the message
+if(result EQUAL 0 OR NOT output MATCHES "hewn has no target for CMAKE_SYSTEM_PROCESSOR 'riscv64'")
+  message(FATAL_ERROR "a cross build for riscv64 was configured:\n${output}")
+endif()
+
+# hewn.pc, for a program that links an object.
+find_program(PKG_CONFIG NAMES pkg-config pkgconf)
+find_program(CC NAMES cc clang-22 REQUIRED)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE pc "${WORK}/prefix/hewn.pc")
+  cmake_path(GET pc PARENT_PATH pc)
+  must("${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${pc}" "${PKG_CONFIG}" --cflags --libs hewn)
+  separate_arguments(flags UNIX_COMMAND "${output}")
+  must("${WORK}/prefix/bin/hewn" compile "${EXAMPLE}/sobel.onnxtxt" -o "${WORK}/sobel.o" --quiet)
+  must("${CC}" "${EXAMPLE}/edges.c" "${WORK}/sobel.o" "-I${WORK}" ${flags} -o "${WORK}/linked")
+  must("${WORK}/linked")
+  same("the program that was linked by pkg-config" "${expected}")
+else()
+  message(STATUS "pkg-config not found: hewn.pc is not tested")
 endif()
 
 # The installed tools find the runtime relative to their own location.

@@ -2,7 +2,12 @@
 #include "custom.h"
 #include "line.h"
 #include <hewn/compiler.hpp>
+#include <hewn/runtime.hpp>
 #include <hewn/version.h>
+
+#if HEWN_VERSION_NUMBER < 200 || HEWN_VERSION_NUMBER >= 1000000
+#error "the version's number is not 10000 * major + 100 * minor + patch"
+#endif
 
 #include <cstdio>
 #include <string>
@@ -27,10 +32,12 @@ int main() {
   if (status.code != HEWN_INVALID_ARGUMENT)
     return 1;
 
-  status = hewn_context_create(&custom, nullptr, &context);
-  if (status.code == HEWN_OK)
-    status = custom_run(context, x.data(), y.data(), 3);
-  std::printf("%g%s\n", y[2], status.message);
-  hewn_context_destroy(context);
-  return status.code != HEWN_OK;
+  try {
+    hewn::Context owned(custom);
+    hewn::check(custom_run(owned, x.data(), y.data(), 3));
+  } catch (const hewn::Error &error) {
+    std::printf("%s\n", error.what());
+    return 1;
+  }
+  std::printf("%g\n", y[2]);
 }
