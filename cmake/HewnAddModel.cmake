@@ -47,7 +47,7 @@ function(hewn_default_target target option)
   get_property(told GLOBAL PROPERTY HEWN_TOLD_HOST)
   if(NOT told)
     set_property(GLOBAL PROPERTY HEWN_TOLD_HOST TRUE)
-    message(NOTICE "hewn_add_model(${target}): the code is for the CPU of this machine and may not run on others; OPTIONS --target=x86-64-v3, for example, selects another CPU")
+    message(NOTICE "hewn_add_model(${target}): no --target in OPTIONS, so the code is for this machine's CPU")
   endif()
 endfunction()
 
