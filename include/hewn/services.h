@@ -271,9 +271,10 @@ HEWN_RT hewn_part_fn hewn_part_nonzero;
 /// Require(condition): fails the run if the condition is false.
 HEWN_RT hewn_part_fn hewn_part_require;
 
-/// CheckIndices(indices, extents): fails the run if an index is outside [-extent, extent).
-/// `extents` are int64: one extent for all indices, or one for each index along the last dim of
-/// `indices`.
+/// CheckIndices(indices, extents): fails the run if an index or length is out of range. `indices`
+/// are int32 or int64. `extents` are int64. Of rank 1, they have an extent n for all indices, or
+/// one for each index along the last dim of `indices`; valid are [-n, n). Of shape [1, 2], they are
+/// the lowest and the highest valid index. No params.
 HEWN_RT hewn_part_fn hewn_part_checkindices;
 
 /// Compress(X, condition) -> Y: the slices of X along an axis (or its elements) for which the

@@ -19,6 +19,12 @@ MOST_ELEMENTS = 1 << 20
 FAR = (1 << 40, -(1 << 40), 100, -100)
 
 
+def next_to_valid(feed):
+    """Returns indices and lengths that are just outside of the range that some dim gives."""
+    sizes = {size for array in feed.values() for size in array.shape}
+    return sorted({-1, *sizes, *(size + 1 for size in sizes), *(-size - 1 for size in sizes)})
+
+
 def opened(case, choice):
     """Returns the model with some input dims made symbolic, and the list of these dims."""
     model = copy.deepcopy(case.model)
@@ -51,7 +57,8 @@ def unfit(case, seed):
                 feeds.append({**feed, name: resized(feed[name], d, other)})
     for name, value in feed.items():
         if value.dtype in (I64, I32) and value.size:
-            wild = value.copy()
-            wild.flat[choice.randrange(value.size)] = np.asarray(choice.choice(FAR)).astype(value.dtype)
-            feeds.append({**feed, name: wild})
+            for numbers in (FAR, next_to_valid(feed)):
+                wild = value.copy()
+                wild.flat[choice.randrange(value.size)] = np.asarray(choice.choice(numbers)).astype(value.dtype)
+                feeds.append({**feed, name: wild})
     return Case(case.name, model, feeds)

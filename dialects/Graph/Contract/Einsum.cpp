@@ -44,7 +44,11 @@ private:
 
   OnnxNode &node;
   Composer c;
-  int64_t ellipsis = 0; // largest number of dims that `...` represents in any term of the equation
+  /// The number of dims that `...` represents, which ONNX requires to be equal in all terms. Absent
+  /// if no parsed term has `...`.
+  std::optional<int64_t> ellipsis;
+  /// The number of dims of a term whose `...` represents another number of dims than `ellipsis`.
+  std::optional<int64_t> otherEllipsis;
 };
 
 } // namespace
@@ -67,10 +71,14 @@ std::optional<Subscripts> Einsum::parse(StringRef text, int64_t rank) {
   }
   if (!dots)
     return rank >= 0 && int64_t(labels.size()) != rank ? std::nullopt : std::optional(labels);
-  int64_t hidden = rank < 0 ? ellipsis : rank - int64_t(labels.size());
+  int64_t hidden = rank < 0 ? ellipsis.value_or(0) : rank - int64_t(labels.size());
   if (hidden < 0)
     return std::nullopt;
-  ellipsis = std::max(ellipsis, hidden);
+  if (ellipsis.value_or(hidden) != hidden) {
+    otherEllipsis = hidden;
+    return std::nullopt;
+  }
+  ellipsis = hidden;
   Subscripts more;
   for (int64_t i = hidden; i-- > 0;)
     more.push_back(256 + int(i));
@@ -103,7 +111,7 @@ std::optional<Equation> Einsum::parseEquation() {
   }
   // For an equation without an explicit output term, the output has the dims of `...`, then the
   // letters that appear only once, in alphabetical order.
-  for (int64_t i = ellipsis; i-- > 0;)
+  for (int64_t i = ellipsis.value_or(0); i-- > 0;)
     equation.output.push_back(256 + int(i));
   for (Label letter = 'A'; letter <= 'z'; ++letter) {
     int64_t count = 0;
@@ -207,6 +215,9 @@ Term Einsum::multiply(const Term &a, const Term &b, llvm::function_ref<bool(Labe
 
 LogicalResult Einsum::build() {
   std::optional<Equation> equation = parseEquation();
+  if (otherEllipsis)
+    return node.refuse("equation '" + node.getString("equation", "") + "': '...' represents " + Twine(*ellipsis) +
+                       " dims of one input and " + Twine(*otherEllipsis) + " of another");
   if (!equation || equation->inputs.empty())
     return node.refuse("equation '" + node.getString("equation", "") + "' does not match the inputs");
   SmallVector<Term> terms;

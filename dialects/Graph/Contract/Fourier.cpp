@@ -251,7 +251,8 @@ LogicalResult buildDFT(OnnxNode &node) {
                                       : std::optional(inverse && half ? (extent - DimExpr(1)) * DimExpr(2) : extent);
   if (!length)
     return failure();
-  if (half) // requires a signal of at least one element for half of a spectrum
+  // requires a signal of at least one element for half of a spectrum, and a positive dft_length
+  if (half || node.input(1))
     require(node.b, node.loc, Relation::AtMost, DimExpr(1), *length);
   // Reshapes the result of a transform to the rank of its input. The result's dims are those of the
   // input, except for the transformed one.
@@ -304,6 +305,8 @@ LogicalResult buildSTFT(OnnxNode &node) {
     return failure();
   for (const DimExpr &size : {*step, *length})
     require(node.b, node.loc, Relation::AtMost, DimExpr(1), size);
+  if (window) // otherwise, a window of one element would be broadcast
+    require(node.b, node.loc, Relation::Equal, getDims(window)[0], *length);
   DimExpr frames = (dims[1] - *length).floorDiv(*step) + DimExpr(1);
   // Emits frames[b, f, i] = signal[b, f*step + i] as a gather, because the step and the length of a
   // frame may be dynamic, unlike strides and sizes of windows.

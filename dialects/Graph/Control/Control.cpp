@@ -13,8 +13,13 @@ namespace hewn::graph {
 
 LogicalResult CheckIndicesOp::verify() {
   auto indices = cast<TensorType>(getIndices().getType()), extents = cast<TensorType>(getExtents().getType());
-  if (!indices.getElementType().isInteger() || !extents.getElementType().isInteger(64))
-    return emitOpError() << "requires integer indices and i64 extents, not " << indices << " and " << extents;
+  Type index = indices.getElementType();
+  if ((!index.isSignlessInteger(32) && !index.isSignlessInteger(64)) || !extents.getElementType().isInteger(64))
+    return emitOpError() << "requires i32 or i64 indices and i64 extents, not " << indices << " and " << extents;
+  if (extents.hasRank() && extents.getRank() == 2)
+    return extents.getShape() == ArrayRef<int64_t>{1, 2}
+               ? success()
+               : emitOpError() << "requires a lowest and a highest valid index, not " << extents;
   int64_t each = indices.hasRank() && indices.getRank() > 0 ? indices.getShape().back() : 1;
   bool isKnown = extents.hasStaticShape() && !ShapedType::isDynamic(each);
   if (isKnown && extents.getNumElements() != 1 && extents.getNumElements() != each)

@@ -13,10 +13,23 @@ namespace hewn::graph {
 
 class OnnxNode;
 
-/// Emits a check that ends the run with an error status if an index is out of bounds. `extents` has
-/// one extent for all indices, or, for index vectors, one for each entry of their last dim. Indices
-/// that are known at compile time are checked now, and `refuse` is called if one is out of bounds.
-llvm::LogicalResult checkIndices(OnnxNode &node, mlir::Value indices, llvm::ArrayRef<DimExpr> extents);
+/// Which indices or lengths are valid for a dim of n elements.
+enum class IndexRange {
+  Index,    // [-n, n): a negative index counts from the end
+  Position, // [0, n)
+  Length,   // [0, n]
+};
+
+/// Emits a check that ends the run with an error status if an index or length is out of `range`.
+/// `extents` has one extent for all indices, or, for index vectors of range Index, one for each
+/// entry of their last dim. Indices that are known at compile time are checked now, and `refuse` is
+/// called if one is out of range. Calls `refuse` if the indices are not integers.
+llvm::LogicalResult checkIndices(OnnxNode &node, mlir::Value indices, llvm::ArrayRef<DimExpr> extents,
+                                 IndexRange range = IndexRange::Index);
+/// Calls `refuse` if an index that is known at compile time is out of range. Emits no check of
+/// other indices: the op's runtime function checks them.
+llvm::LogicalResult checkKnownIndices(OnnxNode &node, mlir::Value indices, llvm::ArrayRef<DimExpr> extents,
+                                      IndexRange range = IndexRange::Index);
 
 /// Attribute of an op during import. It lists results whose leading dims of 1 exist only in some
 /// runs, because they come from a data-dependent branch. Only ops that give equal results with and

@@ -60,10 +60,10 @@ def Graph_ScanOp : Control<"scan", ["getNumSteps", "getCarriedValues", "getSlice
 }
 
 def Graph_CheckIndicesOp : GraphOp<"check_indices", [DeclareOpInterfaceMethods<RuntimeCallOpInterface>]> {
-  let summary = "Ends the run with an error status if an index is outside of [-extent, extent)";
+  let summary = "Ends the run with an error status if an index or length is out of range";
   let description = [{
-    `extents` has one element, which applies to all indices, or one element for each entry of the
-    last dim of `indices`. Kernels do not check indices; they only clamp them.
+    `extents` [1] or [k], one per entry of the last dim: valid are [-extent, extent). `extents`
+    [1, 2]: the lowest and the highest valid index. Kernels only clamp indices.
   }];
   let arguments = (ins Tensor:$indices, Tensor:$extents);
   let assemblyFormat = "$indices `,` $extents attr-dict `:` type($indices) `,` type($extents)";

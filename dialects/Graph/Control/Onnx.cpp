@@ -126,19 +126,54 @@ static std::optional<TensorShape> meet(OnnxNode &node, unsigned i, RegionOpBuild
   return left;
 }
 
-LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> extents) {
+/// Checks the indices that are known at compile time. Sets `isComplete` to false if there are other
+/// ones.
+static LogicalResult checkKnown(OnnxNode &node, Value indices, ArrayRef<DimExpr> extents, IndexRange range,
+                                bool &isComplete) {
+  if (!indices || !isa<IntegerType>(getElementType(indices)))
+    return node.refuse("indices and lengths must be integers");
   std::optional<Dims> known = node.contents(indices);
-  bool open = !known || extents.empty();
+  isComplete = extents.empty() || known.has_value();
   for (size_t i = 0; known && !extents.empty() && i < known->size(); ++i) {
-    const DimExpr &index = (*known)[i], &extent = extents[i % extents.size()];
-    std::optional<int64_t> at = index.constant(), size = extent.constant();
-    if (!at || !size)
-      open = true;
-    else if (*at < -*size || *at >= *size)
-      return node.refuse("index " + index.str() + " is outside of a dim of " + extent.str());
+    std::optional<int64_t> index = (*known)[i].constant(), extent = extents[i % extents.size()].constant();
+    if (!index || !extent) {
+      isComplete = false;
+      continue;
+    }
+    int64_t low = range == IndexRange::Index ? -*extent : 0;
+    int64_t high = range == IndexRange::Length ? *extent : *extent - 1;
+    if (*index >= low && *index <= high)
+      continue;
+    if (range == IndexRange::Index)
+      return node.refuse("index " + Twine(*index) + " is outside of a dim of " + Twine(*extent));
+    return node.refuse("value " + Twine(*index) + " is outside of [" + Twine(low) + ", " + Twine(high) + "]");
   }
-  if (open && !extents.empty())
-    CheckIndicesOp::create(node.b, node.loc, indices, node.make<DimValueOp>({}, node.attr("values", extents)));
+  return success();
+}
+
+LogicalResult checkKnownIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> extents, IndexRange range) {
+  bool isComplete = false;
+  return checkKnown(node, indices, extents, range, isComplete);
+}
+
+LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> extents, IndexRange range) {
+  bool isComplete = false;
+  if (failed(checkKnown(node, indices, extents, range, isComplete)))
+    return failure();
+  if (isComplete)
+    return success();
+  // the runtime function reads 32- and 64-bit indices
+  if (!getElementType(indices).isSignlessInteger(32))
+    indices = Composer(node).cast(indices, node.b.getI64Type());
+  if (!indices)
+    return failure();
+  Dims bounds(extents);
+  if (range != IndexRange::Index)
+    bounds = {DimExpr(0), range == IndexRange::Length ? extents[0] : extents[0] - DimExpr(1)};
+  Value limits = node.make<DimValueOp>({}, node.attr("values", ArrayRef<DimExpr>(bounds)));
+  if (range != IndexRange::Index)
+    limits = Composer(node).reshape(limits, {DimExpr(1), DimExpr(2)});
+  CheckIndicesOp::create(node.b, node.loc, indices, limits);
   return success();
 }
 

@@ -5,6 +5,8 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Control/SequenceOps.h"
+#include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/Indexing/Axes.h"
 #include "dialects/Graph/List/List.h"
 
 using namespace mlir;
@@ -46,6 +48,11 @@ static Value placeAt(OnnxNode &node, unsigned i) {
   return node.input(i) ? c.cast(c.reshape(node.input(i), {}), node.b.getI64Type()) : Value();
 }
 
+static Value int64Scalar(OnnxNode &node, int64_t value) {
+  auto type = RankedTensorType::get({}, node.b.getI64Type());
+  return makeConstant(node.b, node.loc, DenseElementsAttr::get(type, value));
+}
+
 /// Returns the graph.sequence that defines input `i` of the node. Calls `refuse` and returns null
 /// if there is none.
 static SequenceOp sequenceOf(OnnxNode &node, unsigned i) {
@@ -58,10 +65,10 @@ static SequenceOp sequenceOf(OnnxNode &node, unsigned i) {
   return sequence;
 }
 
-/// Returns the sequence position in input `i` of the node, as an index below `count`, or
-/// `otherwise` if the input is absent. Calls `refuse` and returns nullopt if the position is out of
-/// range.
-static std::optional<int64_t> position(OnnxNode &node, unsigned i, int64_t count, int64_t otherwise) {
+/// Returns the sequence position in input `i` of the node, in a sequence of `count` elements: an
+/// index in [0, most], or `otherwise` if the input is absent. A negative position counts from the
+/// end. Calls `refuse` and returns nullopt if the position is outside of [-count, most].
+static std::optional<int64_t> position(OnnxNode &node, unsigned i, int64_t count, int64_t most, int64_t otherwise) {
   if (!node.input(i))
     return otherwise;
   std::optional<Dims> known = node.contents(node.input(i));
@@ -70,7 +77,7 @@ static std::optional<int64_t> position(OnnxNode &node, unsigned i, int64_t count
     (void)node.refuse("a position in a sequence must be known at compile time");
     return std::nullopt;
   }
-  if (*value < -count || *value >= count) {
+  if (*value < -count || *value > most) {
     (void)node.refuse("position " + Twine(*value) + " is outside of a sequence of " + Twine(count));
     return std::nullopt;
   }
@@ -98,8 +105,11 @@ LogicalResult buildSequenceEmpty(OnnxNode &node) {
 
 LogicalResult buildSequenceInsert(OnnxNode &node) {
   if (!isKnown(node, 0, 2)) {
-    Value list = listAt(node, 0);
-    return isTensor(node.input(1)) && list ? node.finish(inserted(node, list, node.input(1), placeAt(node, 2)))
+    Value list = listAt(node, 0), place = placeAt(node, 2);
+    // INT64_MAX, the runtime function's position after the last element, is no valid input
+    if (place)
+      place = Composer(node).op<MinimumOp>({place, int64Scalar(node, INT64_MAX - 1)});
+    return isTensor(node.input(1)) && list ? node.finish(inserted(node, list, node.input(1), place))
                                            : node.refuse("requires a sequence and a tensor to insert");
   }
   SequenceOp sequence = sequenceOf(node, 0);
@@ -108,15 +118,11 @@ LogicalResult buildSequenceInsert(OnnxNode &node) {
   if (!isTensor(node.input(1)))
     return node.refuse("the inserted value must be a tensor");
   SmallVector<Value> elements(sequence.getElements());
-  // SequenceInsert may also insert an element after the last one, so there is one more position
-  // than elements.
-  std::optional<int64_t> at = position(node, 2, elements.size() + 1, elements.size());
+  // SequenceInsert may also insert an element after the last one.
+  int64_t count = elements.size();
+  std::optional<int64_t> at = position(node, 2, count, /*most=*/count, /*otherwise=*/count);
   if (!at)
     return failure();
-  // Negative positions in a sequence count from the end: -1 is the last element.
-  if (std::optional<Dims> written = node.input(2) ? node.contents(node.input(2)) : std::nullopt;
-      written && written->front().constant() && *written->front().constant() < 0)
-    at = std::max<int64_t>(*at - 1, 0);
   elements.insert(elements.begin() + *at, node.input(1));
   return node.finish(makeSequence(node, elements));
 }
@@ -128,7 +134,8 @@ LogicalResult buildSequenceErase(OnnxNode &node) {
   if (!sequence)
     return failure();
   SmallVector<Value> elements(sequence.getElements());
-  std::optional<int64_t> at = position(node, 1, elements.size(), int64_t(elements.size()) - 1);
+  std::optional<int64_t> at =
+      position(node, 1, elements.size(), int64_t(elements.size()) - 1, int64_t(elements.size()) - 1);
   if (!at)
     return failure();
   if (*at < 0)
@@ -147,7 +154,8 @@ LogicalResult buildSequenceAt(OnnxNode &node) {
     return failure();
   if (!node.input(1))
     return node.refuse("lacks an input");
-  std::optional<int64_t> at = position(node, 1, sequence.getElements().size(), 0);
+  int64_t count = sequence.getElements().size();
+  std::optional<int64_t> at = position(node, 1, count, count - 1, 0);
   return at ? node.finish(sequence.getElements()[*at]) : failure();
 }
 
@@ -228,6 +236,8 @@ LogicalResult buildSplitToSequence(OnnxNode &node) {
     return failure();
   if (!sizes)
     return node.finish(split(node, x, node.input(1), *axis, drops));
+  if (failed(checkParts(node, *sizes, dims[*axis])))
+    return failure();
   DimExpr offset(0);
   SmallVector<Value> parts;
   for (const DimExpr &size : *sizes) {

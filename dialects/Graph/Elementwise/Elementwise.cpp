@@ -180,12 +180,35 @@ LogicalResult buildIdentity(OnnxNode &node) {
   return node.finish(node.input(0));
 }
 
+/// Checks that the ratio of a Dropout in training mode is in [0, 1). A ratio that is not known at
+/// compile time is checked at run time, if `training` (null: always) is true.
+static LogicalResult checkRatio(OnnxNode &node, Value ratio, Value training) {
+  Composer c(node);
+  if (std::optional<SmallVector<double>> known = node.floatContents(ratio); known && known->size() == 1) {
+    if (known->front() >= 0 && known->front() < 1)
+      return success();
+    if (!training)
+      return node.refuse("ratio is outside of [0, 1)");
+  }
+  ratio = c.reshape(ratio, {});
+  Value isValid = c.op<AndOp>(
+      {c.op<LessOrEqualOp>({c.scalarLike(ratio, 0), ratio}), c.op<LessOp>({ratio, c.scalarLike(ratio, 1)})});
+  if (training && isValid)
+    isValid = c.op<OrOp>({isValid, c.op<NotOp>(c.reshape(training, {}))});
+  if (!isValid)
+    return failure();
+  RequireOp::create(node.b, node.loc, isValid);
+  return success();
+}
+
 /// Emits a Dropout in training mode: it sets each element of x to zero with probability `ratio`,
 /// and scales the others. `training` is a bool tensor that enables this mode. If it is null, the
 /// mode is always enabled.
 static LogicalResult dropElements(OnnxNode &node, Value x, Value ratio, Value training) {
   Composer c(node);
   Type type = getElementType(x), work = type.isF64() ? type : Type(node.b.getF32Type());
+  if (ratio && failed(checkRatio(node, ratio, training)))
+    return failure();
   ratio = ratio ? c.reshape(c.cast(ratio, work), {}) : makeSplat(node.b, node.loc, work, 0.5);
   Value drawn = makeUniform(node, getDims(x), work);
   if (!drawn)

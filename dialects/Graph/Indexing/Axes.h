@@ -40,6 +40,10 @@ Dims aroundAxis(llvm::ArrayRef<DimExpr> dims, const DimExpr &axis);
 /// (OnnxNode::shortened).
 Dims shortened(OnnxNode &node, llvm::ArrayRef<DimExpr> numbers, bool areSizes = true);
 
+/// Checks that the sizes of the parts of a split dim are not negative and sum to the dim. Sizes
+/// that are not known at compile time are checked at run time. Calls `refuse` if they are invalid.
+llvm::LogicalResult checkParts(OnnxNode &node, const Dims &sizes, const DimExpr &dim);
+
 //===------------------------------------------------------------------------------------------===//
 // Lists of dynamic length
 //===------------------------------------------------------------------------------------------===//

@@ -8,7 +8,6 @@
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Indexing/Axes.h"
 #include "dialects/Graph/Indexing/IndexOps.h"
-#include "dialects/Graph/Reduce/ReduceOps.h"
 
 using namespace mlir;
 
@@ -200,7 +199,9 @@ LogicalResult buildRange(OnnxNode &node) {
   if (isa<FloatType>(getElementType(start))) {
     std::optional<SmallVector<double>> from = node.floatContents(node.input(0)), to = node.floatContents(node.input(1)),
                                        by = node.floatContents(node.input(2));
-    if (from && to && by && from->size() == 1 && to->size() == 1 && by->size() == 1 && by->front() != 0) {
+    if (by && by->size() == 1 && by->front() == 0)
+      return node.refuse("delta must not be 0");
+    if (from && to && by && from->size() == 1 && to->size() == 1 && by->size() == 1) {
       double n = std::ceil((to->front() - from->front()) / by->front());
       if (!(n < 9e15)) // not `n >= 9e15`: NaN is rejected, too
         return node.refuse("has too many elements");
@@ -210,7 +211,9 @@ LogicalResult buildRange(OnnxNode &node) {
     std::optional<Dims> from = node.contents(node.input(0)), to = node.contents(node.input(1)),
                         by = node.contents(node.input(2));
     std::optional<int64_t> step = by && by->size() == 1 ? by->front().constant() : std::nullopt;
-    if (from && to && from->size() == 1 && to->size() == 1 && step && *step != 0 && *step + 1 > *step) {
+    if (step == 0)
+      return node.refuse("delta must not be 0");
+    if (from && to && from->size() == 1 && to->size() == 1 && step && *step < INT64_MAX && *step > INT64_MIN) {
       DimExpr span = *step > 0 ? to->front() - from->front() : from->front() - to->front();
       count = Dims{clampToZero(span.ceilDiv(DimExpr(std::abs(*step))))};
     }
@@ -222,26 +225,6 @@ LogicalResult buildRange(OnnxNode &node) {
   return node.finish(node.make<RangeOp>({start, delta}, node.attr("count", ArrayRef<DimExpr>(*count))));
 }
 
-/// Checks that each length of a ReverseSequence is between 0 and `most`. Lengths that are not known
-/// at compile time are checked at run time.
-static LogicalResult checkLengths(OnnxNode &node, Value lengths, const DimExpr &most) {
-  if (std::optional<Dims> known = node.contents(lengths); known && areConstant(*known) && most.constant()) {
-    for (const DimExpr &length : *known)
-      if (*length.constant() < 0 || *length.constant() > *most.constant())
-        return node.refuse("sequence length " + length.str() + " is out of range for a dim of " + most.str());
-    return success();
-  }
-  Composer c(node);
-  Value longest = c.reduce<ReduceMaxOp>(lengths, {0}, /*keep=*/true);
-  Value shortest = c.reduce<ReduceMinOp>(lengths, {0}, /*keep=*/true);
-  std::optional<Dims> high = node.contentsOrRead(longest), low = node.contentsOrRead(shortest);
-  if (!high || !low)
-    return failure();
-  require(node.b, node.loc, Relation::AtMost, high->front(), most);
-  require(node.b, node.loc, Relation::AtMost, DimExpr(0), low->front());
-  return success();
-}
-
 LogicalResult buildReverseSequence(OnnxNode &node) {
   int64_t rank = getRank(node.input(0));
   std::optional<int64_t> batch = node.axis(node.getInt("batch_axis", 1), rank),
@@ -249,7 +232,7 @@ LogicalResult buildReverseSequence(OnnxNode &node) {
   if (!batch || !time)
     return failure();
   if (node.input(1) && getRank(node.input(1)) == 1 &&
-      failed(checkLengths(node, node.input(1), getDims(node.input(0))[*time])))
+      failed(checkIndices(node, node.input(1), getDims(node.input(0))[*time], IndexRange::Length)))
     return failure();
   return node.finish(node.make<ReverseSequenceOp>({node.input(0), node.input(1)},
                                                   {node.attr("batchAxis", *batch), node.attr("timeAxis", *time)}));

@@ -401,7 +401,12 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
     return emitOpError() << "mode '" << getMode() << "' is none of constant, reflect, edge, wrap";
   if (getValue() && (getRank(getValue()) != 0 || getElementType(getValue()) != getElementType(getX())))
     return emitOpError("value must be a scalar of the operand's element type");
-  for (auto [dim, l, h] : llvm::zip(dims, *low, *high)) {
+  for (auto [d, dim, l, h] : llvm::enumerate(dims, *low, *high)) {
+    for (const DimExpr &added : {l, h})
+      if (getMode() == "reflect" && added.constant().value_or(0) > 0 && dim.constant() &&
+          *added.constant() >= *dim.constant())
+        return emitOpError() << "reflects " << added.str() << " elements at an end of dim " << d << ", which has "
+                             << dim.str();
     dim = dim + l + h;
     if (dim.constant() && *dim.constant() < 0)
       return emitOpError("crops more elements than the dim has");
@@ -411,8 +416,7 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
 }
 
 /// Returns the operand index that reflect, edge or wrap padding reads for the result index `index`.
-/// `once`: the index is outside of [0, extent) by less than `extent`, so that one reflection or
-/// wrap is enough.
+/// `once`: the index is outside of [0, extent) by at most `extent`, so that it wraps around once.
 static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent, bool once) {
   Index zero = e.constant(0), one = e.constant(1), last = e.sub(extent, one);
   Value isBelow = e.compare(arith::CmpIPredicate::slt, index, zero),
@@ -427,12 +431,6 @@ static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index ext
   }
   if (mode == "wrap")
     return e.mod(index, e.max(extent, one));
-  if (mode == "reflect" && !once) {
-    // The operand index of reflect padding is a triangle wave of the result index, with period
-    // 2(n-1) for n elements.
-    Index period = e.max(e.add(last, last), one), phase = e.mod(index, period);
-    return e.min(phase, e.sub(period, phase));
-  }
   if (mode == "reflect") {
     Index away = e.max(index, e.sub(zero, index));
     return e.max(zero, e.min(away, e.sub(e.add(last, last), away)));

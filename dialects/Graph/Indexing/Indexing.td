@@ -51,7 +51,7 @@ def Graph_ExpandOp : Move<"expand", ["getShardingRule", "getHaloRule", "getIsBro
 
 def Graph_PadOp : Move<"pad", ["getShardingRule", "getHaloRule"], [DeclareOpInterfaceMethods<PaddingOpInterface>]> {
   let summary = "Pads (or, for negative counts, crops) the start and end of each dim of x by `low` and `high` elements";
-  let description = "`mode` of the added elements: constant (`value`, or zero if absent), reflect, edge or wrap.";
+  let description = "`mode`: constant (`value`, or zero if absent), reflect (by less than the dim), edge or wrap.";
   let arguments = (ins Tensor:$x, Optional<Tensor>:$value, ArrayAttr:$low, ArrayAttr:$high,
                        DefaultValuedAttr<StrAttr, "\"constant\"">:$mode);
   let onnx = [Onnx<"Pad", 1, 0, "buildPad">];

@@ -110,8 +110,6 @@ std::optional<HaloRule> PadOp::getHaloRule(const HaloShard &wanted) {
   Lines source{wanted.lines.begin - *low, wanted.lines.end - *low}, read = source.meet(*all);
   int64_t before = std::max<int64_t>(0, -source.begin), behind = std::max<int64_t>(0, source.end - size);
   if (getMode() == "reflect") {
-    if (before >= size || behind >= size)
-      return std::nullopt; // padding that is longer than the operand is reflected several times
     if (before)
       read = read.join({0, before + 1});
     if (behind)

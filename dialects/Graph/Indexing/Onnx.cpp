@@ -34,6 +34,12 @@ static std::optional<Dims> resolveShape(OnnxNode &node, const Dims &dims, int64_
     shape = c.op<WhereOp>({c.op<EqualOp>({shape, zero}), values(copied), shape});
   }
   Value isOpen = c.op<EqualOp>({shape, minus});
+  if (length > 1) {
+    Value count = c.reduce<ReduceSumOp>(c.cast(isOpen, node.b.getI64Type()), 0, false);
+    if (!count)
+      return std::nullopt;
+    RequireOp::create(node.b, node.loc, c.op<LessOp>({count, c.scalarLike(count, 2)}));
+  }
   Value known = c.reduce<ReduceProdOp>(c.op<WhereOp>({isOpen, one, shape}), 0, true);
   Value rest = c.op<DivOp>({values(numElements(dims)), c.op<MaximumOp>({known, one})});
   shape = c.op<WhereOp>({isOpen, rest, shape});

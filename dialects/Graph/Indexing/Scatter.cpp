@@ -2,6 +2,7 @@
 #include "dialects/Graph/Indexing/Scatter.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Indexing/ScatterOps.h"
 #include "dialects/Handle/Handle.h"
 
@@ -94,7 +95,7 @@ void ScatterNDOp::requireDims(Requirements &requirements) {
 
 LogicalResult buildScatterElements(OnnxNode &node) {
   std::optional<int64_t> axis = node.axis(node.getInt("axis", 0), getRank(node.input(0)));
-  if (!axis)
+  if (!axis || failed(checkKnownIndices(node, node.input(1), getDims(node.input(0))[*axis])))
     return failure();
   return node.finish(node.make<ScatterElementsOp>(
       {node.input(0), node.input(1), node.input(2)},
@@ -102,6 +103,11 @@ LogicalResult buildScatterElements(OnnxNode &node) {
 }
 
 LogicalResult buildScatterND(OnnxNode &node) {
+  Dims dims = getDims(node.input(0)), indices = getDims(node.input(1));
+  int64_t depth = indices.empty() ? 0 : indices.back().constant().value_or(0);
+  if (depth >= 0 && depth <= int64_t(dims.size()) &&
+      failed(checkKnownIndices(node, node.input(1), ArrayRef(dims).take_front(depth))))
+    return failure();
   return node.finish(
       node.make<ScatterNDOp>({node.input(0), node.input(1), node.input(2)},
                              node.attr("reduction", node.b.getStringAttr(node.getString("reduction", "none")))));
@@ -153,12 +159,19 @@ LogicalResult buildTensorScatter(OnnxNode &node) {
   std::optional<int64_t> axis = node.axis(node.getInt("axis", -2), dims.size());
   if (!axis)
     return failure();
+  std::string mode = node.getString("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return node.refuse("mode '" + mode + "' is neither linear nor circular");
+  bool isLinear = mode == "linear";
+  Dims update = getDims(node.input(1));
+  // ONNX requires write_indices + sequence_length <= max_sequence_length in mode linear.
+  if (starts && isLinear && update.size() == dims.size() &&
+      failed(checkIndices(node, starts, dims[*axis] - update[*axis], IndexRange::Length)))
+    return failure();
   if (!starts)
     starts = Composer(node).filled({dims[0]}, node.b.getI64Type(), 0);
   return node.finish(node.make<TensorScatterOp>(
-      {x, node.input(1), starts},
-      {node.attr("axis", *axis),
-       node.attr("circular", node.b.getBoolAttr(node.getString("mode", "linear") == "circular"))}));
+      {x, node.input(1), starts}, {node.attr("axis", *axis), node.attr("circular", node.b.getBoolAttr(!isLinear))}));
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -207,6 +220,8 @@ LogicalResult buildRoiAlign(OnnxNode &node) {
   if (ratio > kMostSamples)
     return node.refuse("sampling_ratio " + Twine(ratio) + ": at most " + Twine(kMostSamples) +
                        " samples are taken along each side of a bin");
+  if (failed(checkKnownIndices(node, node.input(2), getDims(node.input(0))[0], IndexRange::Position)))
+    return failure();
   return node.finish(node.make<RoiAlignOp>(
       {node.input(0), node.input(1), node.input(2)},
       {node.attr("size", ArrayRef<int64_t>(size)), node.attr("halfPixel", b.getBoolAttr(coordinates == "half_pixel")),

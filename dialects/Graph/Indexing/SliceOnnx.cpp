@@ -240,9 +240,7 @@ LogicalResult buildSlice(OnnxNode &node) {
                              node.attr("sizes", ArrayRef<DimExpr>(sizes)), node.attr("steps", knownSteps)}));
 }
 
-/// Checks that the sizes of a Split are not negative and sum to the dim. Sizes that are not known
-/// at compile time are checked at run time.
-static LogicalResult checkParts(OnnxNode &node, const Dims &sizes, const DimExpr &dim) {
+LogicalResult checkParts(OnnxNode &node, const Dims &sizes, const DimExpr &dim) {
   DimExpr all(0);
   for (const DimExpr &size : sizes)
     all = all + size;
@@ -386,6 +384,14 @@ static Value padByRows(Composer &c, Value x, Dims low, Dims high, StringRef mode
   return c.concat(parts, int64_t(low.size()) - 1);
 }
 
+/// Requires that reflect padding reflects once. A reflection adds at most one element less than the
+/// dim has, because the element at the end is not repeated.
+static void requireReflectable(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<DimExpr> low, ArrayRef<DimExpr> high) {
+  for (auto [dim, before, after] : llvm::zip(dims, low, high))
+    for (const DimExpr &added : {before, after})
+      require(node.b, node.loc, Relation::AtMost, added + DimExpr::min(added, DimExpr(1)), dim);
+}
+
 LogicalResult buildPad(OnnxNode &node) {
   Value x = node.input(0), value = node.input(2);
   size_t rank = getRank(x);
@@ -407,6 +413,8 @@ LogicalResult buildPad(OnnxNode &node) {
     low[d] = clampToZero(low[d]);
     high[d] = clampToZero(high[d]);
   }
+  if (mode == "reflect" && x)
+    requireReflectable(node, getDims(x), low, high);
   return node.finish(x ? padByRows(c, x, low, high, mode, mode == "constant" ? value : Value()) : Value());
 }
 

@@ -51,7 +51,7 @@ static Value likelihoodLoss(OnnxNode &node, const Loss &loss, Value logs) {
     ignored = c.op<EqualOp>({target, c.scalarLike(target, double(node.getInt("ignore_index", 0)))});
     target = c.op<WhereOp>({ignored, c.scalarLike(target, 0), target});
   }
-  if (!logs || !target || failed(checkIndices(node, target, getDims(logs)[1])))
+  if (!logs || !target || failed(checkIndices(node, target, getDims(logs)[1], IndexRange::Position)))
     return {};
   Value picked = node.make<GatherElementsOp>({logs, c.reshape(target, column)}, node.attr("axis", int64_t(1)));
   Value losses = c.op<NegOp>({c.reshape(picked, items)});

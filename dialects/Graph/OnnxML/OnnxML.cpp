@@ -39,7 +39,7 @@ LogicalResult buildArrayFeatureExtractor(OnnxNode &node) {
     return node.refuse("lacks an input");
   Dims dims = getDims(x);
   DimExpr count = numElements(getDims(indices));
-  if (failed(checkIndices(node, indices, dims.back())))
+  if (failed(checkIndices(node, indices, dims.back(), IndexRange::Position)))
     return failure();
   Value chosen = node.make<GatherOp>({x, c.reshape(indices, Dims{count})}, node.attr("axis", int64_t(dims.size()) - 1));
   return node.finish(dims.size() == 1 ? c.reshape(chosen, Dims{DimExpr(1), count}) : chosen);

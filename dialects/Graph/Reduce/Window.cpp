@@ -4,6 +4,7 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Contract/Contract.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Indexing/ScatterOps.h"
@@ -361,6 +362,8 @@ LogicalResult buildMaxUnpool(OnnxNode &node) {
     shape.push_back((dims[2 + i] - DimExpr(1)) * DimExpr(window->strides[i]) + DimExpr(kernel[i]) - window->low[i] -
                     window->high[i]);
   Dims flat = {numElements(shape)}, count = {numElements(dims)};
+  if (failed(checkIndices(node, indices, flat, IndexRange::Position)))
+    return failure();
   Value zeros = c.filled(flat, getElementType(x), 0);
   Value spread = makeNamed(node.b, node.loc, ScatterElementsOp::getOperationName(),
                            {zeros, c.reshape(indices, count), c.reshape(x, count)}, node.attr("axis", int64_t(0)));

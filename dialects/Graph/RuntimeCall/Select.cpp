@@ -94,9 +94,12 @@ LogicalResult CompressOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape
 
 SmallVector<Dims> CompressOp::getBoundDims(DimsOf dimsOf) { return {unselected(dimsOf(getX()), getAxis())}; }
 
-/// The op Compress states no requirement for the length of its condition: the runtime function
-/// checks it.
-void CompressOp::requireDims(Requirements &) {}
+/// The condition must not be longer than the dim; it may be shorter.
+void CompressOp::requireDims(Requirements &requirements) {
+  Dims dims = getDims(getX());
+  DimExpr most = getAxis() ? dims[*normalizeAxis(*getAxis(), dims.size())] : numElements(dims);
+  requirements.atMost(getDims(getCondition())[0], most);
+}
 
 LogicalResult buildCompress(OnnxNode &node) {
   SmallVector<NamedAttribute> attributes = {freshCount(node)};
@@ -203,6 +206,10 @@ LogicalResult buildNonMaxSuppression(OnnxNode &node) {
     else if (i < 2)
       return node.refuse("lacks input " + Twine(i));
   }
+  std::optional<SmallVector<double>> overlap =
+      node.input(3) ? node.floatContents(node.input(3)) : std::optional<SmallVector<double>>();
+  if (overlap && overlap->size() == 1 && !(overlap->front() >= 0 && overlap->front() <= 1))
+    return node.refuse("iou_threshold is outside of [0, 1]");
   SmallVector<NamedAttribute> attributes = {
       freshCount(node), node.attr("centered", node.b.getBoolAttr(node.getInt("center_point_box", 0))),
       node.attr("operandSegmentSizes", node.b.getDenseI32ArrayAttr(segments))};

@@ -133,6 +133,8 @@ int32_t hewn_part_nonmaxsuppression(hewn_context *context, const char *node, int
   int64_t total = 0;
   problem p = {0};
   p.overlap = overlapInput ? *overlapInput : 0;
+  if (!(p.overlap >= 0 && p.overlap <= 1))
+    return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, "iou_threshold is outside of [0, 1]", 0, 0);
   p.isCentered = params[0] != 0;
   int64_t most = limit < n ? (limit > 0 ? limit : 0) : n, groups = most / TOGETHER + (most % TOGETHER != 0);
   int64_t heapBytes = hewn_size_mul(n, (int64_t)sizeof(int64_t));

@@ -157,6 +157,14 @@ func.func @pad_mode(%x: tensor<2x3xf32>) {
 
 // -----
 
+func.func @pad_reflects(%x: tensor<2x3xf32>) {
+  // expected-error @below {{reflects 3 elements at an end of dim 1, which has 3}}
+  %0 = graph.pad %x {low = [0, 2], high = [1, 3], mode = "reflect"} : (tensor<2x3xf32>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
 func.func @pad_value(%x: tensor<2x3xf32>, %v: tensor<i64>) {
   // expected-error @below {{value must be a scalar of the operand's element type}}
   %0 = graph.pad %x, %v {low = [0, 0], high = [0, 0]} : (tensor<2x3xf32>, tensor<i64>) -> tensor<2x3xf32>

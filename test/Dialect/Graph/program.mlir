@@ -20,9 +20,11 @@ func.func @values() {
 // -----
 
 // CHECK-LABEL: func.func @requirements
-func.func @requirements(%x: tensor<?xi64> {graph.dims = [#graph.dim<"n">]}, %c: tensor<i1>, %e: tensor<1xi64>) {
+func.func @requirements(%x: tensor<?xi64> {graph.dims = [#graph.dim<"n">]}, %c: tensor<i1>, %e: tensor<1xi64>, %r: tensor<1x2xi64>) {
   // CHECK: graph.check_indices %{{.*}}, %{{.*}} : tensor<?xi64>, tensor<1xi64>
   graph.check_indices %x, %e : tensor<?xi64>, tensor<1xi64>
+  // CHECK: graph.check_indices %{{.*}}, %{{.*}} : tensor<?xi64>, tensor<1x2xi64>
+  graph.check_indices %x, %r : tensor<?xi64>, tensor<1x2xi64>
   // CHECK: graph.require %{{.*}} : tensor<i1>
   graph.require %c : tensor<i1>
   // CHECK: graph.require_dims atMost [#graph.dim<"n">, 8]
@@ -105,8 +107,24 @@ func.func @symbol_of_a_float(%x: tensor<2xf32>) {
 // -----
 
 func.func @float_indices(%x: tensor<2xf32>, %e: tensor<1xi64>) {
-  // expected-error @below {{requires integer indices and i64 extents, not 'tensor<2xf32>' and 'tensor<1xi64>'}}
+  // expected-error @below {{requires i32 or i64 indices and i64 extents, not 'tensor<2xf32>' and 'tensor<1xi64>'}}
   graph.check_indices %x, %e : tensor<2xf32>, tensor<1xi64>
+  return
+}
+
+// -----
+
+func.func @narrow_indices(%x: tensor<2xui8>, %e: tensor<1xi64>) {
+  // expected-error @below {{requires i32 or i64 indices and i64 extents, not 'tensor<2xui8>' and 'tensor<1xi64>'}}
+  graph.check_indices %x, %e : tensor<2xui8>, tensor<1xi64>
+  return
+}
+
+// -----
+
+func.func @three_bounds(%x: tensor<4xi64>, %e: tensor<1x3xi64>) {
+  // expected-error @below {{requires a lowest and a highest valid index, not 'tensor<1x3xi64>'}}
+  graph.check_indices %x, %e : tensor<4xi64>, tensor<1x3xi64>
   return
 }
 

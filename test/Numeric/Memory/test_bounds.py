@@ -64,9 +64,9 @@ CASES = [
     ("ScatterElements", {}, [ones(3, 4), zeros(2, 4), ones(2, 4)], [ones(3, 4), zeros(2, 4), ones(2, 3)], [], "equal, and are 3 and 4"),
     ("ScatterND", {}, [ones(4, 3), zeros(2, 1), ones(2, 3)], [ones(4, 3), zeros(2, 1), ones(1, 3)], [(1, 1)], "equal, and are 1 and 2"),
     ("ReverseSequence", {}, [ones(4, 3), zeros(3)], [ones(4, 3), zeros(2)], [], "equal, and are 2 and 3"),
-    ("ReverseSequence", {}, [ones(4, 3), np.array([0, 1, 4])], [ones(4, 3), np.array([0, 5, 4])], [], "takes 5 elements along a dim that has 4"),
-    ("ReverseSequence", {}, [ones(4, 3), np.array([0, 1, 4])], [ones(4, 3), np.array([0, -1, 4])], [], "takes 0 elements along a dim that has -1"),
-    ("ReverseSequence", {"time_axis": 1, "batch_axis": 0}, [ones(4, 3), np.full(4, 3)], [ones(4, 3), np.full(4, 4)], [(0, 0), (0, 1)], "takes 4 elements along a dim that has 3"),
+    ("ReverseSequence", {}, [ones(4, 3), np.array([0, 1, 4])], [ones(4, 3), np.array([0, 5, 4])], [], "value 5 is above the highest valid value, 4"),
+    ("ReverseSequence", {}, [ones(4, 3), np.array([0, 1, 4])], [ones(4, 3), np.array([0, -1, 4])], [], "value -1 is below the lowest valid value, 0"),
+    ("ReverseSequence", {"time_axis": 1, "batch_axis": 0}, [ones(4, 3), np.full(4, 3)], [ones(4, 3), np.full(4, 4)], [(0, 0), (0, 1)], "value 4 is above the highest valid value, 3"),
     ("RoiAlign", {}, [ones(1, 1, 4, 4), BOXES, zeros(2)], [ones(1, 1, 4, 4), BOXES * F(9000), zeros(2)], [(1, 1)], "samples in each bin are too many"),
     ("TensorScatter", {}, [ones(2, 4, 3), ones(2, 2, 3), zeros(2)], [ones(2, 4, 3), ones(1, 2, 3), zeros(2)], [], "equal, and are 1 and 2"),
     ("TensorScatter", {}, [ones(2, 4, 3), ones(2, 2, 3), zeros(2)], [ones(2, 4, 3), ones(2, 2, 3), zeros(1)], [], "equal, and are 1 and 2"),
@@ -185,7 +185,7 @@ def test_index_from_the_end():
 def test_pad_of_nothing(mode):
     module = one("Pad", [np.array([2, 1])], [None], mode=mode)
     assert module.run({"x": ones(4)})["y"].shape == (7,)
-    with pytest.raises(hewn.RunError, match="takes 1 elements along a dim that has 0"):
+    with pytest.raises(hewn.RunError, match="takes [123] elements along a dim that has 0"):
         module.run({"x": ones(0)})
 
 

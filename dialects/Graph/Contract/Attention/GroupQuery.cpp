@@ -92,7 +92,8 @@ private:
     // read.
     Value cos = node.input(7);
     bool counted = node.getInt("do_rotary", 0) && !node.input(9) && cos && getRank(cos) == 2;
-    if (failed(checkIndices(node, lengths, counted ? DimExpr::min(keys, getDims(cos)[0]) : keys)))
+    DimExpr most = counted ? DimExpr::min(keys, getDims(cos)[0]) : keys;
+    if (failed(checkIndices(node, lengths, most, IndexRange::Position)))
       return failure();
     lengths = c.op<AddOp>({c.cast(c.reshape(lengths, Dims{batch, one}), c.b.getI64Type()), c.number(DimExpr(1))});
     start = c.op<MaximumOp>({c.op<SubOp>({lengths, c.number(queries)}), c.number(DimExpr(0))});
@@ -106,7 +107,7 @@ private:
     if (!cos || !sin || getRank(cos) != 2 || getDims(cos) != getDims(sin) || !getDims(cos)[1].constant())
       return node.refuse("rotary embedding requires cos and sin caches of rank 2 and equal shape");
     if (positions) {
-      if (failed(checkIndices(node, positions, getDims(cos)[0])))
+      if (failed(checkIndices(node, positions, getDims(cos)[0], IndexRange::Position)))
         return failure();
       // queries that are padding may have any position, so positions are clamped to the rotation
       // table

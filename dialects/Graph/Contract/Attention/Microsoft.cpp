@@ -3,6 +3,7 @@
 // Import of com.microsoft's MultiHeadAttention and Attention.
 #include "dialects/Graph/Contract/Attention/Onnx.h"
 #include "dialects/Graph/Contract/ContractOps.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 
 #include <limits>
@@ -48,6 +49,8 @@ static bool addKeyMask(OnnxNode &node, Value mask, AttentionInputs &in) {
       (void)node.refuse("a mask of " + dims[0].str() + " elements is not supported");
       return false;
     }
+    if (failed(checkIndices(node, mask, getDims(in.k)[2], IndexRange::Length)))
+      return false;
     // Emits the sequence lengths as a bool mask, not as `AttentionInputs::lengths`, because the
     // latter would also change the positions of the queries.
     Value keys = c.range(getDims(in.k)[2]);

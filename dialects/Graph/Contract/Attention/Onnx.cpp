@@ -118,6 +118,8 @@ LogicalResult buildAttention(OnnxNode &node) {
     if (!in.q || !in.k || !in.v)
       return failure();
   }
+  if (in.lengths && getRank(in.k) == 4 && failed(checkIndices(node, in.lengths, getDims(in.k)[2], IndexRange::Length)))
+    return failure();
   if (in.mask && getRank(in.k) == 4) {
     DimExpr keys = getDims(in.k)[2];
     if (in.pastK && getRank(in.pastK) == 4)
@@ -134,6 +136,8 @@ LogicalResult buildAttention(OnnxNode &node) {
   in.softcap = node.getFloat("softcap", 0);
   in.left = node.getInt("left_window_size", -1);
   in.right = node.getInt("is_causal", 0) ? 0 : node.getInt("right_window_size", -1);
+  if (in.left < -1 || in.right < -1)
+    return node.refuse("window sizes must be at least -1");
   in.stage = node.getInt("qk_matmul_output_mode", 0);
   if (in.stage < 0 || in.stage > 3)
     return node.refuse("qk_matmul_output_mode " + Twine(in.stage) + " is not in [0, 3]");
@@ -219,7 +223,7 @@ LogicalResult buildRotaryEmbedding(OnnxNode &node) {
   if (int64_t rank = positions ? 2 : 3; getRank(cos) != rank || getRank(sin) != rank)
     return node.refuse("requires sin and cos caches of rank " + Twine(rank) + (positions ? " with position_ids" : ""));
   if (positions) {
-    if (failed(checkIndices(node, positions, getDims(cos)[0])))
+    if (failed(checkIndices(node, positions, getDims(cos)[0], IndexRange::Position)))
       return failure();
     require(node.b, node.loc, Relation::Equal, getDims(sin)[0], getDims(cos)[0]);
     cos = rowsOf(node, cos, positions);
@@ -254,7 +258,7 @@ LogicalResult buildRotaryEmbeddingMs(OnnxNode &node) {
     positions = c.range(c.cast(c.reshape(positions, {}), node.b.getI64Type()), c.number(one), count);
     positions = c.reshape(positions, Dims{one, count});
   }
-  if (!positions || failed(checkIndices(node, positions, table[0])))
+  if (!positions || failed(checkIndices(node, positions, table[0], IndexRange::Position)))
     return failure();
   require(node.b, node.loc, Relation::Equal, getDims(sin)[0], table[0]);
   return finishRotary(node, x, rowsOf(node, cos, positions), rowsOf(node, sin, positions), heads);

@@ -4,6 +4,7 @@
 #include "dialects/Graph/Analysis/Requirements/Requirements.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
+#include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Control/Recurrent/Recurrent.h"
 #include "dialects/Graph/Control/Recurrent/RecurrentOps.h"
 
@@ -14,6 +15,14 @@ namespace hewn::graph {
 /// Inputs of LSTM, GRU and RNN nodes. The three nodes have the same inputs up to `initial_h`. LSTM
 /// has two more.
 static constexpr unsigned kNumInputs = 6, kNumLstmInputs = 8, kNumLstmOperands = 12;
+
+/// Checks that each of the node's sequence lengths is between 0 and the number of steps.
+static LogicalResult checkSequenceLens(OnnxNode &node) {
+  Dims dims = getDims(node.input(0));
+  if (!node.input(4) || dims.size() != 3)
+    return success(); // the verifier of the op rejects another rank
+  return checkIndices(node, node.input(4), dims[node.getInt("layout", 0) == 1 ? 1 : 0], IndexRange::Length);
+}
 
 /// Assigns the alphas and betas of a recurrent node to its activations. In ONNX, both lists only
 /// have entries for activations with such a parameter, in order.
@@ -69,6 +78,8 @@ LogicalResult buildRecurrent(OnnxNode &node) {
       return node.refuse("needs input and weights");
     segments.push_back(input ? 1 : 0);
   }
+  if (failed(checkSequenceLens(node)))
+    return failure();
   // Checks the attribute hidden_size, which must agree with the dims of the weights.
   if (Dims weights = getDims(state.operands[2]); node.hasAttr("hidden_size") && weights.size() == 3)
     require(node.b, node.loc, Relation::Equal, weights[2], DimExpr(node.getInt("hidden_size", 0)));

@@ -27,7 +27,7 @@ LogicalResult buildEmbedLayerNorm(OnnxNode &node) {
     if (table && getRank(table) != 2)
       return node.refuse("embedding tables must have rank 2");
   auto rowsOf = [&](Value table, Value at) -> Value {
-    if (failed(checkIndices(node, at, getDims(table)[0])))
+    if (failed(checkIndices(node, at, getDims(table)[0], IndexRange::Position)))
       return {};
     return node.make<GatherOp>({table, at}, node.attr("axis", int64_t(0)));
   };
