@@ -150,8 +150,8 @@ OPERANDS = [
     Row("SoftmaxCrossEntropyLoss", "labels, with ignore_index", "[0, C) or ignore_index", *labels("SoftmaxCrossEntropyLoss", "ignore_index = 7", [ints(0, 5, 1), ints(0, -1, 1)], [ints(0, 4, 7)]), outside("5|-1", 4)),
     Row("RotaryEmbedding", "position_ids", "[0, max_position_id]", "y = RotaryEmbedding(x, cos, sin, i)", ANGLES, "i", [ints([0, 1, 5], [0, 1, 2]), ints([0, -1, 2], [0, 1, 2])], [ints([0, 1, 4], [0, 1, 2])], outside("5|-1", 4), dims=False),
     Row("com.microsoft.RotaryEmbedding", "position_ids", "[0, max_position_id]", "y = com.microsoft.RotaryEmbedding(x, i, cos, sin)", ANGLES, "i", [ints([0, 1, 5], [0, 1, 2]), ints([0, -1, 2], [0, 1, 2])], [ints([0, 1, 4], [0, 1, 2])], outside("5|-1", 4), dims=False, oracle="onnxruntime"),
-    Row("com.microsoft.EmbedLayerNormalization", "input_ids", "[0, s-1]", "y, m = com.microsoft.EmbedLayerNormalization(i, , words, places, , g, b)", EMBED, "i", [ints([5, 0, 1], dtype=J), ints([0, -1, 1], dtype=J)], [ints([4, 0, 1], dtype=J)], outside("5|-1", 4), oracle="onnxruntime"),
-    Row("com.microsoft.GroupQueryAttention", "seqlens_k", "[0, total_sequence_length)", "y, a, b = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 2> (q, k, v, pk, pv, i, total)", GQA, "i", [ints(4, 0, dtype=J), ints(3, -1, dtype=J)], [ints(3, 0, dtype=J)], outside("4|-1", 3), dims=False, oracle=""),
+    Row("com.microsoft.EmbedLayerNormalization", "input_ids", "[0, s-1]", "y, m = com.microsoft.EmbedLayerNormalization(i, , words, places, , g, b)", EMBED, "i", [ints([5, 0, 1], dtype=J), ints([0, -1, 1], dtype=J)], [ints([4, 0, 1], dtype=J)], outside("5|-1", 4), dims=False, oracle="onnxruntime"),
+    Row("com.microsoft.GroupQueryAttention", "seqlens_k", "[0, total_sequence_length)", "y, a, b = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 2> (q, k, v, pk, pv, i, total)", GQA, "i", [ints(4, 0, dtype=J), ints(3, -1, dtype=J)], [ints(3, 0, dtype=J)], outside("4|-1", 3), constant=False, dims=False, oracle=""),
     Row("RoiAlign", "batch_indices", "[0, num_batches)", "y = RoiAlign <output_height = 2, output_width = 2> (x, rois, i)", {"x": wave(2, 1, 4, 4), "rois": BOXES}, "i", [ints(0, 2), ints(-1, 0)], [ints(1, 0)], "(value|index) (2|-1) is outside of", dims=False),
     Row("MaxRoiPool", "rois, batch index", "[0, num_batches)", "y = MaxRoiPool <pooled_shape = [2, 2]> (x, rois)", {"x": wave(2, 1, 4, 4)}, "rois", [np.array([[2, 0, 0, 2, 2]], F), np.array([[-1, 0, 0, 2, 2]], F)], [np.array([[1, 0, 0, 3, 3]], F)], "index (2|-1) is outside of", constant=False, dims=False, oracle="onnxruntime", opset=21),
     Row("OneHot", "indices", "any: a row of off_value outside of [-depth, depth-1]", "y = OneHot(i, depth, v)", {"depth": scalar(3), "v": ints(0, 1)}, "i", [], [ints(2, 3, -3, -4)]),
@@ -165,9 +165,9 @@ OPERANDS = [
     Row("com.microsoft.MultiHeadAttention", "key_padding_mask [batch_size]", "[0, kv_sequence_length]", "y = com.microsoft.MultiHeadAttention <num_heads = 2> (q, k, v, , i)", HEADS, "i", [ints(5, 1, dtype=J), ints(4, -1, dtype=J)], [ints(4, 1, dtype=J)], outside("5|-1", 4), dims=False, oracle="onnxruntime"),
     Row("TopK", "K", "[0, s]", "y, i = TopK(x, k)", {"x": X}, "k", [ints(4), ints(-1)], [ints(3), ints(0)], "takes (4|-1|0)"),
     Row("Compress", "condition, its length", "at most s", "y = Compress <axis = 0> (x, c)", {"x": X}, "c", [np.array([1, 0, 1, 0, 0], bool)], [np.array([1, 0, 1, 1], bool)], "takes 5 elements along a dim that has 4"),
-    Row("DFT", "dft_length", "at least 1", "y = DFT(x, n)", {"x": wave(1, 4, 2)}, "n", [scalar(0), scalar(-2)], [scalar(1), scalar(5)], "takes 1 elements along a dim that has (0|-2)", dims=False),
+    Row("DFT", "dft_length", "at least 1", "y = DFT(x, n)", {"x": wave(1, 4, 2)}, "n", [scalar(0), scalar(-2)], [scalar(1), scalar(5)], "takes 1 elements along a dim that has (0|-2)|crops more", dims=False),
     Row("STFT", "frame_step", "at least 1", "y = STFT(x, n, , length)", {"x": wave(1, 8, 1), "length": scalar(4)}, "n", [scalar(0), scalar(-1)], [scalar(1)], "takes 1 elements along a dim that has (0|-1)", dims=False),
-    Row("STFT", "frame_length", "at least 1, and the length of the window", "y = STFT(x, step, window, n)", {"x": wave(1, 8, 1), "step": scalar(2), "window": wave(4)}, "n", [scalar(0), scalar(-1), scalar(3), scalar(5)], [scalar(4)], "takes 1 elements|must be equal|do not broadcast", dims=False),
+    Row("STFT", "frame_length", "at least 1, and the length of the window", "y = STFT(x, step, window, n)", {"x": wave(1, 8, 1), "step": scalar(2), "window": wave(4)}, "n", [scalar(0), scalar(-1), scalar(3), scalar(5)], [scalar(4)], "takes 1 elements|must be equal|do not broadcast|negative dim", dims=False),
     # Sizes.
     Row("Tile", "repeats", "at least 0", "y = Tile(x, n)", {"x": X}, "n", [ints(-1, 1)], [ints(0, 1), ints(2, 1)], "negative|takes 0 elements"),
     Row("Expand", "shape", "at least 0, broadcasts with input", "y = Expand(x, n)", {"x": ramp(1, 3)}, "n", [ints(-1, 3), ints(2, 2)], [ints(0, 3), ints(2, 1)], "negative|takes 0 elements|broadcast|neither 1", dims=False),
@@ -189,16 +189,16 @@ OPERANDS = [
     Row("AffineGrid", "size", "at least 0", "y = AffineGrid(x, n)", {"x": wave(1, 2, 3)}, "n", [ints(1, 1, -2, 3)], [ints(1, 1, 2, 3)], ".", dims=False),
     Row("OneHot", "depth", "at least 0", "y = OneHot(x, n, v)", {"x": ints(0, 1), "v": ints(0, 1)}, "n", [scalar(-1)], [scalar(2), scalar(0)], "takes 0 elements along a dim that has -1|negative dim -1"),
     Row("NonMaxSuppression", "iou_threshold", "[0, 1]", "y = NonMaxSuppression(boxes, scores, most, n)", NMS, "n", [np.array([1.5], F), np.array([-0.5], F), np.array([np.nan], F)], [np.array([1], F), np.array([0], F)], "iou_threshold is outside of \\[0, 1\\]", dims=False),
-    Row("Dropout", "ratio, training mode", "[0, 1)", "y = Dropout <seed = 1> (x, n, t)\nz = Shape(y)", {"x": X, "t": np.array(True)}, "n", [scalar(1, F), scalar(-0.5, F)], [scalar(0, F)], "ratio is outside of [[]0, 1[)]|condition"),
+    Row("Dropout", "ratio, training mode", "[0, 1)", "y = Dropout <seed = 1> (x, n, t)\nz = Shape(y)", {"x": X, "t": np.array(True)}, "n", [scalar(1, F), scalar(-0.5, F)], [scalar(0, F)], "ratio is outside of [[]0, 1[)]|condition", constant=False),
     Row("QuantizeLinear", "y_scale, its length", "1 or s", "y = QuantizeLinear <axis = 0> (x, n)", {"x": X}, "n", [wave(3) + 2, wave(5) + 2], [wave(4) + 2, wave(1) + 2], "neither 1 nor|do not broadcast", dims=False),
     # Axes.
-    *[Row(op, "axes", "[-r, r-1], each once", f"y = {op}(x, n)", {"x": x}, "n", bad, good, AXIS + "|index|condition|takes", dims=False)
+    *[Row(op, "axes", "[-r, r-1], each once", f"y = {op}(x, n)", {"x": x}, "n", bad, good, AXIS + "|index|condition|takes|equal", dims=False)
       for op, x, bad, good in [
         ("ReduceSum", X, [ints(2), ints(-3), ints(0, 0)], [ints(1), ints(-2)]),
         ("Squeeze", ramp(1, 3), [ints(2), ints(-3), ints(1)], [ints(0), ints(-2)]),
         ("Unsqueeze", ramp(4), [ints(2), ints(-3)], [ints(1), ints(-2)])]],
     Row("CumSum", "axis", "[-r, r-1]", "y = CumSum(x, n)", {"x": X}, "n", [scalar(2), scalar(-3)], [scalar(1), scalar(-2)], AXIS + "|takes"),
-    Row("DFT", "axis", "[-r, r-2]", "y = DFT(x, , n)", {"x": wave(1, 4, 2)}, "n", [scalar(3), scalar(2), scalar(-4)], [scalar(1), scalar(-2)], AXIS + "|takes", dims=False),
+    Row("DFT", "axis", "[-r, r-2]", "y = DFT(x, , n)", {"x": wave(1, 4, 2)}, "n", [scalar(3), scalar(2), scalar(-4)], [scalar(1), scalar(-2)], AXIS + "|takes|equal", dims=False),
     Row("Slice", "axes", "[-r, r-1], each once", "y = Slice(x, from, to, n)", {"x": X, "from": ints(1), "to": ints(2)}, "n", [ints(2), ints(-3)], [ints(1), ints(-2)], AXIS + "|takes"),
     Row("Pad", "axes", "[-r, r-1], each once", "y = Pad(x, pads, , n)", {"x": X, "pads": ints(1, 1)}, "n", [ints(2), ints(-3)], [ints(1), ints(-2)], AXIS + "|takes"),
     # Any value is valid.

@@ -137,6 +137,12 @@ static LogicalResult readScales(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef
   if (!scales || getDims(scales) != Dims{DimExpr(int64_t(axes.size()))})
     return node.refuse("the number of scales differs from the number of axes");
   Type wide = node.b.getF64Type();
+  if (!axes.empty()) { // all scales must be positive; negative sizes are rejected, too, but not 0
+    Value least = c.reduce<ReduceMinOp>(scales, 0, false);
+    if (!least)
+      return failure();
+    RequireOp::create(node.b, node.loc, c.op<LessOp>({c.scalarLike(least, 0), least}));
+  }
   Value sizes = c.op<MulOp>({valuesOf(node, scaled, wide), c.cast(scales, wide)});
   return readSizes(node, axes, sizes, scales, r);
 }
