@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -322,6 +323,15 @@ def test_colours_are_for_terminals(folder):
     assert "\033[" in on_a_terminal("info", "nothing.onnx")
     assert "\033[" not in on_a_terminal("info", "nothing.onnx", NO_COLOR="1")
     assert "\033[" not in tool("info", "nothing.onnx", env=os.environ | {"TERM": "xterm"}).stderr
+
+
+def test_a_compile_on_a_terminal_tells_what_is_next(folder):
+    told = on_a_terminal("compile", "model.onnx", "-o", "libscaled.so")
+    assert re.search(r"compiled in [\d.]+ s for host \(\S+\): use --target=portable", told)
+    assert "run it: hewn run libscaled.so --input NAME=FILE.npy" in told
+    told = on_a_terminal("compile", "model.onnx", "-o", "scaled.a", "--target=x86-64-v3")
+    assert re.search(r"compiled in [\d.]+ s for x86-64-v3\r?\n", told) and "link it: cc main.c scaled.a" in told
+    assert "compiled in" not in tool("compile", "model.onnx", "-o", "libscaled.so").stderr
 
 
 def completed(*words):

@@ -3,6 +3,7 @@
 #include "lib/Compiler/Compiler.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
+#include "lib/Support/Printable.h"
 #include "tools/hewn/Arrays/Calibration.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Pages/QuantizeReport.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
 #include <chrono>
 #include <unistd.h>
 
@@ -403,6 +405,23 @@ static std::string linkingText(const std::string &object, const std::string &tar
          (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + " -lm -pthread";
 }
 
+/// Shows the time of the compilation, the CPU that it was for and how to use the artifact, if the
+/// standard error is a terminal.
+static void showNextSteps(const std::string &artifact, const std::string &target, double seconds) {
+  if (!isatty(STDERR_FILENO))
+    return;
+  bool isHost = llvm::StringRef(target).split('+').first == "host";
+  llvm::errs() << "compiled in " << llvm::format("%.2f", seconds) << " s for " << printable(target)
+               << (isHost ? " (" + llvm::sys::getHostCPUName().str() + "): use --target=portable for other machines" : "")
+               << "\n";
+  StringRef kind = llvm::sys::path::extension(artifact);
+  if (kind == ".so")
+    llvm::errs() << "run it: hewn run " << shellWord(artifact) << " --input NAME=FILE.npy (hewn info "
+                 << shellWord(artifact) << " lists the inputs)\n";
+  else if (kind == ".a")
+    llvm::errs() << "link it: cc main.c " << shellWord(artifact) << " -I\"$PREFIX/include\" -lm\n";
+}
+
 /// Returns the error of the flags that select the output, or an empty string.
 static std::string whyNoPlace() {
   const bool toTriton = triton.getNumOccurrences() > 0;
@@ -492,6 +511,7 @@ int compileMain() {
   job.name = name;
   job.embedWeights = embed;
   CompileTexts texts;
+  const auto begin = std::chrono::steady_clock::now();
   if (!canWrite(reportPath, {job.path, job.output}) || !canWrite(depfilePath, {job.path, job.output, reportPath}) ||
       !(toTriton ? compileForTriton(job, flags, texts) : compileModel(job, flags, &texts)) ||
       !tellReport(reportPath, texts.report) ||
@@ -502,6 +522,9 @@ int compileMain() {
       llvm::errs() << written << "\n";
     if (job.stage.empty() && llvm::sys::path::extension(job.output) == ".o")
       printMessage(linkingText(job.output, flags.target));
+    if (job.stage.empty() && !toTriton)
+      showNextSteps(job.output, flags.target,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   llvm::outs() << texts.stage;
   return 0;
