@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cancels compilations through the C API after a number of calls of the callback, so that each kind
-// of place that asks is reached: passes, kernels and the steps between them.
+// Cancels compilations through the C API after a number of calls of the callback. This reaches
+// every place that checks for cancellation: before passes, before kernels, and between stages.
 #include "hewn/compiler.h"
 
 #include "gtest/gtest.h"

@@ -412,7 +412,8 @@ static void showNextSteps(const std::string &artifact, const std::string &target
     return;
   bool isHost = llvm::StringRef(target).split('+').first == "host";
   llvm::errs() << "compiled in " << llvm::format("%.2f", seconds) << " s for " << printable(target)
-               << (isHost ? " (" + llvm::sys::getHostCPUName().str() + "): use --target=portable for other machines" : "")
+               << (isHost ? " (" + llvm::sys::getHostCPUName().str() + "): use --target=portable for other machines"
+                          : "")
                << "\n";
   StringRef kind = llvm::sys::path::extension(artifact);
   if (kind == ".so")
