@@ -113,6 +113,26 @@ def test_attribute(row):
             hewn.compile(model_of(row, value)[0])
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_many_labels(dtype):
+    """The check of a range is vectorized, in groups. It finds each wrong value."""
+    info = helper.make_tensor_value_info
+    nodes = [helper.make_node("NegativeLogLikelihoodLoss", ["x", "labels"], ["y"])]
+    inputs = [info("x", 1, ["n", 7]), info("labels", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n"])]
+    graph = helper.make_graph(nodes, "labels", inputs, [info("y", 1, [])])
+    module = hewn.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10))
+    x, labels = rows.wave(600, 7), (np.arange(600) % 7).astype(dtype)
+    np.testing.assert_allclose(module.run({"x": x, "labels": labels})["y"], -x[range(600), labels].mean(), rtol=1e-5)
+    bounds = np.iinfo(dtype)
+    for place in (0, 255, 256, 599):
+        for wrong in (7, -1, bounds.max, bounds.min):
+            changed = labels.copy()
+            changed[place] = wrong
+            end = "below the lowest valid value, 0" if wrong < 0 else "above the highest valid value, 6"
+            with pytest.raises(hewn.RunError, match=f"value {wrong} is {end}"):
+                module.run({"x": x, "labels": changed})
+
+
 def test_page():
     """The page has the tables of rows.py; `python rows.py` prints them."""
     page = PAGE.read_text()

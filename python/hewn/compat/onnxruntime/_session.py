@@ -241,7 +241,8 @@ class InferenceSession:
         except RunError as problem:
             # onnxruntime raises InvalidArgument for an index out of range, and Fail for other
             # errors of a run.
-            kind = errors.InvalidArgument if "is outside of a dim" in str(problem) else errors.Fail
+            is_index = any(part in str(problem) for part in ("is outside of a dim", "valid value, "))
+            kind = errors.InvalidArgument if is_index else errors.Fail
             raise kind.told(str(problem)) from problem
         return [results[name] for name in output_names]
 
