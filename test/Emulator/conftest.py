@@ -5,4 +5,4 @@ import pathlib
 import sys
 
 TESTS = pathlib.Path(__file__).parents[1]
-sys.path += [str(TESTS / folder) for folder in ("Target", "Numeric", "Numeric/Memory", "Numeric/Ops")]
+sys.path += [str(TESTS / folder) for folder in ("Target", "Numeric", "Numeric/Memory", "Numeric/Ops", "Numeric/Invalid")]
