@@ -5,4 +5,6 @@ import pathlib
 import sys
 
 TESTS = pathlib.Path(__file__).parents[1]
-sys.path += [str(TESTS / folder) for folder in ("Target", "Numeric", "Numeric/Memory", "Numeric/Ops", "Numeric/Invalid")]
+sys.path += [
+    str(TESTS / folder) for folder in ("Target", "Numeric", "Numeric/Memory", "Numeric/Ops", "Numeric/Invalid")
+]

@@ -38,7 +38,7 @@ MEDIUM = {
         "many rows": FLOATS,
         "one row, cached": FLOATS,
         "many rows, cached": FLOATS,
-        "dynamic rows": WEIGHTS,
+        "dynamic rows": FLOATS,
     },
     "icelake-server+bf16": {"one row": BFLOATS, "six rows": WEIGHTS, "many rows": FLOATS},
     "sapphirerapids": dict.fromkeys(PRODUCTS, BFLOATS) | {"one row, cached": FLOATS},

@@ -90,12 +90,7 @@ Rounded chooseRounded(ContractOpInterface op, plan::DotProductAttr dot, int64_t 
   constexpr double enough = 1.1; // a smaller gain may be an error of the model
   bool isConstant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
   bool mayExtend = isConstant && paysToWiden(op, Builder(op.getContext()).getBF16Type());
-  bool hasRows = bool(plan::contractShape(op, *graph::contractRoles(op)).rows.constant());
   plan::BfloatTimes times = plan::bfloatTimes(op, dot, constantBytes);
-  // A dynamic number of rows may be small at run time. Loading the constant then takes most of the
-  // contraction's time.
-  if (!hasRows && dot.getRelativeRate() <= 1)
-    return mayExtend ? Rounded::Weights : Rounded::Nothing;
   if (times.dots * enough <= times.floats && (!mayExtend || times.dots <= times.extended))
     return Rounded::BothOperands;
   return mayExtend && times.extended * enough <= times.floats ? Rounded::Weights : Rounded::Nothing;
