@@ -220,7 +220,8 @@ LogicalResult buildRoiAlign(OnnxNode &node) {
   if (ratio > kMostSamples)
     return node.refuse("sampling_ratio " + Twine(ratio) + ": at most " + Twine(kMostSamples) +
                        " samples are taken along each side of a bin");
-  if (failed(checkKnownIndices(node, node.input(2), getDims(node.input(0))[0], IndexRange::Position)))
+  Dims dims = getDims(node.input(0)); // the verifier of the op rejects other ranks than 4
+  if (!dims.empty() && failed(checkKnownIndices(node, node.input(2), dims[0], IndexRange::Position)))
     return failure();
   return node.finish(node.make<RoiAlignOp>(
       {node.input(0), node.input(1), node.input(2)},
