@@ -75,3 +75,25 @@ def test_one_dim_twice():
     model.graph.node.insert(1, helper.make_node("ReduceMax", ["x"], ["c"], axes=[1], keepdims=1))
     d = x.max(1, keepdims=True) - x.max(1)
     np.testing.assert_array_equal(hewn.compile(model).run(feeds)["y"], x - d)
+
+
+def test_a_dynamic_dim_of_one_in_joined_rows():
+    """The reduction runs over both dims of x as one row. The dim n of t broadcasts if it is 1 at run
+    time, so that t is no such row: its elements must not be read beyond its end."""
+    nodes = [
+        helper.make_node("Add", ["t", "x"], ["s"]),
+        helper.make_node("ReduceMax", ["s"], ["m"], axes=[0, 1]),
+        helper.make_node("Max", ["m", "s"], ["p"]),
+        helper.make_node("Add", ["p", "t"], ["y"]),
+    ]
+    x = numbers(33, 33)
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape),
+        helper.make_tensor_value_info("t", TensorProto.FLOAT, ["n", 33]),
+    ]
+    graph = helper.make_graph(nodes, "joined", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    module = hewn.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
+    for n in (1, 33):
+        t = numbers(n, 33)
+        got = module.run({"x": x, "t": t})["y"]
+        np.testing.assert_array_equal(got, np.maximum((t + x).max(), t + x) + t)

@@ -40,13 +40,15 @@ static llvm::DenseMap<Value, unsigned> passOf(plan::KernelOp kernel) {
 }
 
 /// Returns true if the dims `outer` and `inner` of the space can be collapsed in the buffer: they
-/// are contiguous, or the buffer is broadcast along both. The buffer's dims correspond to the last
+/// are contiguous, or the buffer is broadcast along both. A dynamic dim that differs from that of
+/// the space may be 1 at run time, so it is not collapsed. The buffer's dims correspond to the last
 /// dims of the space.
 static bool joins(const Buffer &buffer, const Dims &space, int64_t outer, int64_t inner) {
   int64_t ahead = int64_t(space.size()) - int64_t(buffer.dims.size());
   auto isThere = [&](int64_t d) { return d >= ahead && !buffer.dims[d - ahead].is(1); };
   auto strideOf = [&](int64_t d) { return isThere(d) ? buffer.strides[d - ahead] : DimExpr(0); };
-  return ahead >= 0 && buffer.blockDim < 0 && (!isThere(inner) || buffer.dims[inner - ahead] == space[inner]) &&
+  auto isWhole = [&](int64_t d) { return !isThere(d) || buffer.dims[d - ahead] == space[d]; };
+  return ahead >= 0 && buffer.blockDim < 0 && isWhole(outer) && isWhole(inner) &&
          strideOf(outer) == strideOf(inner) * space[inner];
 }
 
