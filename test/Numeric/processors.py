@@ -94,7 +94,7 @@ class Model:
     command = ()
     has_device = False
 
-    def __init__(self, path, threads, device, cache_dir, verify, copy_weights, communicator=None):
+    def __init__(self, path, threads, device, cache_dir, verify, copy_weights, communicator=None, weights=None):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self.process = subprocess.Popen([*self.command, path, str(threads)], **pipes)
         weakref.finalize(self, end, self.process)
