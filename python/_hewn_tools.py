@@ -18,10 +18,10 @@ def _start(tool: str) -> None:
 
 def hewn() -> None:
     """Runs `hewn`, or the demonstration, which is a part of the Python package."""
-    if sys.argv[1:] == ["demo"]:
+    if sys.argv[1:2] == ["demo"]:
         from hewn import demo
 
-        sys.exit(demo.main())
+        sys.exit(demo.main(sys.argv[2:]))
     _start("hewn")
 
 

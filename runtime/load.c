@@ -111,8 +111,9 @@ static const char *whyNone(const char *path) {
   const int isElf = memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
   if ((isElf && header.e_type == ET_REL) || memcmp(header.e_ident, "!<arch>\n", 8) == 0)
     return ": an object or archive, which must be linked into a program; only a library (.so) can be loaded";
-  return isElf && own != EM_NONE && header.e_machine != own ? ": compiled for another architecture than this machine's"
-                                                            : NULL;
+  if (!isElf)
+    return ": not a library; `hewn compile` makes one from an ONNX model";
+  return own != EM_NONE && header.e_machine != own ? ": compiled for another architecture than this machine's" : NULL;
 }
 
 /// Returns true if the file is shorter than its loadable segments. The loader would map it, and

@@ -269,8 +269,8 @@ struct hewn_model {
   const hewn_variant *variants;
   /// File name of the weights file, without a folder. The runtime looks for it in the folder of the
   /// binary (program or library) that contains this descriptor, after resolving symbolic links,
-  /// then in the folder of the link by which the binary was loaded. NULL if the model has no
-  /// weights, or if they are embedded.
+  /// then in the folder of the link by which the binary was loaded, if it was loaded by an absolute
+  /// path. NULL if the model has no weights, or if they are embedded.
   const char *weights_file;
   const char *weights_digest;        ///< at most 40 hex digits
   uint64_t weights_bytes;            ///< size of the data, without the file's header

@@ -65,8 +65,8 @@ template <typename T> constexpr DLDataType typeOf() {
 }
 
 /// Returns a row-major tensor in CPU memory. The tensor refers to `data` and `shape`, which must
-/// outlive it. With `data` null, a run allocates this output and writes `shape`, which then has
-/// space for the largest rank of the output.
+/// outlive it. With `data` null, as in `tensor<float>(nullptr, shape)`, a run allocates this output
+/// and writes `shape`, which then has space for the largest rank of the output.
 template <typename T> DLTensor tensor(T *data, std::vector<std::int64_t> &shape) {
   DLTensor made{};
   made.data = const_cast<std::remove_const_t<T> *>(data);
@@ -87,7 +87,8 @@ public:
     handle.reset(opened);
     check(status);
   }
-  const hewn_model &model() const noexcept { return *hewn_library_model(handle.get()); }
+  const hewn_model &model() const & noexcept { return *hewn_library_model(handle.get()); }
+  const hewn_model &model() const && = delete; // the model ends with the library
   hewn_library *get() const noexcept { return handle.get(); }
 
 private:

@@ -56,9 +56,15 @@ static std::string suggestion(StringRef name) {
                        .Cases({"x86", "x86_64", "x86-64", "x64", "amd64"}, "portable, for all x86-64 processors")
                        .Cases({"arm64", "armv8", "armv8-a", "arm"}, "aarch64")
                        .Cases({"cuda", "gpu", "nvidia", "nvptx"}, "sm_80 or another sm_ of the GPU")
+                       .Case("avx2", "x86-64-v3")
+                       .Cases({"avx512", "avx-512"}, "x86-64-v4")
+                       .Case("neon", "aarch64")
                        .Default("");
   std::vector<std::string> all = target::names();
   llvm::SmallVector<StringRef> names(all.begin(), all.end());
+  std::string specific = name.str() + "a"; // sm_90a for sm_90
+  if (llvm::is_contained(names, specific))
+    near = specific;
   if (near.empty())
     near = nearestName(name, names);
   return near.empty() ? "" : " (did you mean " + near.str() + "?)";

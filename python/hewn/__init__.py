@@ -261,7 +261,8 @@ class Module:
         """Runs on arrays in the order of `inputs`, or by name. Returns the output, or a tuple of
         several outputs."""
         if len(arrays) > len(self.inputs):
-            raise RunError(f"got {len(arrays)} arrays, but the model has {len(self.inputs)} inputs")
+            count = f"{len(self.inputs)} input{'s' * (len(self.inputs) != 1)}"
+            raise RunError(f"got {len(arrays)} arrays, but the model has {count}")
         feeds = {tensor.name: array for tensor, array in zip(self.inputs, arrays)}
         if twice := sorted(feeds.keys() & named.keys()):
             raise RunError(f"inputs given by position and by name: {', '.join(twice)}")
@@ -299,7 +300,10 @@ class Module:
             missing, extra = self._names - feeds.keys(), feeds.keys() - self._names
             told = [f"missing inputs: {', '.join(sorted(missing))}"] * bool(missing)
             told += [f"no such inputs: {', '.join(sorted(extra))}"] * bool(extra)
+            told += [f"the model's inputs are: {', '.join(t.name for t in self.inputs)}"] * bool(extra)
             raise RunError("; ".join(told))
+        if out is not None and not isinstance(out, Mapping):
+            raise TypeError(f"out expects arrays by name, as in out={{'y': array}}, got {type(out).__name__}")
         if out:
             out = {name: value for name, value in out.items() if value is not None}
         if self._has_device:
@@ -426,7 +430,8 @@ class Module:
 
     def _expect_outputs(self, names: Sequence[str]) -> None:
         if unknown := sorted(set(names) - {t.name for t in self.outputs}):
-            raise RunError(f"no such outputs: {', '.join(unknown)}")
+            known = ", ".join(t.name for t in self.outputs)
+            raise RunError(f"no such outputs: {', '.join(unknown)}; the model's outputs are: {known}")
 
     def _into(self, out: Mapping[str, object], arrays: list) -> list:
         """Returns the output buffers for the extension: for each output an array, or None."""
@@ -639,6 +644,18 @@ def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
     return os.fsdecode(quantize)
 
 
+def _load_compiled(
+    artifact: object, threads: int, device: int, cache_dir: object, folder: str | None, custom: CustomOps | None
+) -> Module:
+    """Loads a library that `compile` wrote: to `folder` if it is temporary."""
+    try:
+        return Module(artifact, threads, device, cache_dir=cache_dir, _folder=folder, _custom=custom)
+    except RunError as problem:
+        if folder:
+            raise
+        raise RunError(f"'{artifact}' was written, but can't be loaded here: {problem}") from None
+
+
 def compile(
     model: object,
     *,
@@ -730,7 +747,7 @@ def compile(
                 tuning=tuning,
                 dim_names=dim_names,
             )
-        module = Module(artifact, threads, device, cache_dir=cache_dir, _folder=folder, _custom=custom)
+        module = _load_compiled(artifact, threads, device, cache_dir, folder, custom)
         module.report = report
         return module
     except BaseException:

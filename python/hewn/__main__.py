@@ -13,10 +13,10 @@ def main() -> None:
     if sys.argv[1:] == ["--cmake"]:
         print(FOLDER / "lib" / "cmake" / "hewn")
         return
-    if sys.argv[1:] == ["demo"]:
+    if sys.argv[1:2] == ["demo"]:
         from hewn import demo
 
-        sys.exit(demo.main())
+        sys.exit(demo.main(sys.argv[2:]))
     # The program is in a folder relative to this package that depends on the layout: a wheel, a
     # build folder, or an install prefix (with the package in lib/pythonX.Y/"site-packages"/hewn).
     for prefix in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):

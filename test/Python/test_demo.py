@@ -44,6 +44,11 @@ def test_demo_without_onnxruntime(tmp_path):
     assert "(install onnx and onnxruntime to compare)" in done.stdout
 
 
+def test_arguments_are_refused():
+    done = subprocess.run([sys.executable, "-m", "hewn", "demo", "x"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: hewn demo takes no arguments\n")
+
+
 def test_the_program_names_the_package():
     program = pathlib.Path(os.environ["HEWN_TOOLS"]) / "hewn"
     done = subprocess.run([program, "demo"], capture_output=True, text=True)

@@ -282,7 +282,8 @@ const Tensors::File *Tensors::mapFile(StringRef location, std::string &reason) {
   if (found != files.end())
     return &found->second;
   if (folder.empty()) {
-    reason = "is stored in the file '" + location.str() + "', but the model has no folder";
+    reason = "is stored in the file '" + location.str() +
+             "', but the model has no folder: pass its path instead of its bytes";
     return nullptr;
   }
   // Models are untrusted, so they may refer to external data only in regular files in their own

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import pathlib
 import platform
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -57,8 +59,11 @@ def _onnxruntime(feeds: dict) -> tuple[str, float, np.ndarray] | None:
     return onnxruntime.__version__, _microseconds(lambda: session.run(None, feeds)), session.run(None, feeds)[0]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Prints the demo. Returns the exit status."""
+    if arguments:
+        print("error: hewn demo takes no arguments", file=sys.stderr)
+        return 2
     print(f"hewn {hewn.__version__} on {platform.machine()}: a model that reads handwritten digits")
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder, "libdigits.so")
