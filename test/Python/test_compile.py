@@ -64,7 +64,7 @@ def test_external_data_lies_beside_the_model(tmp_path):
     path, weight = with_external_data(tmp_path)
     assert (tmp_path / "model.data").exists()
     np.testing.assert_array_equal(hewn.compile(path).run({"x": weight})["y"], 2 * weight)
-    refused = "initializer 'w' is stored in the file 'model.data', but the model has no folder"
+    refused = "initializer 'w' is stored in the file 'model.data', but the model has no folder: pass its path instead of its bytes"
     with pytest.raises(hewn.CompileError, match=refused):
         hewn.compile(path.read_bytes())
 

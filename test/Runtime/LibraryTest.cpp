@@ -32,7 +32,7 @@ TEST(Library, WhatIsNone) {
   EXPECT_THAT(refusal("/nothing/here.so", HEWN_IO), HasSubstr("/nothing/here.so: cannot open"));
   // A path is relative to the current folder; the loader's search path is not used.
   EXPECT_THAT(refusal("nothing.so", HEWN_IO), HasSubstr("./nothing.so"));
-  EXPECT_THAT(refusal("/proc/self/status", HEWN_IO), HasSubstr("/proc/self/status"));
+  EXPECT_THAT(refusal("/proc/self/status", HEWN_UNSUPPORTED), HasSubstr("/proc/self/status: not a library"));
   EXPECT_EQ(refusal(std::string(5000, 'x').c_str(), HEWN_INVALID_ARGUMENT), "the library's path is too long");
   EXPECT_EQ(refusal(nullptr, HEWN_INVALID_ARGUMENT), "the path is NULL");
   EXPECT_EQ(hewn_library_open("x.so", nullptr).code, HEWN_INVALID_ARGUMENT);
