@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Definitions of ops whose available kernels can't be the reference: quantized ops, Gemm and Conv
-with a fused activation, Gelu, LSTM with clip, and StringNormalizer. A quantized op is the float op on dequantized
-operands, or an integer sum, and is quantized again.
+with a fused activation, Gelu, LSTM with clip, Slice and StringNormalizer. A quantized op is the
+float op on dequantized operands, or an integer sum, and is quantized again.
 
 onnxruntime's QLinearSoftmax adds table entries and does not saturate. Other kernels, and ONNX's
 reference, round ties after adding the zero point, and byte products may saturate. For Gelu, both
 lose accuracy by cancellation in 1 + erf. onnxruntime's sigmoid in fused activations is 0 below
 1e-8. For StringNormalizer, ONNX's reference compares stopwords without case folding, and
-onnxruntime needs a locale that is rarely installed.
+onnxruntime needs a locale that is rarely installed. A Slice with a negative step clamps its start to
+the first element, unlike in ONNX's reference (NumPy), and an end of INT32_MAX to the last one, unlike
+in onnxruntime, which continues to the first element.
 """
 
 import math
@@ -177,11 +179,32 @@ def clipped_lstm(node, values):
     return [result.astype(np.float32) for result, name in zip(results, node.output) if name]
 
 
+def sliced(node, values):
+    """Returns the result of a Slice whose lists are operands, or None if its lists are invalid."""
+    x, starts, ends, axes, steps = ([values[name] if name else None for name in node.input] + [None] * 4)[:5]
+    if starts is None or ends is None:
+        return None
+    axes = range(starts.size) if axes is None else axes.ravel().tolist()
+    steps = np.ones_like(starts) if steps is None else steps
+    lists = [array.ravel().tolist() for array in (starts, ends, steps)]
+    if len({len(axes), *map(len, lists)}) > 1 or 0 in lists[2] or any(not -x.ndim <= axis < x.ndim for axis in axes):
+        return None
+    for axis, start, end, step in zip(axes, *lists):
+        n = x.shape[axis]
+        start, end = (bound + n if bound < 0 else bound for bound in (start, end))
+        high, low = (n, 0) if step > 0 else (n - 1, -1)
+        start, end = min(max(start, 0), high), min(max(end, low), high)
+        x = np.take(x, np.array(list(range(start, end, step)), np.int64), axis=axis)
+    return np.ascontiguousarray(x)
+
+
 def define(node, values, run):
     """Returns the node's results, or None if this file does not define the op. `values` maps names
     to operands. `run` evaluates an ONNX node on named operands."""
     if node.op_type == "StringNormalizer":
         return [normalized(node, values[node.input[0]])]
+    if node.op_type == "Slice" and not node.domain and len(node.input) > 2:
+        return None if (result := sliced(node, values)) is None else [result]
     if node.op_type == "LSTM" and any(a.name == "clip" for a in node.attribute):
         return clipped_lstm(node, values)
     if node.op_type in ("QLinearConv", "QLinearMatMul") and not node.domain:
