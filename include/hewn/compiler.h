@@ -131,8 +131,9 @@ typedef struct hewn_compile_options {
   /// to be equal only if an op of the model does, "strict" requires it always.
   const char *dim_names;
   /// Returns nonzero to cancel the compilation, which then ends with the error "the compilation was
-  /// cancelled" and writes nothing. Called between passes and kernels, possibly by several threads
-  /// at once; it must return quickly. NULL: the compilation cannot be cancelled.
+  /// cancelled" and writes nothing, whatever later calls return. Called between passes and kernels,
+  /// possibly by several threads at once; it must return quickly. NULL: the compilation cannot be
+  /// cancelled.
   int32_t (*is_cancelled)(void *user);
   void *is_cancelled_user;
 } hewn_compile_options;

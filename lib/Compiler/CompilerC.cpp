@@ -7,8 +7,10 @@
 
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
+#include <memory>
 
 using namespace hewn;
 
@@ -96,8 +98,15 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
     options.progress = [progress = o.progress, user = o.progress_user](llvm::StringRef stage) {
       progress(user, stage.str().c_str());
     };
+  // A cancelled compilation stays cancelled, whatever the callback returns later: passes that were
+  // skipped cannot be made up for.
   if (o.is_cancelled)
-    options.isCancelled = [isCancelled = o.is_cancelled, user = o.is_cancelled_user] { return isCancelled(user) != 0; };
+    options.isCancelled = [isCancelled = o.is_cancelled, user = o.is_cancelled_user,
+                           was = std::make_shared<std::atomic<bool>>(false)] {
+      if (!*was && isCancelled(user) != 0)
+        *was = true;
+      return bool(*was);
+    };
   return options;
 }
 
