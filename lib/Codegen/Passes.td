@@ -12,8 +12,9 @@ def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
     | op | becomes |
     | --- | --- |
     | `math.exp` etc. on f32 | arith ops on the whole vector (`VectorMath.h`) |
-    | `math.exp` etc. on f64, `math.erfc`, `math.cbrt` | calls of libm, lane by lane |
-    | `math.sin`, `math.cos`, `math.tan` | arith ops; a branch calls libm for angles above 2^49 |
+    | `math.exp`, `math.log`, `math.sin` etc. on f64 | arith ops if the target has FMA instructions |
+    | other ops on f64, `math.erfc`, `math.cbrt` | calls of libm, lane by lane |
+    | `math.sin`, `math.cos`, `math.tan` | arith ops; a branch calls libm for angles above 2^49 (f64: 2^30) |
     | vector `arith.divsi`, `arith.divui`, `arith.remf` | float divisions, which have vector instructions |
     | trees of vector `arith.maximumf`, `arith.minimumf` | extrema without NaN propagation, and a NaN test |
 
@@ -21,8 +22,8 @@ def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
 
     ```mlir
     %y = math.exp %x : vector<16xf32>   // becomes arith ops on vector<16xf32>
-    %y = math.exp %x : f64              // becomes
-    %y = func.call @exp(%x) : (f64) -> f64
+    %y = math.erf %x : f64              // becomes
+    %y = func.call @erf(%x) : (f64) -> f64
     ```
 
     With `libm=true`, all of these math ops become calls of libm, and divisions and extrema are not

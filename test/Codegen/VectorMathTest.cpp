@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiles each function of lib/Codegen/Math for the host and compares it with libm's float64
-// function, on every 2^8-th float32, or on all of them with VectorMath --all.
+// function, on every 2^8-th float32, or on all of them with VectorMath --all. float64 functions are
+// compared with libm's long double functions on random numbers.
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Passes.h"
 
@@ -34,7 +35,7 @@ unsigned step = 256;
 constexpr int kLanes = 16;
 constexpr float kInf = INFINITY;
 
-using Kernel = void (*)(const float *, const float *, float *);
+using Kernel = void (*)(const void *, const void *, void *);
 
 /// Returns IR that applies `op` to %a, or to %a and %b. Several ops separated by "|" are applied in
 /// sequence.
@@ -57,10 +58,11 @@ struct Vectors {
 };
 constexpr Vectors kPlain = {64, ""}, kAvx2 = {32, ", permuteIntrinsic = \"llvm.x86.avx2.permps\""},
                   kAvx512 = {64, ", scaleIntrinsic = \"llvm.x86.avx512.mask.scalef.ps.512\", permuteIntrinsic = "
-                                 "\"llvm.x86.avx512.permvar.sf.512\""};
+                                 "\"llvm.x86.avx512.permvar.sf.512\""},
+                  kFma = {64, ", hasFma = true"};
 
-/// A compiled function whose argument is a vector of sixteen floats (`type` is vector<16xf32>) or
-/// one float (f32).
+/// A compiled function whose argument is a vector (`type` is vector<16xf32> or vector<8xf64>) or a
+/// scalar (f32, f64).
 class Compiled {
 public:
   Compiled(const std::string &op, int operands, const std::string &type, Vectors vectors = kPlain) {
@@ -230,6 +232,82 @@ INSTANTIATE_TEST_SUITE_P(
                     Function{"math.absf|arith.negf|math.exp|math.log1p", logOfDecay, 2, kLargestSubnormal}),
     nameOf);
 
+/// A float64 function. libm's long double function is exact to 64 bits on x86 and to 113 bits on
+/// AArch64.
+struct WideFunction {
+  const char *op;
+  long double (*exact)(long double);
+  double bound;
+};
+void PrintTo(const WideFunction &f, std::ostream *out) { *out << f.op; }
+
+/// Returns the error of `got` in ulps of float64. Returns infinity if only one number is NaN.
+double wideUlps(double got, long double exact) {
+  if (std::isnan(got) || std::isnan(exact))
+    return std::isnan(got) && std::isnan(exact) ? 0 : kInf;
+  if (std::signbit(got) != std::signbit(exact))
+    return kInf;
+  if (std::isinf(got) && std::isinf(double(exact)))
+    return 0;
+  if (std::isinf(got) || std::isinf(exact))
+    return kInf;
+  int exponent = exact == 0 ? -1022 : std::clamp(std::ilogb(exact), -1022, 1023);
+  return double(std::fabs((long double)(got)-exact) / std::ldexp(1.0L, exponent - 52));
+}
+
+class WideVectorMath : public testing::TestWithParam<WideFunction> {};
+
+/// Compares random bit patterns, random numbers of ordinary magnitude, and edge cases.
+TEST_P(WideVectorMath, RandomSample) {
+  const WideFunction &f = GetParam();
+  Compiled compiled(f.op, 1, "vector<8xf64>", kFma);
+  ASSERT_TRUE(compiled.kernel);
+  std::vector<double> inputs = {0,     5e-324, 0x1p-1022,     0x1p-1023, 1e-300, 0x1p-54, 0.25, 0.5,    0x1p-28,
+                                0.35,  1,      1.5,           2,         22,     36.7,    40,   709.78, 709.782713,
+                                710.4, 710.5,  744,           745.1332,  745.14, 746,     1e5,  1e9,    1e10,
+                                1e300, 0x1p60, 1.7976931e308, kInf,      NAN};
+  for (size_t i = 0, n = inputs.size(); i < n; ++i)
+    inputs.push_back(-inputs[i]);
+  for (int n = 1; n < 4000; ++n) // close to multiples of pi/2
+    inputs.push_back(n * 1.57079632679489656);
+  uint64_t state = 1;
+  auto next = [&] { return state = state * 6364136223846793005u + 1442695040888963407u; };
+  for (uint64_t i = 0; i < (uint64_t(1) << 29) / step; ++i) {
+    uint64_t bits = next() ^ (next() >> 32);
+    if (i % 4) // magnitudes from 2^-63 to 2^64
+      bits = (bits & 0x87ffffffffffffff) + 0x3c00000000000000;
+    if (i % 4 == 2) // from 2^-7 to 2^8
+      bits = (bits & 0x80ffffffffffffff) + 0x3f80000000000000 - (bits & 0x3c00000000000000);
+    double x;
+    std::memcpy(&x, &bits, sizeof(x));
+    inputs.push_back(x);
+  }
+  constexpr size_t lanes = 8;
+  inputs.resize((inputs.size() + lanes - 1) / lanes * lanes, 1);
+  double worst = 0, worstAt = 0, out[lanes];
+  for (size_t first = 0; first < inputs.size(); first += lanes) {
+    compiled.kernel(&inputs[first], &inputs[first], out);
+    for (size_t lane = 0; lane < lanes; ++lane)
+      if (double error = wideUlps(out[lane], f.exact(inputs[first + lane])); error > worst) {
+        worst = error;
+        worstAt = inputs[first + lane];
+      }
+  }
+  std::printf("%-12s %.3f ulp at %.17g\n", f.op, worst, worstAt);
+  EXPECT_LE(worst, f.bound) << f.op << " at " << worstAt;
+}
+
+// The error bounds in this table are the documented accuracy.
+INSTANTIATE_TEST_SUITE_P(All, WideVectorMath,
+                         testing::Values(WideFunction{"math.exp", expl, 1}, WideFunction{"math.expm1", expm1l, 2},
+                                         WideFunction{"math.sinh", sinhl, 2.5}, WideFunction{"math.cosh", coshl, 2},
+                                         WideFunction{"math.tanh", tanhl, 3}, WideFunction{"math.log", logl, 1},
+                                         WideFunction{"math.log1p", log1pl, 1.5}, WideFunction{"math.sin", sinl, 1},
+                                         WideFunction{"math.cos", cosl, 1}),
+                         [](const testing::TestParamInfo<WideFunction> &info) {
+                           return llvm::StringRef(info.param.op).split('.').second.str();
+                         });
+
 class VectorMath2 : public testing::Test {
 protected:
   /// Tests pairs: a dense random sample of all bit patterns and of ordinary magnitudes, and all
@@ -277,6 +355,67 @@ protected:
 
 TEST_F(VectorMath2, Pow) { sweep("math.powf", std::pow, 0.55); }
 TEST_F(VectorMath2, Atan2) { sweep("math.atan2", std::atan2, 2.5); }
+
+/// Compares float64 powers of random pairs whose result is ordinary, and all pairs of edge cases.
+TEST(WideVectorMath2, Pow) {
+  Compiled compiled("math.powf", 2, "vector<8xf64>", kFma);
+  ASSERT_TRUE(compiled.kernel);
+  std::vector<std::pair<double, double>> pairs;
+  std::vector<double> edges = {0,
+                               5e-324,
+                               1e-310,
+                               0x1p-1022,
+                               0x1p-1021,
+                               0.5,
+                               1,
+                               1.5,
+                               2,
+                               3,
+                               4,
+                               16777215,
+                               9007199254740991,
+                               1e10,
+                               1e15,
+                               1e16,
+                               1e300,
+                               1e-300,
+                               1.7976931e308,
+                               0.99999999999999989,
+                               1.0000000000000002,
+                               kInf,
+                               NAN};
+  for (size_t i = 0, n = edges.size(); i < n; ++i)
+    edges.push_back(-edges[i]);
+  for (double x : edges)
+    for (double y : edges)
+      pairs.push_back({x, y});
+  uint64_t state = 1;
+  auto next = [&] { return (state = state * 6364136223846793005u + 1442695040888963407u) >> 11; };
+  auto uniform = [&] { return double(next()) * 0x1p-53; };
+  for (uint64_t i = 0; i < (uint64_t(1) << 28) / step; ++i) {
+    double x = i % 2 ? std::exp2(uniform() * 2040 - 1020) : 0.25 + 4 * uniform();
+    pairs.push_back({x, (uniform() * 2 - 1) * 740 / std::max(std::fabs(std::log(x)), 1e-3)});
+  }
+  for (int i = -300; i <= 300; ++i)
+    for (double y : {2.0, 3.0, -1.0, 0.5})
+      pairs.push_back({i, y});
+  constexpr size_t lanes = 8;
+  pairs.resize((pairs.size() + lanes - 1) / lanes * lanes, {1, 1});
+  double worst = 0, x[lanes], y[lanes], out[lanes];
+  std::pair<double, double> worstAt;
+  for (size_t first = 0; first < pairs.size(); first += lanes) {
+    for (size_t lane = 0; lane < lanes; ++lane)
+      std::tie(x[lane], y[lane]) = pairs[first + lane];
+    compiled.kernel(x, y, out);
+    for (size_t lane = 0; lane < lanes; ++lane)
+      if (double error = wideUlps(out[lane], powl(x[lane], y[lane])); error > worst) {
+        worst = error;
+        worstAt = pairs[first + lane];
+      }
+  }
+  std::printf("math.powf    %.3f ulp at %.17g, %.17g\n", worst, worstAt.first, worstAt.second);
+  EXPECT_LE(worst, 1.5) << worstAt.first << ", " << worstAt.second;
+}
 
 TEST_F(VectorMath2, PowerIsExactWhereItCanBe) {
   Compiled compiled("math.powf", 2, "f32");

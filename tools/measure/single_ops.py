@@ -61,10 +61,10 @@ def model_of(form: Form):
             shape = [f"n{i}_{d}" if form.dynamic and size > 2 else size for d, size in enumerate(array.shape)]
             inputs.append(helper.make_tensor_value_info(names[-1], kind, shape))
     outputs = [f"y{i}" for i in range(form.outputs)]
-    node = helper.make_node(form.op, names, outputs, **form.attributes)
+    node = helper.make_node(form.op, names, outputs, domain=form.domain, **form.attributes)
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
     graph = helper.make_graph([node], "op", inputs, results, constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", form.opset)], ir_version=10), feeds
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(form.domain, form.opset)], ir_version=10), feeds
 
 
 def start_hewn(model, feeds: dict[str, np.ndarray], target: str) -> Callable:

@@ -29,14 +29,17 @@ namespace {
 using Unary = std::function<Num(Num)>;
 using Binary = Num (*)(Num, Num);
 
-/// How an op is expanded: by an approximation (`unary` or `binary`), or by calls of the function
-/// `libm`. `reader` is a user of the op's result that is expanded together with the op, or null.
+/// How an op is expanded: by an approximation (`unary` or `binary` for float32, `wide` or
+/// `wideBinary` for float64), or by calls of the function `libm`. `reader` is a user of the op's
+/// result that is expanded together with the op, or null.
 struct Rule {
   Unary unary;
   Binary binary = nullptr;
   llvm::StringRef libm;
   bool limitedAngle = false;
   Operation *reader = nullptr;
+  Num (*wide)(Num) = nullptr;
+  Binary wideBinary = nullptr;
 };
 
 /// Returns the constant that `value` has in all lanes, or nullopt if it is not such a constant.
@@ -92,6 +95,24 @@ Rule ruleForExp(math::ExpOp exp) {
   return rule;
 }
 
+/// Adds the approximation of a float64 op to its rule, if there is one.
+void addWideRule(Operation *op, Rule &rule) {
+  namespace vm = vecmath::wide;
+  using R = Num (*)(Num);
+  rule.wideBinary = isa<math::PowFOp>(op) ? vm::pow : nullptr;
+  rule.wide = llvm::TypeSwitch<Operation *, R>(op)
+                  .Case([](math::ExpOp) { return vm::exp; })
+                  .Case([](math::ExpM1Op) { return vm::expm1; })
+                  .Case([](math::SinhOp) { return vm::sinh; })
+                  .Case([](math::CoshOp) { return vm::cosh; })
+                  .Case([](math::TanhOp) { return vm::tanh; })
+                  .Case([](math::LogOp) { return vm::log; })
+                  .Case([](math::Log1pOp) { return vm::log1p; })
+                  .Case([](math::SinOp) { return vm::sin; })
+                  .Case([](math::CosOp) { return vm::cos; })
+                  .Default(R(nullptr));
+}
+
 Rule ruleFor(Operation *op) {
   namespace vm = vecmath;
   using R = Rule;
@@ -129,8 +150,10 @@ class Expander {
 public:
   Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {
     plan::TargetAttr target = plan::targetOf(module);
-    if (target)
+    if (target) {
       machine = {target.getVectorBytes() / 4, target.getScaleIntrinsic(), target.getPermuteIntrinsic()};
+      hasFma = target.getHasFma();
+    }
   }
 
   void run() {
@@ -138,8 +161,11 @@ public:
     // operands.
     SmallVector<std::pair<Operation *, Rule>> found;
     module.walk([&](Operation *op) {
-      if (Rule rule = ruleFor(op); isa<math::RsqrtOp>(op) || !rule.libm.empty())
+      if (Rule rule = ruleFor(op); isa<math::RsqrtOp>(op) || !rule.libm.empty()) {
+        if (hasFma && getElementTypeOrSelf(op->getResult(0).getType()).isF64())
+          addWideRule(op, rule);
         found.push_back({op, rule});
+      }
     });
     SmallVector<Operation *> divided;
     if (!libm) {
@@ -283,7 +309,8 @@ private:
   }
 
   Value apply(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
-    if (libm || !getElementTypeOrSelf(in[0].getType()).isF32() || (!rule.unary && !rule.binary))
+    bool isWide = getElementTypeOrSelf(in[0].getType()).isF64();
+    if (libm || (isWide ? !rule.wide && !rule.wideBinary : !rule.unary && !rule.binary))
       return callLanes(b, rule.libm, in);
     if (!rule.limitedAngle)
       return approximate(b, rule, in);
@@ -299,12 +326,15 @@ private:
 
   Value approximate(ImplicitLocOpBuilder &b, const Rule &rule, ArrayRef<Value> in) {
     Formula f(b, b.getLoc(), machine);
-    return rule.unary ? rule.unary({&f, in[0]}).v : rule.binary({&f, in[0]}, {&f, in[1]}).v;
+    if (in.size() == 2)
+      return (rule.wideBinary ? rule.wideBinary : rule.binary)({&f, in[0]}, {&f, in[1]}).v;
+    return rule.wide ? rule.wide({&f, in[0]}).v : rule.unary({&f, in[0]}).v;
   }
 
   Value anyBeyond(ImplicitLocOpBuilder &b, Value x) {
     Formula f(b, b.getLoc());
-    Value beyond = (abs(Num{&f, x}) > vecmath::kLargestAngle).v;
+    bool isWide = getElementTypeOrSelf(x.getType()).isF64();
+    Value beyond = (abs(Num{&f, x}) > (isWide ? vecmath::wide::kLargestAngle : vecmath::kLargestAngle)).v;
     return isa<VectorType>(x.getType()) ? vector::ReductionOp::create(b, vector::CombiningKind::OR, beyond).getResult()
                                         : beyond;
   }
@@ -343,7 +373,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  bool libm;
+  bool libm, hasFma = false;
   vecmath::VectorIntrinsics machine;
 };
 

@@ -146,6 +146,17 @@ static Num exp2Double(Num x) {
   return p * fromBits(shiftLeft(bits + bits(int64_t(1023)), 52));
 }
 
+Num withPowerLimits(Num x, Num y, Num magnitude) {
+  Num a = abs(x), whole = equal(roundeven(y), y), half = y * 0.5;
+  Num odd = whole & logicalNot(equal(roundeven(half), half));
+  Num negative = toBits(x) < toBits(x)(int64_t(0));
+  Num result = select(negative & odd, -magnitude, magnitude);
+  Num undefined = logicalNot(whole) & (x < 0.0) & (a < kInfinity);
+  result = select(undefined, x(kNaN), result);
+  Num one = equal(y, 0.0) | equal(x, 1.0) | (equal(a, 1.0) & equal(abs(y), kInfinity));
+  return select(one, x(1.0), result);
+}
+
 Num pow(Num x, Num y) {
   Num a = abs(x);
   Split parts = split(a);
@@ -154,14 +165,7 @@ Num pow(Num x, Num y) {
   l = select(equal(a, 0.0), l(-kInfinity), select(a < kInfinity, l, wide));
   Num magnitude = toFloat(exp2Double(atLeast(atMost(toDouble(y) * l, 200), -200)));
 
-  Num whole = equal(roundeven(y), y), half = y * 0.5;
-  Num odd = whole & logicalNot(equal(roundeven(half), half));
-  Num negative = toBits(x) < toBits(x)(int64_t(0));
-  Num result = select(negative & odd, -magnitude, magnitude);
-  Num undefined = logicalNot(whole) & (x < 0.0) & (a < kInfinity);
-  result = select(undefined, x(kNaN), result);
-  Num one = equal(y, 0.0) | equal(x, 1.0) | (equal(a, 1.0) & equal(abs(y), kInfinity));
-  return select(one, x(1.0), result);
+  return withPowerLimits(x, y, magnitude);
 }
 
 Num asinh(Num x) {

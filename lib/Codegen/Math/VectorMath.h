@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Approximations of elementary functions on float32 scalars and vectors.
+// Approximations of elementary functions on float32 and, in namespace `wide`, float64 scalars and
+// vectors.
 //
 // test/Codegen/VectorMathTest.cpp measures the errors over a dense sample of all inputs and bounds
 // them in ulps. NaN, infinities, signed zeros and subnormals are handled as in C, with one
-// exception: exp and exp2 return 0 for results below 2^-126, which are subnormal
+// exception: exp and exp2 of float32 return 0 for results below 2^-126, which are subnormal
 // (docs/decisions/numbers/denormals.md).
 #ifndef HEWN_LIB_CODEGEN_MATH_VECTORMATH_H
 #define HEWN_LIB_CODEGEN_MATH_VECTORMATH_H
@@ -35,6 +36,9 @@ Num log1p(Num x);
 Num log1pOfFraction(Num x);
 /// Returns x^y, computed in float64, so that x^2 and x^0.5 equal x * x and sqrt(x).
 Num pow(Num x, Num y);
+/// Returns x^y for all x and y, given `magnitude`, which is |x|^y: sets the sign, and the results
+/// that C defines for negative x, ones and infinities.
+Num withPowerLimits(Num x, Num y, Num magnitude);
 Num asinh(Num x);
 Num acosh(Num x);
 Num atanh(Num x);
@@ -48,6 +52,22 @@ Num asin(Num x);
 Num acos(Num x);
 Num atan(Num x);
 Num atan2(Num y, Num x);
+
+/// float64 functions, for targets with FMA instructions.
+namespace wide {
+Num exp(Num x);
+Num expm1(Num x);
+Num sinh(Num x);
+Num cosh(Num x);
+Num tanh(Num x);
+Num log(Num x);
+Num log1p(Num x);
+Num pow(Num x, Num y);
+/// Largest magnitude for which the argument reduction of `sin` and `cos` is accurate.
+inline constexpr double kLargestAngle = 0x1p30;
+Num sin(Num x);
+Num cos(Num x);
+} // namespace wide
 
 } // namespace hewn::codegen::vecmath
 
