@@ -30,14 +30,15 @@ def antialiased_resizes() -> Iterator[Form]:
     for mode, (shape, size) in itertools.product(
         ("linear", "cubic"), (((1, 3, 256, 256), 64), ((1, 3, 1024, 1024), 224), ((1, 8, 64, 64), 96))
     ):
-        sizes = longs(*shape[:2], size, size)
-        how = {"mode": mode, "antialias": 1}
+        sizes = longs(size, size)
+        how = {"mode": mode, "antialias": 1, "axes": [2, 3]}
         yield Form("antialiased", "Resize", [shape, NONE, NONE, sizes], how, note=f"to {size}")
         yield Form("antialiased", "Resize", [shape, NONE, NONE, sizes], how, note=f"to {size}", dynamic=True)
         yield Form("antialiased", "Resize", [shape, NONE, NONE, Fed(sizes)], how, note=f"to {size}, runtime sizes")
     for size in (26, 64):
         how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-        inputs = [(1, 64, 26, 26), NONE, NONE, longs(1, 64, size, size)]
+        how["axes"] = [2, 3]
+        inputs = [(1, 64, 26, 26), NONE, NONE, longs(size, size)]
         yield Form("antialiased", "Resize", inputs, how, note=f"to {size}", dynamic=True)
 
 

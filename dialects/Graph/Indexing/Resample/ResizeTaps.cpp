@@ -2,7 +2,9 @@
 //
 // Decomposes a resize with many weights per element, or with a dynamic number of weights, into a
 // gather of operand elements and a weighted sum:
-// y[.., i, ..] = sum over t of weight[i, t] * x[.., place[i, t], ..].
+// y[.., i, ..] = sum over t of weight[t, i] * x[.., place[t, i], ..].
+// The number of weights comes first in both tables, so that the sum is vectorized along the result
+// even if the resized dim is the last one: there may be fewer weights than lanes.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Indexing/IndexingOps.h"
@@ -57,10 +59,10 @@ Value composeTaps(Composer &c, ResizeOp op) {
   TapRange range = tapRangeOf(op, true);
   DimExpr count = DimExpr(2) * range.half;
 
-  Value position = originalPosition(op, exact, c.cast(c.reshape(c.range(out), {out, one}), exact.type), scaling);
+  Value position = originalPosition(op, exact, c.cast(c.reshape(c.range(out), {one, out}), exact.type), scaling);
   Value factor = range.shrink ? p.constant(*range.shrink) : c.cast(distanceFactor(op, exact, scaling), p.type);
   Value whole = exact.floor(position), ratio = c.cast(exact.sub(position, whole), p.type);
-  Value offsets = c.reshape(c.range(c.number(one - range.half), c.number(one), count), {one, count});
+  Value offsets = c.reshape(c.range(c.number(one - range.half), c.number(one), count), {count, one});
   Value distance = p.mul(p.abs(p.sub(c.cast(offsets, p.type), ratio)), factor);
   Value weights = op.getMode() == "cubic" ? cubicWeight(p, distance, op.getCubic().convertToDouble())
                                           : p.max(p.constant(0), p.sub(p.constant(1), distance));
@@ -70,19 +72,19 @@ Value composeTaps(Composer &c, ResizeOp op) {
     Value behind = c.op<GreaterOrEqualOp>({places, first}), before = c.op<LessOrEqualOp>({places, last});
     weights = p.select(behind, p.select(before, weights, p.constant(0)), p.constant(0));
   }
-  Value sum = c.reduce<ReduceSumOp>(weights, {1}, true);
+  Value sum = c.reduce<ReduceSumOp>(weights, {0}, true);
   if (!sum)
     return {};
   weights = p.div(weights, p.select(p.compare(arith::CmpFPredicate::OEQ, sum, p.constant(0)), p.constant(1), sum));
   places = c.op<MaximumOp>({first, c.op<MinimumOp>({places, last})});
 
-  Dims table = {out, count}, column = {out};
+  Dims table = {count, out}, column = {out};
   table.append(dims.size() - dim - 1, one);
   column.append(dims.size() - dim - 1, one);
   if (!places)
     return {};
   Value taken = make<GatherOp>(c.b, c.loc, {x, places}, c.b.getNamedAttr("axis", c.b.getI64IntegerAttr(dim)));
-  Value result = c.reduce<ReduceSumOp>(p.mul(c.cast(taken, p.type), c.reshape(weights, table)), {dim + 1}, false);
+  Value result = c.reduce<ReduceSumOp>(p.mul(c.cast(taken, p.type), c.reshape(weights, table)), {dim}, false);
   if (op.getCoordinates() == "tf_crop_and_resize") {
     Value low = exact.compare(arith::CmpFPredicate::OGE, position, exact.constant(0));
     Value high = exact.compare(arith::CmpFPredicate::OLE, position, exact.of(in - one));
