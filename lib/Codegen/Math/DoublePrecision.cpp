@@ -93,7 +93,7 @@ Num cosh(Num x) {
 namespace {
 /// x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
 struct Split {
-  Num k, f; // k is a float64
+  Num k, f;     // k is a float64
   Num exponent; // k as an i64, plus 1023
 };
 } // namespace
@@ -170,8 +170,8 @@ static Sum preciseLog(Num k, Num f) {
   Num t = f + 2.0, tLow = f - (t - 2.0), s = f / t;
   Sum quotient = {s, (fma(-s, t, f) - s * tLow) / t}, square = product(quotient, quotient);
   Num z = square.high;
-  Num rest = z * polynomial(z, {2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23,
-                             2.0 / 25, 2.0 / 27});
+  Num rest = z * polynomial(z, {2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21,
+                                2.0 / 23, 2.0 / 25, 2.0 / 27});
   constexpr double third = 2.0 / 3, thirdLow = 3.70074341541718826e-17; // 2/3 as a sum
   Sum factor = fastTwoSum(z(third), rest);
   Sum cubic = product(quotient, product(square, {factor.high, factor.low + thirdLow}));
