@@ -253,7 +253,7 @@ struct hewn_model {
   uint32_t abi_version;  ///< HEWN_ABI_VERSION
   uint32_t struct_bytes; ///< size of this struct, sizeof(hewn_model)
   const char *name;
-  const char *digest; ///< digest of the model and the compiler's options, in hex
+  const char *digest; ///< hash of the code, the weights and the interface, in hex
   const char *target; ///< the compiler's --target, for example "portable"
   /// Function table of the runtime that is linked into the artifact: `&hewn_rt_table`.
   const hewn_runtime_table *runtime;

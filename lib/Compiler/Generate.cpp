@@ -3,7 +3,6 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/CodeCache.h"
 
-#include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/SHA256.h"
@@ -16,21 +15,6 @@ namespace hewn {
 using codegen::Variant;
 
 namespace {
-
-/// Returns a hash of everything that the generated code and its results depend on.
-std::string digestOf(ArrayRef<Variant> variants, const GeneratedCode &generated) {
-  llvm::SHA256 hash;
-  for (const Variant &variant : variants) {
-    std::string bytes;
-    llvm::raw_string_ostream os(bytes);
-    (void)writeBytecodeToFile(variant.module, os);
-    for (StringRef text : {StringRef(bytes), StringRef(variant.machine.cpu), StringRef(variant.machine.features)})
-      hash.update(text);
-  }
-  hash.update(generated.interface.name);
-  hash.update(generated.weights.digest());
-  return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 40);
-}
 
 /// The planned module of one case for one target.
 struct Planned {
@@ -82,6 +66,12 @@ public:
   Error compileDescriptor(const codegen::WeightsReference &weights);
 
 private:
+  /// Emits the descriptor and the description of the model.
+  Error emitDescriptor(const codegen::WeightsReference &weights, llvm::Module &code) const;
+  /// Returns the artifact's digest: a hash of all compiled code, of the weights' digest, and of the
+  /// descriptor without the digest itself. It does not depend on how the IR names things.
+  llvm::Expected<std::string> digest(const codegen::WeightsReference &weights) const;
+
   ArrayRef<Planned> planned;
   size_t numMachines;
   const codegen::TargetSpec &base;
@@ -177,14 +167,47 @@ void Generator::joinKernels(const codegen::TargetSpec &machine) {
   generated.code.clear();
 }
 
-Error Generator::compileDescriptor(const codegen::WeightsReference &weights) {
-  llvm::LLVMContext context;
-  llvm::Module code(generated.interface.name, context);
+Error Generator::emitDescriptor(const codegen::WeightsReference &weights, llvm::Module &code) const {
   if (Error error = codegen::setMachine(code, base))
     return error;
   if (Error error = codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr))
     return error;
   codegen::emitDescription(generated.interface, weights, code);
+  return Error::success();
+}
+
+llvm::Expected<std::string> Generator::digest(const codegen::WeightsReference &weights) const {
+  llvm::LLVMContext context;
+  llvm::Module descriptor(generated.interface.name, context);
+  if (Error error = emitDescriptor(weights, descriptor))
+    return std::move(error);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  descriptor.print(os, nullptr);
+  llvm::SHA256 hash;
+  auto add = [&](StringRef bytes) {
+    // the size first, so that no two sequences of texts have the same bytes
+    uint64_t size = bytes.size();
+    hash.update(StringRef(reinterpret_cast<const char *>(&size), sizeof(size)));
+    hash.update(bytes);
+  };
+  for (const codegen::CompiledUnit &unit : generated.code) {
+    add(unit.name);
+    add(unit.code);
+  }
+  add(text);
+  return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 40);
+}
+
+Error Generator::compileDescriptor(const codegen::WeightsReference &weights) {
+  llvm::Expected<std::string> digest = this->digest(weights);
+  if (!digest)
+    return digest.takeError();
+  generated.interface.digest = *digest;
+  llvm::LLVMContext context;
+  llvm::Module code(generated.interface.name, context);
+  if (Error error = emitDescriptor(weights, code))
+    return error;
   llvm::Expected<std::string> object = codegen::generateCode(code, base, options);
   if (!object)
     return object.takeError();
@@ -217,7 +240,6 @@ Error generate(ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &bas
     return error;
   if (Error error = generator.compilePrograms())
     return error;
-  generated.interface.digest = digestOf(modules, generated);
   for (int32_t rank = 0; rank < generated.interface.numRanks; ++rank)
     generated.interface.weightsByRank.push_back(generated.weights.bytesOf(size_t(rank)));
   return generator.compileDescriptor({generated.weights.size(), generated.weights.digest(), weightsFile.str()});
