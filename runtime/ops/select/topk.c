@@ -65,12 +65,12 @@ static void put(const row *row, int64_t slot, int64_t index) {
 #define SMALLER_FLOAT(v, w) (!((v) >= (w)))
 
 /// Returns an integer in the order of 16-bit floats, except NaN with a sign bit.
-static inline int32_t orderOfHalf(uint16_t bits) {
-  int32_t value = (int16_t)bits;
-  return value ^ ((value >> 15) & 0x7fff);
+static inline int16_t orderOfHalf(uint16_t bits) {
+  int16_t value = (int16_t)bits;
+  return (int16_t)(value ^ ((value >> 15) & 0x7fff));
 }
-#define LARGER_HALF(v, w) ((orderOfHalf(v) > orderOfHalf(w)) | (((v) & 0x7fff) > 0x7c00))
-#define LARGER_BFLOAT(v, w) ((orderOfHalf(v) > orderOfHalf(w)) | (((v) & 0x7fff) > 0x7f80))
+#define LARGER_HALF(v, w) ((orderOfHalf(v) > orderOfHalf(w)) | ((int16_t)((v) & 0x7fff) > (int16_t)0x7c00))
+#define LARGER_BFLOAT(v, w) ((orderOfHalf(v) > orderOfHalf(w)) | ((int16_t)((v) & 0x7fff) > (int16_t)0x7f80))
 #define SMALLER_HALF(v, w) (orderOfHalf(v) < orderOfHalf(w))
 
 #define SCAN(name, type, isBetter)                                                                                     \
@@ -149,6 +149,13 @@ static inline void setWorst(const row *row, worst *worst, int j, int64_t index) 
   bits &= 0x7fff;
   if (bits > infinity) // NaN without a sign bit, which is above infinity in `orderOfHalf`
     memcpy(worst->bytes + 2 * j, &bits, sizeof(bits));
+}
+
+/// Sets the worst element of all rows to the element `index` of `row`.
+static inline void setAllWorst(const row *row, worst *worst, int64_t index) {
+  setWorst(row, worst, 0, index);
+  for (int64_t done = row->bytes; done < TOGETHER * row->bytes; done *= 2)
+    memcpy(worst->bytes + done, worst->bytes, (size_t)done);
 }
 
 //===-- Rows --------------------------------------------------------------===//

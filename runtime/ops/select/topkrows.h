@@ -60,6 +60,25 @@ static void NAME(finish)(const row *row, ENTRY *heap, int64_t k) {
     put(row, i, NAME(indexOf)(heap[i]));
 }
 
+/// Adds TOGETHER elements from index `i` on, which have the keys `keys`, to the heap of the k best.
+/// Returns 1 if the heap has changed.
+static int NAME(addBlock)(const row *row, const uint64_t *keys, int64_t i, ENTRY *heap, int64_t k) {
+  ENTRY entries[TOGETHER], least = heap[0];
+  int better = 0, changed = 0;
+  for (int j = 0; j < TOGETHER; ++j)
+    entries[j] = NAME(pack)(row, keys[j], i + j);
+  for (int j = 0; j < TOGETHER; ++j)
+    better |= (entries[j] > least) << j;
+  for (; better; better &= better - 1) {
+    ENTRY entry = entries[__builtin_ctz((unsigned)better)];
+    if (entry <= heap[0])
+      continue;
+    NAME(sink)(heap, 0, k, entry);
+    changed = 1;
+  }
+  return changed;
+}
+
 /// Selects the k best elements of a single row.
 static void NAME(selectLine)(const row *row, int64_t n, int64_t k, ENTRY *heap) {
   worst worst;
@@ -68,20 +87,14 @@ static void NAME(selectLine)(const row *row, int64_t n, int64_t k, ENTRY *heap) 
   for (int64_t i = k, fresh = 1; i < n;) {
     if (row->stride == 1 && i + TOGETHER <= n) {
       if (fresh)
-        for (int j = 0; j < TOGETHER; ++j)
-          setWorst(row, &worst, j, NAME(indexOf)(heap[0]));
-      fresh = 0;
+        setAllWorst(row, &worst, NAME(indexOf)(heap[0]));
       i = row->access->scan(row->input, 1, TOGETHER, i, n, &worst);
+      fresh = 0;
       if (i + TOGETHER > n)
         continue;
       row->access->keys(row->input, i, keys);
-      for (int j = 0; j < TOGETHER; ++j, ++i) {
-        ENTRY entry = NAME(pack)(row, keys[j], i);
-        if (entry <= heap[0])
-          continue;
-        NAME(sink)(heap, 0, k, entry);
-        fresh = 1;
-      }
+      fresh = NAME(addBlock)(row, keys, i, heap, k);
+      i += TOGETHER;
     } else {
       ENTRY entry = NAME(entryOf)(row, i++);
       if (entry > heap[0])
