@@ -268,7 +268,8 @@ HEWN_RT hewn_part_fn hewn_part_topk;
 /// is the number of elements of X.
 HEWN_RT hewn_part_fn hewn_part_nonzero;
 
-/// Require(condition): fails the run if the condition is false.
+/// Require(condition): fails the run if the condition is false. params: the message, as bytes that
+/// end with a zero byte.
 HEWN_RT hewn_part_fn hewn_part_require;
 
 /// CheckIndices(indices, extents): fails the run if an index or length is out of range. `indices`

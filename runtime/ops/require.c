@@ -7,9 +7,7 @@ int32_t hewn_part_require(hewn_context *context, const char *node, int32_t num_i
   (void)num_inputs;
   (void)num_outputs;
   (void)outputs;
-  (void)params;
   if (*(const unsigned char *)inputs[0].data)
     return HEWN_OK;
-  return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node,
-                      "the condition that the model was compiled for does not hold for these inputs", 0, 0);
+  return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, node, (const char *)params, 0, 0);
 }

@@ -4,6 +4,8 @@
 // evaluates both at random values of their symbols, including negative values and zeros. If a
 // division by 0 occurs, any value is accepted.
 #include "dialects/Graph/Analysis/Dims.h"
+#include "dialects/Graph/Analysis/Bounds/Bounds.h"
+#include "dialects/Graph/Analysis/Bounds/Solutions.h"
 #include "dialects/Graph/Graph.h"
 
 #include "gtest/gtest.h"
@@ -384,6 +386,94 @@ TEST(Dims, ProductsOfLongSumsStaySmall) {
   EXPECT_TRUE(all.substitute(number).is(wanted) || valueOf(all.substitute(number), {}) == wanted);
   auto same = [](StringRef name) { return DimExpr::symbol(name); };
   EXPECT_EQ(all, all.substitute(same));
+}
+
+using hewn::graph::Condition;
+using hewn::graph::Fact;
+using hewn::graph::SizeSet;
+
+/// Returns the solutions of `left = right` (or of `left <= right`) for n as text.
+std::string solutionsOf(StringRef left, int64_t right, Condition::Kind kind = Condition::Kind::Zero) {
+  std::optional<SizeSet> sizes = hewn::graph::solve({kind, *DimExpr::parse(left) - DimExpr(right)});
+  return !sizes ? "unsolved" : sizes->empty() ? "none" : sizes->text("n").value_or("many");
+}
+
+TEST(Solutions, OfOneCondition) {
+  constexpr auto atMost = Condition::Kind::AtMostZero;
+  EXPECT_EQ(solutionsOf("floordiv(n + 64, 128)", 2), "n in 192..319");
+  EXPECT_EQ(solutionsOf("n - floordiv(n, 2)", 3), "n in 5..6");
+  EXPECT_EQ(solutionsOf("max(3, floordiv(n, 4))", 3), "n <= 15");
+  EXPECT_EQ(solutionsOf("10 - 2*n", 4), "n = 3");
+  EXPECT_EQ(solutionsOf("n", 4, atMost), "n <= 4");
+  EXPECT_EQ(solutionsOf("10 - 2*n", 4, atMost), "n >= 3");
+  EXPECT_EQ(solutionsOf("n + 7*mod(n, 2)", 8), "n in 1..8, n not in 2..7");
+  EXPECT_EQ(solutionsOf("2*n", 3), "none");
+  EXPECT_EQ(solutionsOf("n + 4*mod(n, 2) + 10", 20, atMost), "n <= 10, n != 7, n != 9");
+  // The value has no limit on one side, is no quasi-affine expression, or needs too many tries.
+  EXPECT_EQ(solutionsOf("mod(n, 4)", 1), "unsolved");
+  EXPECT_EQ(solutionsOf("min(n, 4)", 4), "unsolved");
+  EXPECT_EQ(solutionsOf("n*n", 4), "unsolved");
+  EXPECT_EQ(solutionsOf("n*m", 4), "unsolved");
+  EXPECT_EQ(solutionsOf("floordiv(n, m)", 4), "unsolved");
+  EXPECT_EQ(solutionsOf("n", 1000000), "unsolved");
+  EXPECT_EQ(solutionsOf("u0", 4), "unsolved");
+  EXPECT_EQ(solutionsOf("floordiv(4611686018427387904*n + 1, 3)", 4), "unsolved");
+}
+
+// Compares the solutions of random conditions with a search.
+TEST(Solutions, AreThoseThatASearchFinds) {
+  std::mt19937_64 random(7);
+  auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  std::function<DimExpr(int)> expression = [&](int depth) -> DimExpr {
+    DimExpr n = DimExpr::symbol("n");
+    if (depth == 0)
+      return draw(0, 3) ? n : DimExpr(draw(-9, 9));
+    DimExpr a = expression(depth - 1), b = expression(depth - 1);
+    switch (draw(0, 4)) {
+    case 0:
+      return a.floorDiv(DimExpr(draw(1, 9)));
+    case 1:
+      return a.mod(DimExpr(draw(1, 9)));
+    case 2:
+      return DimExpr::min(a, b);
+    case 3:
+      return DimExpr::max(a, b);
+    default:
+      return a * DimExpr(draw(-3, 3)) + b + DimExpr(draw(-9, 9));
+    }
+  };
+  int solved = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Condition condition{draw(0, 1) ? Condition::Kind::Zero : Condition::Kind::AtMostZero,
+                        expression(int(draw(0, 4))) - DimExpr(draw(0, 9))};
+    std::optional<SizeSet> sizes = hewn::graph::solve(condition);
+    if (!sizes)
+      continue;
+    ++solved;
+    for (int64_t n = 0; n < 400; ++n) {
+      int64_t value = hewn::graph::evaluate(condition.difference, [&](StringRef) { return n; });
+      bool holds = condition.kind == Condition::Kind::Zero ? value == 0 : value <= 0;
+      EXPECT_EQ(!sizes->intersect(SizeSet({{n, n}})).empty(), holds) << condition.text(true) << " at " << n;
+      EXPECT_EQ(sizes->complement().intersect(SizeSet({{n, n}})).empty(), holds) << condition.text(true);
+    }
+  }
+  EXPECT_GT(solved, 1000);
+}
+
+TEST(Solutions, OfSeveralFacts) {
+  auto fact = [](StringRef left, int64_t right, bool holds) {
+    return Fact{Condition::equal(*DimExpr::parse(left), DimExpr(right)), holds};
+  };
+  Fact large = fact("floordiv(n, 128)", 1, true), small = fact("floordiv(n, 64)", 1, true);
+  Fact other = fact("floordiv(m, 2)", 1, false), linear = fact("k", 1, false);
+  EXPECT_EQ(hewn::graph::textOf({large, fact("n", 200, false)}), "n in 128..255, n != 200");
+  EXPECT_EQ(hewn::graph::textOf({other, large, linear}), "m not in 2..3, n in 128..255, k != 1");
+  EXPECT_EQ(hewn::graph::textOf({fact("mod(n, 2)", 1, true), large}), "mod(n, 2) = 1, floordiv(n, 128) = 1");
+  EXPECT_FALSE(hewn::graph::mayHold({large}, small));
+  EXPECT_TRUE(hewn::graph::mayHold({other}, small));
+  EXPECT_TRUE(hewn::graph::mayHold({large}, fact("floordiv(n, 64)", 1, false)));
+  EXPECT_EQ(hewn::graph::solve({large, other}, "n")->unite(*hewn::graph::solve({small}, "n")).text("n"),
+            "n in 64..255");
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Graph.h"
 #include "llvm/ADT/StringSet.h"
+#include <cstring>
 
 using namespace mlir;
 
@@ -364,6 +365,13 @@ SmallVector<Value> makeScan(OpBuilder &b, Location loc, ValueRange states, Value
 StringRef CheckIndicesOp::getRuntimeFunction() { return "checkindices"; }
 SmallVector<int64_t> CheckIndicesOp::getCallParams() { return {}; }
 StringRef RequireOp::getRuntimeFunction() { return "require"; }
-SmallVector<int64_t> RequireOp::getCallParams() { return {}; }
+/// Returns the message as a string that ends with a zero byte, in words.
+SmallVector<int64_t> RequireOp::getCallParams() {
+  StringRef message =
+      getMessage().value_or("the condition that the model was compiled for does not hold for these inputs");
+  SmallVector<int64_t> words(message.size() / sizeof(int64_t) + 1, 0);
+  std::memcpy(words.data(), message.data(), message.size());
+  return words;
+}
 
 } // namespace hewn::graph

@@ -72,7 +72,14 @@ def Graph_CheckIndicesOp : GraphOp<"check_indices", [DeclareOpInterfaceMethods<R
 
 def Graph_RequireOp : GraphOp<"require", [DeclareOpInterfaceMethods<RuntimeCallOpInterface>]> {
   let summary = "Ends the run with an error status if `condition`, an assumption made at compile time, is false";
-  let arguments = (ins Tensor:$condition);
+  let description = [{
+    `message` is the text of the status, after the node's name. `branch` is "then" or "else" if the
+    assumption is that this branch of an If is not taken.
+  }];
+  let arguments = (ins Tensor:$condition, OptionalAttr<StrAttr>:$message, OptionalAttr<StrAttr>:$branch);
+  let builders = [OpBuilder<(ins "mlir::Value":$condition), [{
+    build($_builder, $_state, condition, mlir::StringAttr(), mlir::StringAttr());
+  }]>];
   let assemblyFormat = "$condition attr-dict `:` type($condition)";
   let hasVerifier = 1;
 }

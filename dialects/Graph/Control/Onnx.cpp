@@ -178,13 +178,17 @@ LogicalResult checkIndices(OnnxNode &node, Value indices, ArrayRef<DimExpr> exte
 }
 
 /// Inlines branch `taken` in place of an If node, and emits a check that ends the run with an error
-/// status if the condition selects the other branch.
-static LogicalResult assume(OnnxNode &node, RegionOpBuilder &shell, unsigned taken, Value condition,
-                            ValueRange values) {
+/// status if the condition selects the other branch. `why` says why the other branch cannot be
+/// taken.
+static LogicalResult assume(OnnxNode &node, RegionOpBuilder &shell, unsigned taken, Value condition, ValueRange values,
+                            const Twine &why) {
   shell.standBefore();
   if (taken == 1)
     condition = node.make<NotOp>({condition});
-  RequireOp::create(node.b, node.loc, condition);
+  StringRef other = taken == 0 ? "else" : "then";
+  RequireOp::create(node.b, node.loc, condition,
+                    node.b.getStringAttr("these inputs take the " + other + " branch, which " + why),
+                    node.b.getStringAttr(other));
   shell.inlineBlock(taken);
   node.discard(shell.take());
   for (auto [i, value] : llvm::enumerate(values))
@@ -225,10 +229,10 @@ static std::optional<SmallVector<int64_t>> evenRanks(OnnxNode &node, RegionOpBui
 }
 
 /// Imports each branch of an If node into its region of `shell`. If one branch cannot be imported
-/// but may never be taken, sets `taken` to the other branch. Fails and keeps all diagnostics if
-/// neither branch can be used.
+/// but may never be taken, sets `taken` to the other branch, and `reason` to the error in the first
+/// one. Fails and keeps all diagnostics if neither branch can be used.
 static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, SmallVector<Value> (&branches)[2],
-                                    std::optional<unsigned> &taken) {
+                                    std::optional<unsigned> &taken, std::string &reason) {
   size_t told = node.numDiagnostics();
   bool good[2] = {};
   for (unsigned r : {0, 1}) {
@@ -240,8 +244,12 @@ static LogicalResult importBranches(OnnxNode &node, RegionOpBuilder &shell, Smal
   }
   if (good[0] && good[1])
     return success();
-  if ((!good[0] && !good[1]) || !node.dropDiagnosticsAfter(told))
+  if (!good[0] && !good[1])
     return failure();
+  std::optional<std::string> dropped = node.dropDiagnosticsAfter(told);
+  if (!dropped)
+    return failure();
+  reason = *dropped;
   taken = good[0] ? 0 : 1;
   return success();
 }
@@ -269,13 +277,15 @@ LogicalResult buildIf(OnnxNode &node) {
   RegionOpBuilder shell(node.b, node.loc, IfOp::getOperationName(), 2);
   SmallVector<Value> branches[2];
   std::optional<unsigned> taken;
-  if (failed(importBranches(node, shell, branches, taken))) {
+  std::string reason;
+  if (failed(importBranches(node, shell, branches, taken, reason))) {
     // requests specializations, in one of which the unsupported branch may never be taken
     (void)isPerCase();
     return failure();
   }
   if (taken)
-    return isPerCase() ? failure() : assume(node, shell, *taken, condition, branches[*taken]);
+    return isPerCase() ? failure()
+                       : assume(node, shell, *taken, condition, branches[*taken], "is not supported: " + Twine(reason));
   for (unsigned r : {0, 1}) {
     node.b.setInsertionPointToEnd(shell.block(r));
     if (!takeHandles(node, branches[r]))
@@ -306,7 +316,8 @@ LogicalResult buildIf(OnnxNode &node) {
       return failure();
     auto evened = node.mayLeaveRankOpen() ? evenRanks(node, shell, branches) : std::nullopt;
     if (!evened)
-      return assume(node, shell, 0, condition, branches[0]);
+      return assume(node, shell, 0, condition, branches[0],
+                    "is not compiled: the ranks of its outputs differ from those of the then branch");
     openRanks = *evened;
   }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports a model once for each case, that is, for each outcome of the conditions on input dims
 // that decide how nodes are imported.
+#include "dialects/Graph/Analysis/Bounds/Solutions.h"
+#include "dialects/Graph/Control/Control.h"
 #include "lib/Importer/ONNX/DimNames.h"
 #include "lib/Importer/ONNX/ModelImporter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
+#include <map>
 
 using namespace mlir;
 
@@ -36,6 +39,7 @@ public:
     }
     if (reportImpossible())
       return {};
+    nameSupportedSizes();
     for (auto [one, told] : llvm::zip(cases.list, messages))
       report(one, told);
     return std::move(cases);
@@ -105,6 +109,11 @@ private:
   }
 
   int split(const ModelImporter::Question &question, std::vector<graph::Fact> facts) {
+    for (bool answer : {true, false})
+      if (!graph::mayHold(facts, {question.condition, answer})) {
+        facts.push_back({question.condition, !answer});
+        return import(std::move(facts));
+      }
     if (++leaves > kMaxCases) {
       refuse(question, facts);
       return -1;
@@ -173,6 +182,52 @@ private:
         diagnostics.report(said);
       }
     return bad;
+  }
+
+  /// Returns the symbol if all conditions of the decision tree depend on the same single symbol,
+  /// else "".
+  StringRef onlySymbol() const {
+    StringRef only;
+    for (const graph::CaseTree::Question &question : cases.tree.questions) {
+      StringRef symbol = graph::singleSymbol(question.condition.difference);
+      if (symbol.empty() || (!only.empty() && only != symbol))
+        return "";
+      only = symbol;
+    }
+    return only;
+  }
+
+  /// In a case in which a branch of an If is assumed not to be taken, because it is not supported
+  /// there, names the sizes for which it is supported in the message of a run that takes it.
+  void nameSupportedSizes() {
+    StringRef symbol = onlySymbol();
+    if (symbol.empty())
+      return;
+    using Branch = std::pair<StringRef, StringRef>; // name of the node, and "then" or "else"
+    auto branchOf = [](graph::RequireOp op) { return Branch(nodeName(op.getLoc()), op.getBranch().value_or("")); };
+    std::map<Branch, graph::SizeSet> supported;
+    std::vector<graph::RequireOp> assumptions;
+    for (const Case &one : cases.list)
+      if (one.module)
+        one.module.get()->walk([&](graph::RequireOp op) {
+          if (op.getBranch())
+            assumptions.push_back(op);
+        });
+    for (graph::RequireOp op : assumptions)
+      supported[branchOf(op)] = graph::SizeSet();
+    for (auto &[branch, sizes] : supported)
+      for (const Case &one : cases.list) {
+        bool isExcluded = llvm::any_of(assumptions, [&](graph::RequireOp op) {
+          return branchOf(op) == branch && op->getParentOfType<ModuleOp>() == *one.module;
+        });
+        std::optional<graph::SizeSet> ofCase = graph::solve(one.facts, symbol);
+        if (one.module && !isExcluded && ofCase)
+          sizes = sizes.unite(*ofCase);
+      }
+    for (graph::RequireOp op : assumptions)
+      if (std::optional<std::string> sizes = supported[branchOf(op)].text(symbol))
+        op.setMessage(
+            ("these inputs take the " + *op.getBranch() + " branch, which is supported only where " + *sizes).str());
   }
 
   /// Reports the messages of one case. If the model cannot be compiled in this case, reports a

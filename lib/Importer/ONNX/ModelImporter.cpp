@@ -472,11 +472,16 @@ graph::Decision ModelImporter::decide(const graph::Condition &condition) {
 
 void ModelImporter::askRank(Value value) { rankWasAsked |= value && graph::isRankOpen(value); }
 
-bool ModelImporter::dropDiagnosticsAfter(size_t told) {
+std::optional<std::string> ModelImporter::dropDiagnosticsAfter(size_t told) {
   if (!narrowed || question || rankWasAsked || lastOutright > told)
-    return false;
-  llvm::append_range(excused, diagnostics.takeBack(told));
-  return true;
+    return std::nullopt;
+  std::vector<Message> dropped = diagnostics.takeBack(told);
+  std::string reason;
+  for (const Message &message : dropped)
+    if (reason.empty() && message.level == Message::Level::Error)
+      reason = StringRef(message.str()).split(": ").second.str(); // without the prefix "error: "
+  llvm::append_range(excused, std::move(dropped));
+  return reason;
 }
 
 OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {

@@ -83,7 +83,7 @@ public:
   /// Errors in branches of If nodes that were dropped, because a run is assumed never to take these
   /// branches (see OnnxNode::dropDiagnosticsAfter).
   std::vector<Message> excused;
-  bool dropDiagnosticsAfter(size_t told);
+  std::optional<std::string> dropDiagnosticsAfter(size_t told);
   /// Returns whether a condition on dims holds. If it depends on dims of inputs and the assumed
   /// facts do not decide it, sets `question`.
   graph::Decision decide(const graph::Condition &condition);

@@ -62,7 +62,7 @@ public:
   bool mayLeaveRankOpen() const override { return importer.ranksMayBeOpen; }
 
   size_t numDiagnostics() const override { return importer.diagnostics.messages().size(); }
-  bool dropDiagnosticsAfter(size_t told) override { return importer.dropDiagnosticsAfter(told); }
+  std::optional<std::string> dropDiagnosticsAfter(size_t told) override { return importer.dropDiagnosticsAfter(told); }
   void discard(mlir::Operation *op) override;
 
   void setOutput(unsigned i, mlir::Value value) override;

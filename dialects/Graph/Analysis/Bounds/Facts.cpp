@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/Graph/Analysis/Bounds/Facts.h"
+#include "dialects/Graph/Analysis/Bounds/Solutions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using llvm::StringRef;
@@ -111,6 +113,17 @@ std::string Condition::text(bool holds) const {
   return (left.str() + " " + relation + " " + right.str()).str();
 }
 
+/// Returns the facts that depend on `symbol` alone as one text, such as "n in 192..703". Returns
+/// nullopt if all of these facts are about multiples of the symbol, such as n != 1 (their own texts
+/// are as short), or if they cannot be solved.
+static std::optional<std::string> solvedText(llvm::ArrayRef<Fact> facts, StringRef symbol) {
+  bool isLinear = llvm::all_of(facts, [&](const Fact &fact) {
+    return singleSymbol(fact.condition.difference) != symbol || linear(fact.condition.difference);
+  });
+  std::optional<SizeSet> values = isLinear ? std::nullopt : solve(facts, symbol);
+  return values ? values->text(symbol) : std::nullopt;
+}
+
 std::string textOf(llvm::ArrayRef<Fact> facts) {
   llvm::StringMap<bool> fixed;
   for (const Fact &fact : facts)
@@ -118,7 +131,17 @@ std::string textOf(llvm::ArrayRef<Fact> facts) {
         sum && fact.holds && fact.condition.kind == Condition::Kind::Zero)
       fixed[sum->symbol] = true;
   std::vector<std::string> texts;
+  llvm::StringSet<> solved;
   for (const Fact &fact : facts) {
+    if (StringRef symbol = singleSymbol(fact.condition.difference); !symbol.empty()) {
+      if (solved.contains(symbol))
+        continue;
+      if (std::optional<std::string> text = solvedText(facts, symbol)) {
+        solved.insert(symbol);
+        texts.push_back(*text);
+        continue;
+      }
+    }
     std::optional<Linear> sum = linear(fact.condition.difference);
     bool says = fact.holds && fact.condition.kind == Condition::Kind::Zero;
     if (says || !sum || !fixed.contains(sum->symbol))

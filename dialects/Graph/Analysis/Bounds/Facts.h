@@ -35,7 +35,9 @@ struct Fact {
   bool holds;
 };
 
-/// Returns the facts about symbols as text, without redundant ones: "n = 1, m != 1".
+/// Returns the facts about symbols as text, without redundant ones: "n = 1, m != 1". Facts about
+/// an expression of one symbol, such as floordiv(n, 2) = 3, become the sizes that satisfy them: "n
+/// in 6..7".
 std::string textOf(llvm::ArrayRef<Fact> facts);
 
 /// The known range of a dim expression's value; an absent bound is infinite.
