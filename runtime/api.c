@@ -5,6 +5,8 @@
 
 #include "context.h"
 
+#include <string.h>
+
 /// The function table, which is the first member of hewn_context in every version of the runtime.
 typedef struct context_head {
   const hewn_runtime_table *table;
@@ -19,12 +21,12 @@ static hewn_status fail(int32_t code, const char *message) {
   return status;
 }
 
-/// Checks that the model and its runtime have the ABI version of this header, and structs that are
-/// at least as large. Returns an error message or NULL.
+/// Checks that the model and its runtime have the ABI version of this header, and structs with at
+/// least the members of the first release with this version. Returns an error message or NULL.
 static const char *checkModel(const hewn_model *model) {
   if (!model)
     return "the model is NULL";
-  if (model->abi_version != HEWN_ABI_VERSION || model->struct_bytes < sizeof(hewn_model))
+  if (model->abi_version != HEWN_ABI_VERSION || model->struct_bytes < offsetof(hewn_model, metadata))
     return "the model was compiled for another version of hewn's ABI: compile "
            "it again, or use the runtime of its version";
   if (!model->runtime || model->runtime->abi_version != HEWN_ABI_VERSION ||
@@ -76,6 +78,37 @@ int64_t hewn_arena_bytes(const hewn_model *model, const int64_t *symbols) {
 
 const hewn_variant *hewn_model_variant(const hewn_model *model) {
   return checkModel(model) ? NULL : model->runtime->model_variant(model);
+}
+
+const hewn_metadata_entry *hewn_metadata_entries(const hewn_model *model, int32_t *count) {
+  // Descriptors that were compiled before these members existed end before them.
+  int isKnown = !checkModel(model) && model->struct_bytes >= sizeof(hewn_model);
+  *count = isKnown ? model->num_metadata : 0;
+  return isKnown ? model->metadata : NULL;
+}
+
+const char *hewn_metadata(const hewn_model *model, const char *key) {
+  int32_t count;
+  const hewn_metadata_entry *entries = hewn_metadata_entries(model, &count);
+  for (int32_t i = 0; key && i < count; ++i)
+    if (strcmp(entries[i].key, key) == 0)
+      return entries[i].value;
+  return NULL;
+}
+
+static int32_t indexOf(const hewn_tensor_info *infos, int32_t count, const char *name) {
+  for (int32_t i = 0; name && i < count; ++i)
+    if (strcmp(infos[i].name, name) == 0)
+      return i;
+  return -1;
+}
+
+int32_t hewn_input_index(const hewn_model *model, const char *name) {
+  return checkModel(model) ? -1 : indexOf(model->inputs, model->num_inputs, name);
+}
+
+int32_t hewn_output_index(const hewn_model *model, const char *name) {
+  return checkModel(model) ? -1 : indexOf(model->outputs, model->num_outputs, name);
 }
 
 hewn_status hewn_run_counted(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,

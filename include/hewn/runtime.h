@@ -198,6 +198,12 @@ typedef struct hewn_symbol {
   int64_t max;
 } hewn_symbol;
 
+/// An entry of a model's metadata. Both texts end with a zero byte.
+typedef struct hewn_metadata_entry {
+  const char *key;
+  const char *value;
+} hewn_metadata_entry;
+
 /// State of the runtime for a model's mapped weights file. Generated code defines one next to the
 /// descriptor, in writable memory and initialized to zero.
 typedef struct hewn_weights_state {
@@ -293,7 +299,27 @@ struct hewn_model {
   /// model in a context with a communicator (communicator.h). The last symbol is then the rank; the
   /// context sets it, and ignores the value that a caller passes.
   int32_t num_ranks;
+  /// The metadata of the ONNX model, sorted by key: `num_metadata` entries. NULL if it has none.
+  /// Descriptors of hewn 0.2 lack these members: call hewn_metadata_entries.
+  const hewn_metadata_entry *metadata;
+  int32_t num_metadata;
+  uint32_t reserved;
 };
+
+/// Returns the value of an entry of the model's metadata, or NULL if there is no such entry. The
+/// keys are those of `metadata_props` in the ONNX model, and "onnx.producer_name",
+/// "onnx.producer_version", "onnx.domain", "onnx.model_version", "onnx.doc_string",
+/// "onnx.graph_name" and "onnx.graph_doc_string" for those of these fields that the model sets. The
+/// text belongs to the model.
+HEWN_API const char *hewn_metadata(const hewn_model *model, const char *key);
+
+/// Returns all entries of the model's metadata, and writes their number to `*count`. Returns NULL
+/// and writes 0 if the model has none.
+HEWN_API const hewn_metadata_entry *hewn_metadata_entries(const hewn_model *model, int32_t *count);
+
+/// Return the index of the input or output with this name, or -1 if there is none.
+HEWN_API int32_t hewn_input_index(const hewn_model *model, const char *name);
+HEWN_API int32_t hewn_output_index(const hewn_model *model, const char *name);
 
 //===----------------------------------------------------------------------===//
 // Libraries

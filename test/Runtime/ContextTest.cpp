@@ -48,6 +48,40 @@ TEST(Context, RefusesAnotherAbi) {
   EXPECT_EQ(context, nullptr);
 }
 
+TEST(Context, AcceptsADescriptorWithoutMetadata) {
+  FakeModel fake;
+  const hewn_metadata_entry entries[] = {{"classes", "cat dog"}, {"empty", ""}};
+  fake.model.metadata = entries;
+  fake.model.num_metadata = 2;
+  int32_t count = -1;
+  EXPECT_EQ(hewn_metadata_entries(&fake.model, &count), entries);
+  EXPECT_EQ(count, 2);
+  EXPECT_STREQ(hewn_metadata(&fake.model, "classes"), "cat dog");
+  EXPECT_STREQ(hewn_metadata(&fake.model, "empty"), "");
+  EXPECT_EQ(hewn_metadata(&fake.model, "other"), nullptr);
+  EXPECT_EQ(hewn_metadata(&fake.model, nullptr), nullptr);
+
+  // Descriptors of hewn 0.2 end before the metadata.
+  fake.model.struct_bytes = offsetof(hewn_model, metadata);
+  EXPECT_EQ(hewn_metadata_entries(&fake.model, &count), nullptr);
+  EXPECT_EQ(count, 0);
+  EXPECT_EQ(hewn_metadata(&fake.model, "classes"), nullptr);
+  hewn_context *context = nullptr;
+  EXPECT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_OK);
+  hewn_context_destroy(context);
+  --fake.model.struct_bytes;
+  EXPECT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_UNSUPPORTED);
+}
+
+TEST(Context, FindsInputsAndOutputsByName) {
+  FakeModel fake;
+  EXPECT_EQ(hewn_input_index(&fake.model, "right"), 1);
+  EXPECT_EQ(hewn_output_index(&fake.model, "rows"), 1);
+  EXPECT_EQ(hewn_input_index(&fake.model, "rows"), -1);
+  EXPECT_EQ(hewn_output_index(&fake.model, nullptr), -1);
+  EXPECT_EQ(hewn_output_index(nullptr, "rows"), -1);
+}
+
 TEST(Context, RefusesAnotherMachine) {
   FakeModel fake;
   fake.variant.cpu_features = UINT64_C(1) << 63;

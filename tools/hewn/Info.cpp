@@ -200,6 +200,24 @@ static void printDims(const json::Object &model, StringRef indent) {
   });
 }
 
+/// Prints the model's metadata, one line an entry. Long values are shortened.
+static void printMetadata(const json::Object &model) {
+  const json::Object *entries = model.getObject("metadata");
+  if (!entries || entries->empty())
+    return;
+  constexpr size_t kLongest = 70;
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const auto &[key, value] : *entries) {
+    std::string text = printable(value.getAsString().value_or(""));
+    bool isLong = text.size() > kLongest;
+    lines.push_back({printable(key), isLong ? printable(StringRef(text).take_front(kLongest)) + "..." : text});
+  }
+  llvm::sort(lines);
+  llvm::outs() << "  metadata\n";
+  for (const auto &[key, value] : lines)
+    llvm::outs() << "    " << key << ": " << value << "\n";
+}
+
 static void printArtifact(const json::Object &model) {
   llvm::SmallVector<std::string> variants;
   each(model, "variants",
@@ -215,6 +233,7 @@ static void printArtifact(const json::Object &model) {
   printTensors(model, "inputs", "  ");
   printTensors(model, "outputs", "  ");
   printDims(model, "  ");
+  printMetadata(model);
   each(model, "cases", [&](const json::Value &value) {
     if (const json::Object *one = value.getAsObject())
       llvm::outs() << "  specialized code for " << printableOf(*one, "condition")

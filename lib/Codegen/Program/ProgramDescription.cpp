@@ -50,6 +50,9 @@ public:
         cases.push_back(json::Object{{"condition", jsonText(one.condition)},
                                      {"refusal", one.refusal.empty() ? json::Value(nullptr) : jsonText(one.refusal)},
                                      {"outputs", tensors(one.outputs)}});
+    json::Object metadata;
+    for (const auto &[key, value] : interface.metadata)
+      metadata[json::fixUTF8(key)] = jsonText(value);
     return json::Object{{"hewn", HEWN_VERSION},
                         {"abi", HEWN_ABI_VERSION},
                         {"name", interface.name},
@@ -62,6 +65,7 @@ public:
                         {"outputs", tensors(interface.outputs)},
                         {"cases", std::move(cases)},
                         {"ranks", interface.numRanks},
+                        {"metadata", std::move(metadata)},
                         {"partition", interface.partition.empty() ? json::Value(nullptr) : interface.partition},
                         {"weights", weightsOf()}};
   }

@@ -57,6 +57,7 @@ private:
   Constant *run(const VariantInterface &variant);
   Function *outputDims();
   Constant *cases();
+  Constant *metadata();
   Function *caseOf();
   void eachCase(Value *symbolArray, function_ref<void(size_t)> emit);
   void rejectNull(Value *address, const TensorInterface &output);
@@ -264,6 +265,13 @@ Constant *DescriptorEmitter::cases() {
   return array(entries, "cases");
 }
 
+Constant *DescriptorEmitter::metadata() {
+  SmallVector<Constant *> entries;
+  for (const auto &[key, value] : interface.metadata)
+    entries.push_back(record({text(key), text(value)}));
+  return array(entries, "metadata");
+}
+
 Value *DescriptorEmitter::arrayOf(ArrayRef<Value *> entries, Type *type) {
   Value *memory = b.CreateAlloca(type, b.getInt64(std::max<size_t>(entries.size(), 1)));
   for (auto [i, entry] : enumerate(entries))
@@ -343,7 +351,8 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
       offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
       offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device),
       offsetof(hewn_model, cases),          offsetof(hewn_model, case_of),       offsetof(hewn_model, num_cases),
-      offsetof(hewn_model, num_ranks)};
+      offsetof(hewn_model, num_ranks),      offsetof(hewn_model, metadata),      offsetof(hewn_model, num_metadata),
+      offsetof(hewn_model, reserved)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
@@ -427,7 +436,10 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
                             several ? cases() : null(),
                             several ? caseOf() : null(),
                             number(several ? interface.cases.size() : 0, 32),
-                            number(uint64_t(interface.numRanks), 32)});
+                            number(uint64_t(interface.numRanks), 32),
+                            metadata(),
+                            number(interface.metadata.size(), 32),
+                            number(0, 32)});
   if (Error error = checkLayout(cast<StructType>(value->getType())))
     return error;
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);

@@ -152,6 +152,10 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
         symbol.min = range[0];
         symbol.max = range[1];
       }
+  if (auto entries = program->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(graph::kMetadataAttr))
+    for (NamedAttribute entry : entries)
+      if (auto text = dyn_cast<StringAttr>(entry.getValue()))
+        interface.metadata.push_back({entry.getName().str(), text.str()});
   if (program->hasAttr(graph::kRankSymbolAttr))
     interface.numRanks = int32_t(interface.symbols.back().max + 1);
   interface.cases.push_back({"", interface.outputs});

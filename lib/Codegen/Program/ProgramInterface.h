@@ -92,6 +92,8 @@ struct ProgramInterface {
   /// Decision tree that selects a case by the symbols' values, and the list of cases.
   graph::CaseTree tree;
   std::vector<CaseInterface> cases;
+  /// Metadata of the model, sorted by key.
+  std::vector<std::pair<std::string, std::string>> metadata;
   /// Variants in the order in which a loader tries them.
   std::vector<VariantInterface> variants;
 

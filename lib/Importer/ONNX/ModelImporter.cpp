@@ -440,9 +440,24 @@ void ModelImporter::attachMetadata(ModuleOp module) {
   if (!ranges.empty())
     main->setAttr(graph::kDimRangesAttr, builder.getDictionaryAttr(ranges));
   llvm::StringSet<> seen;
+  auto add = [&](StringRef key, StringRef value) {
+    if (!key.empty() && seen.insert(key).second)
+      entries.push_back(builder.getNamedAttr(key, builder.getStringAttr(value)));
+  };
   for (const onnx::StringStringEntryProto &entry : model->metadata_props())
-    if (!entry.key().empty() && seen.insert(entry.key()).second)
-      entries.push_back(builder.getNamedAttr(entry.key(), builder.getStringAttr(entry.value())));
+    add(entry.key(), entry.value());
+  const onnx::GraphProto &graph = model->graph();
+  const std::pair<StringRef, std::string> fields[] = {
+      {"onnx.producer_name", model->producer_name()},
+      {"onnx.producer_version", model->producer_version()},
+      {"onnx.domain", model->domain()},
+      {"onnx.model_version", model->model_version() ? std::to_string(model->model_version()) : ""},
+      {"onnx.doc_string", model->doc_string()},
+      {"onnx.graph_name", graph.name()},
+      {"onnx.graph_doc_string", graph.doc_string()}};
+  for (const auto &[key, value] : fields)
+    if (!value.empty())
+      add(key, value);
   if (!entries.empty())
     module->setAttr(graph::kMetadataAttr, builder.getDictionaryAttr(entries));
 }
