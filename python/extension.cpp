@@ -4,6 +4,7 @@
 // and shapes; hewn/__init__.py handles element types, names and arrays.
 #include "hewn/compiler.h"
 #include "hewn/runtime.h"
+#include "python/interruption.h"
 #include "python/ranks.h"
 
 #include <nanobind/nanobind.h>
@@ -18,35 +19,19 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <cxxabi.h>
 #include <deque>
 #include <dlfcn.h>
-#include <functional>
 #include <future>
 #include <memory>
-#include <pthread.h>
 #include <stdexcept>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace nb = nanobind;
+using hewn::python::Interruption;
+using hewn::python::LargeThread;
+using hewn::python::withoutLock;
 
 namespace {
-
-/// Calls `work` without the GIL. If the interpreter exits meanwhile, which it may do before its
-/// daemon threads end, it terminates a returning thread by a forced unwind, which must not leave a
-/// destructor: such a thread waits for the end of the process instead.
-template <typename Work> void withoutLock(Work work) {
-  PyThreadState *state = PyEval_SaveThread();
-  work();
-  try {
-    PyEval_RestoreThread(state);
-  } catch (abi::__forced_unwind &) {
-    for (;;)
-      pause();
-  }
-}
 
 /// A diagnostic for Python: (node, op, domain, opset, reason, is warning, full text).
 using Message = std::tuple<std::string, std::string, std::string, int64_t, std::string, bool, std::string>;
@@ -140,36 +125,6 @@ private:
   std::vector<DLTensor> tensors;
   std::optional<nb::python_error> raised;
   std::string problem = "Python raised an exception";
-};
-
-/// A thread with a stack of at least 8 MB, which the compiler needs for deeply nested models. The
-/// default is less where the limit of the main thread's stack is another.
-class LargeThread {
-public:
-  explicit LargeThread(std::function<void()> work) : work(std::move(work)) {
-    constexpr size_t least = size_t(8) << 20;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    size_t bytes = 0;
-    if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < least)
-      pthread_attr_setstacksize(&attributes, least);
-    int error = pthread_create(
-        &thread, &attributes,
-        [](void *self) -> void * {
-          static_cast<LargeThread *>(self)->work();
-          return nullptr;
-        },
-        this);
-    pthread_attr_destroy(&attributes);
-    if (error)
-      throw std::system_error(error, std::generic_category(), "can't start a thread");
-  }
-  LargeThread(const LargeThread &) = delete;
-  void join() { pthread_join(thread, nullptr); }
-
-private:
-  std::function<void()> work;
-  pthread_t thread;
 };
 
 /// Compiles a model. A signal whose Python handler raises an exception, such as Ctrl-C, cancels the
@@ -566,6 +521,9 @@ public:
       options.communicator = &(ranks = std::make_unique<hewn::python::ObjectRanks>(communicator))->table;
     held = std::move(communicator);
     group = options.communicator;
+    // A runtime of hewn 0.2 rejects options that it does not know.
+    if (model && model->struct_bytes >= sizeof(hewn_model))
+      options.cancel_hook = {Interruption::isCancelled, nullptr};
     options.weights = bytes.buf;
     options.weights_bytes = size_t(bytes.len);
     withoutLock([&] { status = model->runtime->context_create(model, &options, &context); });
@@ -589,6 +547,15 @@ public:
       all.append(nb::make_tuple(one.condition, refusal,
                                 one.outputs ? describe(model, one.outputs, model->num_outputs) : nb::list()));
     }
+    return all;
+  }
+  /// Returns (key, value) for each entry of the model's metadata.
+  nb::list metadata() const {
+    nb::list all;
+    int32_t count;
+    const hewn_metadata_entry *entries = hewn_metadata_entries(model, &count);
+    for (int32_t i = 0; i < count; ++i)
+      all.append(nb::make_tuple(pythonText(entries[i].key), pythonText(entries[i].value)));
     return all;
   }
   const char *name() const { return model->name; }
@@ -668,9 +635,11 @@ public:
     for (const DLTensor &tensor : out)
       places.push_back(tensor.data);
     hewn_status status;
+    Interruption interruption;
     withoutLock([&] {
       status = model->runtime->run(model, context, in.data(), int32_t(in.size()), out.data(), int32_t(out.size()));
     });
+    interruption.rethrow();
     if (status.code != HEWN_OK)
       fail(status.message);
     nb::list results;
@@ -741,6 +710,10 @@ private:
 } // namespace
 
 NB_MODULE(_hewn, m) {
+  // A run in a thread holds its module when Python exits. This is not an error of the program.
+  nb::set_leak_warnings(false);
+  Interruption::mainThread =
+      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   m.def("compile", &compileModel, nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("output").none(),
         nb::arg("emit").none(), nb::arg("target"), nb::arg("dims"), nb::arg("limits"), nb::arg("precision"),
         nb::arg("quantize"), nb::arg("optimize"), nb::arg("cache_dir"), nb::arg("remarks"), nb::arg("transient"),
@@ -772,6 +745,7 @@ NB_MODULE(_hewn, m) {
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def_prop_ro("cases", &Model::cases)
+      .def_prop_ro("metadata", &Model::metadata)
       .def_prop_ro("has_device", &Model::hasDevice)
       .def("set_stream", &Model::setStream, nb::arg("stream"))
       .def("output_shapes", &Model::outputShapes, nb::arg("input_shapes"))

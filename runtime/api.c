@@ -140,7 +140,8 @@ void hewn_output_release(hewn_context *context, void *data) {
 const char *hewn_code_name(int32_t code) {
   static const char *const names[] = {
       "HEWN_OK",          "HEWN_INVALID_ARGUMENT", "HEWN_OUT_OF_MEMORY", "HEWN_INDEX_OUT_OF_RANGE", "HEWN_IO",
-      "HEWN_UNSUPPORTED", "HEWN_INTERNAL",         "HEWN_OP_FAILED",     "HEWN_PEER_FAILED",        "HEWN_BUSY"};
+      "HEWN_UNSUPPORTED", "HEWN_INTERNAL",         "HEWN_OP_FAILED",     "HEWN_PEER_FAILED",        "HEWN_BUSY",
+      "HEWN_CANCELLED"};
   return code >= 0 && code < (int32_t)(sizeof(names) / sizeof(names[0])) ? names[code] : "unknown hewn_code";
 }
 

@@ -213,6 +213,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   start.trace_hook = options.trace_hook;
   start.traces_tasks = options.trace_hook.event && (options.flags & HEWN_TRACE_TASKS);
   start.device_hook = options.device_hook;
+  start.cancel_hook = options.cancel_hook;
   if (model->num_ranks > 0)
     start.transfer_hook = options.transfer_hook;
   start.threads = options.threads > 1 ? options.threads : 1;

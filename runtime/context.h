@@ -39,6 +39,7 @@ struct hewn_context {
   hewn_trace_hook trace_hook;
   hewn_device_hook device_hook;
   hewn_transfer_hook transfer_hook;
+  hewn_cancel_hook cancel_hook;
   hewn_transfer transfer; ///< current transfer; its `what` is NULL if the runtime call makes none
   /// connection to the other ranks; NULL if the model is not partitioned
   hewn_communicator *communicator;

@@ -293,6 +293,20 @@ int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, v
   return hewn_rt_code(context);
 }
 
+int32_t hewn_rt_check_cancel(hewn_context *context) {
+  const hewn_cancel_hook *hook = &context->cancel_hook;
+  if (!hook->is_cancelled || !hook->is_cancelled(hook->user))
+    return HEWN_OK;
+  return hewn_rt_fail(context, HEWN_CANCELLED, NULL, "the run was cancelled", 0, 0);
+}
+
+int32_t hewn_rt_begin_kernel(hewn_context *context, const char *kernel) {
+  int32_t code = hewn_rt_check_cancel(context);
+  if (code == HEWN_OK)
+    hewn_rt_trace(context, HEWN_TRACE_BEGIN, kernel);
+  return code;
+}
+
 void hewn_rt_trace(hewn_context *context, int32_t phase, const char *kernel) {
   if (context->traces_tasks)
     context->kernel = phase == HEWN_TRACE_BEGIN ? kernel : NULL;

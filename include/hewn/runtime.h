@@ -90,7 +90,9 @@ enum hewn_code {
   /// makes a different call, or did not respond within the time limit.
   HEWN_PEER_FAILED = 8,
   /// Another call uses the context at the moment. The call had no effect.
-  HEWN_BUSY = 9
+  HEWN_BUSY = 9,
+  /// The cancel hook of the context ended the run. The content of outputs is unspecified.
+  HEWN_CANCELLED = 10
 };
 
 /// Result of every call that can fail. `message` is never NULL; it is "" on success. On failure it
@@ -422,6 +424,17 @@ typedef struct hewn_transfer_hook {
   void *user;
 } hewn_transfer_hook;
 
+/// Cancels runs. The thread that runs the model calls `is_cancelled` before each kernel and each
+/// step of a loop. If it returns a nonzero value, the run ends with HEWN_CANCELLED; the context can
+/// run again. The call must be cheap: usually it reads an atomic variable that another thread sets.
+/// A kernel that has started runs to its end. Models for a GPU: the hook is called before each
+/// launch, but not if the run is one launch of a CUDA graph. Partitioned models: the other ranks
+/// get HEWN_PEER_FAILED, and the contexts of the group cannot be used any more.
+typedef struct hewn_cancel_hook {
+  int32_t (*is_cancelled)(void *user);
+  void *user;
+} hewn_cancel_hook;
+
 /// Bits of `hewn_context_options.flags`.
 enum hewn_context_flags {
   /// Compares the weights with the checksum in their file, which reads all of them; fails with
@@ -492,6 +505,8 @@ typedef struct hewn_context_options {
   /// NULL: the weights are read from the file.
   const void *weights;
   size_t weights_bytes;
+  /// Hook that ends runs of the context before their end.
+  hewn_cancel_hook cancel_hook;
 } hewn_context_options;
 
 /// Returns the variant that runs on this machine, or NULL if the machine lacks CPU features for all

@@ -21,10 +21,14 @@
 
 #include "hewn/runtime.h"
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -53,6 +57,51 @@ inline void check(const hewn_status &status) {
 struct ContextOptions : hewn_context_options {
   ContextOptions() : hewn_context_options() { size = sizeof(hewn_context_options); }
 };
+
+/// Cancels runs from any thread: a run of a context with `hook()` ends with HEWN_CANCELLED soon
+/// after `cancel`, as do later runs until `reset`. Must outlive the context.
+///
+///     hewn::CancelFlag flag;
+///     hewn::ContextOptions options;
+///     options.cancel_hook = flag.hook();
+class CancelFlag {
+public:
+  CancelFlag() = default;
+  CancelFlag(const CancelFlag &) = delete;
+  CancelFlag &operator=(const CancelFlag &) = delete;
+  void cancel() noexcept { isSet.store(true, std::memory_order_relaxed); }
+  void reset() noexcept { isSet.store(false, std::memory_order_relaxed); }
+  hewn_cancel_hook hook() noexcept {
+    return {[](void *user) -> std::int32_t {
+              return static_cast<CancelFlag *>(user)->isSet.load(std::memory_order_relaxed);
+            },
+            this};
+  }
+
+private:
+  std::atomic<bool> isSet{false};
+};
+
+/// Returns the value of an entry of the model's metadata (see hewn_metadata), or nullopt.
+inline std::optional<std::string_view> metadata(const hewn_model &model, const std::string &key) {
+  const char *value = hewn_metadata(&model, key.c_str());
+  return value ? std::optional<std::string_view>(value) : std::nullopt;
+}
+
+/// Return the index of the input or output with this name. Throw std::out_of_range if there is
+/// none.
+inline std::size_t inputIndex(const hewn_model &model, const std::string &name) {
+  std::int32_t index = hewn_input_index(&model, name.c_str());
+  if (index < 0)
+    throw std::out_of_range("the model has no input '" + name + "'");
+  return static_cast<std::size_t>(index);
+}
+inline std::size_t outputIndex(const hewn_model &model, const std::string &name) {
+  std::int32_t index = hewn_output_index(&model, name.c_str());
+  if (index < 0)
+    throw std::out_of_range("the model has no output '" + name + "'");
+  return static_cast<std::size_t>(index);
+}
 
 /// Returns the DLPack type of the elements of a C++ type: float, double, bool, or an integer.
 template <typename T> constexpr DLDataType typeOf() {

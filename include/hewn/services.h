@@ -76,6 +76,14 @@ HEWN_RT int32_t hewn_rt_code(const hewn_context *context);
 /// Calls the trace hook, if there is one. `phase` is a hewn_trace_phase.
 HEWN_RT void hewn_rt_trace(hewn_context *context, int32_t phase, const char *kernel);
 
+/// Begins a kernel: calls the trace hook with HEWN_TRACE_BEGIN, after `hewn_rt_check_cancel`, whose
+/// code it returns. Generated code ends the run if the code is not HEWN_OK.
+HEWN_RT int32_t hewn_rt_begin_kernel(hewn_context *context, const char *kernel);
+
+/// Returns HEWN_CANCELLED, after recording it, if the context's cancel hook requires it, else
+/// HEWN_OK. Generated code calls it in each step of a loop.
+HEWN_RT int32_t hewn_rt_check_cancel(hewn_context *context);
+
 /// Returns the number of earlier calls of this function for this context. Random number generators
 /// without a seed start from this number, so that each run, and each iteration of a loop, has
 /// different numbers. May be called only by the thread that runs the model.

@@ -66,6 +66,8 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   HEWN_SERVICE(hewn_rt_fail)
   HEWN_SERVICE(hewn_rt_code)
   HEWN_SERVICE(hewn_rt_trace)
+  HEWN_SERVICE(hewn_rt_begin_kernel)
+  HEWN_SERVICE(hewn_rt_check_cancel)
   HEWN_SERVICE(hewn_rt_draw_index)
   HEWN_SERVICE(hewn_rt_cpu)
   HEWN_SERVICE(hewn_rt_variant)

@@ -252,6 +252,12 @@ class Module:
         return self._model.variant
 
     @property
+    def metadata(self) -> dict[str, str]:
+        """The model's metadata by key: its `metadata_props`, and "onnx.producer_name" and others
+        (docs/reference/python.md)."""
+        return dict(self._model.metadata)
+
+    @property
     def moved_bytes(self) -> int:
         """Bytes that this rank of a partitioned model read from, wrote to and received from other
         ranks in all runs."""

@@ -45,6 +45,108 @@ def run(program, *arguments, cwd=None):
     return done.stdout.splitlines()
 
 
+# Functions of hewn/runtime.h
+
+
+def endless_model():
+    """Returns a model with metadata and a Loop of `steps` steps."""
+    h = onnx.helper
+    body = h.make_graph(
+        [h.make_node("MatMul", ["v", "v"], ["next"]), h.make_node("Identity", ["go"], ["again"])],
+        "body",
+        [
+            h.make_tensor_value_info("i", INT64, []),
+            h.make_tensor_value_info("go", onnx.TensorProto.BOOL, []),
+            h.make_tensor_value_info("v", FLOAT, [16, 16]),
+        ],
+        [
+            h.make_tensor_value_info("again", onnx.TensorProto.BOOL, []),
+            h.make_tensor_value_info("next", FLOAT, [16, 16]),
+        ],
+    )
+    model = models.model(
+        [h.make_node("Loop", ["steps", "", "x"], ["y"], body=body)],
+        [("x", FLOAT, [16, 16]), ("steps", INT64, [])],
+        [("y", FLOAT, [16, 16])],
+    )
+    h.set_model_props(model, {"characters": "a\u00e4\U0001f600", "blank": "", "onnx.domain": "own"})
+    model.producer_name, model.domain, model.graph.doc_string = "a test", "not shown", "one\ntwo"
+    model.model_version = 12
+    return model
+
+
+METADATA = {
+    "blank": "",
+    "characters": "a\u00e4\U0001f600",
+    "onnx.domain": "own",
+    "onnx.graph_doc_string": "one\ntwo",
+    "onnx.model_version": "12",
+    "onnx.producer_name": "a test",
+}
+
+
+def test_metadata_and_cancelling(tmp_path):
+    model = endless_model()
+    name = model.graph.name
+    compile_model(tmp_path, model, "endless.a")
+    source = r"""
+#include "endless.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+static atomic_int cancelled, asked;
+static int32_t isCancelled(void *user) { atomic_store(&asked, 1); return atomic_load((atomic_int *)user); }
+static void *cancel(void *user) {
+  while (!atomic_load(&asked)) {}
+  nanosleep(&(struct timespec){0, 50000000}, NULL);
+  atomic_store((atomic_int *)user, 1);
+  return NULL;
+}
+int main(void) {
+  static float x[256], y[256];
+  int64_t steps = INT64_MAX;
+  int32_t count;
+  const hewn_metadata_entry *entries = hewn_metadata_entries(&endless, &count);
+  for (int32_t i = 0; i < count; ++i)
+    printf("%s=%zu\n", entries[i].key, strlen(entries[i].value));
+  printf("%s %d\n", hewn_metadata(&endless, "onnx.producer_name"), hewn_metadata(&endless, "none") == NULL);
+  printf("%d %d %d\n", hewn_input_index(&endless, "steps"), hewn_output_index(&endless, "y"),
+         hewn_input_index(&endless, "y"));
+  hewn_context_options options = {.size = sizeof(options), .cancel_hook = {isCancelled, &cancelled}};
+  hewn_context *context;
+  if (hewn_context_create(&endless, &options, &context).code != HEWN_OK)
+    return 1;
+  pthread_t thread;
+  pthread_create(&thread, NULL, cancel, &cancelled);
+  hewn_status status = endless_run(context, x, &steps, y);
+  pthread_join(thread, NULL);
+  printf("%s: %s\n", hewn_code_name(status.code), status.message);
+  atomic_store(&cancelled, 0);
+  steps = 2;
+  x[0] = 3;
+  status = endless_run(context, x, &steps, y);
+  printf("%s %g\n", hewn_code_name(status.code), y[0]);
+  hewn_context_destroy(context);
+  return 0;
+}
+"""
+    *entries, producer, indices, cancelled, again = run(build(tmp_path, source, "endless.a"))
+    sizes = METADATA | {"onnx.graph_name": name}
+    assert entries == [f"{key}={len(value.encode())}" for key, value in sorted(sizes.items())]
+    assert producer == "a test 1"
+    assert indices == "1 0 -1"
+    assert cancelled == "HEWN_CANCELLED: the run was cancelled"
+    assert again == "HEWN_OK 81"
+
+    told = subprocess.run([TOOL, "info", "endless.a"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "  metadata\n    blank: \n" in told
+    assert "    onnx.producer_name: a test\n" in told
+    with hewn.compile(model) as module:
+        assert module.metadata == sizes
+
+
 # Typed functions
 
 

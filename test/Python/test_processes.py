@@ -132,6 +132,62 @@ except KeyboardInterrupt:
     assert (status, out) == (0, "interrupted\n"), err
 
 
+ENDLESS = """
+import hewn.compat
+import onnx, signal
+def endless():
+    h = onnx.helper
+    step = [
+        h.make_node("MatMul", ["v", "w"], ["product"]),
+        h.make_node("Tanh", ["product"], ["next"]),
+        h.make_node("Identity", ["go"], ["again"]),
+    ]
+    value = lambda name, shape, kind=onnx.TensorProto.FLOAT: h.make_tensor_value_info(name, kind, shape)
+    body = h.make_graph(
+        step,
+        "body",
+        [value("i", [], onnx.TensorProto.INT64), value("go", [], onnx.TensorProto.BOOL), value("v", [4, 32])],
+        [value("again", [], onnx.TensorProto.BOOL), value("next", [4, 32])],
+    )
+    loop = h.make_node("Loop", ["steps", "", "x"], ["y"], body=body)
+    graph = h.make_graph(
+        [loop],
+        "endless",
+        [value("steps", [], onnx.TensorProto.INT64), value("x", [4, 32]), value("w", [32, 32])],
+        [value("y", [4, 32])],
+    )
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=10)
+module = hewn.compile(endless(), threads=2)
+feeds = {"steps": np.int64(2**62), "x": np.ones((4, 32), np.float32), "w": np.ones((32, 32), np.float32)}
+few = feeds | {"steps": np.int64(3)}
+"""
+
+
+def test_ctrl_c_ends_a_run():
+    """A run of years ends within a fraction of a second, and the module runs afterwards."""
+    script = f"""{ENDLESS}
+before = module.run(few)["y"]
+handled = []
+signal.signal(signal.SIGUSR1, lambda *_: handled.append(time.monotonic()))
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.5, interrupt).start()
+try:
+    module.run(feeds)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - sent, len(handled))
+np.testing.assert_array_equal(module.run(few)["y"], before)
+print("done")
+"""
+    first, last = ends(python(script)).splitlines()
+    word, seconds, handled = first.split()
+    assert (word, handled, last) == ("interrupted", "1", "done")
+    assert float(seconds) < 0.2
+
+
 def test_python_may_end_while_a_daemon_thread_runs_a_model():
     script = """
 module = hewn.compile(models.deep(12), threads=2)
@@ -145,7 +201,8 @@ for _ in range(2):
 time.sleep(0.2)
 """
     for _ in range(3):
-        assert ends(python(script)) == ""
+        process = python(script)
+        assert process.communicate(timeout=120) == ("", "") and process.returncode == 0
 
 
 def until_it_writes(process, scratch):

@@ -61,6 +61,19 @@ TEST(Owners, AContextRunsAndReleases) {
   EXPECT_EQ(blocks.count, 0);
 }
 
+TEST(Owners, NamesAndMetadata) {
+  FakeModel fake;
+  const hewn_metadata_entry entry = {"classes", "cat dog"};
+  fake.model.metadata = &entry;
+  fake.model.num_metadata = 1;
+  EXPECT_EQ(hewn::metadata(fake.model, "classes"), "cat dog");
+  EXPECT_EQ(hewn::metadata(fake.model, "other"), std::nullopt);
+  EXPECT_EQ(hewn::inputIndex(fake.model, "right"), 1u);
+  EXPECT_EQ(hewn::outputIndex(fake.model, "total"), 0u);
+  EXPECT_THROW(hewn::inputIndex(fake.model, "total"), std::out_of_range);
+  EXPECT_THROW(hewn::outputIndex(fake.model, "right"), std::out_of_range);
+}
+
 TEST(Owners, FailuresAreExceptions) {
   FakeModel fake;
   Blocks blocks;
@@ -101,7 +114,7 @@ TEST(Owners, NamesOfCodes) {
   EXPECT_STREQ(hewn_code_name(HEWN_INDEX_OUT_OF_RANGE), "HEWN_INDEX_OUT_OF_RANGE");
   EXPECT_STREQ(hewn_code_name(HEWN_BUSY), "HEWN_BUSY");
   EXPECT_STREQ(hewn_code_name(-1), "unknown hewn_code");
-  EXPECT_STREQ(hewn_code_name(HEWN_BUSY + 1), "unknown hewn_code");
+  EXPECT_STREQ(hewn_code_name(HEWN_CANCELLED + 1), "unknown hewn_code");
 }
 
 } // namespace

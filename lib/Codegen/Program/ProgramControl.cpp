@@ -316,6 +316,7 @@ LogicalResult ProgramEmitter::emitLoop(graph::ControlOpInterface op) {
     llvm::Value *holds = condition ? b.CreateICmpNE(b.CreateLoad(i8, condition), b.getInt8(0)) : nullptr;
     return counts && holds ? b.CreateAnd(counts, holds) : counts ? counts : holds ? holds : b.getTrue();
   });
+  failIfNotOk(b.CreateCall(service("hewn_rt_check_cancel", i32, {ptr}), {runContext}));
   if (trip) {
     b.CreateStore(loop.index, trip);
     pointers[control.inductionVariable] = trip;

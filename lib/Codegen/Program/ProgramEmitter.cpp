@@ -239,9 +239,8 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
     b.CreateCondBr(nothing, after, some, llvm::MDBuilder(context).createBranchWeights(1, 1 << 20));
     b.SetInsertPoint(some);
   }
-  llvm::FunctionCallee trace = service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr});
   llvm::Value *name = string(op.getKernel().str() + traceSuffix);
-  b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_BEGIN), name});
+  failIfNotOk(b.CreateCall(service("hewn_rt_begin_kernel", i32, {ptr, ptr}), {runContext, name}));
   plan::TasksAttr tasks = plan::tasksOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
   if (device) {
     if (failed(launchOnDevice(op, arguments)))
@@ -254,7 +253,8 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   } else {
     b.CreateCall(kernelFunction(op, arguments), arguments);
   }
-  b.CreateCall(trace, {runContext, b.getInt32(HEWN_TRACE_END), name});
+  b.CreateCall(service("hewn_rt_trace", b.getVoidTy(), {ptr, i32, ptr}),
+               {runContext, b.getInt32(HEWN_TRACE_END), name});
   if (after) {
     b.CreateBr(after);
     after->moveBefore(exit);
