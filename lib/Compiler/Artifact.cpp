@@ -98,11 +98,14 @@ std::string ArtifactWriter::weightsName() {
   return (file + ".weights").str();
 }
 
-/// Returns the text of a C header without the line that lists the targets. Artifacts of one model
-/// share the header even if they are compiled for different targets.
+/// Returns the text of a C header without the lines that list the targets and the ranges of dims.
+/// Artifacts of one model share the header even if they are compiled for different ones.
 static std::string withoutTargets(StringRef header) {
-  auto [before, after] = header.split(codegen::kHeaderTargets);
-  return (before + after.split('\n').second).str();
+  std::string rest;
+  for (StringRef line : llvm::split(header, '\n'))
+    if (!line.contains(codegen::kHeaderTargets) && !line.contains(codegen::kHeaderRange))
+      rest += (line + "\n").str();
+  return rest;
 }
 
 /// libmodel.so, model.so and model.a have one header in common, model.h, because C code uses these

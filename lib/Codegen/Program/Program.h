@@ -68,6 +68,8 @@ llvm::StringRef elementTypeName(int32_t onnx);
 
 /// Text that precedes the names of the targets in a model's header.
 inline constexpr llvm::StringLiteral kHeaderTargets = "Code for: ";
+/// Text that precedes the range of a dim in a model's header.
+inline constexpr llvm::StringLiteral kHeaderRange = "\", a dim of ";
 /// Returns the text of the C header `<name>.h`.
 std::string headerText(const ProgramInterface &interface);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates the C header of a model.
+#include "hewn/runtime.h"
 #include "lib/Codegen/Program/Program.h"
 
 #include "dialects/Handle/Handle.h"
@@ -45,15 +46,44 @@ std::string targetText(const VariantInterface &variant) {
   return variant.target == "host" ? "host (" + variant.cpu + ")" : variant.target;
 }
 
+/// Returns true if the dim is an expression over symbols of the model, and not one of the symbols.
+bool isFormula(const ProgramInterface &interface, const DimExpr &dim) {
+  bool isKnown = true, hasSymbol = false;
+  dim.walkSymbols([&](StringRef symbol) {
+    isKnown &= interface.hasSymbol(symbol);
+    hasSymbol = true;
+  });
+  return isKnown && hasSymbol && llvm::none_of(interface.symbols, [&](const SymbolInterface &symbol) {
+           return dim == DimExpr::symbol(symbol.name);
+         });
+}
+
 /// Returns true if the size of a dim in the text of the outputs' shapes is not C.
 bool hasFormula(const ProgramInterface &interface) {
   return llvm::any_of(interface.outputs, [&](const TensorInterface &output) {
-    return llvm::any_of(output.dims, [&](const DimExpr &dim) {
-      return !dim.constant() && llvm::none_of(interface.symbols, [&](const SymbolInterface &symbol) {
-        return dim == DimExpr::symbol(symbol.name);
-      });
-    });
+    return llvm::any_of(output.dims, [&](const DimExpr &dim) { return isFormula(interface, dim); });
   });
+}
+
+/// Returns the element type as text, with the C type that stores it if that is not a number of this
+/// type.
+std::string typeText(const TensorInterface &tensor) {
+  static constexpr StringRef kinds[] = {"", "sequence of ", "optional ", "optional sequence of "};
+  bool isTensor = tensor.kind == HEWN_KIND_TENSOR;
+  mlir::Type type = isTensor ? tensor.elementType : tensor.held;
+  std::optional<ElementCodes> codes = type ? elementCodes(type) : std::nullopt;
+  std::string text = kinds[tensor.kind & 3].str() + elementTypeName(codes ? codes->onnx : 0).str();
+  // The names of integers are those of C: uint16_t stores uint16.
+  const bool isStored = isTensor && !isHandle(tensor) && codes && codes->c != "float" && codes->c != "double" &&
+                        !codes->c.starts_with(text + "_t");
+  return isStored ? text + " (stored as " + codes->c.str() + ")" : text;
+}
+
+std::string rangeText(const SymbolInterface &symbol) {
+  if (symbol.max == INT64_MAX)
+    return symbol.min == 0 ? "any size" : "at least " + std::to_string(symbol.min);
+  return symbol.min == symbol.max ? std::to_string(symbol.min)
+                                  : std::to_string(symbol.min) + ".." + std::to_string(symbol.max);
 }
 
 /// Returns the shape of output `number` as text. If its rank depends on the case of the model,
@@ -80,18 +110,19 @@ std::string headerText(const ProgramInterface &interface) {
   Names names;
   names.take("context");
   std::string parameters, symbols, comment;
-  auto describe = [&](const std::string &parameter, const TensorInterface &tensor, const std::string &shape) {
-    // Replace characters of the tensor name that might end the comment.
+  // Describes a parameter. `text` begins with the quotation mark after the name.
+  auto describe = [&](const std::string &parameter, StringRef name, const std::string &text) {
+    // Replace characters of the name that might end the comment.
     std::string shown;
-    for (char c : tensor.name)
+    for (char c : name)
       shown += c == '*' || c == '/' || c < ' ' ? '.' : c;
-    comment += " *   " + parameter + ": \"" + shown + "\", " + shape + "\n";
+    comment += " *   " + parameter + ": \"" + shown + text + "\n";
   };
   for (const TensorInterface &input : interface.inputs) {
     std::string parameter = names.take(input.name);
     parameters +=
         ", const " + elementCodes(input.elementType)->c.str() + (isHandle(input) ? "const *" : " *") + parameter;
-    describe(parameter, input, shapeText(input));
+    describe(parameter, input.name, "\", " + typeText(input) + " " + shapeText(input));
   }
   for (auto [i, output] : llvm::enumerate(interface.outputs)) {
     std::string parameter = names.take(output.name);
@@ -99,10 +130,15 @@ std::string headerText(const ProgramInterface &interface) {
                   (isHandle(output) ? "" : " ") + (output.dynamic ? "**" : "*") + parameter;
     if (output.dynamic)
       parameters += ", int64_t *" + names.take(parameter + "_dims");
-    describe(parameter, output, outputText(interface, i));
+    describe(parameter, output.name, "\", " + typeText(output) + " " + outputText(interface, i));
   }
-  for (const SymbolInterface &symbol : interface.symbols)
-    symbols += ", int64_t " + names.take(symbol.name);
+  for (auto [i, symbol] : llvm::enumerate(interface.symbols)) {
+    std::string parameter = names.take(symbol.name);
+    symbols += ", int64_t " + parameter;
+    bool isRank = interface.numRanks > 0 && i + 1 == interface.symbols.size();
+    describe(parameter, symbol.name,
+             isRank ? "\", the rank, which the context sets" : kHeaderRange.str() + rangeText(symbol));
+  }
   std::string targets = llvm::join(
       llvm::map_range(interface.variants, [](const VariantInterface &variant) { return targetText(variant); }), ", ");
   if (hasFormula(interface))
