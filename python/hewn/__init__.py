@@ -7,15 +7,12 @@ result = module.run({"x": array})["y"]
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 import numbers
 import os
 import pathlib
-import shutil
 import sys
-import tempfile
 import threading
 import warnings
 import weakref
@@ -24,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _abi, _calibration, _device, _dlpack, _hewn, _tensors, frontends
+from . import _abi, _device, _dlpack, _hewn, _tensors
+from ._conversion import ConversionError
 from ._custom import CustomOps, raised
 from ._dtypes import dtype_of as _dtype
 from ._ranks import LocalRanks, NcclRanks, ranks_of
-from .frontends import ConversionError
 
 __all__ = [
     "CompileError",
@@ -122,6 +119,8 @@ def _signature(tensors: Sequence[Tensor]) -> str:
 def _release(model_holder: list, folder: str | None) -> None:
     model_holder.clear()
     if folder:
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -427,6 +426,8 @@ class Module:
     async def run_async(self, feeds: Mapping[str, object], **options: object) -> dict[str, Any]:
         """Awaits `run` in a thread, without blocking the event loop. Runs of a module are still
         serialized."""
+        import asyncio  # its import takes longer than that of this package
+
         return await asyncio.to_thread(self.run, feeds, **options)
 
     def _chosen(self, found: dict, outputs: Sequence[str]) -> dict:
@@ -569,6 +570,8 @@ def _compile_and_report(
     """Compiles a model to a file without loading it. `emit` is a stage to stop at; its text is
     returned if there is no output file. Also returns the report of the quantization. `transient`:
     the file is temporary."""
+    from . import _arguments, _calibration  # imported here because loading a library needs neither
+
     path = data = None
     if isinstance(model, (str, os.PathLike)):
         path = os.fsdecode(model)
@@ -578,11 +581,6 @@ def _compile_and_report(
         data = model.SerializeToString()
     else:
         raise TypeError(f"model must be a path, bytes or a ModelProto, got {type(model).__name__}")
-    if dims is not None and not isinstance(dims, Mapping):
-        raise TypeError(f"dims must be given by name, as in dims={{'batch': 1}}, got {type(dims).__name__}")
-    bindings = []
-    for name, value in (dims or {}).items():
-        bindings.append(f"{name}={value[0]}..{value[1]}" if isinstance(value, tuple) else f"{name}={value}")
     if quantize is None and (calibration is not None or min_sqnr is not None or max_error is not None):
         raise ValueError("calibration, min_sqnr and max_error require quantize, for example quantize='int8'")
     ok, messages, text, report = _hewn.compile(
@@ -591,10 +589,10 @@ def _compile_and_report(
         output=os.fsdecode(output) if output else None,
         emit=emit,
         target=target if isinstance(target, str) else ",".join(target),
-        dims=bindings,
+        dims=_arguments.bindings(dims),
         limits=[f"{name}={value}" for name, value in (limits or {}).items()],
         precision=precision,
-        quantize=_quantization(quantize),
+        quantize=_arguments.quantization(quantize),
         optimize=optimize,
         cache_dir=os.fsdecode(cache_dir) if cache_dir else "",
         remarks=os.fsdecode(remarks) if remarks else "",
@@ -602,14 +600,18 @@ def _compile_and_report(
         custom_ops=custom.texts if custom else [],
         custom_functions=custom.addresses if custom else [],
         next_sample=_calibration.samples(calibration),
-        least_decibels=_bound("min_sqnr", min_sqnr, 200),
-        largest_error=_bound("max_error", max_error, sys.float_info.max),
-        tunings=_paths(tuning),
+        least_decibels=_arguments.bound("min_sqnr", min_sqnr, 200),
+        largest_error=_arguments.bound("max_error", max_error, sys.float_info.max),
+        tunings=_arguments.paths(tuning),
         dim_names=dim_names,
     )
+    told = [
+        Diagnostic(*where, _arguments.in_python(reason), is_warning, _arguments.in_python(text))
+        for *where, reason, is_warning, text in messages
+    ]
     if not ok:
-        raise CompileError([Diagnostic(*m) for m in messages])
-    for diagnostic in (Diagnostic(*message) for message in messages):
+        raise CompileError(told)
+    for diagnostic in told:
         if diagnostic.is_warning:
             warnings.warn(diagnostic.text.removeprefix("warning: "), stacklevel=3)
     return text, json.loads(report) if report else None
@@ -619,35 +621,6 @@ def _compile(model: object, output: str | os.PathLike[str] | None = None, **opti
     """Compiles a model to a file. Returns the text of the stage at which `emit` stops the
     compilation."""
     return _compile_and_report(model, output, **options)[0]
-
-
-def _paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> list[str]:
-    one = isinstance(given, (str, os.PathLike))
-    return [os.fsdecode(path) for path in ([given] if one else given or [])]
-
-
-def _bound(name: str, value: float | None, most: float) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and 0 < value <= most):
-        raise ValueError(f"{name} must be a number above 0 and up to {most:g}")
-    return float(value or 0.0)
-
-
-def _quantization(quantize: str | os.PathLike[str] | Mapping | None) -> str:
-    """Returns the argument `quantize` as text for the compiler: the name of a scheme, the path of a
-    file, or a dict as JSON."""
-    if quantize is None:
-        return ""
-    if isinstance(quantize, Mapping):
-        try:
-            return json.dumps(dict(quantize), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"quantize cannot be represented in JSON: {error}") from error
-    if not isinstance(quantize, (str, bytes, os.PathLike)):
-        raise TypeError(f"quantize must be a scheme such as 'int8', a file or a dict, got {type(quantize).__name__}")
-    if not os.fsdecode(quantize):
-        raise ValueError("quantize must be a scheme such as 'int8', a file or a dict, got an empty string")
-    return os.fsdecode(quantize)
 
 
 def _load_compiled(
@@ -723,6 +696,8 @@ def compile(
     `function` and `shape_function` can be Python functions, for experiments: they take arrays and
     attributes and return arrays. Such a module cannot have an `output`.
     """
+    from . import _arguments, frontends
+
     _expect_threads(threads)
     custom = CustomOps(custom_ops)
     if output and custom.functions:
@@ -730,7 +705,7 @@ def compile(
     if output and pathlib.Path(os.fsdecode(output)).suffix != ".so":
         why = f"output must be a library (.so), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
         raise CompileError([Diagnostic("", "", "", 0, why, False, why)])
-    folder = None if output else tempfile.mkdtemp(prefix="hewn-")
+    folder = None if output else _arguments.temporary_folder()
     artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
     try:
         with frontends.as_onnx(model, example_inputs, dynamic_shapes) as onnx_model:
@@ -757,8 +732,7 @@ def compile(
         module.report = report
         return module
     except BaseException:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        _release([], folder)
         raise
 
 

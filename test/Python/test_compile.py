@@ -280,7 +280,20 @@ def test_limits_are_the_callers():
     twice = helper.make_function("my", "twice", ["x"], ["y"], nodes, opsets)
     proto = helper.make_model(graph, opset_imports=opsets, functions=[twice], ir_version=9)
     np.testing.assert_array_equal(hewn.compile(proto, limits={"nodes": 2}).run({"x": X})["y"], X)
-    with pytest.raises(hewn.CompileError, match=r"more than the limit of 1 .--limit nodes=NUMBER"):
+    with pytest.raises(hewn.CompileError, match=r"more than the limit of 1 .limits={'nodes': NUMBER} raises it"):
         hewn.compile(proto, limits={"nodes": 1})
     with pytest.raises(hewn.CompileError, match="one of: nodes, nesting, bytes, folding"):
         hewn.compile(proto, limits={"time": 1})
+
+
+def test_messages_name_arguments_instead_of_flags():
+    for dims, told in [
+        ({"batch": "x"}, r"dims={'batch': 'x'} is not valid: expected a size, a pair \(low, high\), or text such as"),
+        ({"batch": (4, 2)}, r"dims={'batch': '4..2'} is not valid: "),
+        ({"batch": -1}, r"dims={'batch': '-1'} is not valid: "),
+    ]:
+        with pytest.raises(hewn.CompileError, match=told) as raised:
+            hewn.compile(models.scaled(), dims=dims)
+        assert "--" not in str(raised.value)
+    with pytest.raises(hewn.CompileError, match=r"'nodes=none' is not a valid limit: limits takes NAME=NUMBER"):
+        hewn.compile(models.scaled(), limits={"nodes": "none"})

@@ -5,6 +5,8 @@ selection of outputs, and output arrays that the caller provides."""
 import asyncio
 import pickle
 import re
+import subprocess
+import sys
 
 import hewn
 import models
@@ -138,3 +140,20 @@ def test_runs_are_awaited(scaled):
     one, two = asyncio.run(both())
     np.testing.assert_allclose(one["y"], 3 * X + 1)
     np.testing.assert_allclose(two["y"], 6 * X + 1)
+
+
+def test_an_import_loads_what_a_library_needs():
+    """Loading and running a library needs neither a converter nor the modules that only compiles,
+    calibration and awaited runs use."""
+    script = """
+import sys, numpy
+before = set(sys.modules)
+import hewn
+print(*sorted(set(sys.modules) - before))
+"""
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "hewn" in loaded
+    costly = """asyncio bz2 concurrent email http importlib.util logging lzma ml_dtypes multiprocessing onnx
+    onnxruntime random shutil socket ssl subprocess tempfile torch typing_extensions urllib.request zipfile"""
+    assert not set(costly.split()) & set(loaded)
+    assert len(loaded) < 60, loaded

@@ -14,10 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 
-
-class ConversionError(Exception):
-    """A model of a framework cannot be converted to ONNX. Has the converter's message (and its
-    exception as the cause), and advice."""
+from .._conversion import ConversionError
 
 
 @dataclasses.dataclass(frozen=True)
