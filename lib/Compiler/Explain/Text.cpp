@@ -57,6 +57,54 @@ void print(raw_ostream &os, const ExplainedKernel &kernel) {
   tell("outputs:", kernel.outputs);
 }
 
+/// Returns a count with a prefix of its unit: "12.3 M", "4.0 k".
+std::string scaled(double count) {
+  constexpr StringRef prefixes[] = {"", "k", "M", "G", "T"};
+  size_t p = 0;
+  for (; count >= 1000 && p + 1 < std::size(prefixes); ++p)
+    count /= 1000;
+  return llvm::formatv(p ? "{0:f1} {1}" : "{0:f0} {1}", count, prefixes[p]).str();
+}
+
+/// Prints the work of a run, the kernels with the most operations, and the memory, in at most three
+/// lines.
+void printSummary(raw_ostream &os, const ExplainedVariant &variant) {
+  int64_t launches = 0, flop = 0, bytes = 0;
+  bool isKnown = true;
+  std::vector<std::pair<int64_t, const ExplainedKernel *>> heaviest;
+  for (const ExplainedKernel &kernel : variant.kernels) {
+    isKnown &= kernel.work && kernel.work->isConstant() && kernel.launchesARun;
+    if (!isKnown)
+      break;
+    int64_t own = *kernel.work->flop.constant() * *kernel.launchesARun;
+    launches += *kernel.launchesARun;
+    flop += own;
+    bytes += *kernel.work->bytes.constant() * *kernel.launchesARun;
+    heaviest.push_back({own, &kernel});
+  }
+  os << counted(int64_t(variant.kernels.size()), "kernel") << ", ";
+  if (isKnown)
+    os << launches << (launches == 1 ? " launch" : " launches") << " per run: " << scaled(double(flop))
+       << "flop in contractions, " << scaled(double(bytes)) << "B read and written\n";
+  else
+    os << "launched " << counted(variant.launches, "time")
+       << " in the program; the work depends on dynamic sizes: set them by --dim\n";
+  llvm::stable_sort(heaviest, [](const auto &a, const auto &b) { return a.first > b.first; });
+  constexpr size_t kShown = 3;
+  for (size_t i = 0; isKnown && flop > 0 && i < std::min(kShown, heaviest.size()); ++i) {
+    auto [own, kernel] = heaviest[i];
+    if (own > 0)
+      os << (i ? ", " : "most flop: ") << kernel->name
+         << llvm::formatv(" {0:f0} %", 100.0 * double(own) / double(flop));
+  }
+  if (isKnown && flop > 0)
+    os << "\n";
+  os << "memory: " << scaled(double(variant.weightBytes)) << "B of weights";
+  if (!variant.arenas.empty() && variant.arenas.front().pictured.symbols.empty())
+    os << ", " << scaled(double(variant.arenas.front().pictured.bytes)) << "B for intermediate values";
+  os << "\n";
+}
+
 void printKernels(raw_ostream &os, const ExplainedVariant &variant) {
   os << "kernels: " << variant.kernels.size() << ", launched " << counted(variant.launches, "time")
      << " in the program\n";
@@ -170,6 +218,10 @@ std::string Explanation::text() const {
     os << "cases: " << cases.size() << ", selected by the inputs' dims at run time\n";
   for (const auto &[condition, refusal] : cases)
     os << "  where " << condition << (refusal.empty() ? "" : ": not compiled, " + refusal) << "\n";
+  if (variants.size() == 1 && variants.front().hasKernels)
+    printSummary(os, variants.front());
+  if (!remarks.empty())
+    os << "missed optimizations are listed at the end, with reasons\n";
   for (const ExplainedVariant &variant : variants)
     if (variant.hasKernels) {
       os << heading(variant);
