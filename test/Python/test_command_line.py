@@ -334,6 +334,16 @@ def test_a_compile_on_a_terminal_tells_what_is_next(folder):
     assert "compiled in" not in tool("compile", "model.onnx", "-o", "libscaled.so").stderr
 
 
+def test_progress_is_for_terminals(folder):
+    for arguments, step in [
+        (("check", "model.onnx"), "hewn: the reference of 2 nodes ..."),
+        (("tune", "model.onnx", "--dim", "batch=2", "--budget", "0"), "hewn: compiling the model and measuring"),
+    ]:
+        told = on_a_terminal(*arguments)
+        assert f"\r\033[K{step}" in told
+        assert "hewn: " not in tool(*arguments).stderr  # a pipe
+
+
 def completed(*words):
     """Returns the words that bash's completion offers for the last of these words."""
     script = (

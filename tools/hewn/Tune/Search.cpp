@@ -12,6 +12,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
+#include <unistd.h>
 
 namespace json = llvm::json;
 
@@ -72,7 +73,15 @@ private:
       if (!line.trim().empty() && told.insert(line).second)
         printMessage(line);
   }
-  static void say(const llvm::Twine &text) { llvm::errs() << "hewn tune: " << text << "\n"; }
+  /// Replaces the line that shows the current step, if the standard error is a terminal.
+  static void show(const llvm::Twine &step) {
+    if (isatty(STDERR_FILENO))
+      llvm::errs() << "\r\033[K" << step;
+  }
+  static void say(const llvm::Twine &text) {
+    show("");
+    llvm::errs() << "hewn tune: " << text << "\n";
+  }
 
   /// Prints the error of a failed round and returns false. Returns true if the round was only
   /// interrupted.
@@ -89,7 +98,9 @@ private:
   bool begin() {
     RoundProblem problem;
     auto stop = [&] { return interrupt.happened(); };
+    show("hewn: compiling the model and measuring its kernels ...");
     std::optional<json::Object> explained = survey(model, stop, problem);
+    show("");
     if (!explained)
       return complain(problem);
     tell(problem.warnings);
@@ -225,7 +236,10 @@ private:
     // The time limit of a round depends on the longest round before it. Rounds that were killed do
     // not count.
     double before = past(), limit = std::max(kShortestLimit, 10 * longestRound);
+    show(llvm::formatv("hewn: compiling and measuring {0} candidates, {1:f0} s of {2:f0} s ...", trials.size(), before,
+                       budget));
     std::optional<RoundTimes> times = measureRound(model, tuningOf(trials), roundSeconds(), limit, stop, problem);
+    show("");
     if (times) {
       longestRound = std::max(longestRound, past() - before);
       tell(problem.warnings);
