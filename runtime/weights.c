@@ -319,7 +319,11 @@ int32_t hewn_weights_acquire(hewn_context *context, const hewn_context_options *
   if (options->weights)
     return takeMemory(context, options);
   context->weights = model->weights;
-  if (model->weights || !model->weights_file)
+  if (path && !model->weights_file)
+    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                             model->weights ? "options.weights_path is set, but the model's binary contains its weights"
+                                            : "options.weights_path is set, but the model has no weights");
+  if (!model->weights_file)
     return HEWN_OK;
   char used[PATH_BYTES];
   weights_state *state = stateOf(model);

@@ -469,9 +469,9 @@ typedef struct hewn_context_options {
   hewn_allocator allocator;
   hewn_thread_hook thread_hook;
   hewn_trace_hook trace_hook;
-  /// Path of the weights file if it is not in the folder of the model's binary. If another context
-  /// of the model has loaded the weights already, they are shared, and the file is read only to
-  /// check it with HEWN_VERIFY_WEIGHTS.
+  /// Path of the weights file if it is not in the folder of the model's binary. An error if the
+  /// model has no weights file. If another context of the model has loaded the weights already,
+  /// they are shared, and the file is read only to check it with HEWN_VERIFY_WEIGHTS.
   const char *weights_path;
   /// GPU models: the device's ordinal, as in CUDA and DLPack. Contexts on one device share code and
   /// weights. Ignored if one of the next two members selects the device.

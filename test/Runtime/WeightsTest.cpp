@@ -260,6 +260,20 @@ TEST_F(Weights, InTheCallersMemory) {
     EXPECT_EQ(word, 0u);
 }
 
+TEST_F(Weights, APathWithoutAFile) {
+  const float embedded[] = {1, 2, 3};
+  for (const void *weights : {static_cast<const void *>(embedded), static_cast<const void *>(nullptr)}) {
+    fake.model.weights = static_cast<const unsigned char *>(weights);
+    fake.model.weights_file = nullptr;
+    hewn_context *context = nullptr;
+    hewn_status status = create(&context);
+    EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+    EXPECT_STREQ(status.message, weights ? "options.weights_path is set, but the model's binary contains its weights"
+                                         : "options.weights_path is set, but the model has no weights");
+    hewn_context_destroy(context);
+  }
+}
+
 TEST_F(Weights, InMemoryThatDoesNotFit) {
   auto refusal = [&](const std::string &content, int32_t code, size_t offset = 0, const char *file = nullptr) {
     Memory memory(std::string(offset, ' ') + content);
