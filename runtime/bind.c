@@ -126,11 +126,33 @@ static int32_t checkMemory(hewn_context *context, const checked_tensor *checked)
   return HEWN_OK;
 }
 
+/// Reports another rank than that of the descriptor, with both shapes.
+static int32_t failRank(hewn_context *context, const checked_tensor *checked) {
+  const int32_t most = 64; // if ndim is larger, the shape is probably invalid
+  int32_t rank = checked->tensor->ndim;
+  hewn_text text;
+  if (!openMessage(context, checked, &text))
+    return HEWN_INVALID_ARGUMENT;
+  hewn_text_put(&text, "shape ");
+  hewn_text_spec(&text, context->model, checked->info);
+  hewn_text_put(&text, " (rank ");
+  hewn_text_int(&text, checked->info->rank);
+  hewn_text_put(&text, ") expected, got ");
+  if (rank == 0 || (rank > 0 && rank <= most && checked->tensor->shape)) {
+    hewn_text_dims(&text, rank, checked->tensor->shape);
+    hewn_text_put(&text, " ");
+  }
+  hewn_text_put(&text, "(rank ");
+  hewn_text_int(&text, rank);
+  hewn_text_put(&text, ")");
+  return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
+}
+
 /// Checks the rank of a caller's tensor, and that its shape is not NULL.
 static int32_t checkRank(hewn_context *context, const checked_tensor *checked) {
   int32_t rank = checked->info->rank;
   if (checked->tensor->ndim != rank)
-    return failNumbers(context, checked, "rank ", rank, " expected, got rank ", checked->tensor->ndim);
+    return failRank(context, checked);
   if (rank > 0 && !checked->tensor->shape)
     return failWith(context, checked, "the shape pointer is NULL");
   return HEWN_OK;

@@ -115,7 +115,10 @@ def test_each_run_has_results_of_its_own(scaled):
             "missing inputs: b; no such inputs: c; the model's inputs are: a, b",
         ),
         ({"a": np.int64([1]), "b": np.float32([1])}, "input 'b' is float32, but the model expects int64"),
-        ({"a": np.int64([1]), "b": np.int64([[1]])}, "input 'b': rank 1 expected, got rank 2"),
+        (
+            {"a": np.int64([1]), "b": np.int64([[1]])},
+            r"input 'b': shape \[n\] \(rank 1\) expected, got \[1, 1\] \(rank 2\)",
+        ),
         ({"a": np.int64([1]), "b": np.int64([1, 2])}, "dimension 'n' is 1 in input 'a' and 2 in input 'b'"),
     ],
 )

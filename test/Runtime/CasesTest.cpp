@@ -85,11 +85,11 @@ TEST_F(Cases, TheRankIsTheCases) {
 TEST_F(Cases, TheCallersMemoryHasThatRank) {
   Tensor<float> row{{3}, {0, 0, 0}}, matrix{{1, 3}, {0, 0, 0}};
   DLTensor out = matrix.view(float32);
-  EXPECT_STREQ(run(1, &out).message, "output 'y': rank 1 expected, got rank 2");
+  EXPECT_STREQ(run(1, &out).message, "output 'y': shape [3] (rank 1) expected, got [1, 3] (rank 2)");
   out = row.view(float32);
   EXPECT_STREQ(run(1, &out).message, "");
   EXPECT_THAT(row.data, ElementsAre(4, 4, 4));
-  EXPECT_STREQ(run(2, &out).message, "output 'y': rank 2 expected, got rank 1");
+  EXPECT_STREQ(run(2, &out).message, "output 'y': shape [n, 3] (rank 2) expected, got [3] (rank 1)");
 }
 
 TEST_F(Cases, ARefusalComesBeforeTheRun) {

@@ -84,8 +84,16 @@ TEST_F(Run, WrongCount) {
 
 TEST_F(Run, WrongRank) {
   in[1].ndim = 1;
-  EXPECT_EQ(run(), "input 'right': rank 2 expected, got rank 1");
+  EXPECT_EQ(run(), "input 'right': shape [batch, 3] (rank 2) expected, got [2] (rank 1)");
   EXPECT_EQ(code, HEWN_INVALID_ARGUMENT);
+  in[1].ndim = 0;
+  EXPECT_EQ(run(), "input 'right': shape [batch, 3] (rank 2) expected, got [] (rank 0)");
+  // The shape of a tensor whose rank is invalid is not read.
+  in[1].ndim = 100000;
+  EXPECT_EQ(run(), "input 'right': shape [batch, 3] (rank 2) expected, got (rank 100000)");
+  in[1].ndim = 3;
+  in[1].shape = nullptr;
+  EXPECT_EQ(run(), "input 'right': shape [batch, 3] (rank 2) expected, got (rank 3)");
 }
 
 TEST_F(Run, WrongShape) {
