@@ -303,6 +303,16 @@ def test_flags(check, tmp_path):
     assert "the model has no input 'q'" in check(DENSE, "--input", tmp_path / "q.npz", status=1)
     told = check(DENSE, "--reference", tmp_path / "q.npz", status=1)
     assert "q.npz has no array with the name of a value of the model" in told
+    values = all_values(DENSE, dense_feeds())
+    x = values.pop("x")
+    np.savez(tmp_path / "r.npz", **values)
+    told = check(DENSE, "--reference", tmp_path / "r.npz", status=1)
+    assert (
+        "r.npz has no array for input 'x', which its values depend on: add it to the reference, or pass it by --input"
+        in told
+    )
+    np.save(tmp_path / "x.npy", x)
+    assert "agree with" in check(DENSE, "--reference", tmp_path / "r.npz", "--input", f"x={tmp_path / 'x.npy'}")
     assert "can't write" in check(DENSE, "--reduce", "/nowhere/part.onnx", status=1)
     unlike = "g (float[a] x, float[7] z) => (float[7] y) {\n s = Shape(z)\n y = Reshape(x, s)\n}"
     assert (

@@ -175,6 +175,11 @@ int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
   for (int i = 0; i < made.num_inputs; ++i)
     if (auto found = given.find(made.inputs[i].name); found != given.end())
       inputs.insert(*found);
+  // Values of another engine can only be compared with those for its inputs.
+  for (int i = 0; !said.from.empty() && i < made.num_inputs; ++i)
+    if (!inputs.count(made.inputs[i].name))
+      return complain(said.from + " has no array for input " + quoted(made.inputs[i].name) +
+                      ", which its values depend on: add it to the reference, or pass it by --input");
   limit.change([&] {
     for (const std::string &name : graph->outputs())
       if (parts.info(name) && parts.info(name)->isTensor && !llvm::is_contained(found.outputs, name))
