@@ -7,6 +7,7 @@ Separate tests cover the intended differences, which docs/python/onnxruntime.md 
 
 import dataclasses
 import inspect
+import json
 import os
 import pathlib
 import re
@@ -473,6 +474,27 @@ def test_options_that_are_not_done_say_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session_of(ours, models.scaled())
+
+
+def test_profiles(tmp_path):
+    """Both packages write a file of trace events, with one event for each run."""
+
+    def profile(engine):
+        options = engine.SessionOptions()
+        options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / f"{engine.__name__}-p")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            session = session_of(engine, models.scaled(), options)
+        assert session.get_profiling_start_time_ns() > 0
+        for _ in range(3):
+            session.run(None, {"x": X})
+        path = pathlib.Path(session.end_profiling())
+        runs = [event for event in json.loads(path.read_text()) if event["name"] == "model_run"]
+        keys = {key for event in runs for key in event}
+        assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in runs)
+        return path.parent == tmp_path, len(runs), sorted(keys), session_of(engine, models.scaled()).end_profiling()
+
+    assert profile(ours) == profile(real) == (True, 3, ["args", "cat", "dur", "name", "ph", "pid", "tid", "ts"], "")
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ class SessionOptions(_Entries):
         """Warns about unsupported options."""
         told = []
         if self.enable_profiling:
-            told.append("enable_profiling: no profile is written; use `hewn profile`")
+            told.append("enable_profiling: the profile has the time of each run; use `hewn profile` for kernels")
         if self.optimized_model_filepath:
             told.append("optimized_model_filepath: no file is written; models are compiled")
         for text in told:
