@@ -5,7 +5,9 @@ each file is complete or absent."""
 import os
 import pathlib
 import random
+import re
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -103,6 +105,23 @@ def test_a_full_disk_leaves_the_artifact_of_before(tmp_path, room, suffix):
     assert hewn_tool("compile", second, "-o", output, "--cache-dir", tmp_path / "cache").returncode == 0
     if suffix == "so":
         assert is_answer(hewn.load(output), 2)
+
+
+def test_a_full_file_system_of_temporary_files(tmp_path):
+    """lld writes to mapped memory and reports no reason if the file system has no space for it."""
+    model, full = save(tmp_path, 1), tmp_path / "full"
+    full.mkdir()
+    # A user namespace may mount a file system without privileges.
+    own = ["unshare", "--user", "--map-root-user", "--mount"]
+    if not shutil.which("unshare") or subprocess.run([*own, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no user namespaces: unshare is missing or not permitted")
+    script = f"mount -t tmpfs -o size=96k none {full} && TMPDIR={full} {TOOL} compile {model} -o {tmp_path}/m.so"
+    done = subprocess.run([*own, "sh", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        rf"error: linking failed: the file system of '{full}/hewn-\w+/linked' has only \d+ kB left\n", done.stderr
+    )
+    assert not (tmp_path / "m.so").exists()
 
 
 def test_a_full_disk_is_an_error_of_python_s(tmp_path):
