@@ -115,7 +115,7 @@ def test_a_full_file_system_of_temporary_files(tmp_path):
     own = ["unshare", "--user", "--map-root-user", "--mount"]
     if not shutil.which("unshare") or subprocess.run([*own, "true"], capture_output=True).returncode != 0:
         pytest.skip("no user namespaces: unshare is missing or not permitted")
-    script = f"mount -t tmpfs -o size=96k none {full} && TMPDIR={full} {TOOL} compile {model} -o {tmp_path}/m.so"
+    script = f"mount -t tmpfs -o size=48k none {full} && TMPDIR={full} {TOOL} compile {model} -o {tmp_path}/m.so"
     done = subprocess.run([*own, "sh", "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert re.fullmatch(
