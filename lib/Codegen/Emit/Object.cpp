@@ -119,6 +119,16 @@ static void expandFusedProducts(Module &module) {
   }
 }
 
+/// Makes code for x86 compatible with CET: functions that are called through a pointer begin with
+/// endbr64 (IBT), and no code changes return addresses (SHSTK). The object records both. The linker
+/// enables them in a program if every object has them.
+static void protectControlFlow(Module &module) {
+  if (!module.getTargetTriple().isX86())
+    return;
+  for (StringRef flag : {"cf-protection-branch", "cf-protection-return"})
+    module.setModuleFlag(Module::Min, flag, 1);
+}
+
 /// Sets target properties that LLVM reads from function attributes instead of the TargetMachine.
 static void setFunctionAttributes(Module &module, const TargetSpec &spec) {
   for (Function &function : module) {
@@ -134,6 +144,7 @@ Expected<std::string> generateCode(Module &module, const TargetSpec &spec, const
   if (!machine)
     return machine.takeError();
   setFunctionAttributes(module, spec);
+  protectControlFlow(module);
   std::string problem;
   raw_string_ostream problems(problem);
   if (verifyModule(module, &problems))

@@ -127,11 +127,25 @@ void Weights::writeFile(raw_pwrite_stream &os) const {
 }
 
 Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) const {
-  enum Section { Null, Data, Stack, Symbols, Strings, Names, Count };
-  static constexpr char names[] = "\0.rodata.hewn_weights\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab";
+  // Only objects for x86 have the section of properties, which is the last one.
+  enum Section { Null, Data, Stack, Symbols, Strings, Names, Property, Count };
+  static constexpr char names[] =
+      "\0.rodata.hewn_weights\0.note.GNU-stack\0.symtab\0.strtab\0.shstrtab\0.note.gnu.property";
   const StringRef sectionNames(names, sizeof(names));
   auto nameOf = [&](StringRef name) { return ELF::Elf64_Word(sectionNames.find(name)); };
   std::string strings = std::string(1, '\0') + symbol.str() + '\0';
+  // The linker enables IBT and SHSTK in its output only if every input has both. An object without
+  // code is compatible with them.
+  static constexpr ELF::Elf64_Word properties[] = {/*size of the name*/ 4,
+                                                   /*size of the description*/ 16,
+                                                   ELF::NT_GNU_PROPERTY_TYPE_0,
+                                                   /*"GNU"*/ 0x00554e47,
+                                                   ELF::GNU_PROPERTY_X86_FEATURE_1_AND,
+                                                   /*size of the property*/ 4,
+                                                   ELF::GNU_PROPERTY_X86_FEATURE_1_IBT |
+                                                       ELF::GNU_PROPERTY_X86_FEATURE_1_SHSTK,
+                                                   /*padding*/ 0};
+  const bool hasProperties = Triple(triple).isX86();
 
   ELF::Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELF::ElfMagic, 4);
@@ -143,7 +157,7 @@ Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) c
   header.e_version = ELF::EV_CURRENT;
   header.e_ehsize = sizeof(header);
   header.e_shentsize = sizeof(ELF::Elf64_Shdr);
-  header.e_shnum = Count;
+  header.e_shnum = hasProperties ? Count : Property;
   header.e_shstrndx = Names;
 
   ELF::Elf64_Sym table[2] = {};
@@ -173,6 +187,10 @@ Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) c
   sections[Symbols].sh_entsize = sizeof(ELF::Elf64_Sym);
   place(Strings, ".strtab", ELF::SHT_STRTAB, strings.size(), 1);
   place(Names, ".shstrtab", ELF::SHT_STRTAB, sectionNames.size(), 1);
+  if (hasProperties) {
+    place(Property, ".note.gnu.property", ELF::SHT_NOTE, sizeof(properties), 8);
+    sections[Property].sh_flags = ELF::SHF_ALLOC;
+  }
   header.e_shoff = alignTo(offset, 8);
 
   Expected<OutputFile> file = OutputFile::create(path);
@@ -192,7 +210,9 @@ Error Weights::writeObject(StringRef path, StringRef symbol, StringRef triple) c
   put(sections[Symbols].sh_offset, table, sizeof(table));
   put(sections[Strings].sh_offset, strings.data(), strings.size());
   put(sections[Names].sh_offset, sectionNames.data(), sectionNames.size());
-  put(header.e_shoff, sections, sizeof(sections));
+  if (hasProperties)
+    put(sections[Property].sh_offset, properties, sizeof(properties));
+  put(header.e_shoff, sections, header.e_shnum * sizeof(ELF::Elf64_Shdr));
   if (Error error = file->finish())
     return error;
   return file->publish();
