@@ -82,9 +82,51 @@ void eachOutput(const json::Object &report, llvm::function_ref<void(StringRef, c
   }
 }
 
+/// Signal-to-noise ratios in decibels from which a tensor is graded fair or good.
+constexpr double kFairDecibels = 20, kGoodDecibels = 30;
+
+StringRef gradeOf(double decibels) {
+  return decibels < kFairDecibels ? "poor" : decibels < kGoodDecibels ? "fair" : "good";
+}
+
+/// Prints the grade of the least accurate output, and how many contractions fell back to float32,
+/// in at most two lines.
+void tellVerdict(llvm::raw_ostream &os, const json::Object &report) {
+  std::string least;
+  double lowest = 0;
+  size_t count = 0;
+  eachOutput(report, [&](StringRef name, const json::Object &output) {
+    double value = output.getNumber("sqnr_db").value_or(0);
+    if (count++ == 0 || value < lowest) {
+      least = name.str();
+      lowest = value;
+    }
+  });
+  if (report.getInteger("quantized_layers").value_or(0) == 0) {
+    os << "accuracy: that of float32, because nothing is quantized\n";
+  } else if (count == 0) {
+    os << "accuracy: unknown, because no output was compared; pass samples by --calibrate\n";
+  } else {
+    StringRef grade = gradeOf(lowest);
+    os << "accuracy: " << grade << ": ";
+    if (count > 1)
+      os << "the least accurate of " << count << " outputs, " << least << ", has ";
+    else
+      os << "output " << least << " has ";
+    os << llvm::formatv("{0:f1} dB", std::min(lowest, 200.0));
+    if (grade != "good")
+      os << llvm::formatv("; --min-sqnr {0:f0} keeps more contractions in float32", kGoodDecibels);
+    os << "\n";
+  }
+  if (const json::Array *returned = report.getArray("returned_to_float"); returned && !returned->empty())
+    os << returned->size() << (returned->size() == 1 ? " contraction stays" : " contractions stay")
+       << " in float32 to satisfy the error bound\n";
+}
+
 std::string asText(const json::Object &report) {
   std::string all = headline(report) + "\n";
   llvm::raw_string_ostream os(all);
+  tellVerdict(os, report);
   eachOutput(report, [&](StringRef name, const json::Object &output) {
     os << "output " << name << ": " << decibels(output, "sqnr_db") << " dB, cosine "
        << llvm::formatv("{0:f6}, largest error {1:e2}", output.getNumber("cosine").value_or(0),
@@ -114,12 +156,11 @@ std::string asText(const json::Object &report) {
 
 /// Returns a cell with a number of decibels and a bar, which has full length at 60 dB.
 Cell decibelsCell(const json::Object &object, StringRef key) {
-  constexpr double most = 60, fair = 20, good = 30;
+  constexpr double most = 60;
   std::optional<double> value = object.getNumber(key);
   if (!value)
     return {};
-  StringRef tone = *value < fair ? "poor" : *value < good ? "fair" : "good";
-  Cell cell = barCell(*value / most, decibels(object, key), tone);
+  Cell cell = barCell(*value / most, decibels(object, key), gradeOf(*value));
   cell.number = value;
   return cell;
 }
