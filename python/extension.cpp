@@ -230,7 +230,8 @@ compileModel(std::optional<nb::str> path, std::optional<nb::bytes> bytes, std::o
   return result;
 }
 
-/// Returns (name, type code, bits, dims, kind) for each input or output. A dim is an int, the name
+/// Returns (name, type code, bits, dims, kind) for each input or output. The kind is that of
+/// hewn_kind, or 4 and 5 for the keys and the values of a map. A dim is an int, the name
 /// of a symbol, the text of a formula, or None if it depends on data. For sequences and optional
 /// values, type and dims are those of the elements, and dims is None if their rank may vary.
 nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int count) {
@@ -256,8 +257,9 @@ nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int co
       else
         dims.append(pythonText(model->symbols[-1 - dim].name));
     }
+    int kind = infos[i].role == HEWN_ROLE_NONE ? infos[i].kind : HEWN_KIND_OPTIONAL_SEQUENCE + int(infos[i].role);
     all.append(nb::make_tuple(pythonText(infos[i].name), infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims),
-                              infos[i].kind));
+                              kind));
   }
   return all;
 }

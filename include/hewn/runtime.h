@@ -146,6 +146,12 @@ enum hewn_kind {
   HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< a `const hewn_sequence *`, or NULL if absent
 };
 
+/// Role of a tensor that represents a map together with a neighboring tensor. An ONNX input or
+/// output `x` that is a map is two tensors of the model: `x_keys`, directly followed by `x_values`.
+/// The keys [k] are int64 or strings. The values are [k] for a map, and [n, k] for a sequence of n
+/// maps that all have these keys.
+enum hewn_role { HEWN_ROLE_NONE = 0, HEWN_ROLE_MAP_KEYS = 1, HEWN_ROLE_MAP_VALUES = 2 };
+
 /// A sequence of tensors in CPU memory, each row-major. A sequence that is an output, with
 /// everything it points to, belongs to the context and stays valid until the end of its next run,
 /// or is the sequence of an input.
@@ -178,7 +184,7 @@ typedef struct hewn_tensor_info {
   /// rank). Zero for a tensor.
   DLDataType element;
   int32_t element_rank;
-  uint32_t reserved;
+  uint32_t role; ///< whether the tensor is the keys or the values of a map, a hewn_role
 } hewn_tensor_info;
 
 /// A specialization of the model for some values of its symbols. A model has cases if the symbols

@@ -24,7 +24,8 @@ import numpy as np
 from . import _abi, _device, _dlpack, _hewn, _tensors
 from ._conversion import ConversionError
 from ._custom import CustomOps, raised
-from ._dtypes import dtype_of as _dtype
+from ._interface import Tensor, signature, tensors_of
+from ._maps import MapError, Maps, folded, plain
 from ._ranks import LocalRanks, NcclRanks, ranks_of
 
 __all__ = [
@@ -72,29 +73,8 @@ class RunError(Exception):
     """A run was rejected or failed: invalid inputs, out of memory, an index out of range."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Tensor:
-    """An input or output. A dim in `shape` is a size, the name of a symbol, a formula of symbols as
-    text, or None if it depends on data.
-
-    If the rank of an output depends on the values of symbols, `shape` is the one with the most
-    dims, and `cases` has all shapes: {"n = 1": ("m",), "n != 1": ("n", "m")}.
-
-    Strings have dtype object. `kind` is "tensor", "sequence" (a list of arrays), "optional" (an
-    array or None) or "optional sequence"; dtype and shape are those of the arrays, and shape is
-    None if they can have any rank.
-    """
-
-    name: str
-    dtype: np.dtype
-    shape: tuple[int | str | None, ...] | None
-    kind: str = "tensor"
-    cases: Mapping[str, tuple[int | str | None, ...]] = dataclasses.field(default_factory=dict)
-
-
 # No output buffers: the run allocates all outputs.
 _NOWHERE: list = []
-_KINDS = ("tensor", "sequence", "optional", "optional sequence")
 
 
 def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
@@ -104,16 +84,6 @@ def _numbers(value: object, dtype: np.dtype) -> np.ndarray:
     if array.dtype.kind in "fc" and dtype.kind in "iub":
         raise TypeError(f"got fractions, but the model expects {dtype}")
     return array.astype(dtype)
-
-
-def _told(shape: tuple[int | str | None, ...] | None) -> str:
-    return "(any rank)" if shape is None else f"({', '.join('?' if d is None else str(d) for d in shape)})"
-
-
-def _signature(tensors: Sequence[Tensor]) -> str:
-    return ", ".join(
-        f"{t.name}: {'' if t.kind == 'tensor' else t.kind + ' of '}{t.dtype}{_told(t.shape)}" for t in tensors
-    )
 
 
 def _release(model_holder: list, folder: str | None) -> None:
@@ -182,18 +152,16 @@ class Module:
         self._held = [model, _custom]  # the model calls functions of _custom
         self._calls_python = bool(_custom and _custom.functions)
         self._model = model
-        self.inputs = [Tensor(name, _dtype(c, bits), shape, _KINDS[k]) for name, c, bits, shape, k in model.inputs]
-        self.outputs = []
-        for number, (name, code, bits, shape, kind) in enumerate(model.outputs):
-            shapes = {condition: outputs[number][3] for condition, _, outputs in model.cases if outputs}
-            unlike = shape is not None and any(len(own) != len(shape) for own in shapes.values())
-            self.outputs.append(Tensor(name, _dtype(code, bits), shape, _KINDS[kind], shapes if unlike else {}))
+        inputs, outputs = tensors_of(model)
+        self.inputs, self.outputs = folded(inputs), folded(outputs)
+        self._inputs, self._outputs = plain(inputs), plain(outputs)  # a map is two tensors
+        self._maps = Maps(self.inputs, self.outputs)
         self._names = {t.name for t in self.inputs}
         # Fast path of `run` for models with only numeric tensors, which nearly all are.
-        tensors = (*self.inputs, *self.outputs)
+        tensors = (*self._inputs, *self._outputs)
         self._has_device = model.has_device
         self._only_numbers = all(t.kind == "tensor" and t.dtype.isbuiltin == 1 and t.dtype != object for t in tensors)
-        self._wanted = [(t.name, t.dtype, t) for t in self.inputs]
+        self._wanted = [(t.name, t.dtype, t) for t in self._inputs]
         self._turn = threading.Lock()
         self._release = weakref.finalize(self, _release, self._held, _folder)
 
@@ -215,7 +183,7 @@ class Module:
             return "<hewn.Module, closed>"
         threads = self._options[1]
         counted = f"{threads} thread{'s' * (threads != 1)}"
-        return f"<hewn.Module {self.name}({_signature(self.inputs)}) -> ({_signature(self.outputs)}), {self.variant}, {counted}>"
+        return f"<hewn.Module {self.name}({signature(self.inputs)}) -> ({signature(self.outputs)}), {self.variant}, {counted}>"
 
     def __reduce__(self) -> tuple:
         if self._is_temporary:
@@ -290,6 +258,8 @@ class Module:
         in place and returns them.
 
         Sequences are lists of arrays, an absent optional value is None, strings are arrays of str.
+        Maps are dicts, and sequences of maps lists of dicts. `outputs` and `out` may also name the
+        two arrays of an output `y` that is a map, or a sequence of maps: "y_keys" and "y_values".
 
         A model for a GPU also accepts tensors on the device, as inputs and in `out`. If one of them
         is a torch or CuPy tensor, the outputs are new tensors of that package on its device, except
@@ -309,6 +279,11 @@ class Module:
             raise RunError("; ".join(told))
         if out is not None and not isinstance(out, Mapping):
             raise TypeError(f"out expects arrays by name, as in out={{'y': array}}, got {type(out).__name__}")
+        if self._maps:
+            try:
+                feeds = self._maps.fed(feeds, out or ())
+            except MapError as problem:
+                raise RunError(str(problem)) from None
         if out:
             out = {name: value for name, value in out.items() if value is not None}
         if self._has_device:
@@ -334,16 +309,16 @@ class Module:
             except RuntimeError as problem:
                 raise RunError(str(problem)) from None
         if not out and only_numbers:
-            found = {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self.outputs, results)}
+            found = {t.name: data.view(t.dtype).reshape(shape) for t, (data, shape) in zip(self._outputs, results)}
         else:
             given = out or {}
             found = {
                 t.name: given[t.name] if t.name in given else self._result(t, result)
-                for t, result in zip(self.outputs, results)
+                for t, result in zip(self._outputs, results)
             }
         if of_torch:
             found = {name: _tensors.tensor_of(value) for name, value in found.items()}
-        return found if outputs is None else self._chosen(found, outputs)
+        return found if outputs is None and not self._maps else self._chosen(found, outputs)
 
     def _run_on_device(
         self,
@@ -360,7 +335,7 @@ class Module:
             handle = 0 if first is None else _device.stream_of(first)
         else:
             handle = _device.handle_of(stream)
-        arrays = [self._fed_on_device(tensor, feeds[tensor.name], handle) for tensor in self.inputs]
+        arrays = [self._fed_on_device(tensor, feeds[tensor.name], handle) for tensor in self._inputs]
         given = dict(out)
         if first is not None:
             self._allocate(given, first, handle, arrays)
@@ -372,11 +347,11 @@ class Module:
         results = self._run_with_python(handed(arrays), handed(into), handle)
         found = {
             t.name: given[t.name] if t.name in given else self._result(t, result)
-            for t, result in zip(self.outputs, results)
+            for t, result in zip(self._outputs, results)
         }
         if any(map(_tensors.is_torch, feeds.values())):
             found = {name: _tensors.tensor_of(value) for name, value in found.items()}
-        return found if outputs is None else self._chosen(found, outputs)
+        return found if outputs is None and not self._maps else self._chosen(found, outputs)
 
     def _fed_on_device(self, tensor: Tensor, value: object, handle: int) -> object:
         """Returns the tensor for an input, on the host or on the device."""
@@ -401,7 +376,7 @@ class Module:
         """Allocates a tensor on the device of `first` for each output of known shape that has
         none."""
         shapes = self._model.output_shapes([getattr(array, "shape", None) for array in arrays])
-        for tensor, shape in zip(self.outputs, shapes):
+        for tensor, shape in zip(self._outputs, shapes):
             if tensor.name in given or shape is None or tensor.dtype == object:
                 continue
             if (made := _device.allocated(first, handle, shape, tensor.dtype)) is not None:
@@ -413,7 +388,7 @@ class Module:
         fed = [array for array in arrays if isinstance(array, _device.DeviceTensor)]
         on_host = [array for array in arrays if not isinstance(array, _device.DeviceTensor)]
         into = self._into({n: v for n, v in given.items() if not _device.is_on_device(v)}, on_host)
-        for i, tensor in enumerate(self.outputs):
+        for i, tensor in enumerate(self._outputs):
             value = given.get(tensor.name)
             if value is None or not _device.is_on_device(value):
                 continue
@@ -430,13 +405,14 @@ class Module:
 
         return await asyncio.to_thread(self.run, feeds, **options)
 
-    def _chosen(self, found: dict, outputs: Sequence[str]) -> dict:
-        names = [outputs] if isinstance(outputs, str) else list(outputs)
+    def _chosen(self, found: dict, outputs: Sequence[str] | None) -> dict:
+        names = [t.name for t in self.outputs] if outputs is None else outputs
+        names = [names] if isinstance(names, str) else list(names)
         self._expect_outputs(names)
-        return {name: found[name] for name in names}
+        return self._maps.found(found, names)
 
     def _expect_outputs(self, names: Sequence[str]) -> None:
-        if unknown := sorted(set(names) - {t.name for t in self.outputs}):
+        if unknown := sorted(set(names) - {t.name for t in self.outputs} - self._maps.parts):
             known = ", ".join(t.name for t in self.outputs)
             raise RunError(f"no such outputs: {', '.join(unknown)}; the model's outputs are: {known}")
 
@@ -444,7 +420,7 @@ class Module:
         """Returns the output buffers for the extension: for each output an array, or None."""
         self._expect_outputs(out)
         into = []
-        for tensor in self.outputs:
+        for tensor in self._outputs:
             array = out.get(tensor.name)
             if array is not None:
                 array = array if isinstance(array, np.ndarray) else self._borrowed(tensor, array)

@@ -55,7 +55,7 @@ compiles if ONNX defines it by a function body.
 FEATURES = [
     ("Symbolic dims, ranges, specialized sizes", YES, YES, YES, ""),
     ("`If`, `Loop`, `Scan`", YES, YES, YES, "NVIDIA: `Loop` is not one kernel"),
-    ("Strings, sequences, optional values", YES, YES, YES, "maps (ZipMap, DictVectorizer)"),
+    ("Strings, sequences, optional values, maps", YES, YES, YES, "inputs that are sequences of maps"),
     ("ai.onnx.ml", YES, YES, YES, "maps"),
     ("ImageDecoder, RegexFullMatch", YES, "native compiles", YES, "AArch64: not when cross-compiled"),
     ("Custom ops in C", YES, YES, "on the host", ""),

@@ -41,10 +41,13 @@ static json::Object recordOf(const importer::ModelSummary::Value &value) {
       dims.push_back(dim.size ? json::Value(*dim.size) : dim.name.empty() ? json::Value(nullptr) : jsonText(dim.name));
     shape = std::move(dims);
   }
-  return json::Object{{"name", jsonText(value.name)},
+  json::Object record{{"name", jsonText(value.name)},
                       {"kind", value.kind},
                       {"type", codegen::elementTypeName(value.elementType)},
                       {"shape", std::move(shape)}};
+  if (value.keyType)
+    record["keys"] = codegen::elementTypeName(value.keyType);
+  return record;
 }
 
 static json::Object recordOf(const importer::ModelSummary &summary) {
@@ -176,9 +179,12 @@ static void printTensors(const json::Object &model, StringRef key, StringRef ind
       dims.push_back(size ? std::to_string(*size) : dim.getAsString() ? printable(*dim.getAsString()) : "?");
     });
     std::string kind = printableOf(*tensor, "kind");
-    llvm::outs() << indent << "  " << printableOf(*tensor, "name") << ": " << (kind == "tensor" ? "" : kind + " of ")
-                 << printableOf(*tensor, "type")
-                 << (tensor->getArray("shape") ? "[" + llvm::join(dims, ", ") + "]" : " of any rank") << "\n";
+    llvm::outs() << indent << "  " << printableOf(*tensor, "name") << ": " << (kind == "tensor" ? "" : kind + " of ");
+    if (tensor->getString("keys"))
+      llvm::outs() << printableOf(*tensor, "keys") << " to " << printableOf(*tensor, "type") << "\n";
+    else
+      llvm::outs() << printableOf(*tensor, "type")
+                   << (tensor->getArray("shape") ? "[" + llvm::join(dims, ", ") + "]" : " of any rank") << "\n";
   });
 }
 

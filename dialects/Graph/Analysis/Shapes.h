@@ -29,6 +29,9 @@ inline constexpr llvm::StringLiteral kRegionDimsAttr = "graph.region_dims";
 
 /// Attribute of arguments and results of the function `main`: their names in the ONNX model.
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
+/// Attribute of arguments and results of the function `main` that are the keys or the values of a
+/// map: kKeysRole or kValuesRole. The keys are directly followed by the values.
+inline constexpr llvm::StringLiteral kRoleAttr = "graph.role", kKeysRole = "keys", kValuesRole = "values";
 /// Attribute of the module: the metadata of the ONNX model.
 inline constexpr llvm::StringLiteral kMetadataAttr = "graph.metadata";
 /// Attribute of the function `main`: the range [lowest, highest] of each symbol for which the user

@@ -95,6 +95,7 @@ private:
 
   json::Array tensors(llvm::ArrayRef<TensorInterface> list) const {
     static constexpr StringRef kinds[] = {"tensor", "sequence", "optional", "optional sequence"};
+    static constexpr StringRef roles[] = {"", "map keys", "map values"};
     json::Array all;
     for (const TensorInterface &tensor : list) {
       bool isTensor = tensor.kind == HEWN_KIND_TENSOR;
@@ -107,7 +108,7 @@ private:
         shape.push_back(nullptr);
       bool anyRank = !isTensor && tensor.heldRank < 0;
       all.push_back(json::Object{{"name", jsonText(tensor.name)},
-                                 {"kind", kinds[tensor.kind & 3]},
+                                 {"kind", tensor.role ? roles[tensor.role] : kinds[tensor.kind & 3]},
                                  {"type", elementTypeName(codes ? codes->onnx : 0)},
                                  {"shape", anyRank ? json::Value(nullptr) : json::Value(std::move(shape))}});
     }

@@ -105,7 +105,7 @@ Constant *DescriptorEmitter::tensors(ArrayRef<TensorInterface> list, StringRef n
     entries.push_back(
         record({text(tensor.name), dlType(tensor.elementType), number(tensor.dims.size(), 32), array(dims, "dims"),
                 anyFormula ? array(formulas, "formulas") : null(), number(uint64_t(tensor.kind), 32),
-                dlType(tensor.held), number(uint64_t(int64_t(tensor.heldRank)), 32), number(0, 32)}));
+                dlType(tensor.held), number(uint64_t(int64_t(tensor.heldRank)), 32), number(tensor.role, 32)}));
   }
   return array(entries, name);
 }
@@ -365,6 +365,7 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
 static_assert(sizeof(hewn_tensor_info) == 48 && offsetof(hewn_tensor_info, rank) == 12 &&
               offsetof(hewn_tensor_info, dims) == 16 && offsetof(hewn_tensor_info, kind) == 32 &&
               offsetof(hewn_tensor_info, element) == 36 && offsetof(hewn_tensor_info, element_rank) == 40 &&
+              offsetof(hewn_tensor_info, role) == 44 &&
               sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 && sizeof(hewn_weights_state) == 32 &&
               sizeof(hewn_variant) == 32 && offsetof(hewn_variant, cpu_features) == 8 &&
               offsetof(hewn_variant, arena_bytes) == 16 && offsetof(hewn_variant, run) == 24);

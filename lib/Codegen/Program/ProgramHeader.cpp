@@ -5,6 +5,7 @@
 #include "lib/Codegen/Program/Program.h"
 
 #include "dialects/Handle/Handle.h"
+#include "hewn/runtime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -101,6 +102,22 @@ std::string outputText(const ProgramInterface &interface, size_t number) {
   return same ? shapeText(all) : text;
 }
 
+/// Returns the name of a tensor or dim without characters that might end a comment.
+std::string shownName(StringRef name) {
+  std::string shown;
+  for (char c : name)
+    shown += c == '*' || c == '/' || c < ' ' ? '.' : c;
+  return shown;
+}
+
+/// Returns the role of a tensor in a map as text, or an empty text if it belongs to no map.
+std::string roleText(const TensorInterface &tensor) {
+  if (!tensor.role)
+    return "";
+  return std::string(tensor.role == HEWN_ROLE_MAP_KEYS ? ", the keys" : ", the values") + " of the map \"" +
+         shownName(tensor.mapName()) + "\"";
+}
+
 } // namespace
 
 std::string headerText(const ProgramInterface &interface) {
@@ -112,17 +129,13 @@ std::string headerText(const ProgramInterface &interface) {
   std::string parameters, symbols, comment;
   // Describes a parameter. `text` begins with the quotation mark after the name.
   auto describe = [&](const std::string &parameter, StringRef name, const std::string &text) {
-    // Replace characters of the name that might end the comment.
-    std::string shown;
-    for (char c : name)
-      shown += c == '*' || c == '/' || c < ' ' ? '.' : c;
-    comment += " *   " + parameter + ": \"" + shown + text + "\n";
+    comment += " *   " + parameter + ": \"" + shownName(name) + text + "\n";
   };
   for (const TensorInterface &input : interface.inputs) {
     std::string parameter = names.take(input.name);
     parameters +=
         ", const " + elementCodes(input.elementType)->c.str() + (isHandle(input) ? "const *" : " *") + parameter;
-    describe(parameter, input.name, "\", " + typeText(input) + " " + shapeText(input));
+    describe(parameter, input.name, "\", " + typeText(input) + " " + shapeText(input) + roleText(input));
   }
   for (auto [i, output] : llvm::enumerate(interface.outputs)) {
     std::string parameter = names.take(output.name);
@@ -130,7 +143,7 @@ std::string headerText(const ProgramInterface &interface) {
                   (isHandle(output) ? "" : " ") + (output.dynamic ? "**" : "*") + parameter;
     if (output.dynamic)
       parameters += ", int64_t *" + names.take(parameter + "_dims");
-    describe(parameter, output.name, "\", " + typeText(output) + " " + outputText(interface, i));
+    describe(parameter, output.name, "\", " + typeText(output) + " " + outputText(interface, i) + roleText(output));
   }
   for (auto [i, symbol] : llvm::enumerate(interface.symbols)) {
     std::string parameter = names.take(symbol.name);

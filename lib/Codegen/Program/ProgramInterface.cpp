@@ -101,6 +101,14 @@ static void setHeld(TensorInterface &tensor, Type held) {
   tensor.heldRank = int32_t(std::max<int64_t>(list->rank, -1));
 }
 
+static uint32_t roleOf(Attribute written) {
+  auto text = dyn_cast_or_null<StringAttr>(written);
+  return !text                                      ? HEWN_ROLE_NONE
+         : text.getValue() == graph::kKeysRole      ? HEWN_ROLE_MAP_KEYS
+         : text.getValue() == graph::kValuesRole    ? HEWN_ROLE_MAP_VALUES
+                                                    : HEWN_ROLE_NONE;
+}
+
 static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface> &list, std::string name,
                                Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -129,6 +137,7 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
       return failure();
     TensorInterface &input = interface.inputs.back();
     setHeld(input, heldBy(program, program.getArgAttr(i, handle::kHeldAttr)));
+    input.role = roleOf(program.getArgAttr(i, graph::kRoleAttr));
     input.dims = declaredDims(program, i, input.dims);
     for (const DimExpr &dim : input.dims)
       dim.walkSymbols([&](StringRef symbol) {
@@ -141,6 +150,7 @@ FailureOr<ProgramInterface> readInterface(func::FuncOp program, StringRef name) 
                          value)))
       return failure();
     setHeld(interface.outputs.back(), heldBy(program, program.getResultAttr(i, handle::kHeldAttr)));
+    interface.outputs.back().role = roleOf(program.getResultAttr(i, graph::kRoleAttr));
     for (const DimExpr &dim : interface.outputs.back().dims)
       dim.walkSymbols([&](StringRef symbol) { interface.outputs.back().dynamic |= !interface.hasSymbol(symbol); });
   }

@@ -28,6 +28,11 @@ struct TensorInterface {
   int32_t kind = 0;
   mlir::Type held = nullptr;
   int32_t heldRank = 0;
+  /// Role of a tensor that is the keys or the values of a map (hewn_role in runtime.h).
+  uint32_t role = 0;
+
+  /// Returns the name of the map of which the tensor is the keys or the values.
+  llvm::StringRef mapName() const { return llvm::StringRef(name).rsplit('_').first; }
 };
 
 struct SymbolInterface {

@@ -7,6 +7,7 @@
 #include "dialects/Graph/Text/Text.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "lib/Importer/ONNX/Protos/NodeOrder.h"
+#include "lib/Importer/ONNX/Schemas/SchemaCheck.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -288,6 +289,59 @@ std::optional<graph::TensorShape> ModelImporter::inputShape(const onnx::ValueInf
   return std::nullopt;
 }
 
+Value ModelImporter::addArgument(const Twine &name, const graph::TensorShape &shape, StringRef role,
+                                 SmallVectorImpl<DictionaryAttr> &attributes) {
+  graph::Dims dims = llvm::map_to_vector<4>(shape.dims, [&](const graph::DimExpr &dim) {
+    return dim.substitute([&](StringRef symbol) { return contents.facts().valueOf(symbol); });
+  });
+  SmallVector<NamedAttribute> told = {
+      builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(name)),
+      builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), dims))};
+  if (dims != shape.dims)
+    told.push_back(builder.getNamedAttr(graph::kDeclaredDimsAttr, graph::dimsAttr(builder.getContext(), shape.dims)));
+  if (!role.empty())
+    told.push_back(builder.getNamedAttr(graph::kRoleAttr, builder.getStringAttr(role)));
+  attributes.push_back(builder.getDictionaryAttr(told));
+  return main.front().addArgument(graph::tensorType(dims, shape.elementType),
+                                  NameLoc::get(builder.getStringAttr(name)));
+}
+
+bool ModelImporter::expectFreeNames(const onnx::ValueInfoProto &info, StringRef what) {
+  const onnx::GraphProto &graph = model->graph();
+  for (StringRef suffix : {"_keys", "_values"}) {
+    std::string name = info.name() + suffix.str();
+    auto isTaken = [&](const onnx::ValueInfoProto &other) { return other.name() == name; };
+    if (llvm::none_of(graph.input(), isTaken) && llvm::none_of(graph.output(), isTaken))
+      continue;
+    diagnostics.error(what + " '" + info.name() + "' is a map and needs the name '" + name +
+                      "' for a tensor, but the model has another input or output of this name");
+    return false;
+  }
+  return true;
+}
+
+bool ModelImporter::addMapInput(const onnx::ValueInfoProto &input, Frame &frame,
+                                SmallVectorImpl<DictionaryAttr> &attributes) {
+  std::string reason;
+  std::optional<MapTypes> types = mapTypes(builder.getContext(), input.type(), reason);
+  if (types && input.type().has_sequence_type())
+    reason = "is a sequence of maps, which no op takes";
+  if (!reason.empty()) {
+    diagnostics.error("input '" + input.name() + "' " + reason);
+    return false;
+  }
+  std::optional<graph::DimExpr> count = inputDim({}, input.name());
+  if (!count || !expectFreeNames(input, "input"))
+    return false;
+  Value keys = addArgument(input.name() + "_keys", {{*count}, types->key}, graph::kKeysRole, attributes);
+  Value values = addArgument(input.name() + "_values", {{*count}, types->value}, graph::kValuesRole, attributes);
+  builder.setInsertionPointToEnd(&main.front());
+  auto type = TupleType::get(builder.getContext(), {keys.getType(), values.getType()});
+  frame.names[input.name()] = {Binding::Kind::Value,
+                               graph::MapOp::create(builder, keys.getLoc(), type, keys, values)};
+  return true;
+}
+
 bool ModelImporter::importInputs(Frame &frame) {
   const onnx::GraphProto &graph = model->graph();
   llvm::StringSet<> initialized = initializedNames(graph);
@@ -299,9 +353,8 @@ bool ModelImporter::importInputs(Frame &frame) {
         symbolFor(dim.dim_param());
   bool good = true;
   std::vector<std::string> defaults;
-  SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
-  Block &entry = *main.addEntryBlock();
+  main.addEntryBlock();
   for (const onnx::ValueInfoProto &input : graph.input()) {
     // ONNX allows a caller to override an input that has an initializer. hewn imports it as a
     // constant.
@@ -314,24 +367,15 @@ bool ModelImporter::importInputs(Frame &frame) {
       good = false;
       continue;
     }
-    std::optional<graph::TensorShape> shape = inputShape(input);
     frame.names[input.name()] = {Binding::Kind::Failed, {}};
-    good &= shape.has_value();
-    if (!shape)
+    if (hasMap(input.type())) {
+      good &= addMapInput(input, frame, attributes);
       continue;
-    graph::Dims dims = llvm::map_to_vector<4>(shape->dims, [&](const graph::DimExpr &dim) {
-      return dim.substitute([&](StringRef symbol) { return contents.facts().valueOf(symbol); });
-    });
-    types.push_back(graph::tensorType(dims, shape->elementType));
-    SmallVector<NamedAttribute> told = {
-        builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(input.name())),
-        builder.getNamedAttr(graph::kDimsAttr, graph::dimsAttr(builder.getContext(), dims))};
-    if (dims != shape->dims)
-      told.push_back(
-          builder.getNamedAttr(graph::kDeclaredDimsAttr, graph::dimsAttr(builder.getContext(), shape->dims)));
-    attributes.push_back(builder.getDictionaryAttr(told));
-    Value argument = entry.addArgument(types.back(), NameLoc::get(builder.getStringAttr(input.name())));
-    frame.names[input.name()] = {Binding::Kind::Value, argument};
+    }
+    std::optional<graph::TensorShape> shape = inputShape(input);
+    good &= shape.has_value();
+    if (shape)
+      frame.names[input.name()] = {Binding::Kind::Value, addArgument(input.name(), *shape, "", attributes)};
   }
   // Warns about inputs that have an initializer, except before IR version 4: there, ONNX required
   // every initializer to be an input as well.
@@ -341,7 +385,7 @@ bool ModelImporter::importInputs(Frame &frame) {
         "inputs with an initializer are constants: " + llvm::join(ArrayRef(defaults).take_front(told), ", ") + more +
         "; remove the initializer from the model to make it an input");
   }
-  main.setType(builder.getFunctionType(types, {}));
+  main.setType(builder.getFunctionType(main.front().getArgumentTypes(), {}));
   main.setAllArgAttrs(attributes);
   return good;
 }
@@ -361,9 +405,32 @@ bool ModelImporter::addListOutput(const onnx::ValueInfoProto &output, Value valu
   return false;
 }
 
+/// Checks an output of the model that is a map, or a sequence of maps, against its declared type.
+bool ModelImporter::expectDeclaredMap(const onnx::ValueInfoProto &output, graph::MapOp map) {
+  std::string reason;
+  bool isSequence = graph::getRank(map.getValues()) == 2;
+  std::optional<MapTypes> declared = hasMap(output.type()) ? mapTypes(builder.getContext(), output.type(), reason)
+                                                           : std::nullopt;
+  bool isDeclared = output.type().value_case() != onnx::TypeProto::VALUE_NOT_SET;
+  if (!isDeclared || (declared && declared->key == graph::getElementType(map.getKeys()) &&
+                      declared->value == graph::getElementType(map.getValues()) &&
+                      output.type().has_sequence_type() == isSequence))
+    return expectFreeNames(output, "output");
+  diagnostics.error("output '" + output.name() + "' is declared with another type than it has, a " +
+                    listTypeText(map.getResult()));
+  return false;
+}
+
 bool ModelImporter::importOutputs(Frame &frame) {
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attributes;
+  auto add = [&](Value value, const Twine &name, StringRef role) {
+    SmallVector<NamedAttribute> told = {builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(name))};
+    if (!role.empty())
+      told.push_back(builder.getNamedAttr(graph::kRoleAttr, builder.getStringAttr(role)));
+    values.push_back(value);
+    attributes.push_back(builder.getDictionaryAttr(told));
+  };
   bool good = true;
   if (model->graph().output().empty()) {
     diagnostics.error("the model has no outputs");
@@ -377,6 +444,12 @@ bool ModelImporter::importOutputs(Frame &frame) {
       good = false;
       continue;
     }
+    if (auto map = binding->value.getDefiningOp<graph::MapOp>()) {
+      good &= expectDeclaredMap(output, map);
+      add(map.getKeys(), output.name() + "_keys", graph::kKeysRole);
+      add(map.getValues(), output.name() + "_values", graph::kValuesRole);
+      continue;
+    }
     askRank(binding->value);
     Value value = graph::asHandle(builder, main.getLoc(), binding->value);
     if (!value) {
@@ -387,9 +460,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
     }
     if (graph::listOf(value)) {
       good &= addListOutput(output, value);
-      values.push_back(value);
-      attributes.push_back(
-          builder.getDictionaryAttr(builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(output.name()))));
+      add(value, output.name(), "");
       continue;
     }
     Type declared = elementType(builder.getContext(), output.type().tensor_type().elem_type());
@@ -400,9 +471,7 @@ bool ModelImporter::importOutputs(Frame &frame) {
                         dataTypeName(onnxCode(made)));
       good = false;
     }
-    values.push_back(binding->value);
-    attributes.push_back(
-        builder.getDictionaryAttr(builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(output.name()))));
+    add(binding->value, output.name(), "");
   }
   if (!good)
     return false;
@@ -526,7 +595,7 @@ OwningOpRef<ModuleOp> ModelImporter::run(ArrayRef<graph::Fact> facts) {
   askForHotSizes();
   if (question)
     return {};
-  builder.setInsertionPointToStart(&main.getBody().front());
+  builder.setInsertionPointToEnd(&main.front());
   importInitializers(model->graph(), frame);
   good &= succeeded(importNodes(model->graph().node(), frame, outputNames(model->graph())));
   good = good && !question && !rankWasAsked && !diagnostics.hasErrors() && importOutputs(frame) && !rankWasAsked;

@@ -8,6 +8,7 @@
 #include "dialects/Graph/Analysis/Contents/Contents.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Graph.h"
+#include "dialects/Graph/OnnxML/MapOps.h"
 #include "lib/Importer/ONNX/CustomOps.h"
 #include "lib/Importer/ONNX/Importer.h"
 #include "lib/Importer/ONNX/Protos/ModelFile.h"
@@ -122,8 +123,18 @@ private:
 
   bool importOpsets();
   bool importInputs(Frame &frame);
+  /// Adds an argument of `main` for an input of the model, or for the keys or values of a map.
+  mlir::Value addArgument(const llvm::Twine &name, const graph::TensorShape &shape, llvm::StringRef role,
+                          llvm::SmallVectorImpl<mlir::DictionaryAttr> &attributes);
+  /// Adds the arguments of an input that is a map, and binds its name. Reports errors.
+  bool addMapInput(const onnx::ValueInfoProto &input, Frame &frame,
+                   llvm::SmallVectorImpl<mlir::DictionaryAttr> &attributes);
+  /// Returns true if the names of the two tensors of a map are unique in the model's interface.
+  /// Otherwise reports an error.
+  bool expectFreeNames(const onnx::ValueInfoProto &info, llvm::StringRef what);
   bool importOutputs(Frame &frame);
   bool addListOutput(const onnx::ValueInfoProto &output, mlir::Value value);
+  bool expectDeclaredMap(const onnx::ValueInfoProto &output, graph::MapOp map);
   void attachMetadata(mlir::ModuleOp module);
   std::optional<graph::TensorShape> inputShape(const onnx::ValueInfoProto &input);
   void askForHotSizes();

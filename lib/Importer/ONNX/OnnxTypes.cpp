@@ -77,7 +77,8 @@ Type listType(MLIRContext *context, const onnx::TypeProto &type, std::string &re
   bool isSequence = of.has_sequence_type() && of.sequence_type().has_elem_type();
   const onnx::TypeProto &each = isSequence ? of.sequence_type().elem_type() : of;
   if (!each.has_tensor_type()) {
-    reason = "is of a type that hewn does not have: it has tensors, sequences of tensors, and optional ones of both";
+    reason = "is of a type that hewn does not have: it has tensors, maps, sequences of tensors, and optional ones of "
+             "tensors and sequences";
     return {};
   }
   const onnx::TypeProto::Tensor &tensor = each.tensor_type();
@@ -92,6 +93,27 @@ Type listType(MLIRContext *context, const onnx::TypeProto &type, std::string &re
   }
   Kind kind = !isSequence ? Kind::Optional : isOptional ? Kind::OptionalSequence : Kind::Sequence;
   return handle::List{kind, element, tensor.has_shape() ? tensor.shape().dim_size() : handle::kAnyRank}.type();
+}
+
+static const onnx::TypeProto &heldBy(const onnx::TypeProto &type) {
+  return type.has_sequence_type() ? type.sequence_type().elem_type() : type;
+}
+
+bool hasMap(const onnx::TypeProto &type) { return heldBy(type).has_map_type(); }
+
+std::optional<MapTypes> mapTypes(MLIRContext *context, const onnx::TypeProto &type, std::string &reason) {
+  const onnx::TypeProto::Map &map = heldBy(type).map_type();
+  if (map.key_type() != TensorProto::INT64 && map.key_type() != TensorProto::STRING) {
+    reason = "is a map with keys of type " + dataTypeName(map.key_type()) + "; hewn supports INT64 and STRING";
+    return std::nullopt;
+  }
+  // The value of an entry is a tensor of one element, whose shape exporters write differently.
+  Type value = elementType(context, map.value_type().tensor_type().elem_type());
+  if (!map.value_type().has_tensor_type() || !value) {
+    reason = "is a map with values that hewn does not support: they must be tensors of a supported element type";
+    return std::nullopt;
+  }
+  return MapTypes{elementType(context, map.key_type()), value};
 }
 
 int onnxCode(Type type) {

@@ -5,6 +5,7 @@
 
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/StringRef.h"
+#include <optional>
 #include <string>
 
 namespace onnx {
@@ -20,6 +21,15 @@ mlir::Type elementType(mlir::MLIRContext *context, int64_t onnxCode);
 /// type of the tensor that holds the handle. For a tensor type, returns the handle type of an
 /// optional tensor. If hewn does not support the type, returns null and sets `reason`.
 mlir::Type listType(mlir::MLIRContext *context, const onnx::TypeProto &type, std::string &reason);
+/// Element types of the keys and the values of a map.
+struct MapTypes {
+  mlir::Type key, value;
+};
+/// Returns the types of a map, or of the maps in a sequence of maps. For other types, and if hewn
+/// does not support the map, returns nullopt and sets `reason`.
+std::optional<MapTypes> mapTypes(mlir::MLIRContext *context, const onnx::TypeProto &type, std::string &reason);
+/// Returns true if the type is a map or a sequence of maps.
+bool hasMap(const onnx::TypeProto &type);
 /// Returns the TensorProto.DataType of an element type, or 0 (UNDEFINED) if ONNX has none.
 int onnxCode(mlir::Type elementType);
 /// Returns the name of a data type, such as "FLOAT16", or "data type 99" if the number is unknown.

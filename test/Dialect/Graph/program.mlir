@@ -12,6 +12,8 @@ func.func @values() {
   %1 = graph.dim_value {values = [#graph.dim<"u0 + 1">, 3]} : () -> tensor<2xi64>
   // CHECK: graph.scratch  {graph.dims = {{\[\[}}#graph.dim<"u0">, 4{{\]\]}}, of = f32, shape = [#graph.dim<"u0">, 4]} : () -> tensor<?x4xf32>
   %2 = graph.scratch {shape = [#graph.dim<"u0">, 4], of = f32, graph.dims = [[#graph.dim<"u0">, 4]]} : () -> tensor<?x4xf32>
+  // CHECK: graph.map(%{{.*}}, %{{.*}}) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<2xi64>>
+  %map = graph.map(%0, %1) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<2xi64>>
   // CHECK: graph.sequence(%{{.*}}, %{{.*}}) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<2xi64>>
   %3 = graph.sequence(%0, %1) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<2xi64>>
   return
@@ -149,6 +151,22 @@ func.func @two_conditions(%x: tensor<2xi1>) {
 func.func @another_tuple(%x: tensor<2xi64>) {
   // expected-error @below {{the result type does not match the element types}}
   %0 = graph.sequence(%x) : (tensor<2xi64>) -> tuple<tensor<3xi64>>
+  return
+}
+
+// -----
+
+func.func @another_pair(%x: tensor<2xi64>) {
+  // expected-error @below {{the result type does not match the operand types}}
+  %0 = graph.map(%x, %x) : (tensor<2xi64>, tensor<2xi64>) -> tuple<tensor<2xi64>, tensor<3xi64>>
+  return
+}
+
+// -----
+
+func.func @more_values_than_keys(%x: tensor<2xi64>, %y: tensor<3xf32>) {
+  // expected-error @below {{requires keys [k], and values [k] or [n, k]}}
+  %0 = graph.map(%x, %y) : (tensor<2xi64>, tensor<3xf32>) -> tuple<tensor<2xi64>, tensor<3xf32>>
   return
 }
 

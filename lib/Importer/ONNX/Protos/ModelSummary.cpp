@@ -153,9 +153,15 @@ private:
       describe(type.sparse_tensor_type(), into);
     } else if (type.has_map_type()) {
       into.kind = "map";
+      describeMap(type.map_type(), into);
+      into.dims = {ModelSummary::Dim{}};
     } else if (type.has_sequence_type()) {
-      into.kind = "sequence";
-      describeHeld(type.sequence_type().elem_type(), into);
+      bool hasMaps = type.sequence_type().elem_type().has_map_type();
+      into.kind = hasMaps ? "sequence of maps" : "sequence";
+      if (hasMaps)
+        describeMap(type.sequence_type().elem_type().map_type(), into);
+      else
+        describeHeld(type.sequence_type().elem_type(), into);
     } else if (type.has_optional_type()) {
       bool isSequence = type.optional_type().elem_type().has_sequence_type();
       into.kind = isSequence ? "optional sequence" : "optional";
@@ -167,6 +173,11 @@ private:
   void describeHeld(const onnx::TypeProto &type, ModelSummary::Value &into) {
     if (type.has_tensor_type())
       describe(type.tensor_type(), into);
+  }
+
+  static void describeMap(const onnx::TypeProto::Map &map, ModelSummary::Value &into) {
+    into.keyType = map.key_type();
+    into.elementType = map.value_type().tensor_type().elem_type();
   }
 
   ModelSummary::Value value(const onnx::ValueInfoProto &info) {

@@ -21,11 +21,12 @@ struct ModelSummary {
   };
   struct Value {
     std::string name;
-    /// Kind of the value: "tensor", "sequence", "optional", "optional sequence", "map" or "sparse
-    /// tensor". For sequences and optional values, the other members describe the tensor that they
-    /// contain.
+    /// Kind of the value: "tensor", "sequence", "optional", "optional sequence", "map", "sequence
+    /// of maps" or "sparse tensor". For sequences and optional values, the other members describe
+    /// the tensor that they contain; for maps, the values.
     std::string kind = "tensor";
     int32_t elementType = 0; ///< TensorProto.DataType, or 0 if not specified
+    int32_t keyType = 0;     ///< type of the keys of maps; 0 for other kinds
     /// Dims of the tensor, or nullopt if the model does not specify the rank.
     std::optional<std::vector<Dim>> dims = std::nullopt;
   };

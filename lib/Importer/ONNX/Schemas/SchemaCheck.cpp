@@ -4,6 +4,7 @@
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Control/SequenceOps.h"
 #include "dialects/Graph/List/List.h"
+#include "dialects/Graph/OnnxML/MapOps.h"
 #include "lib/Importer/ONNX/Guarded.h"
 #include "lib/Importer/ONNX/OnnxTypes.h"
 #include "llvm/ADT/StringMap.h"
@@ -15,9 +16,17 @@ namespace hewn::importer {
 
 using onnx::OpSchema;
 
-/// Sets `type` to the ONNX type of `value` if that is a sequence (of static or dynamic length) or
-/// an optional value. Returns false for other values.
+/// Sets `type` to the ONNX type of `value` if that is a sequence (of static or dynamic length), an
+/// optional value, a map or a sequence of maps. Returns false for other values.
 static bool setListType(Value value, onnx::TypeProto &type) {
+  if (auto map = value.getDefiningOp<graph::MapOp>()) {
+    onnx::TypeProto &each =
+        graph::getRank(map.getValues()) == 1 ? type : *type.mutable_sequence_type()->mutable_elem_type();
+    each.mutable_map_type()->set_key_type(onnxCode(graph::getElementType(map.getKeys())));
+    each.mutable_map_type()->mutable_value_type()->mutable_tensor_type()->set_elem_type(
+        onnxCode(graph::getElementType(map.getValues())));
+    return true;
+  }
   std::optional<handle::List> list = graph::listOf(value);
   if (auto sequence = value.getDefiningOp<graph::SequenceOp>()) {
     list = handle::asList(sequence.getHeld().value_or(Type()));
@@ -120,17 +129,21 @@ std::string schemaObjection(const onnx::NodeProto &node, StringRef domain, int64
   return objection;
 }
 
+std::string listTypeText(Value value) {
+  std::string text = "sequence or absent", ignored;
+  onnx::TypeProto type;
+  if (setListType(value, type))
+    guarded(ignored, [&] { text = *onnx::Utils::DataTypeUtils::ToType(type); });
+  return text;
+}
+
 std::string listObjection(ArrayRef<Value> inputs) {
   for (auto [i, input] : llvm::enumerate(inputs)) {
     // An input that is a tensor is accepted, unless its element type is a handle: such a tensor
     // represents a sequence of dynamic length.
     if (!input || (isa<RankedTensorType>(input.getType()) && !graph::listOf(input)))
       continue;
-    std::string what = "sequence or absent", ignored;
-    onnx::TypeProto type;
-    if (setListType(input, type))
-      guarded(ignored, [&] { what = *onnx::Utils::DataTypeUtils::ToType(type); });
-    return "input " + std::to_string(i) + " is a " + what + ", which this op does not take";
+    return "input " + std::to_string(i) + " is a " + listTypeText(input) + ", which this op does not take";
   }
   return "";
 }

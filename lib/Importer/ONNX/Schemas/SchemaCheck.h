@@ -19,6 +19,10 @@ std::vector<onnx::TypeProto> onnxTypes(llvm::ArrayRef<mlir::Value> values);
 std::string schemaObjection(const onnx::NodeProto &node, llvm::StringRef domain, int64_t opset,
                             llvm::ArrayRef<mlir::Value> inputs);
 
+/// Returns the ONNX type of a sequence, optional value, map or sequence of maps as text, for
+/// messages: "seq(map(int64,tensor(float)))".
+std::string listTypeText(mlir::Value value);
+
 /// Checks the inputs of a node whose op ONNX does not define: all must be tensors. Returns the
 /// error, or "" if there is none.
 std::string listObjection(llvm::ArrayRef<mlir::Value> inputs);

@@ -5,10 +5,12 @@ onnxruntime."""
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..._maps import MapError, keys_of, values_of
 from ._interface import Dim, Value
 from ._types import code_of_tensor, dtype_of, tensor_word
 from ._values import OrtValue
@@ -83,9 +85,11 @@ class Feeds:
     def _made(self, name: str, value: object) -> object:
         if isinstance(value, OrtValue):
             value = value._value
+        declared = self._inputs.get(name)
+        if declared and declared.type.startswith("map") and value is not None:
+            return _checked_map(name, declared.type, value)
         if isinstance(value, np.ndarray):
             return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
-        declared = self._inputs.get(name)
         if value is None:
             if declared is None or declared.type.startswith("optional"):
                 return None
@@ -128,3 +132,26 @@ class Feeds:
                 raise InvalidArgument.told(
                     f"Got invalid dimensions for input: {name} for the following indices{told}\n {please}"
                 )
+
+
+def _checked_map(name: str, wanted: str, value: object) -> Mapping:
+    """Returns the dict for an input that is a map. Like onnxruntime, rejects an empty dict, and
+    derives the type of the map from the first key."""
+    if isinstance(value, np.ndarray):
+        raise InvalidArgument.told(f"input with name: '{name}' expected to be of type: {wanted} but received a tensor")
+    if not isinstance(value, Mapping):
+        raise RuntimeError(f"Unable to handle object of type {type(value)}")
+    if not value:
+        raise RuntimeError("Size of dictionary is empty, unable to run the prediction.")
+    first = next(iter(value))
+    key = "string" if isinstance(first, str) else "int64"
+    if isinstance(first, str | numbers.Integral) and not wanted.startswith(f"map({key},"):
+        actual = f"map({key},{wanted.split(',', 1)[1]}"
+        raise InvalidArgument.told(f"Unexpected input data type. Actual: (({actual})) , expected: (({wanted}))")
+    dtype = dtype_of(code_of_tensor(wanted.split(",", 1)[1][:-1]))
+    try:
+        keys_of(name, value, dtype_of(8 if wanted.startswith("map(string,") else 7))
+        values_of(name, value, dtype)
+    except MapError as problem:
+        raise RuntimeError(str(problem)) from None
+    return value

@@ -153,6 +153,8 @@ class InferenceSession:
             NodeArg(v.name, v.type, _shape(v.shape, made.get(v.name), names) if v.type.startswith("tensor") else [])
             for v in found.outputs
         ]
+        self._has_maps = any("map(" in value.type for value in found.outputs)
+        self._words = {value.name: value.type for value in found.outputs}
         self._overridable = [NodeArg(v.name, v.type, v.shape or []) for v in found.overridable]
         self._output_names = [each.name for each in self._outputs]
         self._known_outputs = frozenset(self._output_names)
@@ -241,7 +243,8 @@ class InferenceSession:
             raise errors.InvalidArgument.told(f"Invalid output name:{unknown}")
         try:
             begin = time.monotonic_ns() if self._profile else 0
-            results = self._module.run(feeds, out=out)
+            # Only the requested maps are converted to dicts.
+            results = self._module.run(feeds, output_names if self._has_maps else None, out)
             if self._profile:
                 self._profile.record(begin)
         except RunError as problem:
@@ -279,7 +282,8 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
         """Like `run`, with OrtValues as inputs and outputs."""
-        return [OrtValue(each) for each in self._run(output_names, input_dict_ort_values, run_options)]
+        results = self._run(output_names, input_dict_ort_values, run_options)
+        return [self._value(name, each) for name, each in zip(output_names or self._output_names, results)]
 
     def run_async(
         self,
@@ -320,7 +324,12 @@ class InferenceSession:
             results = self._run(list(wanted), iobinding._inputs, run_options, out)
         except (ValueError, errors._StatusError) as problem:
             raise RuntimeError(f"Error in execution: {problem}") from problem
-        iobinding._results = [OrtValue(each) for each in results]
+        iobinding._results = [self._value(name, each) for name, each in zip(wanted, results)]
+
+    def _value(self, name: str, result: object) -> OrtValue:
+        """Returns an output as an OrtValue. A list of dicts keeps its declared type, which its
+        elements do not determine."""
+        return OrtValue(result, word=self._words[name] if "map(" in self._words[name] else "")
 
     def end_profiling(self) -> str:
         """Writes the profile, which has the time of each run, and returns the name of the file.

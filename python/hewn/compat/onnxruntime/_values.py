@@ -47,11 +47,12 @@ def _dtype(element_type: npt.DTypeLike) -> np.dtype:
 
 
 class OrtValue:
-    """A tensor, a list of tensors, or an absent optional value. Shares the memory of the array that
-    it was created from."""
+    """A tensor, a list of tensors, a map, a list of maps, or an absent optional value. Shares the
+    memory of the array that it was created from."""
 
-    def __init__(self, value: np.ndarray | list | None, code: int = 0) -> None:
+    def __init__(self, value: np.ndarray | list | dict | None, code: int = 0, word: str = "") -> None:
         self._value = value
+        self._word = word  # onnxruntime's name of the type of a map or list of maps
         self._code = code or (code_of(value.dtype) if isinstance(value, np.ndarray) else 0)
 
     @classmethod
@@ -115,6 +116,8 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Returns the type, for example "tensor(float)"."""
+        if self._word:
+            return self._word
         if isinstance(self._value, list):
             return f"seq({tensor_word(self._value[0].dtype) if self._value else 'tensor'})"
         return f"tensor({word_of(self._code)})"
@@ -150,7 +153,7 @@ class OrtValue:
 
     def is_tensor_sequence(self) -> bool:
         """Returns True for a list of tensors."""
-        return isinstance(self._value, list)
+        return isinstance(self._value, list) and not self._word
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
         """Copies the elements of an array of the same type and size into the tensor."""
