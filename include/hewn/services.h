@@ -293,6 +293,11 @@ HEWN_RT hewn_part_fn hewn_part_compress;
 /// Det(X [.., n, n]) -> Y [..]: the determinants of square matrices of a float type. No params.
 HEWN_RT hewn_part_fn hewn_part_det;
 
+/// PairwiseProbabilities(X [n, k (k - 1) / 2]) -> Y [n, k]: probabilities of k classes, from the
+/// probability of class i against class j for each i < j, in float32. No params. See
+/// runtime/ops/pairwiseprobabilities.c.
+HEWN_RT hewn_part_fn hewn_part_pairwiseprobabilities;
+
 /// DFT(X [.., n, .., 1 or 2], length) -> Y: discrete Fourier transforms along an axis, of float32
 /// or float64, as in ONNX. X is cropped to `length` elements along the axis, or padded with zeros.
 /// params: axis (not negative), inverse, onesided. See runtime/ops/fourier/fourier.h.

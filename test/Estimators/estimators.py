@@ -40,7 +40,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
@@ -87,9 +87,10 @@ def _numbers() -> tuple[np.ndarray, np.ndarray]:
     return _rounded(x), y
 
 
-def _export(fitted: object, x: np.ndarray, options: dict | None = None) -> object:
+def _export(fitted: object, x: np.ndarray) -> object:
     """Returns the default export of skl2onnx."""
-    return skl2onnx.to_onnx(fitted, x[:1], options=options)
+    opsets = {"": 18, "ai.onnx.ml": 3} if isinstance(fitted, IsolationForest) else None  # skl2onnx requires them
+    return skl2onnx.to_onnx(fitted, x[:1], target_opset=opsets)
 
 
 def _learned(make: Callable, data: Callable = _flowers) -> Callable[[], Exported]:
@@ -119,16 +120,6 @@ def _categories() -> Exported:
     fitted = make_pipeline(OneHotEncoder(), RandomForestClassifier(20, random_state=0)).fit(x, y)
     model = skl2onnx.convert_sklearn(fitted, initial_types=[("X", StringTensorType([None, 2]))])
     return Exported(fitted, model, x, [{"X": x}])
-
-
-def _texts() -> Exported:
-    """A pipeline on texts. `lowercase` is off, because onnxruntime then needs an English locale."""
-    sentences = ["the cat sat", "a dog ran far", "the dog sat down", "cats and dogs", "birds sing", "a bird sat"] * 5
-    x = np.array(sentences, object)
-    y = np.array(["cat" in s for s in sentences]).astype(np.int64)
-    fitted = make_pipeline(TfidfVectorizer(lowercase=False), LogisticRegression()).fit(x, y)
-    model = skl2onnx.convert_sklearn(fitted, initial_types=[("X", StringTensorType([None, 1]))])
-    return Exported(fitted, model, x, [{"X": x.reshape(-1, 1)}])
 
 
 def _dicts() -> Exported:
@@ -174,7 +165,7 @@ def _in_pipeline(make: Callable, data: Callable) -> Callable[[], Exported]:
     def build() -> Exported:
         _register()
         x, y = data()
-        fitted = make_pipeline(StandardScaler(), make()).fit(x, y)
+        fitted = make_pipeline(SelectKBest(k=3), make()).fit(x, y)
         model = skl2onnx.to_onnx(fitted, x[:1], target_opset={"": 18, "ai.onnx.ml": 3})
         return Exported(fitted, model, x, [{"X": x}])
 
@@ -199,17 +190,20 @@ SHORT = {
     "RandomForestClassifier, names of classes",
     "GradientBoostingClassifier",
     "DictVectorizer, LogisticRegression",
-    "TfidfVectorizer, LogisticRegression",
+    "OneHotEncoder, RandomForestClassifier",
+    "SVC, 3 classes",
     "XGBClassifier, 3 classes",
     "LGBMClassifier, 2 classes",
-    "StandardScaler, LGBMClassifier",
+    "SelectKBest, LGBMClassifier",
 }
 
 ESTIMATORS: dict[str, Callable[[], Exported]] = {
     "LogisticRegression, 2 classes": _learned(lambda: LogisticRegression(max_iter=500), _two),
     "LogisticRegression, 3 classes": _learned(lambda: LogisticRegression(max_iter=500)),
     "LogisticRegression, names of classes": _learned(lambda: LogisticRegression(max_iter=500), _words),
-    "SGDClassifier": _learned(lambda: SGDClassifier(loss="log_loss", random_state=0)),
+    "StandardScaler, SGDClassifier": _learned(
+        lambda: make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss", random_state=0))
+    ),
     "DecisionTreeClassifier": _learned(lambda: DecisionTreeClassifier(random_state=0)),
     "RandomForestClassifier": _learned(lambda: RandomForestClassifier(20, random_state=0)),
     "RandomForestClassifier, names of classes": _learned(lambda: RandomForestClassifier(20, random_state=0), _words),
@@ -218,7 +212,9 @@ ESTIMATORS: dict[str, Callable[[], Exported]] = {
     "AdaBoostClassifier": _learned(lambda: AdaBoostClassifier(n_estimators=10, random_state=0)),
     "BaggingClassifier": _learned(lambda: BaggingClassifier(n_estimators=5, random_state=0)),
     "KNeighborsClassifier": _learned(lambda: KNeighborsClassifier(3)),
-    "SVC": _learned(lambda: SVC(probability=True, random_state=0), _two),
+    "SVC, 2 classes": _learned(lambda: SVC(probability=True, random_state=0), _two),
+    "SVC, 3 classes": _learned(lambda: SVC(probability=True, random_state=0)),
+    "SVC, without probabilities": _learned(SVC, _two),
     "GaussianNB": _learned(GaussianNB),
     "BernoulliNB": _learned(BernoulliNB, _two),
     "MLPClassifier": _learned(lambda: MLPClassifier((16,), max_iter=300, random_state=0)),
@@ -237,17 +233,16 @@ ESTIMATORS: dict[str, Callable[[], Exported]] = {
     "StandardScaler, LogisticRegression": _learned(lambda: make_pipeline(StandardScaler(), LogisticRegression())),
     "ColumnTransformer, GradientBoostingClassifier": _columns,
     "OneHotEncoder, RandomForestClassifier": _categories,
-    "TfidfVectorizer, LogisticRegression": _texts,
     "DictVectorizer, LogisticRegression": _dicts,
     "XGBClassifier, 2 classes": _boosted(_xgb("XGBClassifier"), _two),
     "XGBClassifier, 3 classes": _boosted(_xgb("XGBClassifier"), _flowers),
     "XGBRegressor": _boosted(_xgb("XGBRegressor"), _numbers),
     "XGBRFClassifier": _boosted(_xgb("XGBRFClassifier"), _two),
-    "StandardScaler, XGBClassifier": _in_pipeline(_xgb("XGBClassifier"), _flowers),
+    "SelectKBest, XGBClassifier": _in_pipeline(_xgb("XGBClassifier"), _flowers),
     "LGBMClassifier, 2 classes": _boosted(_lgbm("LGBMClassifier"), _two),
     "LGBMClassifier, 3 classes": _boosted(_lgbm("LGBMClassifier"), _flowers),
     "LGBMRegressor": _boosted(_lgbm("LGBMRegressor"), _numbers),
-    "StandardScaler, LGBMClassifier": _in_pipeline(_lgbm("LGBMClassifier"), _flowers),
+    "SelectKBest, LGBMClassifier": _in_pipeline(_lgbm("LGBMClassifier"), _flowers),
 }
 
 

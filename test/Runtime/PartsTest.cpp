@@ -294,6 +294,22 @@ TEST(Det, ExamplesPivotsAndSingular) {
   EXPECT_EQ(call(hewn_part_det, {part(wide)}, {part(y)}, {}), HEWN_INVALID_ARGUMENT);
 }
 
+//===-- PairwiseProbabilities ---------------------------------------------===//
+
+TEST(PairwiseProbabilities, TwoAndThreeClasses) {
+  Tensor<float> two({2, 1}, {0.5f, 0.9f}), p({2, 2}, std::vector<float>(4));
+  ASSERT_EQ(call(hewn_part_pairwiseprobabilities, {part(two)}, {part(p)}, {}), HEWN_OK);
+  EXPECT_THAT(p.data, ElementsAre(0.5f, 0.5f, testing::FloatNear(0.9f, 1e-2f), testing::FloatNear(0.1f, 1e-2f)));
+  // Consistent pairs: the probabilities are 1/2, 1/3 and 1/6.
+  Tensor<float> three({1, 3}, {0.6f, 0.75f, 2.0f / 3}), q({1, 3}, std::vector<float>(3));
+  ASSERT_EQ(call(hewn_part_pairwiseprobabilities, {part(three)}, {part(q)}, {}), HEWN_OK);
+  EXPECT_THAT(q.data, ElementsAre(testing::FloatNear(0.5f, 1e-2f), testing::FloatNear(0.333f, 1e-2f),
+                                  testing::FloatNear(0.167f, 1e-2f)));
+  std::string message;
+  EXPECT_EQ(call(hewn_part_pairwiseprobabilities, {part(two)}, {part(q)}, {}, &message), HEWN_INVALID_ARGUMENT);
+  EXPECT_EQ(message, "1 pairs do not match 3 classes");
+}
+
 //===-- DFT ---------------------------------------------------------------===//
 
 TEST(DFT, ImpulseAndItsInverse) {

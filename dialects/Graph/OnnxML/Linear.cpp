@@ -4,7 +4,9 @@
 // each row to each support vector.
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractOps.h"
+#include "dialects/Graph/Elementwise/ActivationOps.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
+#include "dialects/Graph/OnnxML/OnnxMLOps.h"
 #include "dialects/Graph/OnnxML/Scores.h"
 #include "dialects/Graph/Reduce/ReduceOps.h"
 
@@ -202,6 +204,32 @@ struct Pairs {
 };
 } // namespace
 
+LogicalResult PairwiseProbabilitiesOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &results) {
+  Dims dims = dimsOf(getX());
+  int64_t classes = getNumClasses();
+  if (!graph::getElementType(getX()).isF32() || dims.size() != 2 || classes < 2 || classes > INT32_MAX ||
+      !dims[1].is(classes * (classes - 1) / 2))
+    return emitOpError("requires f32 rows with a probability for each pair of ") << classes << " classes";
+  results.push_back({{dims[0], DimExpr(classes)}, graph::getElementType(getX())});
+  return success();
+}
+
+void PairwiseProbabilitiesOp::requireDims(Requirements &) {}
+
+/// Returns the probabilities [rows, classes] of a support vector classifier, from the scores [rows,
+/// pairs]. A sigmoid of each score gives the probability of the first class of the pair.
+static Value probabilities(OnnxNode &node, Value scores, ArrayRef<float> a, ArrayRef<float> b, int64_t classes) {
+  Composer c(node);
+  auto number = [&](float value) { return c.scalarLike(scores, value); };
+  auto row = [&](ArrayRef<float> values) { return matrix(node, values, 1, int64_t(values.size())); };
+  Value second = c.op<SigmoidOp>(c.op<AddOp>({c.op<MulOp>({scores, row(a)}), row(b)}));
+  Value first = c.op<SubOp>({number(1), second});
+  // The bounds are those of LIBSVM and of other implementations of the op.
+  first = c.op<MinimumOp>({c.op<MaximumOp>({first, number(1e-7f)}), number(1 - 1e-7f)});
+  return first ? node.make<PairwiseProbabilitiesOp>(first, node.attr("numClasses", node.b.getI64IntegerAttr(classes)))
+               : Value();
+}
+
 LogicalResult buildSVMClassifier(OnnxNode &node) {
   Composer c(node);
   std::optional<Labels> labels = readLabels(node, "classlabels_ints", "classlabels_strings");
@@ -212,12 +240,14 @@ LogicalResult buildSVMClassifier(OnnxNode &node) {
   Pairs pairs{node.getInts("vectors_per_class").value_or(SmallVector<int64_t>())};
   for (int64_t count : pairs.counts)
     pairs.total += count < 0 || count > 1 << 30 ? int64_t(1) << 40 : count;
-  if (node.hasAttr("prob_a"))
-    return node.refuse("probabilities of support vector machines are not supported");
+  Floats probA = floatsOf(node, "prob_a"), probB = floatsOf(node, "prob_b");
   if (rho.empty() || (pairs.total > 0 && (pairs.classes() != int64_t(labels->size()) || pairs.classes() < 2 ||
                                           int64_t(coefficients.size()) != (pairs.classes() - 1) * pairs.total ||
                                           int64_t(rho.size()) != pairs.size())))
     return node.refuse("support vectors, coefficients or rho do not match " + Twine(labels->size()) + " classes");
+  bool hasProbabilities = !probA.empty() && pairs.total > 0;
+  if (hasProbabilities && (int64_t(probA.size()) != pairs.size() || probA.size() != probB.size()))
+    return node.refuse("prob_a and prob_b do not match " + Twine(pairs.size()) + " pairs of classes");
   Value scores, classes;
   if (pairs.total > 0) {
     Value like = likeness(node, x, floatsOf(node, "support_vectors"), pairs.total);
@@ -230,7 +260,9 @@ LogicalResult buildSVMClassifier(OnnxNode &node) {
     Value second = c.op<SubOp>({c.scalarLike(first, 1), first});
     classes = bestClass(node, c.op<AddOp>({product(node, first, pairs.winners(false), pairs.classes()),
                                            product(node, second, pairs.winners(true), pairs.classes())}));
-    if (pairs.size() == 1)
+    if (hasProbabilities)
+      scores = probabilities(node, scores, probA, probB, pairs.classes());
+    else if (pairs.size() == 1)
       scores = c.concat({c.op<NegOp>(scores), scores}, 1);
   } else {
     if (labels->size() < 2)

@@ -9,7 +9,6 @@
 #include "dialects/Graph/Indexing/IndexingOps.h"
 #include "dialects/Graph/Indexing/ScatterOps.h"
 #include "dialects/Graph/OnnxML/MapOps.h"
-#include "dialects/Graph/Reduce/ReduceOps.h"
 #include "dialects/Graph/RuntimeCall/RuntimeCall.h"
 #include "dialects/Graph/RuntimeCall/RuntimeCallOps.h"
 #include "dialects/Graph/Text/Text.h"
@@ -152,9 +151,9 @@ LogicalResult buildCastMap(OnnxNode &node) {
     return node.refuse("map_form is '" + form + "', and must be DENSE or SPARSE");
   if (size < 1)
     return node.refuse("max_map is " + Twine(size) + ", and must be positive");
-  Value least = c.reduce<ReduceMinOp>(keys, {0}, false);
-  RequireOp::create(node.b, node.loc, c.op<LessOrEqualOp>({c.scalarLike(least, 0), least}));
   Value places = c.op<MinimumOp>({keys, c.scalarLike(keys, double(size))});
+  if (failed(checkIndices(node, places, DimExpr(size + 1), IndexRange::Position))) // negative keys
+    return failure();
   // The padding of strings is onnxruntime's: ONNX does not define it.
   return node.finish(scattered(node, places, values, defaultOf(node, type, "0.f"), size));
 }

@@ -44,6 +44,11 @@ def : OnnxCompose<"LinearClassifier", "buildLinearClassifier", 1, 0, "ai.onnx.ml
 def : OnnxCompose<"SVMRegressor", "buildSVMRegressor", 1, 0, "ai.onnx.ml">;
 def : OnnxCompose<"SVMClassifier", "buildSVMClassifier", 1, 0, "ai.onnx.ml">;
 
+def Graph_PairwiseProbabilitiesOp : Part<"pairwise_probabilities", "pairwiseprobabilities", "{}"> {
+  let summary = "Probabilities of k classes [n, k] from those of each pair of classes [n, k (k - 1) / 2], in f32";
+  let arguments = (ins Tensor:$x, I64Attr:$numClasses);
+}
+
 //===------------------------------------------------------------------------------------------===//
 // Features
 //===------------------------------------------------------------------------------------------===//

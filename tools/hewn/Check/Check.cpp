@@ -181,9 +181,15 @@ int Checker::prepare(const std::vector<std::pair<std::string, Array>> &arrays) {
       return complain(said.from + " has no array for input " + quoted(made.inputs[i].name) +
                       ", which its values depend on: add it to the reference, or pass it by --input");
   limit.change([&] {
-    for (const std::string &name : graph->outputs())
+    for (std::string name : graph->outputs()) {
+      // Instead of a map, compares the tensor from which a node makes the map.
+      if (const ValueInfo *values = parts.info(name + "_values"); values && graph->maker(name) >= 0) {
+        name = graph->nodes()[size_t(graph->maker(name))].inputs.front();
+        parts.learn(name, *values);
+      }
       if (parts.info(name) && parts.info(name)->isTensor && !llvm::is_contained(found.outputs, name))
         found.outputs.push_back(name);
+    }
   });
   if (found.outputs.empty())
     return complain("no output is a numeric tensor: nothing was compared");

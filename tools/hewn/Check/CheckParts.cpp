@@ -182,6 +182,9 @@ void Parts::learn(const Loaded &loaded) {
       else
         form.dims.push_back(dim == HEWN_DIM_DYNAMIC ? "" : made.symbols[-1 - dim].name);
     }
+    // A map, which the model has under this name, is no tensor.
+    if (llvm::StringRef name = info.name; info.role == HEWN_ROLE_MAP_VALUES)
+      infos[name.rsplit('_').first.str()] = {info.dtype, {}, false};
     infos[info.name] = std::move(form);
   };
   for (int i = 0; i < made.num_inputs; ++i)
