@@ -258,8 +258,8 @@ nb::list describe(const hewn_model *model, const hewn_tensor_info *infos, int co
         dims.append(pythonText(model->symbols[-1 - dim].name));
     }
     int kind = infos[i].role == HEWN_ROLE_NONE ? infos[i].kind : HEWN_KIND_OPTIONAL_SEQUENCE + int(infos[i].role);
-    all.append(nb::make_tuple(pythonText(infos[i].name), infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims),
-                              kind));
+    all.append(
+        nb::make_tuple(pythonText(infos[i].name), infos[i].dtype.code, infos[i].dtype.bits, nb::tuple(dims), kind));
   }
   return all;
 }

@@ -54,7 +54,7 @@ def _shape_text(shape: tuple[int | str | None, ...] | None) -> str:
 
 def _kind_text(tensor: Tensor) -> str:
     if tensor.keys is not None:
-        return f"{tensor.kind} of {'str' if tensor.keys == object else tensor.keys} to "
+        return f"{tensor.kind} of {'str' if tensor.keys.kind == 'O' else tensor.keys} to "
     return "" if tensor.kind == "tensor" else f"{tensor.kind} of "
 
 

@@ -41,7 +41,7 @@ class MapError(TypeError):
 
 def keys_of(name: str, given: Mapping, dtype: np.dtype) -> np.ndarray:
     """Returns the keys of a dict as an array. Raises MapError for a key of another type."""
-    wanted, expected = (str, "str") if dtype == object else (numbers.Integral, "int")
+    wanted, expected = (str, "str") if dtype.kind == "O" else (numbers.Integral, "int")
     for key in given:
         if not isinstance(key, wanted) or isinstance(key, bool):
             raise MapError(f"input '{name}' has the key {key!r}, but the model expects keys of type {expected}")
@@ -50,10 +50,10 @@ def keys_of(name: str, given: Mapping, dtype: np.dtype) -> np.ndarray:
 
 def values_of(name: str, given: Mapping, dtype: np.dtype) -> np.ndarray:
     """Returns the values of a dict as an array. Raises MapError for a value of another type."""
-    wanted = str if dtype == object else numbers.Integral if dtype.kind in "iub" else numbers.Real
+    wanted = str if dtype.kind == "O" else numbers.Integral if dtype.kind in "iub" else numbers.Real
     for key, value in given.items():
         if not isinstance(value, wanted):
-            expected = "str" if dtype == object else dtype
+            expected = "str" if dtype.kind == "O" else dtype
             raise MapError(f"input '{name}' has the value {value!r} for {key!r}, but the model expects {expected}")
     return _array(name, list(given.values()), dtype)
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PairwiseProbabilities: the probabilities of the classes of a support vector machine, from those of
-// each pair of classes. The algorithm is the second method of Wu, Lin and Weng (2004), "Probability
-// Estimates for Multi-class Classification by Pairwise Coupling", with the bounds of LIBSVM. Like
-// other implementations of ai.onnx.ml, it computes in float32, because its result depends on the
-// round in which it stops.
+// PairwiseProbabilities: the probabilities of the classes of a support vector machine, from those
+// of each pair of classes. The algorithm is the second method of Wu, Lin and Weng (2004),
+// "Probability Estimates for Multi-class Classification by Pairwise Coupling", with the bounds of
+// LIBSVM. Like other implementations of ai.onnx.ml, it computes in float32, because its result
+// depends on the round in which it stops.
 #include "element.h"
 
 enum { MOST_ROUNDS = 100 };

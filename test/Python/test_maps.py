@@ -121,7 +121,10 @@ def test_dict_vectorizer_of_names(feed):
 @pytest.mark.parametrize("feed", [{5: 1.5, -2: 3.0}, {2**40: 1.0}, {7: 1.0, 5: float("inf")}])
 def test_dict_vectorizer_of_numbers(feed):
     model = of_map("DictVectorizer", I64, F32, F32, int64_vocabulary=[-2, 5, 2**40])
-    assert session(ours, model).run(None, {"x": feed})[0].tolist() == session(real, model).run(None, {"x": feed})[0].tolist()
+    assert (
+        session(ours, model).run(None, {"x": feed})[0].tolist()
+        == session(real, model).run(None, {"x": feed})[0].tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,17 @@ def test_integers_that_do_not_fit_are_rejected():
 
 @pytest.mark.parametrize(
     "given",
-    [{}, {1: 1.0}, {"a": "b"}, [{"a": 1.0}], np.ones(2, np.float32), 5, None, {"a": np.ones(1, np.float32)}, {"a": 1.0}],
+    [
+        {},
+        {1: 1.0},
+        {"a": "b"},
+        [{"a": 1.0}],
+        np.ones(2, np.float32),
+        5,
+        None,
+        {"a": np.ones(1, np.float32)},
+        {"a": 1.0},
+    ],
     ids=repr,
 )
 def test_exceptions_are_those_of_onnxruntime(given):
@@ -259,7 +272,10 @@ def test_types_and_values_of_a_session():
             assert (a.name, a.type) == (b.name, b.type)
             assert a.type.startswith("tensor") or a.shape == b.shape == []
     model = zip_map([1, 2, 3])
-    values = [session(e, model).run_with_ort_values(None, {"x": e.OrtValue.ortvalue_from_numpy(SCORES)})[0] for e in (ours, real)]
+    values = [
+        session(e, model).run_with_ort_values(None, {"x": e.OrtValue.ortvalue_from_numpy(SCORES)})[0]
+        for e in (ours, real)
+    ]
     told = [(v.data_type(), v.is_tensor(), v.is_tensor_sequence(), v.has_value()) for v in values]
     assert told[0] == told[1]
     results = []

@@ -48,7 +48,9 @@ PATTERNS = [
         # models without rounding errors, or test complete programs.
         (
             "test/Numeric/sessions.py",
+            "test/Python/test_maps.py",
             "test/Python/test_onnxruntime.py",
+            "test/Estimators/",
             "test/Programs/",
             "test/Install/wheel.py",
             "test/Triton/load.py",

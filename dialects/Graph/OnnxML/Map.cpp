@@ -132,11 +132,11 @@ LogicalResult buildCastMap(OnnxNode &node) {
     return node.refuse("cast_to is '" + to + "', and must be TO_FLOAT, TO_INT64 or TO_STRING");
   Value keys = map.getKeys(), values = map.getValues();
   if (form == "DENSE") {
-    Operation *sorted = makePart(node, TopKOp::getOperationName(), keys,
-                                 {node.attr("k", ArrayRef<DimExpr>(getDims(keys))), node.attr("axis", int64_t(0)),
-                                  node.attr("largest", node.b.getBoolAttr(false)),
-                                  node.attr("sorted", node.b.getBoolAttr(true))},
-                                 2);
+    Operation *sorted =
+        makePart(node, TopKOp::getOperationName(), keys,
+                 {node.attr("k", ArrayRef<DimExpr>(getDims(keys))), node.attr("axis", int64_t(0)),
+                  node.attr("largest", node.b.getBoolAttr(false)), node.attr("sorted", node.b.getBoolAttr(true))},
+                 2);
     if (!sorted)
       return failure();
     values = node.make<GatherOp>({values, sorted->getResult(1)}, node.attr("axis", int64_t(0)));

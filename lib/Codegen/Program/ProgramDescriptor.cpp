@@ -365,10 +365,10 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
 static_assert(sizeof(hewn_tensor_info) == 48 && offsetof(hewn_tensor_info, rank) == 12 &&
               offsetof(hewn_tensor_info, dims) == 16 && offsetof(hewn_tensor_info, kind) == 32 &&
               offsetof(hewn_tensor_info, element) == 36 && offsetof(hewn_tensor_info, element_rank) == 40 &&
-              offsetof(hewn_tensor_info, role) == 44 &&
-              sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 && sizeof(hewn_weights_state) == 32 &&
-              sizeof(hewn_variant) == 32 && offsetof(hewn_variant, cpu_features) == 8 &&
-              offsetof(hewn_variant, arena_bytes) == 16 && offsetof(hewn_variant, run) == 24);
+              offsetof(hewn_tensor_info, role) == 44 && sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 &&
+              sizeof(hewn_weights_state) == 32 && sizeof(hewn_variant) == 32 &&
+              offsetof(hewn_variant, cpu_features) == 8 && offsetof(hewn_variant, arena_bytes) == 16 &&
+              offsetof(hewn_variant, run) == 24);
 
 static_assert(sizeof(hewn_case) == 24 && offsetof(hewn_case, refusal) == 8 && offsetof(hewn_case, outputs) == 16);
 

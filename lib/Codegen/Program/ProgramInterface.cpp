@@ -103,10 +103,10 @@ static void setHeld(TensorInterface &tensor, Type held) {
 
 static uint32_t roleOf(Attribute written) {
   auto text = dyn_cast_or_null<StringAttr>(written);
-  return !text                                      ? HEWN_ROLE_NONE
-         : text.getValue() == graph::kKeysRole      ? HEWN_ROLE_MAP_KEYS
-         : text.getValue() == graph::kValuesRole    ? HEWN_ROLE_MAP_VALUES
-                                                    : HEWN_ROLE_NONE;
+  return !text                                   ? HEWN_ROLE_NONE
+         : text.getValue() == graph::kKeysRole   ? HEWN_ROLE_MAP_KEYS
+         : text.getValue() == graph::kValuesRole ? HEWN_ROLE_MAP_VALUES
+                                                 : HEWN_ROLE_NONE;
 }
 
 static LogicalResult addTensor(func::FuncOp program, std::vector<TensorInterface> &list, std::string name,

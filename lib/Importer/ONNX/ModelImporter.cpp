@@ -337,8 +337,7 @@ bool ModelImporter::addMapInput(const onnx::ValueInfoProto &input, Frame &frame,
   Value values = addArgument(input.name() + "_values", {{*count}, types->value}, graph::kValuesRole, attributes);
   builder.setInsertionPointToEnd(&main.front());
   auto type = TupleType::get(builder.getContext(), {keys.getType(), values.getType()});
-  frame.names[input.name()] = {Binding::Kind::Value,
-                               graph::MapOp::create(builder, keys.getLoc(), type, keys, values)};
+  frame.names[input.name()] = {Binding::Kind::Value, graph::MapOp::create(builder, keys.getLoc(), type, keys, values)};
   return true;
 }
 
@@ -409,12 +408,12 @@ bool ModelImporter::addListOutput(const onnx::ValueInfoProto &output, Value valu
 bool ModelImporter::expectDeclaredMap(const onnx::ValueInfoProto &output, graph::MapOp map) {
   std::string reason;
   bool isSequence = graph::getRank(map.getValues()) == 2;
-  std::optional<MapTypes> declared = hasMap(output.type()) ? mapTypes(builder.getContext(), output.type(), reason)
-                                                           : std::nullopt;
+  std::optional<MapTypes> declared =
+      hasMap(output.type()) ? mapTypes(builder.getContext(), output.type(), reason) : std::nullopt;
   bool isDeclared = output.type().value_case() != onnx::TypeProto::VALUE_NOT_SET;
-  if (!isDeclared || (declared && declared->key == graph::getElementType(map.getKeys()) &&
-                      declared->value == graph::getElementType(map.getValues()) &&
-                      output.type().has_sequence_type() == isSequence))
+  if (!isDeclared ||
+      (declared && declared->key == graph::getElementType(map.getKeys()) &&
+       declared->value == graph::getElementType(map.getValues()) && output.type().has_sequence_type() == isSequence))
     return expectFreeNames(output, "output");
   diagnostics.error("output '" + output.name() + "' is declared with another type than it has, a " +
                     listTypeText(map.getResult()));

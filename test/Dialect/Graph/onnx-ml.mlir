@@ -90,3 +90,20 @@ func.func @column_weights(%x: tensor<2x5xi64>, %pool: tensor<7xi64>, %starts: te
   %0 = graph.ngrams %x, %pool, %starts, %columns, %slots, %weights {least = 1, most = 2, skips = 0, once = false, numColumns = 4} : (tensor<2x5xi64>, tensor<7xi64>, tensor<2xi64>, tensor<4xi64>, tensor<8xi32>, tensor<3xf32>) -> tensor<2x4xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @probabilities
+func.func @probabilities(%x: tensor<?x3xf32> {graph.dims = [#graph.dim<"n">, 3]}) {
+  // CHECK: graph.pairwise_probabilities %{{.*}} {graph.dims = {{\[\[}}#graph.dim<"n">, 3{{\]\]}}, numClasses = 3 : i64} : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  %0 = graph.pairwise_probabilities %x {numClasses = 3, graph.dims = [[#graph.dim<"n">, 3]]} : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @too_few_pairs(%x: tensor<2x3xf32>) {
+  // expected-error @below {{requires f32 rows with a probability for each pair of 4 classes}}
+  %0 = graph.pairwise_probabilities %x {numClasses = 4} : (tensor<2x3xf32>) -> tensor<2x4xf32>
+  return
+}

@@ -2,6 +2,8 @@
 """ai.onnx.ml: tree ensembles, linear models, support vector machines and feature encoders, compared
 with onnxruntime."""
 
+import itertools
+
 import hewn
 import numpy as np
 import onnx
@@ -330,8 +332,9 @@ def test_support_vectors(kernel):
         x,
         rtol=1e-3,
     )
-    for counts in ([3, 4], [2, 2, 3]):
+    for counts, has_probabilities in itertools.product(([3, 4], [2, 2, 3]), (False, True)):
         pairs = len(counts) * (len(counts) - 1) // 2
+        sigmoids = {"prob_a": [-1.5] * pairs, "prob_b": [0.1] * pairs} if has_probabilities else {}
         compare(
             model_of(
                 "SVMClassifier",
@@ -341,6 +344,7 @@ def test_support_vectors(kernel):
                 rho=random.standard_normal(pairs).astype(np.float32).tolist(),
                 vectors_per_class=counts,
                 classlabels_ints=list(range(5, 5 + len(counts))),
+                **sigmoids,
                 **vectors,
             ),
             x,

@@ -76,7 +76,7 @@ void Report::notCompared(bool verbose) const {
   };
   if (!findings.outputsOnly && constants)
     told.push_back(counted(constants, "constant"));
-  add(others, "with strings, sequences or optional values");
+  add(others, "with strings, sequences, maps or optional values");
   std::set<std::string> random = findings.ofValues.random;
   random.insert(findings.ofOutputs.random.begin(), findings.ofOutputs.random.end());
   add(random.size(), "random");
