@@ -91,8 +91,6 @@ def compare(name: str) -> Compared:
         wanted = _of_library(exported)
     for number, want in enumerate(wanted):
         mine = np.concatenate([_floats(batch[number]) for batch in got])
-        if mine.size == 2 * want.size:
-            mine = mine[:, 1]  # the library has only the score of the second class
         mine = mine.reshape(want.shape)  # some exports have labels [n, 1]
         what = f"{name}, compared with {type(exported.fitted).__module__.split('.')[0]}"
         of_library = max(of_library, _between(mine, want, what, OF_LIBRARY))

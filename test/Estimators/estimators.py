@@ -214,7 +214,6 @@ ESTIMATORS: dict[str, Callable[[], Exported]] = {
     "KNeighborsClassifier": _learned(lambda: KNeighborsClassifier(3)),
     "SVC, 2 classes": _learned(lambda: SVC(probability=True, random_state=0), _two),
     "SVC, 3 classes": _learned(lambda: SVC(probability=True, random_state=0)),
-    "SVC, without probabilities": _learned(SVC, _two),
     "GaussianNB": _learned(GaussianNB),
     "BernoulliNB": _learned(BernoulliNB, _two),
     "MLPClassifier": _learned(lambda: MLPClassifier((16,), max_iter=300, random_state=0)),

@@ -307,7 +307,7 @@ TEST(PairwiseProbabilities, TwoAndThreeClasses) {
                                   testing::FloatNear(0.167f, 1e-2f)));
   std::string message;
   EXPECT_EQ(call(hewn_part_pairwiseprobabilities, {part(two)}, {part(q)}, {}, &message), HEWN_INVALID_ARGUMENT);
-  EXPECT_EQ(message, "1 pairs do not match 3 classes");
+  EXPECT_EQ(message, "node '/the/node': 1 pairs do not match 3 classes");
 }
 
 //===-- DFT ---------------------------------------------------------------===//
