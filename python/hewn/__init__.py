@@ -156,6 +156,7 @@ class Module:
         self.inputs, self.outputs = folded(inputs), folded(outputs)
         self._inputs, self._outputs = plain(inputs), plain(outputs)  # a map is two tensors
         self._maps = Maps(self.inputs, self.outputs)
+        self._has_maps = bool(self._maps)
         self._names = {t.name for t in self.inputs}
         # Fast path of `run` for models with only numeric tensors, which nearly all are.
         tensors = (*self._inputs, *self._outputs)
@@ -279,7 +280,7 @@ class Module:
             raise RunError("; ".join(told))
         if out is not None and not isinstance(out, Mapping):
             raise TypeError(f"out expects arrays by name, as in out={{'y': array}}, got {type(out).__name__}")
-        if self._maps:
+        if self._has_maps:
             try:
                 feeds = self._maps.fed(feeds, out or ())
             except MapError as problem:
@@ -318,7 +319,7 @@ class Module:
             }
         if of_torch:
             found = {name: _tensors.tensor_of(value) for name, value in found.items()}
-        return found if outputs is None and not self._maps else self._chosen(found, outputs)
+        return found if outputs is None and not self._has_maps else self._chosen(found, outputs)
 
     def _run_on_device(
         self,
@@ -351,7 +352,7 @@ class Module:
         }
         if any(map(_tensors.is_torch, feeds.values())):
             found = {name: _tensors.tensor_of(value) for name, value in found.items()}
-        return found if outputs is None and not self._maps else self._chosen(found, outputs)
+        return found if outputs is None and not self._has_maps else self._chosen(found, outputs)
 
     def _fed_on_device(self, tensor: Tensor, value: object, handle: int) -> object:
         """Returns the tensor for an input, on the host or on the device."""

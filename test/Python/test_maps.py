@@ -343,6 +343,7 @@ def test_info_and_run_show_the_tensors(tmp_path):
     assert np.load(tmp_path / "out/y_keys.npy").tolist() == [2, 5, 9]
     assert np.load(tmp_path / "out/y_values.npy").tolist() == SCORES.tolist()
     assert tool("check", "zip.onnx", "--input", "x=x.npy")
+    onnx.save(zip_map(["a", "b", "c"]), tmp_path / "names.onnx")
     onnx.save(of_map("CastMap", I64, F32, F32, cast_to="TO_FLOAT", map_form="DENSE", max_map=1), tmp_path / "cast.onnx")
     assert "  x: map of int64 to float32\n" in tool("info", "cast.onnx")
     assert "  d0\n" in tool("info", "cast.onnx")
