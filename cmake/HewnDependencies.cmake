@@ -37,6 +37,11 @@ set(ONNX_DIR "${HEWN_CACHE}/onnx-${onnx_version}${onnx_suffix}/lib/cmake/ONNX" C
 if(NOT EXISTS "${ONNX_DIR}/ONNXConfig.cmake")
   message(FATAL_ERROR "ONNX library not found in ${ONNX_DIR}: run tools/setup${setup_option}, or set ONNX_DIR.")
 endif()
+# dagre, a JavaScript library for the HTML pages, is in the cache, too.
+set(HEWN_DAGRE_DIR "${HEWN_CACHE}/dagre-0.8.5" CACHE PATH "Folder of dagre.min.js and the licenses of its parts")
+if(NOT EXISTS "${HEWN_DAGRE_DIR}/dagre.min.js")
+  message(FATAL_ERROR "dagre.min.js not found in ${HEWN_DAGRE_DIR}: run tools/setup${setup_option}, or set HEWN_DAGRE_DIR.")
+endif()
 # ONNX's CMake package requires protobuf but does not find it itself.
 find_package(Protobuf REQUIRED ${protobuf_kind})
 find_package(ONNX REQUIRED CONFIG)

@@ -252,12 +252,15 @@ bool import(Compilation &c, Explanation *explanation) {
     return readText(c);
   importer::ImportOptions options = importOptions(c);
   if (explanation)
-    options.seeNode = [explanation](StringRef node, ArrayRef<StringRef> outputs) {
-      std::vector<std::string> &names = explanation->valuesOfNode[node];
-      names.clear();
-      for (StringRef name : outputs)
-        if (!name.empty())
-          names.push_back(name.str());
+    options.seeNode = [explanation](StringRef name, StringRef op, ArrayRef<StringRef> inputs,
+                                    ArrayRef<StringRef> outputs) {
+      auto [entry, isNew] = explanation->nodes.try_emplace(name); // each case of the model imports all nodes
+      ExplainedNode &node = entry->second;
+      node = {isNew ? unsigned(explanation->nodes.size()) : node.number, op.str()};
+      for (auto [from, to] : {std::pair(inputs, &node.inputs), std::pair(outputs, &node.outputs)})
+        for (StringRef value : from)
+          if (!value.empty())
+            to->push_back(value.str());
     };
   c.cases = importer::importModel(*c.context, options, c.weights, c.diagnostics);
   return !c.cases.list.empty();
@@ -386,8 +389,11 @@ bool runStages(Compilation &c, Explanation *explanation) {
       options.machine = target::identity(*variant.machine);
       if (!runStage(c, stages[s], options, *variant.module))
         return false;
-      if (explanation && s == Kernels)
-        explainKernels(*variant.module, explanation->variants[size_t(&variant - c.variants.data())]);
+      if (explanation && s == Kernels) {
+        ExplainedVariant &explained = explanation->variants[size_t(&variant - c.variants.data())];
+        explainKernels(*variant.module, explained);
+        explainGraph(*variant.module, explained);
+      }
     }
     if (c.options.emit == stages[s].name)
       return true;
@@ -418,19 +424,20 @@ std::string explain(Compilation &c, Explanation &explanation) {
       explanation.cases.push_back({one.condition(), one.refusal});
   // Removes names that are no nodes: locations of folded constants may contain the names of
   // initializers.
-  auto isNoNode = [&](const std::string &name) { return !explanation.valuesOfNode.contains(name); };
+  auto isNoNode = [&](const std::string &name) { return !explanation.nodes.contains(name); };
   for (auto [variant, explained] : llvm::zip(c.variants, explanation.variants)) {
     for (ExplainedKernel &kernel : explained.kernels)
       for (std::vector<std::string> &nodes : kernel.launchNodes) {
-        // the map of outputs is empty if the compile starts from the text of a stage instead of a
-        // model
-        if (!explanation.valuesOfNode.empty())
+        // the map is empty if the compile starts from the text of a stage instead of a model
+        if (!explanation.nodes.empty())
           llvm::erase_if(nodes, isNoNode);
         for (const std::string &node : nodes)
           if (!llvm::is_contained(kernel.nodes, node))
             kernel.nodes.push_back(node);
       }
-    explainArena(*variant.module, explanation.valuesOfNode, explained);
+    if (explained.graph)
+      keepNodes(*explained.graph, explanation.nodes);
+    explainArena(*variant.module, explanation.nodes, explained);
     explainWeights(*variant.module, explained);
     if (c.partition.ranks() > 1)
       explainTransfers(*variant.module, int64_t(size_t(variant.of - c.cases.list.data()) / c.numSizes()), explained);

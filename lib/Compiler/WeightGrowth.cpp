@@ -35,7 +35,7 @@ static llvm::SetVector<Operation *> readersOf(graph::ConstantOp constant) {
   readers.insert(constant);
   for (size_t i = 0; i < readers.size(); ++i) {
     bool isConstant = i == 0 || llvm::all_of(readers[i]->getOperands(),
-                                             [](Value operand) { return graph::isMadeOfConstants(operand); });
+                                             [](mlir::Value operand) { return graph::isMadeOfConstants(operand); });
     if (isConstant)
       readers.insert(readers[i]->user_begin(), readers[i]->user_end());
   }

@@ -36,7 +36,7 @@ ExplainedArena::Size sizeAt(const plan::PlannedArena &arena, const plan::Sample 
 
 /// Finds the names of ONNX nodes and outputs for values of the program.
 struct Names {
-  const llvm::StringMap<std::vector<std::string>> &valuesOfNode;
+  const llvm::StringMap<ExplainedNode> &onnxNodes;
   const std::vector<ExplainedKernel> &kernels;
 
   /// Returns the name of the ONNX node that the value belongs to. A kernel may be launched for many
@@ -51,11 +51,11 @@ struct Names {
             kernel.bodyNames.size() == nodes.size())
           for (const std::string &name : llvm::reverse(kernel.outputNames[value.getResultNumber()])) {
             const std::string &node = nodes[size_t(llvm::find(kernel.bodyNames, name) - kernel.bodyNames.begin())];
-            if (valuesOfNode.contains(node))
+            if (onnxNodes.contains(node))
               return node;
           }
     for (const std::string &node : llvm::reverse(nodes))
-      if (valuesOfNode.empty() || valuesOfNode.contains(node))
+      if (onnxNodes.empty() || onnxNodes.contains(node))
         return node;
     return "";
   }
@@ -63,7 +63,7 @@ struct Names {
   void tell(Value value, ExplainedArena::Block &block) const {
     block.kernel = rowName(value.getDefiningOp());
     block.node = nodeOf(cast<OpResult>(value));
-    block.values = valuesOfNode.lookup(block.node);
+    block.values = onnxNodes.lookup(block.node).outputs;
     llvm::raw_string_ostream(block.type) << value.getType();
   }
 };
@@ -125,9 +125,8 @@ ExplainedArena explain(func::FuncOp program, const Names &names) {
 
 } // namespace
 
-void explainArena(ModuleOp module, const llvm::StringMap<std::vector<std::string>> &valuesOfNode,
-                  ExplainedVariant &variant) {
-  Names names{valuesOfNode, variant.kernels};
+void explainArena(ModuleOp module, const llvm::StringMap<ExplainedNode> &onnxNodes, ExplainedVariant &variant) {
+  Names names{onnxNodes, variant.kernels};
   module.walk([&](func::FuncOp function) {
     if (function->hasAttr(plan::kArenaBytesAttr))
       variant.arenas.push_back(explain(function, names));

@@ -65,6 +65,49 @@ struct ExplainedKernel {
   std::vector<std::string> inputs = {}, constants = {}, outputs = {};
 };
 
+/// A node of the ONNX model, of one of its functions, or of a body of a control flow node.
+struct ExplainedNode {
+  /// Position of the node in the order of the import.
+  unsigned number = 0;
+  std::string op = "";
+  /// Names of the node's inputs and outputs, without those that the node omits.
+  std::vector<std::string> inputs = {}, outputs = {};
+};
+
+/// The program of the kernels stage as a graph. Steps refer to values by their index in `values`.
+struct ExplainedGraph {
+  struct Value {
+    /// `type`: as MLIR prints it. `elementType`, `dims` and `layout` are parts of the type; dynamic
+    /// dims are formulas, and the layout of a row-major tensor is empty. `constant`: key of the
+    /// weight if the value is one.
+    std::string type = "", elementType = "", layout = "", constant = "";
+    std::vector<std::string> dims = {};
+    bool isConstant = false;
+  };
+  struct Body;
+  struct Step {
+    /// `op`: name of the op. `kernel`: the launched kernel, or empty.
+    std::string op = "", kernel = "";
+    /// Position of the launch among the launches of its kernel in the program text.
+    int64_t launch = 0;
+    /// True if the step does no work at run time.
+    bool isView = false;
+    /// Names of the ONNX nodes that the step computes.
+    std::vector<std::string> nodes = {};
+    std::vector<unsigned> inputs = {}, outputs = {};
+    /// Branches, or the body of a loop. The steps in them may use outer values.
+    std::vector<Body> bodies = {};
+  };
+  struct Body {
+    std::vector<unsigned> arguments = {}, results = {};
+    std::vector<Step> steps = {};
+  };
+  std::vector<Value> values = {};
+  Body program = {};
+  /// Names of the program's inputs and outputs.
+  std::vector<std::string> inputNames = {}, outputNames = {};
+};
+
 struct ExplainedArena {
   struct Size {
     /// The assumed value of each symbol. Empty if all dims are static.
@@ -127,6 +170,8 @@ struct ExplainedVariant {
   /// of kernels.
   bool hasKernels = false;
   std::vector<ExplainedKernel> kernels = {};
+  /// Nullopt if there are no kernels.
+  std::optional<ExplainedGraph> graph = std::nullopt;
   int64_t launches = 0, relayouts = 0;
   std::vector<ExplainedArena> arenas = {};
   struct Copy {
@@ -154,8 +199,8 @@ struct Explanation {
   std::string remarks = "";
   llvm::json::Array allRemarks = {};
   std::vector<std::pair<std::string, double>> stageSeconds = {};
-  /// Maps the name of each ONNX node to the names of its outputs.
-  llvm::StringMap<std::vector<std::string>> valuesOfNode = {};
+  /// The ONNX nodes by name.
+  llvm::StringMap<ExplainedNode> nodes = {};
 
   std::string text() const;
   /// Returns the explanation as JSON (docs/reference/json.md).
@@ -167,9 +212,12 @@ struct Explanation {
 void addNodes(mlir::Location location, std::vector<std::string> &nodes);
 /// Collects the data about kernels from a module of the kernels stage.
 void explainKernels(mlir::ModuleOp module, ExplainedVariant &variant);
+/// Collects the program as a graph from a module of the kernels stage.
+void explainGraph(mlir::ModuleOp module, ExplainedVariant &variant);
+/// Removes from the steps of a graph the names that are not keys of `nodes`.
+void keepNodes(ExplainedGraph &graph, const llvm::StringMap<ExplainedNode> &nodes);
 /// Collect the data about the arena and about weights from a module of the plan stage.
-void explainArena(mlir::ModuleOp module, const llvm::StringMap<std::vector<std::string>> &valuesOfNode,
-                  ExplainedVariant &variant);
+void explainArena(mlir::ModuleOp module, const llvm::StringMap<ExplainedNode> &onnxNodes, ExplainedVariant &variant);
 void explainWeights(mlir::ModuleOp module, ExplainedVariant &variant);
 /// Collects the transfers from the plan-stage module of rank `rank`.
 void explainTransfers(mlir::ModuleOp module, int64_t rank, ExplainedVariant &variant);

@@ -52,6 +52,62 @@ static json::Object toJson(const ExplainedKernel &kernel) {
       {"outputs", listOf(kernel.outputs, jsonText)}};
 }
 
+static json::Object toJson(const ExplainedGraph::Value &value) {
+  auto dim = [](const std::string &text) {
+    int64_t size;
+    return llvm::StringRef(text).getAsInteger(10, size) ? jsonText(text) : json::Value(size);
+  };
+  return json::Object{{"type", jsonText(value.type)},
+                      {"element_type", jsonText(value.elementType)},
+                      {"shape", value.elementType.empty() ? json::Value(nullptr) : json::Value(listOf(value.dims, dim))},
+                      {"layout", value.layout.empty() ? json::Value(nullptr) : jsonText(value.layout)},
+                      {"constant", value.isConstant},
+                      {"weight", value.constant.empty() ? json::Value(nullptr) : jsonText(value.constant)}};
+}
+
+static json::Object toJson(const ExplainedGraph::Body &body) {
+  auto step = [](const ExplainedGraph::Step &one) {
+    json::Object made{{"op", one.op},
+                      {"view", one.isView},
+                      {"nodes", listOf(one.nodes, jsonText)},
+                      {"inputs", json::Array(one.inputs)},
+                      {"outputs", json::Array(one.outputs)}};
+    if (!one.kernel.empty()) {
+      made["kernel"] = jsonText(one.kernel);
+      made["launch"] = one.launch;
+    }
+    if (!one.bodies.empty())
+      made["bodies"] = listOf(one.bodies, [](const auto &inner) { return toJson(inner); });
+    return made;
+  };
+  return json::Object{{"arguments", json::Array(body.arguments)},
+                      {"results", json::Array(body.results)},
+                      {"steps", listOf(body.steps, step)}};
+}
+
+static json::Value toJson(const std::optional<ExplainedGraph> &graph) {
+  if (!graph)
+    return nullptr;
+  json::Object made = toJson(graph->program);
+  made["values"] = listOf(graph->values, [](const auto &value) { return toJson(value); });
+  made["input_names"] = listOf(graph->inputNames, jsonText);
+  made["output_names"] = listOf(graph->outputNames, jsonText);
+  return made;
+}
+
+static json::Array toJson(const llvm::StringMap<ExplainedNode> &nodes) {
+  std::vector<const llvm::StringMapEntry<ExplainedNode> *> sorted;
+  for (const auto &entry : nodes)
+    sorted.push_back(&entry);
+  llvm::sort(sorted, [](const auto *a, const auto *b) { return a->second.number < b->second.number; });
+  return listOf(sorted, [](const auto *entry) {
+    return json::Object{{"name", jsonText(entry->getKey())},
+                        {"op", jsonText(entry->second.op)},
+                        {"inputs", listOf(entry->second.inputs, jsonText)},
+                        {"outputs", listOf(entry->second.outputs, jsonText)}};
+  });
+}
+
 static json::Object toJson(const ExplainedArena::Size &size) {
   json::Object symbols;
   for (const auto &[name, value] : size.symbols)
@@ -106,6 +162,7 @@ static json::Object toJson(const ExplainedVariant &variant) {
       {"kernels", variant.hasKernels
                       ? json::Value(listOf(variant.kernels, [](const auto &kernel) { return toJson(kernel); }))
                       : json::Value(nullptr)},
+      {"graph", toJson(variant.graph)},
       {"launches", variant.launches},
       {"layout_changes", variant.relayouts},
       {"arenas", listOf(variant.arenas, [](const auto &arena) { return toJson(arena); })},
@@ -131,6 +188,7 @@ json::Object Explanation::json() const {
   return json::Object{{"target", target},
                       {"machines", listOf(machines, jsonText)},
                       {"cases", listOf(cases, oneCase)},
+                      {"nodes", toJson(nodes)},
                       {"variants", listOf(variants, [](const auto &variant) { return toJson(variant); })},
                       {"remarks", json::Array(allRemarks)},
                       {"stages", listOf(stageSeconds, stage)}};

@@ -68,9 +68,11 @@ struct ImportOptions {
   /// True if the imported model will never be run. The data of long constants is then not read and
   /// need not exist.
   bool namesOnly = false;
-  /// Called for each imported node, with the name that the locations of its ops contain and with
-  /// the names of its outputs.
-  std::function<void(llvm::StringRef node, llvm::ArrayRef<llvm::StringRef> outputs)> seeNode = nullptr;
+  /// Called for each imported node, with the name that the locations of its ops contain, its op, and
+  /// the names of its inputs and outputs, which are empty if the node omits them.
+  std::function<void(llvm::StringRef node, llvm::StringRef op, llvm::ArrayRef<llvm::StringRef> inputs,
+                     llvm::ArrayRef<llvm::StringRef> outputs)>
+      seeNode = nullptr;
 };
 
 /// The model, imported under the assumption that `facts` about its dims hold. If it cannot be

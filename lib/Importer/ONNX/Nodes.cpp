@@ -37,9 +37,12 @@ LogicalResult ModelImporter::importNodes(const Nodes &nodes, Frame &frame, Array
     if (!needed[i])
       continue;
     NodeInfo info = infoOf(i);
-    if (options.seeNode)
-      options.seeNode(info.name,
-                      llvm::map_to_vector(nodes[i].output(), [](const auto &name) { return StringRef(name); }));
+    if (options.seeNode) {
+      auto names = [](const auto &values) {
+        return llvm::map_to_vector(values, [](const auto &name) { return StringRef(name); });
+      };
+      options.seeNode(info.name, nodes[i].op_type(), names(nodes[i].input()), names(nodes[i].output()));
+    }
     if (failed(importNode(nodes[i], frame, info))) {
       good = false;
       for (const std::string &name : nodes[i].output())

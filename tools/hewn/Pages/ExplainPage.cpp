@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Measure/Roofline.h"
+#include "tools/hewn/Pages/Graph/GraphSection.h"
 #include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Pages/Pictures.h"
 #include "tools/hewn/Pages/Sections.h"
@@ -132,6 +133,7 @@ std::string explainPage(const json::Object &record, StringRef file) {
   if (variants.empty())
     page.empty("No case of the model can be compiled.");
   tellSuggestions(page, record);
+  tellExplainedGraph(page, record);
   page.section("kernels", "Kernels",
                "In execution order. FLOP and bytes are per launch. FLOP counts the multiplications and additions of "
                "contractions; bytes counts each operand and result once. " +

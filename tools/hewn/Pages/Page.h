@@ -78,12 +78,15 @@ public:
   /// Adds HTML that is hidden until the reader opens it; only `summary` is visible.
   void details(llvm::StringRef summary, llvm::StringRef html);
 
+  /// Adds a script, which runs after the script of every page.
+  void addScript(llvm::StringRef script) { scripts += script; }
+
   std::string finish();
 
 private:
   std::string text, navigation;
   llvm::raw_string_ostream out{text};
-  std::string title, about;
+  std::string title, about, scripts;
   bool isOpen = false;
   int tables = 0;
 };

@@ -2,6 +2,7 @@
 #include "tools/hewn/Measure/ProfileRecord.h"
 #include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Measure/Transfers.h"
+#include "tools/hewn/Pages/Graph/GraphSection.h"
 #include "tools/hewn/Pages/Pages.h"
 #include "tools/hewn/Pages/Pictures.h"
 #include "tools/hewn/Pages/Sections.h"
@@ -193,6 +194,7 @@ std::string profilePage(const json::Object &record, const TracedRun &run, String
     json::Array nodes = kernel ? nodesOfLaunch(*kernel, number) : json::Array();
     return nodesText(&nodes, 4);
   });
+  tellProfiledGraph(page, record, run);
   tellKernelTimes(page, record);
   tellRanks(page, record);
   if (const json::Object *explanation = record.getObject("explanation")) {

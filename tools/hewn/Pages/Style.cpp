@@ -9,9 +9,11 @@ namespace hewn::tool {
 static constexpr char kStyle[] = R"css(
 :root{color-scheme:light dark;--ground:#fff;--panel:#f6f7f9;--line:#d9dde3;--text:#1b1f24;--quiet:#59636e;--link:#0b5cad;
 --compute:#2f6fc4;--memory:#0e8a72;--unknown:#8a939e;--good:#1a7f4b;--fair:#b26a00;--poor:#c2352b;--idle:#e3e7ec;--on:#fff;
+--heat0:#dfe8f3;--heat1:#b3cbe6;--heat2:#f4cf80;--heat3:#e8924a;--heat4:#c2352b;--mark:#8250df;
 --a0:#4c83c9;--a1:#2f9e86;--a2:#c98a2b;--a3:#8a6cc2;--a4:#c25f7c;--a5:#6f9a3c}
 @media(prefers-color-scheme:dark){:root{--ground:#14171b;--panel:#1d2127;--line:#363c45;--text:#e6e9ed;--quiet:#a3adb8;--link:#7cb4f0;
 --compute:#6ea6ec;--memory:#3fbf9f;--unknown:#808a96;--good:#4cc38a;--fair:#e0a341;--poor:#f0766c;--idle:#2a3038;--on:#14171b;
+--heat0:#25303d;--heat1:#2f4d70;--heat2:#7a5f1d;--heat3:#b9682c;--heat4:#ef6a58;--mark:#c39bff;
 --a0:#6ea6ec;--a1:#3fbf9f;--a2:#e0ad55;--a3:#ab92e0;--a4:#e0839d;--a5:#94c25c}}
 *{box-sizing:border-box}
 [hidden]{display:none!important}
@@ -98,7 +100,28 @@ input{font:inherit;color:inherit;background:var(--ground);border:1px solid var(-
 font-size:.87rem;line-height:1.4;pointer-events:none;white-space:pre-line}
 .stages{display:flex;height:1.4rem;border-radius:4px;overflow:hidden;margin:.5rem 0}
 .stages span{min-width:1px}
+.heat0{background:var(--heat0)}.heat1{background:var(--heat1)}.heat2{background:var(--heat2)}.heat3{background:var(--heat3)}.heat4{background:var(--heat4)}
+.unseen{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)}
+.graph-bar{display:flex;flex-wrap:wrap;gap:.4rem .5rem;align-items:center;margin:.5rem 0;font-size:.93rem}
+.graph-bar .more{margin:0;padding:.25rem .6rem}.graph-bar .space{flex:1}.graph-bar input{width:15rem}
+select{font:inherit;color:inherit;background:var(--ground);border:1px solid var(--quiet);border-radius:5px;padding:.25rem .4rem;max-width:100%}
+.graph-stage{display:grid;grid-template-columns:minmax(0,1fr);border:1px solid var(--line);border-radius:6px;overflow:hidden;height:38rem}
+.has-panel .graph-stage{grid-template-columns:minmax(0,1fr) minmax(0,22rem)}
+.graph-canvas{position:relative;min-width:0;min-height:0}
+.graph-canvas canvas{position:absolute;inset:0;width:100%;height:100%;touch-action:none;cursor:grab}
+.graph-canvas canvas:focus-visible{outline-offset:-2px}
+.graph-stage aside{border-left:1px solid var(--line);background:var(--panel);overflow:auto;padding:.7rem .9rem;font-size:.9rem;overflow-wrap:anywhere;position:relative}
+aside h3{margin:0 2rem .1rem 0}aside h4{margin:.8rem 0 .15rem;font-size:.85rem;color:var(--quiet)}aside p{margin:.1rem 0 .3rem}
+aside ul{margin:0;padding-left:1.1rem}aside dl{display:grid;grid-template-columns:auto minmax(0,1fr);gap:.1rem .7rem;margin:0}aside dt{color:var(--quiet)}aside dd{margin:0;text-align:right}
+aside code{display:block}aside mark{background:none;color:inherit;font-weight:700;text-decoration:underline 2px var(--mark)}
+aside .link{all:unset;color:var(--link);cursor:pointer;text-decoration:underline}aside .link:focus-visible{outline:2px solid var(--link)}
+aside .close{position:absolute;top:.5rem;right:.6rem;font:inherit;font-size:1.2rem;line-height:1;color:var(--quiet);background:none;border:0;padding:.25rem .4rem;cursor:pointer}
+aside .more{margin:.3rem 0 0}
+#model-graph.full{position:fixed;inset:0;z-index:4;background:var(--ground);padding:.5rem .8rem;display:flex;flex-direction:column}
+.full .graph-stage{flex:1;height:auto;min-height:0}.full .note{display:none}.has-full{overflow:hidden}
 @media(max-width:44rem){
+.graph-stage{height:auto;grid-template-rows:26rem auto}.has-panel .graph-stage{grid-template-columns:minmax(0,1fr)}.graph-stage aside{border-left:0;border-top:1px solid var(--line);max-height:24rem}
+.graph-bar .space{display:none}.graph-bar input{flex:1;width:8rem}.full .graph-stage{grid-template-rows:minmax(0,1fr) auto}.full aside{max-height:40vh}
 body{font-size:16px}header,main,footer{padding-left:.9rem;padding-right:.9rem}nav ul{padding-left:.9rem;padding-right:.9rem;flex-wrap:nowrap;overflow-x:auto}nav a{white-space:nowrap}
 .tiles{grid-template-columns:repeat(2,minmax(0,1fr))}.tall{height:22rem}.slope{display:none}
 table,tbody{display:block}thead{position:absolute;left:-999rem}

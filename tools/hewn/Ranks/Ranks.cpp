@@ -20,7 +20,7 @@ namespace hewn::tool {
 static constexpr int64_t kMilliseconds = 600000;
 /// Commands that rank 0 sends to the other ranks. The bit `KeepRun` may be added to any command: it
 /// refers to the run before the command.
-enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2, Tell = 3, KeepRun = 4 };
+enum Order : int64_t { Stop = 0, RunAgain = 1, RunOnOthers = 2, Report = 3, KeepRun = 4 };
 
 /// Returns the adapter library for the MPI that started this process, detected by the launcher's
 /// environment variables, or null if the process was not started by MPI.
@@ -233,7 +233,7 @@ hewn_status Ranks::receiveInputs(const hewn_model &model, std::vector<Array> &in
 
 hewn_status Ranks::ask(std::vector<std::string> &told) {
   told.assign(size_t(group->num_ranks - 1), "");
-  int64_t order = Tell | (keeps ? KeepRun : 0);
+  int64_t order = Report | (keeps ? KeepRun : 0);
   keeps = false;
   for (int32_t r = 1; r < group->num_ranks; ++r) {
     std::string &text = told[size_t(r - 1)];
@@ -269,7 +269,7 @@ void Ranks::follow(std::unique_ptr<LoadedLibrary> library, RunWitness *witness) 
       witness->keep();
     order &= ~int64_t(KeepRun);
     hewn_status status = {HEWN_OK, ""};
-    if (order == Tell) {
+    if (order == Report) {
       status = tell(witness ? witness->tell() : "");
     } else {
       if (order == RunOnOthers)
