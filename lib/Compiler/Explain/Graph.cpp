@@ -73,7 +73,7 @@ private:
       if (op.hasTrait<OpTrait::IsTerminator>())
         for (Value operand : op.getOperands())
           body.results.push_back(numberOf(operand));
-      else if (!op.hasTrait<OpTrait::ConstantLike>())
+      else if (!isa<graph::ConstantOp>(op))
         collectStep(op, body.steps.emplace_back());
   }
 

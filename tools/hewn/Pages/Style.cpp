@@ -103,7 +103,7 @@ font-size:.87rem;line-height:1.4;pointer-events:none;white-space:pre-line}
 .heat0{background:var(--heat0)}.heat1{background:var(--heat1)}.heat2{background:var(--heat2)}.heat3{background:var(--heat3)}.heat4{background:var(--heat4)}
 .unseen{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)}
 .graph-bar{display:flex;flex-wrap:wrap;gap:.4rem .5rem;align-items:center;margin:.5rem 0;font-size:.93rem}
-.graph-bar .more{margin:0;padding:.25rem .6rem}.graph-bar .space{flex:1}.graph-bar input{width:15rem}
+.pair{display:inline-flex;gap:.4rem;align-items:center;min-width:0}.graph-bar .more{margin:0;padding:.25rem .6rem}.graph-bar .space{flex:1}.graph-bar input{width:15rem}
 select{font:inherit;color:inherit;background:var(--ground);border:1px solid var(--quiet);border-radius:5px;padding:.25rem .4rem;max-width:100%}
 .graph-stage{display:grid;grid-template-columns:minmax(0,1fr);border:1px solid var(--line);border-radius:6px;overflow:hidden;height:38rem}
 .has-panel .graph-stage{grid-template-columns:minmax(0,1fr) minmax(0,22rem)}

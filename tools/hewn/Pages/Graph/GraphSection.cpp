@@ -156,7 +156,7 @@ private:
     return json::Object{{"a", json::Array(*body.getArray("arguments"))},
                         {"r", json::Array(*body.getArray("results"))},
                         {"s", std::move(steps)},
-                        {"t", title}};
+                        {"t", title.str()}};
   }
 
   json::Object stepOf(const json::Object &step) {
@@ -253,16 +253,16 @@ static void addGraph(Page &page, GraphData &data, llvm::ArrayRef<Metric> metrics
         "placeholder=\"node, op or kernel ( / )\">";
   button("previous", "&#8593;", "Previous match");
   button("next", "&#8595;", "Next match");
-  os << "<span id=\"graph-count\" class=\"quiet\" role=\"status\"></span><span class=\"space\"></span><label "
-        "for=\"graph-color\">Color by</label><select id=\"graph-color\">";
+  os << "<span id=\"graph-count\" class=\"quiet\" role=\"status\"></span><span class=\"space\"></span><span "
+        "class=\"pair\"><label for=\"graph-color\">Color by</label><select id=\"graph-color\">";
   for (const Metric &metric : metrics)
     os << "<option>" << escaped(metric.name) << "</option>";
-  os << "</select>";
+  os << "</select></span>";
   if (variants.size() > 1) {
-    os << "<label for=\"graph-variant\">Variant</label><select id=\"graph-variant\">";
+    os << "<span class=\"pair\"><label for=\"graph-variant\">Variant</label><select id=\"graph-variant\">";
     for (const ShownVariant &one : variants)
       os << "<option>" << escaped(textOf(*one.variant, "title")) << "</option>";
-    os << "</select>";
+    os << "</select></span>";
   }
   button("open", "Show nodes", "Show or hide the ONNX nodes of all kernels");
   button("out", "&#8722;", "Zoom out");
@@ -308,12 +308,12 @@ void tellExplainedGraph(Page &page, const json::Object &record) {
     return;
   }
   std::vector<Metric> metrics = {
-      {"lower bound of the time", "ns",
+      {"Lower bound of the time", "ns",
        [](const json::Object &kernel, int64_t) -> std::optional<double> {
          std::optional<double> all = kernel.getNumber("least_milliseconds"), launches = kernel.getNumber("launches");
          return all && launches ? std::optional(1e6 * *all / *launches) : std::nullopt;
        }},
-      {"bytes", "B",
+      {"Bytes", "B",
        [](const json::Object &kernel, int64_t) {
          return product(kernel.getNumber("bytes"), runsOfLaunch(kernel));
        }},
@@ -372,7 +372,7 @@ void tellProfiledGraph(Page &page, const json::Object &record, const TracedRun &
     return text > 0 ? std::optional(numberOf(kernel, "launches") / text) : std::nullopt;
   };
   std::vector<Metric> metrics = {
-      {"time", "ns",
+      {"Time", "ns",
        [&](const json::Object &kernel, int64_t launch) -> std::optional<double> {
          double text = inText.lookup(nameOf(kernel));
          const std::vector<double> &each = launches[nameOf(kernel)];
@@ -380,7 +380,7 @@ void tellProfiledGraph(Page &page, const json::Object &record, const TracedRun &
            return 1e3 * each[size_t(launch)];
          return text > 0 ? std::optional(1e6 * numberOf(kernel, "milliseconds") / text) : std::nullopt;
        }},
-      {"bytes", "B",
+      {"Bytes", "B",
        [=](const json::Object &kernel, int64_t) { return product(kernel.getNumber("bytes"), runs(kernel)); }},
       {"FLOP", "FLOP",
        [=](const json::Object &kernel, int64_t) { return product(kernel.getNumber("flop"), runs(kernel)); }}};

@@ -4,7 +4,7 @@
 // is cut into chunks where few edges cross, dagre lays out each chunk, and the chunks are stacked:
 // the time is linear in the number of items, and a change lays out only the chunk that it is in.
 const graphLayout = (() => {
-  const FEWEST = 12, MOST = 40, RANK_GAP = 40, CHUNK_GAP = 40, LANE = 12;
+  const FEWEST = 12, MOST = 40, RANK_GAP = 40, CHUNK_GAP = 40, LANE = 12, MOST_DRIFT = 120;
 
   class Flow {
     constructor(items, edges) {
@@ -13,6 +13,7 @@ const graphLayout = (() => {
       this.x = this.y = this.width = this.height = 0;
       for (const item of items) item.flow = this;
       this.chunks = cut(items, edges);
+      this.placed = []; // the chunks that have a position
     }
   }
 
@@ -62,7 +63,7 @@ const graphLayout = (() => {
     const numbers = new Map(chunk.items.map((item, i) => [item, 'i' + i]));
     const place = (name, width, height) => graph.setNode(name, { width, height });
     const connect = (from, to, name, weight) => graph.setEdge(from, to, { weight, minlen: 1 }, name);
-    for (const [item, name] of numbers) place(name, item.width, item.height);
+    for (const [item, name] of numbers) place(name, Math.max(item.width, item.labelWidth ?? 0), item.height);
     const hasInput = new Set(), hasOutput = new Set();
     chunk.inner.forEach((edge, i) => {
       connect(numbers.get(edge.from), numbers.get(edge.to), 'e' + i, 2);
@@ -108,7 +109,10 @@ const graphLayout = (() => {
       for (const point of points) { left = Math.min(left, point.x); right = Math.max(right, point.x); }
       chunk.paths.push({ edge, points });
     };
-    chunk.inner.forEach((edge, i) => add(edge, graph.edge(numbers.get(edge.from), numbers.get(edge.to), 'e' + i).points));
+    // dagre's lines end at the slot of a box, which is wider than the box if its labels are.
+    const onto = (item, { x, y }) => ({ x: Math.min(Math.max(x, item.x), item.x + item.width), y: Math.min(Math.max(y, item.y), item.y + item.height) });
+    const drawn = (from, to, points) => [...(from ? [onto(from, points[0])] : []), ...points, ...(to ? [onto(to, points.at(-1))] : [])];
+    chunk.inner.forEach((edge, i) => add(edge, drawn(edge.from, edge.to, graph.edge(numbers.get(edge.from), numbers.get(edge.to), 'e' + i).points)));
     ports.enters.forEach((from, i) => {
       const x = graph.node('p' + i).x;
       chunk.ports.enters.set(from, x);
@@ -116,13 +120,13 @@ const graphLayout = (() => {
       for (const edge of chunk.enters.get(from))
         if (!seen.has(edge.to)) {
           seen.add(edge.to);
-          add(edge, [{ x, y: top - 1 }, ...graph.edge('p' + i, numbers.get(edge.to), 'p' + i).points]);
+          add(edge, [{ x, y: top - 1 }, ...drawn(null, edge.to, graph.edge('p' + i, numbers.get(edge.to), 'p' + i).points)]);
         }
     });
     ports.leaves.forEach((from, i) => {
       const x = graph.node('q' + i).x;
       chunk.ports.leaves.set(from, x);
-      add(chunk.leaves.get(from)[0], [...graph.edge(numbers.get(from), 'q' + i, 'q' + i).points, { x, y: bottom }]);
+      add(chunk.leaves.get(from)[0], [...drawn(from, null, graph.edge(numbers.get(from), 'q' + i, 'q' + i).points), { x, y: bottom }]);
     });
     for (const item of chunk.items) { item.x -= left; item.y -= top; }
     for (const { points } of chunk.paths) for (const point of points) { point.x -= left; point.y = Math.min(Math.max(point.y - top, 0), bottom - top); }
@@ -132,15 +136,19 @@ const graphLayout = (() => {
     chunk.isDirty = false;
   }
 
-  // Stacks the chunks and draws the lines between them. An edge that passes a chunk gets a lane on
+  // Stacks the chunks up to the first that is not laid out yet, and draws the lines between them. An edge that passes a chunk gets a lane on
   // the right of the chunk.
   function stack(flow) {
     const live = new Map(), lanes = []; // live: item -> {x, last chunk, edge}
     let y = 0, left = 0, right = 0;
-    for (const chunk of flow.chunks) {
+    const end = flow.chunks.findIndex(chunk => chunk.isDirty);
+    flow.placed = end < 0 ? flow.chunks : flow.chunks.slice(0, end);
+    for (const chunk of flow.placed) {
       let shift = null;
       for (const [from, x] of chunk.ports.enters) if (shift === null && live.has(from)) shift = live.get(from).x - x;
-      chunk.x = shift ?? (left + right - chunk.width) / 2;
+      // The first edge runs straight down, but the graph does not drift to one side.
+      const middle = flow.chunks[0].width / 2 - chunk.width / 2;
+      chunk.x = shift === null ? middle : Math.min(Math.max(shift, middle - MOST_DRIFT), middle + MOST_DRIFT);
       chunk.y = y;
       chunk.gaps = [];
       let most = chunk.x + chunk.width;
@@ -172,7 +180,7 @@ const graphLayout = (() => {
       right = Math.max(right, most);
       y += chunk.height + CHUNK_GAP;
     }
-    for (const chunk of flow.chunks) {
+    for (const chunk of flow.placed) {
       chunk.x -= left;
       for (const { points } of chunk.gaps) for (const point of points) point.x -= left;
     }
@@ -217,5 +225,5 @@ const graphLayout = (() => {
     for (; item; item = item.flow.owner) item.chunk.isDirty = true;
   }
 
-  return { Flow, layOut, touch };
+  return { Flow, layOut, stack, touch };
 })();

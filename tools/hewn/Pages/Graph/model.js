@@ -133,6 +133,8 @@ const graphModel = (() => {
         edges.push(edge);
       }
       for (const item of sorted) if (item.kind === 'input' || item.kind === 'output') all.push(item);
+      // Boxes stand far enough apart for the labels of their edges.
+      for (const { from, value: number } of edges) from.labelWidth = Math.max(from.labelWidth ?? 0, widthOf(value(number).s, FONTS.text) + 8);
       const flow = new graphLayout.Flow(sorted, edges);
       for (const item of sorted) { item.readers = []; item.makers = []; }
       for (const edge of edges) { edge.from.readers.push(edge.to); edge.to.makers.push(edge.from); }

@@ -78,7 +78,7 @@
     context.setTransform(ratio * view.scale, 0, 0, ratio * view.scale, ratio * view.x, ratio * view.y);
     const seen = { left: -view.x / view.scale, top: -view.y / view.scale, right: (width - view.x) / view.scale, bottom: (height - view.y) / view.scale };
     context.lineJoin = 'round';
-    if (isLaidOut) paintFlow(model.flow, 0, 0, seen);
+    paintFlow(model.flow, 0, 0, seen);
   }
 
   const isSeen = (x, y, width, height, seen) => x < seen.right && x + width > seen.left && y < seen.bottom && y + height > seen.top;
@@ -94,7 +94,7 @@
   }
 
   function paintFlow(flow, x, y, seen) {
-    const visible = flow.chunks.filter(chunk => isSeen(x - 1e4, y + chunk.y - 60, flow.width + 2e4, chunk.height + 120, seen));
+    const visible = flow.placed.filter(chunk => isSeen(x - 1e4, y + chunk.y - 60, flow.width + 2e4, chunk.height + 120, seen));
     const near = selected && selected.flow === flow ? selected : null, marked = [];
     context.lineWidth = Math.max(1.1, 0.7 / view.scale);
     context.strokeStyle = colors.quiet;
@@ -126,7 +126,7 @@
   }
 
   function paintLabels(chunk, x, y, seen) {
-    const done = new Set();
+    const done = new Set(), placed = [];
     context.font = FONTS.text;
     context.textAlign = 'center';
     context.textBaseline = 'middle';
@@ -137,7 +137,9 @@
       const left = x + points[0].x, top = y + edge.from.y + edge.from.height + 13;
       if (done.has(key) || !isSeen(left - 100, top - 10, 200, 20, seen)) continue;
       done.add(key);
-      const width = graphModel.widthOf(text, FONTS.text);
+      const width = graphModel.widthOf(text, FONTS.text), isCovered = placed.some(one => Math.abs(one.top - top) < 14 && Math.abs(one.left - left) < (one.width + width) / 2);
+      if (isCovered) continue;
+      placed.push({ left, top, width });
       context.fillStyle = colors.ground;
       context.fillRect(left - width / 2 - 3, top - 7, width + 6, 14);
       context.fillStyle = colors.quiet;
@@ -207,7 +209,7 @@
   function itemAt(clientX, clientY) {
     const box = canvas.getBoundingClientRect();
     const look = (flow, x, y) => {
-      for (const chunk of flow.chunks)
+      for (const chunk of flow.placed)
         for (const item of chunk.items) {
           const left = x - chunk.x - item.x, top = y - chunk.y - item.y;
           if (left < 0 || top < 0 || left > item.width || top > item.height) continue;
@@ -286,7 +288,7 @@
 
   function link(item, text) {
     const made = element('button', text ?? (item.title + (item.sub ? ' (' + item.sub + ')' : '')), 'link');
-    made.addEventListener('click', () => { select(item); show(item); });
+    made.addEventListener('click', () => { reveal(item); select(item); show(item); });
     return made;
   }
 
@@ -317,12 +319,9 @@
   }
 
   function metricFacts(item) {
-    return data.metrics.map(([name, unit], i) => {
-      const value = item.metrics[i];
-      if (value === null || value === undefined) return [name, ''];
-      const share = i === metric.selectedIndex && total ? ' (' + (100 * value / total).toFixed(1) + ' %)' : '';
-      return [name, graphModel.shown(value, unit) + share];
-    });
+    const i = metric.selectedIndex, [name, unit] = data.metrics[i], value = item.metrics[i];
+    return [[name, value === null || value === undefined ? '' : graphModel.shown(value, unit)],
+      ['Share of the graph', value && total ? (100 * value / total).toFixed(1) + ' %' : '']];
   }
 
   function fillPanel(item) {
@@ -343,7 +342,7 @@
         open.addEventListener('click', () => { toggle(step); });
         parts.push(open);
       }
-      parts.push(...section(step.kernel ? 'Kernel' : 'Step', facts([[step.kernel ? 'Name' : 'Op', step.kernel?.name ?? step.data.o], ...metricFacts(step), ...(step.data.x ?? []), ...(step.kernel?.facts ?? [])])));
+      parts.push(...section(step.kernel ? 'Kernel' : 'Step', facts([[step.kernel ? 'Name' : 'Op', step.kernel ? (step.kernel.name === step.sub ? '' : step.kernel.name) : step.data.o], ...metricFacts(step), ...(step.kernel?.facts ?? [])])));
       parts.push(...section('ONNX nodes', list(step.nodes.map(number => nodeMark(number)))));
       parts.push(...section('Views of its results (no work)', list(step.views.map(nodeText))));
       parts.push(...section('Remarks', list(remarksOf(step))));
@@ -388,28 +387,36 @@
     draw();
   }
 
-  // Lays out the graph in short tasks, then calls `then`.
+  // Lays out the graph in short tasks, then calls `then`. What is laid out is visible at once.
   let layingOut = 0;
   function layOut(then) {
     const number = ++layingOut, steps = graphLayout.layOut(model.flow, SIZES), slice = 12;
+    let hasStarted = false;
     const work = () => {
       if (number !== layingOut) return;
-      for (const begin = performance.now(); performance.now() - begin < slice;)
-        if (steps.next().done) {
-          root.removeAttribute('aria-busy');
-          isLaidOut = true;
-          then();
-          return;
-        }
-      setTimeout(work);
+      let isDone = false;
+      for (const begin = performance.now(); !isDone && performance.now() - begin < slice;) isDone = !!steps.next().done;
+      const first = model.flow.placed[0], before = hasStarted ? first.x : 0;
+      if (!isDone) graphLayout.stack(model.flow);
+      if (hasStarted) view.x += (before - first.x) * view.scale; // the first chunk stays where it was
+      else if (model.flow.placed.length || isDone) start();
+      hasStarted = model.flow.placed.length > 0;
+      draw();
+      if (!isDone) {
+        setTimeout(work);
+        return;
+      }
+      root.removeAttribute('aria-busy');
+      isLaidOut = true;
+      then?.();
     };
+    isLaidOut = false;
     root.setAttribute('aria-busy', 'true');
     work();
   }
 
   function open(number) {
     select(null);
-    isLaidOut = false;
     model = graphModel.build(data, number);
     model.values = data.graphs[number].values;
     model.items.forEach((item, i) => {
@@ -419,7 +426,8 @@
     const kernels = model.items.filter(item => item.kernel).length;
     canvas.setAttribute('aria-label', 'Graph of ' + kernels + ' kernel launches. Arrow keys select a step, e shows its nodes, / searches.');
     findMatches();
-    layOut(() => { start(); recolor(); });
+    recolor();
+    layOut();
   }
 
   //===--- Search ---===//
@@ -433,10 +441,16 @@
     draw();
   }
 
+  // Opens the steps around an item.
+  function reveal(item) {
+    for (let owner = item.flow.owner; owner; owner = owner.flow.owner) if (!owner.isOpen) toggle(owner, true);
+  }
+
   function goTo(by) {
     if (!matches.length || !isLaidOut) return;
     match = (match + by + matches.length) % matches.length;
     count.textContent = (match + 1) + ' of ' + matches.length;
+    reveal(matches[match]);
     select(matches[match]);
     show(matches[match]);
   }
@@ -445,7 +459,7 @@
 
   function neighbour(item, key) {
     if (key === 'ArrowDown') return item.readers[0];
-    if (key === 'ArrowUp') return item.makers[0];
+    if (key === 'ArrowUp') return item.makers[0] ?? item.flow.owner;
     const own = cornerOf(item), side = key === 'ArrowRight' ? 1 : -1;
     let best = null, least = Infinity;
     for (const other of item.flow.items) {
@@ -464,7 +478,12 @@
     const actions = {
       '+': () => zoom(1.25), '=': () => zoom(1.25), '-': () => zoom(0.8), 0: fit, f: fit,
       e: () => { if (selected) toggle(selected.step); },
-      Enter: () => matches.length ? goTo(event.shiftKey ? -1 : 1) : selected && toggle(selected.step),
+      Enter: () => {
+        const inside = selected?.visibleFlows()[0]?.items[0];
+        if (matches.length) goTo(event.shiftKey ? -1 : 1);
+        else if (inside) { select(inside); show(inside); }
+        else if (selected) toggle(selected.step);
+      },
       Escape: () => selected ? select(null) : isFull && setFull(false),
       Home: () => { select(model.flow.items[0]); show(selected); },
       End: () => { select(model.flow.items.at(-1)); show(selected); },
@@ -569,7 +588,7 @@
     for (const item of wanted) graphModel.toggle(data, item);
     find('[data-do=open]').textContent = closed.length ? 'Hide nodes' : 'Show nodes';
     if (!closed.length && selected) selected = selected.step;
-    layOut(() => { select(selected); start(); });
+    layOut(() => select(selected));
   }
 
   const actions = { in: () => zoom(1.25), out: () => zoom(0.8), fit, full: () => setFull(!isFull), open: openAll, previous: () => goTo(-1), next: () => goTo(1) };
