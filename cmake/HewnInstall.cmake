@@ -33,6 +33,7 @@ if(TARGET hewn_compiler)
       install(FILES "/usr/share/doc/${package}/copyright" DESTINATION licenses RENAME "${package}.txt")
     endif()
   endforeach()
+  install(DIRECTORY "${HEWN_DAGRE_DIR}/licenses/" DESTINATION licenses)
 endif()
 foreach(cross IN LISTS HEWN_CROSS_RUNTIMES) # for artifacts that run on another architecture than the compiler
   string(REPLACE "|" ";" cross "${cross}")

@@ -122,6 +122,22 @@ class Browser:
                 "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"Tab": 9}.get(key, 0)
             )
 
+    def mouse(self, kind: str, x: float, y: float, **more):
+        """Dispatches a mouse event: mouseMoved, mousePressed, mouseReleased or mouseWheel."""
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def click(self, x: float, y: float, count: int = 1):
+        for number in range(1, count + 1):
+            for kind in "mousePressed", "mouseReleased":
+                self.mouse(kind, x, y, button="left", clickCount=number)
+
+    def until(self, expression: str, seconds: float = 60):
+        """Waits until an expression is true."""
+        deadline = time.monotonic() + seconds
+        while not self.run(expression):
+            assert time.monotonic() < deadline, f"not true after {seconds} s: {expression}"
+            time.sleep(0.02)
+
     def complaints(self) -> list:
         """Returns the errors and warnings in the console, and every request except the one for the
         page."""

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import types
 
+import browser
 import numpy as np
 import onnx
 import pytest
@@ -45,6 +46,112 @@ def chain(layers: int, width: int, name: str):
         constants,
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def constant(name: str, *shape: int):
+    return numpy_helper.from_array(np.random.default_rng(0).standard_normal(shape, np.float32) / 4, name)
+
+
+def branch(name: str, op: str):
+    nodes = [
+        helper.make_node("MatMul", ["h", f"{name}_w"], [f"{name}_m"], name=f"{name}_product"),
+        helper.make_node(op, [f"{name}_m"], [f"{name}_y"], name=f"{name}_{op.lower()}"),
+    ]
+    outputs = [helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, None)]
+    return helper.make_graph(nodes, name, [], outputs, [constant(f"{name}_w", 32, 32)])
+
+
+def control_flow():
+    """Builds a model with an If and a Loop."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["state", "loop_w"], ["loop_m"], name="loop_product"),
+            helper.make_node("Tanh", ["loop_m"], ["next"], name="loop_tanh"),
+            helper.make_node("Identity", ["c"], ["go"], name="loop_go"),
+        ],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("c", TensorProto.BOOL, []),
+            value("state", TensorProto.FLOAT, ["n", 32]),
+        ],
+        [value("go", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, ["n", 32])],
+        [constant("loop_w", 32, 32)],
+    )
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"], name="first"),
+        helper.make_node("Relu", ["m"], ["h"], name="relu"),
+        helper.make_node("ReduceSum", ["h"], ["s"], name="sum", keepdims=0),
+        helper.make_node("Greater", ["s", "zero"], ["cond"], name="is_positive"),
+        helper.make_node(
+            "If",
+            ["cond"],
+            ["b"],
+            name="choose",
+            then_branch=branch("then", "Sigmoid"),
+            else_branch=branch("else", "Tanh"),
+        ),
+        helper.make_node("Loop", ["trips", "", "b"], ["y"], name="repeat", body=body),
+        helper.make_node("Add", ["y", "h"], ["z"], name="residual"),
+    ]
+    constants = [
+        constant("w", 16, 32),
+        numpy_helper.from_array(np.float32(0), "zero"),
+        numpy_helper.from_array(np.int64(5), "trips"),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [value("x", TensorProto.FLOAT, ["n", 16])], [value("z", TensorProto.FLOAT, None)], constants
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def residual_blocks(count: int):
+    """Builds a model of `count` blocks with five nodes each, which become three kernels."""
+    nodes, last = [], "x"
+    for i in range(count):
+        for op, inputs, kind in (
+            ("MatMul", [last, "w"], "product"),
+            ("Relu", [f"product {i}"], "relu"),
+            ("MatMul", [f"relu {i}", "w"], "second"),
+            ("Add", [f"second {i}", last], "residual"),
+            ("Softmax", [f"residual {i}"], "softmax"),
+        ):
+            nodes.append(helper.make_node(op, inputs, [f"{kind} {i}"], name=f"node {kind} {i}"))
+        last = f"softmax {i}"
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 16])],
+        [helper.make_tensor_value_info(last, TensorProto.FLOAT, None)],
+        [constant("w", 16, 16)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+@pytest.fixture(scope="session")
+def graphs(tmp_path_factory):
+    """Writes pages of a model with control flow and of a model with 5,000 nodes."""
+    folder = tmp_path_factory.mktemp("graphs")
+    onnx.save(control_flow(), folder / "control.onnx")
+    onnx.save(residual_blocks(1000), folder / "large.onnx")
+    made = types.SimpleNamespace(model=folder / "control.onnx")
+    for name, arguments in {
+        "control_explain": ["explain", folder / "control.onnx"],
+        "control_profile": ["profile", folder / "control.onnx", "--seconds", 0.05, "--dim", "n=4"],
+        "large_explain": ["explain", folder / "large.onnx"],
+    }.items():
+        page = folder / f"{name}.html"
+        done = hewn(*arguments, "--html", page)
+        assert done.returncode == 0, done.stderr
+        setattr(made, name, page)
+    return made
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser.Browser(browser.find()) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collects the program as a graph: its steps, and the values that connect them.
+#include "dialects/Graph/Graph.h"
 #include "dialects/Graph/Analysis/Shapes.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
-#include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Compiler/Explain/Explain.h"
 

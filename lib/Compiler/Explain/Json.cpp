@@ -57,12 +57,13 @@ static json::Object toJson(const ExplainedGraph::Value &value) {
     int64_t size;
     return llvm::StringRef(text).getAsInteger(10, size) ? jsonText(text) : json::Value(size);
   };
-  return json::Object{{"type", jsonText(value.type)},
-                      {"element_type", jsonText(value.elementType)},
-                      {"shape", value.elementType.empty() ? json::Value(nullptr) : json::Value(listOf(value.dims, dim))},
-                      {"layout", value.layout.empty() ? json::Value(nullptr) : jsonText(value.layout)},
-                      {"constant", value.isConstant},
-                      {"weight", value.constant.empty() ? json::Value(nullptr) : jsonText(value.constant)}};
+  return json::Object{
+      {"type", jsonText(value.type)},
+      {"element_type", jsonText(value.elementType)},
+      {"shape", value.elementType.empty() ? json::Value(nullptr) : json::Value(listOf(value.dims, dim))},
+      {"layout", value.layout.empty() ? json::Value(nullptr) : jsonText(value.layout)},
+      {"constant", value.isConstant},
+      {"weight", value.constant.empty() ? json::Value(nullptr) : jsonText(value.constant)}};
 }
 
 static json::Object toJson(const ExplainedGraph::Body &body) {

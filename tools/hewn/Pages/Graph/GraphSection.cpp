@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Pages/Graph/GraphSection.h"
 #include "lib/Support/JsonWriter.h"
+#include "lib/Support/Printable.h"
 #include "tools/hewn/Measure/Roofline.h"
 #include "tools/hewn/Pages/Graph/TypeText.h"
 #include "tools/hewn/Record.h"
@@ -20,6 +21,9 @@ namespace hewn::tool {
 static constexpr char kGraphScript[] =
 #include "tools/hewn/Pages/Graph/Script.inc"
     ;
+
+/// Returns a text for the page, in which control characters are visible, as in `escaped`.
+static json::Value shown(StringRef text) { return jsonText(printable(text)); }
 
 namespace {
 
@@ -45,33 +49,35 @@ public:
     eachObject(explanation, "remarks", [&](const json::Object &remark) { remarks.push_back(&remark); });
   }
 
-  void add(const ShownVariant &shown) {
-    const json::Object &graph = *shown.variant->getObject("graph");
-    current = &shown;
+  void add(const ShownVariant &one) {
+    const json::Object &graph = *one.variant->getObject("graph");
+    current = &one;
     kernelNumbers.clear();
     json::Array kernels, values;
-    eachObject(*shown.variant, "kernels", [&](const json::Object &kernel) {
+    eachObject(*one.variant, "kernels", [&](const json::Object &kernel) {
       kernelNumbers[textOf(kernel, "name")] = int64_t(kernels.size());
       kernels.push_back(toJson(kernel));
     });
     eachObject(graph, "values", [&](const json::Object &value) {
       valueTypes.push_back(&value);
-      json::Object one{{"s", jsonText(shapeText(value))}, {"d", jsonText(elementText(value))}};
+      json::Object entry{{"s", shown(shapeText(value))}, {"d", shown(elementText(value))}};
       if (value.getBoolean("constant").value_or(false))
-        one["c"] = 1;
-      values.push_back(std::move(one));
+        entry["c"] = 1;
+      values.push_back(std::move(entry));
     });
     auto copyOf = [&](StringRef key) {
-      const json::Array *list = graph.getArray(key);
-      return list ? json::Array(*list) : json::Array();
+      json::Array list;
+      for (const json::Value &name : *graph.getArray(key))
+        list.push_back(shown(name.getAsString().value_or("")));
+      return list;
     };
-    graphs.push_back(json::Object{{"title", jsonText(textOf(*shown.variant, "title"))},
+    graphs.push_back(json::Object{{"title", shown(textOf(*one.variant, "title"))},
                                   {"kernels", std::move(kernels)},
                                   {"program", bodyOf(graph, "")},
                                   {"values", std::move(values)},
                                   {"inputs", copyOf("input_names")},
                                   {"outputs", copyOf("output_names")}});
-    addRemarks(textOf(*shown.variant, "title"));
+    addRemarks(textOf(*one.variant, "title"));
     valueTypes.clear();
   }
 
@@ -79,8 +85,8 @@ public:
     json::Array named;
     for (const Metric &metric : metrics)
       named.push_back(json::Array{metric.name, metric.unit});
-    json::Object all{{"nodes", std::move(nodes)},        {"names", std::move(names)},
-                     {"metrics", std::move(named)},      {"remarks", std::move(remarkTexts)},
+    json::Object all{{"nodes", std::move(nodes)},          {"names", std::move(names)},
+                     {"metrics", std::move(named)},        {"remarks", std::move(remarkTexts)},
                      {"remarks_of", std::move(remarksOf)}, {"graphs", std::move(graphs)}};
     // "<" could end the script element, in whose text nothing is escaped.
     std::string safe;
@@ -93,7 +99,7 @@ private:
   int64_t nameNumber(StringRef name) {
     auto [entry, isNew] = nameNumbers.try_emplace(name, int64_t(names.size()));
     if (isNew)
-      names.push_back(jsonText(name));
+      names.push_back(shown(name));
     return entry->second;
   }
 
@@ -107,8 +113,7 @@ private:
       if (const json::Array *values = node ? node->getArray(key) : nullptr)
         for (const json::Value &value : *values)
           list->push_back(nameNumber(value.getAsString().value_or("")));
-    nodes.push_back(
-        json::Array{jsonText(name), node ? textOf(*node, "op") : "", std::move(inputs), std::move(outputs)});
+    nodes.push_back(json::Array{shown(name), node ? textOf(*node, "op") : "", std::move(inputs), std::move(outputs)});
     return entry->second;
   }
 
@@ -120,11 +125,11 @@ private:
     json::Array facts;
     auto add = [&](StringRef name, const std::string &text) {
       if (!text.empty())
-        facts.push_back(json::Array{name, jsonText(text)});
+        facts.push_back(json::Array{name, shown(text)});
     };
-    auto number = [&](StringRef key, llvm::function_ref<std::string(double)> shown) {
+    auto number = [&](StringRef key, llvm::function_ref<std::string(double)> text) {
       std::optional<double> value = figures.getNumber(key);
-      return value ? shown(*value) : std::string();
+      return value ? text(*value) : std::string();
     };
     std::optional<double> time = figures.getNumber("milliseconds"), least = figures.getNumber("least_milliseconds"),
                           flop = figures.getNumber("flop"), bytes = figures.getNumber("bytes");
@@ -144,9 +149,9 @@ private:
     if (time && least && *time > 0)
       add("Of its roof", shownShare(*least / *time));
     add("Multiplies", textOf(kernel, "multiplies").str());
-    return json::Object{{"name", jsonText(textOf(kernel, "name"))},
-                        {"why", jsonText(textOf(kernel, "why"))},
-                        {"schedule", jsonText(textOf(kernel, "schedule"))},
+    return json::Object{{"name", shown(textOf(kernel, "name"))},
+                        {"why", shown(textOf(kernel, "why"))},
+                        {"schedule", shown(textOf(kernel, "schedule"))},
                         {"facts", std::move(facts)}};
   }
 
@@ -168,7 +173,7 @@ private:
         continue;
       }
       StringRef key = textOf(type, "weight");
-      weights.push_back(jsonText((key.empty() ? "" : key.str() + ": ") + shapeText(type) + " " + elementText(type)));
+      weights.push_back(shown((key.empty() ? "" : key.str() + ": ") + shapeText(type) + " " + elementText(type)));
     }
     for (const json::Value &node : *step.getArray("nodes"))
       numbers.push_back(nodeNumber(node.getAsString().value_or("")));
@@ -221,7 +226,7 @@ private:
         text += " (producer: " + producer.str() + ")";
       auto [entry, isNew] = known.try_emplace(text, int64_t(remarkTexts.size()));
       if (isNew)
-        remarkTexts.push_back(jsonText(text));
+        remarkTexts.push_back(shown(text));
       std::string key = std::to_string(node->second);
       json::Value &list = remarksOf.try_emplace(key, json::Array()).first->second;
       if (!llvm::is_contained(*list.getAsArray(), json::Value(entry->second)))
@@ -314,12 +319,9 @@ void tellExplainedGraph(Page &page, const json::Object &record) {
          return all && launches ? std::optional(1e6 * *all / *launches) : std::nullopt;
        }},
       {"Bytes", "B",
-       [](const json::Object &kernel, int64_t) {
-         return product(kernel.getNumber("bytes"), runsOfLaunch(kernel));
-       }},
-      {"FLOP", "FLOP", [](const json::Object &kernel, int64_t) {
-         return product(kernel.getNumber("flop"), runsOfLaunch(kernel));
-       }}};
+       [](const json::Object &kernel, int64_t) { return product(kernel.getNumber("bytes"), runsOfLaunch(kernel)); }},
+      {"FLOP", "FLOP",
+       [](const json::Object &kernel, int64_t) { return product(kernel.getNumber("flop"), runsOfLaunch(kernel)); }}};
   GraphData data(record, metrics);
   for (const ShownVariant &variant : variants)
     data.add(variant);
