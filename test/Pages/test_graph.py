@@ -19,7 +19,7 @@ GRAPH = "document.getElementById('model-graph').graph"
 ITEM = f"{GRAPH}.model.items.find(item => item.words.includes('WORD'))"
 PANEL = "document.querySelector('#model-graph aside')"
 # Frames of a pan over a large graph, in milliseconds. A display with 60 Hz has frames of 16.7 ms;
-# the bounds leave room for a loaded machine.
+# the bounds allow for a loaded machine.
 MEDIAN_FRAME, MEDIAN_PAINT = 60, 12
 
 

@@ -68,8 +68,8 @@ struct ImportOptions {
   /// True if the imported model will never be run. The data of long constants is then not read and
   /// need not exist.
   bool namesOnly = false;
-  /// Called for each imported node, with the name that the locations of its ops contain, its op, and
-  /// the names of its inputs and outputs, which are empty if the node omits them.
+  /// Called for each imported node, with the name that the locations of its ops contain, its op,
+  /// and the names of its inputs and outputs. The name of an omitted input or output is empty.
   std::function<void(llvm::StringRef node, llvm::StringRef op, llvm::ArrayRef<llvm::StringRef> inputs,
                      llvm::ArrayRef<llvm::StringRef> outputs)>
       seeNode = nullptr;

@@ -121,7 +121,7 @@ aside .more{margin:.3rem 0 0}
 .full .graph-stage{flex:1;height:auto;min-height:0}.full .note{display:none}.has-full{overflow:hidden}
 @media(max-width:44rem){
 .graph-stage{height:auto;grid-template-rows:26rem auto}.has-panel .graph-stage{grid-template-columns:minmax(0,1fr)}.graph-stage aside{border-left:0;border-top:1px solid var(--line);max-height:24rem}
-.graph-bar .space{display:none}.graph-bar input{flex:1;width:8rem}.full .graph-stage{grid-template-rows:minmax(0,1fr) auto}.full aside{max-height:40vh}
+.graph-bar .space{display:none}.graph-bar input{flex:1 0 9rem;width:9rem}.graph-bar{gap:.4rem}.full .graph-stage{grid-template-rows:minmax(0,1fr) auto}.full aside{max-height:40vh}
 body{font-size:16px}header,main,footer{padding-left:.9rem;padding-right:.9rem}nav ul{padding-left:.9rem;padding-right:.9rem;flex-wrap:nowrap;overflow-x:auto}nav a{white-space:nowrap}
 .tiles{grid-template-columns:repeat(2,minmax(0,1fr))}.tall{height:22rem}.slope{display:none}
 table,tbody{display:block}thead{position:absolute;left:-999rem}

@@ -136,7 +136,8 @@ private:
     double launches = figures.getNumber(time ? "launches" : "launches_per_run").value_or(0);
     add("Launches per run", launches > 0 ? shownCount(launches) : "dynamic");
     if (time) {
-      add("Time of all launches", shownTime(*time) + ", " + shownShare(numberOf(figures, "share")) + " of the run");
+      add("Time of all launches", shownTime(*time));
+      add("Share of the run", shownShare(numberOf(figures, "share")));
       if (flop && *flop > 0 && *time > 0)
         add("Rate", shownRate(*flop * launches / *time * 1e3, "FLOP/s"));
     }

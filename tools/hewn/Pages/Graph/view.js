@@ -8,8 +8,8 @@
   const find = selector => root.querySelector(selector);
   const canvas = find('canvas'), context = canvas.getContext('2d'), panel = find('aside'), told = find('#graph-told'), legend = find('.legend');
   const search = find('#graph-search'), count = find('#graph-count'), metric = find('#graph-color'), variant = find('#graph-variant');
-  const SIZES = graphModel.SIZES, FONTS = graphModel.FONTS, SHARES = [0.05, 0.15, 0.35, 0.65, 1];
-  const TEXT_FROM = 0.42, LABELS_FROM = 0.7, SMALLEST = 0.01, LARGEST = 3;
+  const SIZES = graphModel.SIZES, FONTS = graphModel.FONTS, SHARES = [0.02, 0.07, 0.2, 0.5, 1];
+  const TEXT_FROM = 0.36, LABELS_FROM = 0.7, SMALLEST = 0.01, LARGEST = 3;
   let model = null, colors = {}, largest = 0, total = 0, selected = null, matches = [], matched = new Set(), match = -1, isFull = false, isLaidOut = false, frame = 0;
   const view = { x: 0, y: 0, scale: 1 };
 
