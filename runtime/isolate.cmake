@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Links an archive, with the libraries that it needs, into one object in which only the hewn_part_*
 # symbols are global: an application may link other versions of the same libraries. With SILENT,
-# calls that print or that use compiler support functions are redirected to `silent.c`, and memory
-# allocation to `budget.c`.
+# calls that print, that use compiler support functions or that glibc 2.17 lacks are redirected to
+# `silent.c`, and memory allocation to `budget.c`.
 #   cmake -DLD=ld.lld -DOBJCOPY=llvm-objcopy -DAR=llvm-ar -DINTO=a.a "-DFROM=b.a|c.a" \
 #     [-DSILENT=ON] -P isolate.cmake
 string(REPLACE "|" ";" archives "${FROM}")
@@ -16,7 +16,7 @@ if(SILENT)
   foreach(name stderr stdout)
     list(APPEND names --redefine-sym ${name}=hewn_silent_file)
   endforeach()
-  list(APPEND names --redefine-sym __popcountdi2=hewn_silent_popcount)
+  list(APPEND names --redefine-sym __popcountdi2=hewn_silent_popcount --redefine-sym fstat=hewn_silent_fstat)
   foreach(name malloc calloc realloc posix_memalign free)
     list(APPEND names --redefine-sym ${name}=hewn_budget_${name})
   endforeach()

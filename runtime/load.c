@@ -8,6 +8,7 @@
 #endif
 
 #include "context.h"
+#include "system.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -15,8 +16,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_BYTES 4096
@@ -52,7 +51,7 @@ static hewn_status fail(hewn_library *library, int32_t code, const char *first, 
 /// those of descriptors that are closed. Returns 0 if the path is too long.
 static int nameOf(char *name, const char *folder, int file) {
   uint64_t bits;
-  if (strlen(folder) > PATH_BYTES / 4 || getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+  if (strlen(folder) > PATH_BYTES / 4 || hewn_sys_getrandom(&bits, sizeof(bits)) != sizeof(bits))
     return 0;
   hewn_text text = {name, name + PATH_BYTES - 1};
   hewn_text_put(&text, folder);
@@ -124,7 +123,7 @@ static int isCut(const char *path) {
   Elf64_Phdr segment;
   struct stat file;
   int from = open(path, O_RDONLY | O_CLOEXEC);
-  int isLibrary = from >= 0 && fstat(from, &file) == 0 &&
+  int isLibrary = from >= 0 && hewn_sys_fstat(from, &file) == 0 &&
                   pread(from, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
                   memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phentsize == sizeof(segment);
   int cut = 0;

@@ -7,6 +7,7 @@
 #endif
 
 #include "context.h"
+#include "system.h"
 #include "threads/futex.h"
 
 #include <dlfcn.h>
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_BYTES 4096
@@ -212,7 +212,7 @@ static void *mapFile(hewn_context *context, const char *path, int file, size_t b
 static int32_t takeFile(hewn_context *context, const char *path, int file, uint32_t copy, weights_state *state) {
   uint64_t want = context->model->weights_bytes + sizeof(hewn_weights_header);
   struct stat status;
-  if (fstat(file, &status) != 0)
+  if (hewn_sys_fstat(file, &status) != 0)
     return failErrno(context, path, " cannot be examined: errno ", errno);
   if (!S_ISREG(status.st_mode))
     return fail(context, path, " is not a regular file");

@@ -7,6 +7,7 @@
 #endif
 
 #include "cuda/state.h"
+#include "system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -99,7 +100,7 @@ static void *readFile(hewn_context *context, int file, cache_key key) {
   cache_header header;
   struct stat status;
   if (!readAll(file, &header, sizeof(header)) || memcmp(header.magic, magic, sizeof(magic)) != 0 ||
-      memcmp(&header.key, &key, sizeof(key)) != 0 || fstat(file, &status) != 0 || header.bytes == 0 ||
+      memcmp(&header.key, &key, sizeof(key)) != 0 || hewn_sys_fstat(file, &status) != 0 || header.bytes == 0 ||
       (uint64_t)status.st_size != sizeof(header) + header.bytes)
     return NULL;
   void *code = context->allocator.allocate(context->allocator.user, (size_t)header.bytes, HEWN_ALIGNMENT);
@@ -153,7 +154,7 @@ static int prune(const char *folder, uint64_t limit) {
   for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
     struct stat status;
     // Incomplete files of killed processes count, too. Other files in the folder are ignored.
-    if (!isOurs(entry->d_name) || !join(path, folder, entry->d_name) || lstat(path, &status) != 0 ||
+    if (!isOurs(entry->d_name) || !join(path, folder, entry->d_name) || hewn_sys_lstat(path, &status) != 0 ||
         !S_ISREG(status.st_mode))
       continue;
     total += (uint64_t)status.st_size;

@@ -7,12 +7,12 @@
 
 #include "ranks/local.h"
 #include "ranks/process.h"
+#include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ static control *mapControl(const char *path) {
   if (file < 0)
     return NULL;
   // Ignores a control block that another user has created, whatever its name.
-  if (fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0 &&
+  if (hewn_sys_fstat(file, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0 &&
       (size_t)info.st_size == sizeof(control))
     base = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);

@@ -21,6 +21,7 @@
 #include "ranks/local.h"
 #include "context.h"
 #include "hewn/communicator.h"
+#include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -237,7 +237,7 @@ static int32_t makeRegion(local_group *group, int which, size_t bytes) {
   unmap(map);
   if (group->files[which] >= 0)
     close(group->files[which]);
-  int file = group->files[which] = memfd_create("hewn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int file = group->files[which] = hewn_sys_memfd("hewn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0)
     return failHere(group, HEWN_OUT_OF_MEMORY, "shared memory cannot be created: errno {a}", errno);
   // Allocates the pages of the file now: otherwise a store could raise SIGBUS when memory runs out.
@@ -273,7 +273,7 @@ static unsigned char *reach(local_group *group, int32_t rank, const place *where
     int file = open(path, O_RDWR | O_CLOEXEC);
     struct stat status;
     void *base = MAP_FAILED;
-    if (file >= 0 && fstat(file, &status) == 0 && status.st_uid == geteuid() &&
+    if (file >= 0 && hewn_sys_fstat(file, &status) == 0 && status.st_uid == geteuid() &&
         (uint64_t)status.st_size >= theirs->bytes)
       base = mmap(NULL, theirs->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (file >= 0)

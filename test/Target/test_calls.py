@@ -5,10 +5,15 @@ of the C library are allowed.
 If a processor has no instruction for a conversion, LLVM calls a function of the compiler's runtime
 library (`__truncsfbf2`), which may be missing in the process that loads the artifact. The compiler
 rejects such code (lib/Codegen/Emit/Calls.h). These tests check the artifacts.
+
+Artifacts load on glibc 2.17 and newer, so each undefined symbol has a version of glibc 2.17 or older
+(lib/Codegen/Emit/GlibcSymbols.h). test/Install/test_roots.py runs an artifact with an old glibc.
 """
 
 import ctypes
 import itertools
+import pathlib
+import re
 import shutil
 import subprocess
 
@@ -22,6 +27,9 @@ NM = shutil.which("llvm-nm-22") or "/usr/lib/llvm-22/bin/llvm-nm"
 TARGET = "portable,x86-64-v4+fp16"
 # Shared objects of the C library, whose functions the compiled code and the runtime may call.
 LIBC = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The dynamic loader exports this function, in all versions of glibc with the same symbol version.
+LOADER = "__tls_get_addr"
 FLOATS = ["DOUBLE", "FLOAT", "FLOAT16", "BFLOAT16"]
 SMALL = ["FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0"]
 INTEGERS = ["INT64", "UINT64", "INT32", "UINT32", "INT16", "UINT8", "BOOL", "INT4"]
@@ -137,3 +145,58 @@ def test_calls_c_alone(name, flags, tmp_path):
     library = tmp_path / "libm.so"
     subprocess.run([HEWN, "compile", tmp_path / "m.onnx", "-o", library, f"--target={TARGET}", *flags], check=True)
     assert {name for name in wanted(library) if not any(hasattr(part, name) for part in LIBC)} == set()
+
+
+def versioned(library):
+    """Returns the undefined symbols of a library with their versions; None for no version."""
+    said = subprocess.run([NM, "-D", "-u", library], check=True, capture_output=True, text=True).stdout
+    pairs = [line.split() for line in said.splitlines()]
+    return {pair[-1].split("@")[0]: pair[-1].partition("@")[2] or None for pair in pairs if pair[-2] == "U"}
+
+
+def compile_ops(folder, target):
+    (folder / "m.onnx").write_bytes(ops("FLOAT").SerializeToString())
+    library = folder / "libm.so"
+    subprocess.run([HEWN, "compile", folder / "m.onnx", "-o", library, f"--target={target}"], check=True)
+    return library
+
+
+def test_symbol_versions(tmp_path):
+    """The versions exist in the C library of this machine, and are not newer than glibc 2.17."""
+    found = versioned(compile_ops(tmp_path, TARGET))
+    found.pop(LOADER, None)
+    assert len(found) > 20 and "pthread_create" in found
+    libc = ctypes.CDLL(None)
+    libc.dlvsym.restype = ctypes.c_void_p
+    for name, version in found.items():
+        assert version is not None, f"{name} has no version"
+        assert tuple(map(int, version.removeprefix("GLIBC_").split("."))) <= (2, 17), f"{name}@{version}"
+        handles = [ctypes.c_void_p(part._handle) for part in LIBC]
+        assert any(libc.dlvsym(handle, name.encode(), version.encode()) for handle in handles), f"{name}@{version}"
+
+
+def test_symbol_versions_of_aarch64(tmp_path):
+    if not list((pathlib.Path(HEWN).parents[1] / "lib").glob("aarch64-linux-gnu/libhewn_runtime.a")):
+        pytest.skip("no runtime for AArch64 (libc6-dev-arm64-cross)")
+    assert set(versioned(compile_ops(tmp_path, "aarch64")).values()) == {"GLIBC_2.17"}
+
+
+def test_library_binds_when_loaded(tmp_path):
+    """Without DF_BIND_NOW, a missing function ends the process at the first call."""
+    library = compile_ops(tmp_path, TARGET)
+    dynamic = subprocess.run([NM.replace("llvm-nm", "llvm-readelf"), "-d", library], capture_output=True, text=True)
+    assert "BIND_NOW" in dynamic.stdout
+
+
+@pytest.mark.parametrize("name", ["libhewn_runtime.a", "libhewn_image.a", "libhewn_regex.a"])
+def test_runtime_has_versions(name):
+    """GlibcSymbols.cpp has the version of each function that an archive of the runtime calls."""
+    archive = pathlib.Path(HEWN).parents[1] / "lib" / name
+    if not archive.exists():
+        pytest.skip(f"this build has no {name}")
+    source = (ROOT / "lib/Codegen/Emit/GlibcSymbols.cpp").read_text()
+    known = {word for text in re.findall(r'"([^"]*)"', source) for word in text.split()}
+    said = subprocess.run([NM, "-u", archive], check=True, capture_output=True, text=True).stdout
+    called = {line.split()[1] for line in said.splitlines() if line.strip().startswith("U ")}
+    called = {name for name in called if not name.startswith("hewn_")} - {"_GLOBAL_OFFSET_TABLE_", LOADER}
+    assert len(called) > 10 and called - known == set()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/Emit/Link.h"
 #include "hewn/runtime.h"
+#include "lib/Codegen/Emit/GlibcSymbols.h"
 #include "lib/Codegen/Emit/Weights.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Files/ScratchFolders.h"
@@ -81,14 +82,25 @@ static Error runLinker(std::vector<std::string> arguments) {
   return createStringError("linking failed: " + (first.empty() ? whySilent(arguments) : first.str()));
 }
 
-/// Writes an empty shared library named `name`, such as libm.so.6. Linking against it records the
-/// dependency in the artifact, without symbol versions, and needs no C library for the target on
-/// this machine.
-static Expected<std::string> makeStub(StringRef name, StringRef triple, const ScratchFolder &scratch) {
-  std::string object = scratch.path("stub.o"), library = scratch.path(name);
+/// Writes a shared library without code that has the name of a library of glibc and the symbol
+/// versions of glibc 2.17. Linking against it records the dependency and the versions in the
+/// artifact, and needs no C library for the target on this machine.
+static Expected<std::string> makeStub(const GlibcLibrary &glibc, StringRef triple, const ScratchFolder &scratch) {
+  std::string object = scratch.path("stub.o"), library = scratch.path(glibc.soname);
   if (Error error = Weights().writeObject(object, "hewn_stub", triple))
     return error;
-  if (Error error = runLinker({"-shared", "--build-id=none", "-soname=" + name.str(), "-o", library, object}))
+  std::vector<std::string> arguments = {"-shared", "--build-id=none", "-soname=" + glibc.soname.str(),
+                                        "-o",      library,           object};
+  if (std::string versions = glibcVersionScript(glibc, triple); !versions.empty()) {
+    Expected<std::string> script = scratch.write("versions.map", versions);
+    if (!script)
+      return script.takeError();
+    arguments.push_back("--version-script=" + *script);
+    for (const GlibcVersion &version : glibc.versions)
+      for (StringRef function : split(version.functions, ' '))
+        arguments.push_back("--defsym=" + function.str() + "=0");
+  }
+  if (Error error = runLinker(std::move(arguments)))
     return error;
   return library;
 }
@@ -177,12 +189,13 @@ Error chooseParts(LinkJob &job) {
 }
 
 namespace {
-/// The C library of this machine, used to look up which functions the target's C library has.
+/// The functions of glibc 2.17, and those of the C library of this machine, which custom ops may
+/// call.
 class CLibrary {
 public:
   CLibrary() {
-    for (const char *name : {"libc.so.6", "libm.so.6"})
-      libraries.push_back(dlopen(name, RTLD_LAZY | RTLD_LOCAL));
+    for (const GlibcLibrary &library : glibcLibraries())
+      libraries.push_back(dlopen(library.soname.data(), RTLD_LAZY | RTLD_LOCAL));
   }
   ~CLibrary() {
     for (void *library : libraries)
@@ -190,7 +203,7 @@ public:
         dlclose(library);
   }
   bool has(const std::string &name) const {
-    return any_of(libraries, [&](void *library) { return library && dlsym(library, name.c_str()); });
+    return isInGlibc(name) || any_of(libraries, [&](void *library) { return library && dlsym(library, name.c_str()); });
   }
 
 private:
@@ -267,7 +280,9 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
       "-shared", "--version-script=" + *script, "--gc-sections", "--strip-debug", "--hash-style=gnu", "--build-id=sha1",
       // Inside of the shared library, bind references to functions only, not to data: a program
       // that links to the library may have a copy relocation of the descriptor.
-      "-Bsymbolic-functions", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
+      // Bind all references when the library is loaded: if a function is missing, dlopen returns an
+      // error, whereas lazy binding would end the process at the first call.
+      "-Bsymbolic-functions", "-znow", "-znoexecstack", "-zrelro", "--defsym=" HEWN_MODEL_SYMBOL "=" + job.model,
       "-soname=" + sys::path::filename(output.path()).str()};
   arguments.insert(arguments.end(), job.objects.begin(), job.objects.end());
   if (!job.weights.empty())
@@ -277,11 +292,11 @@ Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &sc
   arguments.insert(arguments.end(), job.userCode.begin(), job.userCode.end());
   for (const auto &[name, address] : job.addresses)
     arguments.push_back("--defsym=" + name + "=" + std::to_string(address));
-  for (StringRef name : {"libm.so.6", "libc.so.6"}) {
-    Expected<std::string> stub = makeStub(name, job.triple, scratch);
+  for (const GlibcLibrary &library : glibcLibraries()) {
+    Expected<std::string> stub = makeStub(library, job.triple, scratch);
     if (!stub)
       return stub.takeError();
-    arguments.push_back(*stub);
+    arguments.insert(arguments.end(), {library.always ? "--no-as-needed" : "--as-needed", *stub});
   }
   return linkInto(output, std::move(arguments), scratch,
                   [&](const std::string &linked) { return checkUndefined(linked, job); });

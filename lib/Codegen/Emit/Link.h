@@ -57,8 +57,9 @@ struct LinkJob {
 /// if a called function is in no archive, because hewn was built without the library that it
 /// depends on.
 llvm::Error chooseParts(LinkJob &job);
-/// Writes a shared library that exports only the model's symbols and depends on libc, libm and the
-/// shared libraries in `job.userCode`. Returns an error for a symbol that none of these defines.
+/// Writes a shared library that exports only the model's symbols and depends on libraries of glibc
+/// (2.17 or newer) and the shared libraries in `job.userCode`. Returns an error for a symbol that
+/// none of these defines.
 llvm::Error linkShared(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);
 /// Writes a single relocatable object. It does not contain the runtime, which the user links to it.
 llvm::Error linkObject(const LinkJob &job, OutputFile &output, const ScratchFolder &scratch);

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Root file systems of other Debian releases, made by mmdebstrap and kept in the cache folder, and
+commands run in them by chroot. Requires root, mmdebstrap, and the package sources of the machine.
+
+    python test/Install/roots.py bullseye trixie    creates the roots and prints their folders"""
+
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "hewn/roots"
+# Packages of each root. Debian 11 is the oldest release: glibc 2.31, Python 3.9.
+PACKAGES = {
+    "bullseye": ["gcc", "libc6-dev", "make", "python3", "libffi-dev", "zlib1g-dev"],
+    "trixie": ["cmake", "gcc", "libc6-dev", "make", "python3-venv"],
+    "forky": ["cmake", "gcc", "libc6-dev", "make", "python3-venv"],
+}
+
+
+def unavailable() -> str | None:
+    """Returns the reason why roots can't be created or entered, or None."""
+    if os.geteuid() != 0:
+        return "chroot requires root"
+    if not shutil.which("mmdebstrap"):
+        return "mmdebstrap is not installed"
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        return "unshare -m is not permitted"
+    return None
+
+
+def mirror() -> str:
+    """Returns the address of the Debian archive in the machine's package sources."""
+    release = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
+    files = [pathlib.Path("/etc/apt/sources.list"), *sorted(pathlib.Path("/etc/apt/sources.list.d").glob("*"))]
+    for file in files:
+        text = file.read_text() if file.exists() else ""
+        for line in re.findall(rf"^deb (?:\[[^]]*\] )?(\S+) {release} ", text, re.MULTILINE):
+            return line
+        for entry in text.split("\n\n"):
+            uris = re.search(r"^URIs: *(\S+)", entry, re.MULTILINE)
+            if uris and re.search(rf"^Suites:.*\b{release}(\s|$)", entry, re.MULTILINE):
+                return uris[1]
+    raise SystemExit(f"roots: no package source of Debian {release} in /etc/apt")
+
+
+def root(suite: str) -> pathlib.Path:
+    """Returns the folder of a root, and creates the root if necessary."""
+    packages = PACKAGES[suite]
+    key = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
+    folder = CACHE / f"{suite}-{key}"
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE, ignore_cleanup_errors=True) as scratch:
+            made = pathlib.Path(scratch) / "root"
+            command = ["mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
+            done = subprocess.run([*command, suite, made, mirror()], capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{done.stderr}\nroots: mmdebstrap of {suite} failed")
+            made.chmod(0o755)
+            made.rename(folder)
+    return folder
+
+
+def run_in(folder: pathlib.Path, command: str, shared: dict[str, pathlib.Path], check: bool = True) -> str:
+    """Runs a shell command in a root, with folders of this machine mounted at the paths in `shared`,
+    and without a network. Returns the output."""
+    mounts = ["mount -t proc proc proc", "mount --rbind /dev dev"]
+    for inside, outside in shared.items():
+        (folder / inside.lstrip("/")).mkdir(parents=True, exist_ok=True)
+        mounts.append(f"mount --bind {outside} {inside.lstrip('/')}")
+    script = f'cd {folder} && {" && ".join(mounts)} && exec chroot . sh -ec "$1"'
+    env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        ["unshare", "--mount", "--net", "sh", "-ec", script, "sh", command],
+        env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    if check and done.returncode:
+        raise AssertionError(f"{done.stdout}\nin {folder.name}: exit status {done.returncode} of {command}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    if why := unavailable():
+        sys.exit(f"roots: {why}")
+    for suite in sys.argv[1:]:
+        print(root(suite))
