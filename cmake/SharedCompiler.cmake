@@ -15,11 +15,13 @@ add_library(hewn_compiler SHARED)
 set_target_properties(hewn_compiler PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME compiler LINK_DEPENDS "${exports}")
 foreach(tool IN LISTS tools)
   target_sources(hewn_compiler PRIVATE $<TARGET_OBJECTS:${tool}-objects>)
-  target_link_libraries(${tool} PRIVATE hewn_compiler)
-  target_link_options(${tool} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
+  target_link_libraries(${tool} PRIVATE hewn_compiler HewnOldGlibc)
+  target_link_options(${tool} PRIVATE -static-libstdc++ -Wl,--as-needed)
 endforeach()
 # Link all objects of the compiler library, because the linker would leave out functions of
 # compiler.h that no tool calls.
-target_link_libraries(hewn_compiler PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,HewnCompiler>" HewnPipelines HewnLLVM)
-target_link_options(hewn_compiler PRIVATE "-Wl,--version-script=${exports}" -static-libstdc++ -static-libgcc -Wl,--as-needed)
+target_link_libraries(hewn_compiler PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,HewnCompiler>" HewnPipelines HewnLLVM HewnOldGlibc)
+# libgcc_s is not linked statically: the unwinder of GCC 12's static library calls _dl_find_object,
+# which glibc has since 2.35.
+target_link_options(hewn_compiler PRIVATE "-Wl,--version-script=${exports}" -static-libstdc++ -Wl,-z,defs -Wl,--as-needed)
 target_include_directories(hewn_compiler INTERFACE $<INSTALL_INTERFACE:include>)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m hewn ...` runs the command `hewn`; `python -m hewn demo` runs a demonstration;
-`python -m hewn --cmake` prints the folder of the CMake package."""
+`python -m hewn --cmake-dir` prints the folder of the CMake package (`--cmake`: its older name)."""
 
 import os
 import pathlib
@@ -9,20 +9,25 @@ import sys
 FOLDER = pathlib.Path(__file__).parent
 
 
+def prefix() -> pathlib.Path:
+    """Returns the folder with bin/hewn. Its position relative to this package depends on the layout:
+    a wheel, a build folder, or an install prefix (with the package in
+    lib/pythonX.Y/"site-packages"/hewn)."""
+    for folder in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):
+        if (folder / "bin" / "hewn").exists():
+            return folder
+    sys.exit(f"hewn: program not found for the package in {FOLDER}")
+
+
 def main() -> None:
-    if sys.argv[1:] == ["--cmake"]:
-        print(FOLDER / "lib" / "cmake" / "hewn")
+    if sys.argv[1:] in (["--cmake-dir"], ["--cmake"]):
+        print(prefix() / "lib" / "cmake" / "hewn")
         return
     if sys.argv[1:2] == ["demo"]:
         from hewn import demo
 
         sys.exit(demo.main(sys.argv[2:]))
-    # The program is in a folder relative to this package that depends on the layout: a wheel, a
-    # build folder, or an install prefix (with the package in lib/pythonX.Y/"site-packages"/hewn).
-    for prefix in (FOLDER, FOLDER.parents[1], FOLDER.parents[3]):
-        if (program := prefix / "bin" / "hewn").exists():
-            os.execv(program, ["hewn", *sys.argv[1:]])
-    sys.exit(f"hewn: program not found for the package in {FOLDER}")
+    os.execv(prefix() / "bin" / "hewn", ["hewn", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

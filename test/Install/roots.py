@@ -2,7 +2,9 @@
 """Root file systems of other Debian releases, made by mmdebstrap and kept in the cache folder, and
 commands run in them by chroot. Requires root, mmdebstrap, and the package sources of the machine.
 
-    python test/Install/roots.py bullseye trixie    creates the roots and prints their folders"""
+    python test/Install/roots.py bullseye trixie    creates the roots and prints their folders
+    python test/Install/roots.py --archive          prints the address of the Debian archive
+"""
 
 import hashlib
 import os
@@ -14,12 +16,15 @@ import sys
 import tempfile
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "hewn/roots"
-# Packages of each root. Debian 11 is the oldest release: glibc 2.31, Python 3.9.
+# Packages of each root. Debian 11 is the oldest release of the archive: glibc 2.31, Python 3.9.
 PACKAGES = {
-    "bullseye": ["gcc", "libc6-dev", "make", "python3", "libffi-dev", "zlib1g-dev"],
-    "trixie": ["cmake", "gcc", "libc6-dev", "make", "python3-venv"],
-    "forky": ["cmake", "gcc", "libc6-dev", "make", "python3-venv"],
+    "bullseye": ["gcc", "libc6-dev", "make", "python3", "zlib1g-dev"],
+    "bookworm": ["gcc", "libc6-dev", "make", "python3-venv"],
+    "trixie": ["gcc", "libc6-dev", "make", "python3-venv"],
+    "forky": ["gcc", "libc6-dev", "make", "python3-venv"],
 }
+# CPython that tools/setup --release builds for the stable ABI, with its source.
+SOURCE = CACHE.parent / "python-3.13/source.tar.xz"
 
 
 def unavailable() -> str | None:
@@ -34,7 +39,7 @@ def unavailable() -> str | None:
 
 
 def mirror() -> str:
-    """Returns the address of the Debian archive in the machine's package sources."""
+    """Returns the address of the Debian archive in the package sources of this computer."""
     release = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
     files = [pathlib.Path("/etc/apt/sources.list"), *sorted(pathlib.Path("/etc/apt/sources.list.d").glob("*"))]
     for file in files:
@@ -66,6 +71,18 @@ def root(suite: str) -> pathlib.Path:
     return folder
 
 
+def newer_python(folder: pathlib.Path) -> str:
+    """Returns the path, in the root, of a CPython that is built there once from `SOURCE`."""
+    path = "/opt/python/bin/python3"
+    if not (folder / path.lstrip("/")).is_symlink():
+        build = (
+            "cd /tmp && tar xf /source/source.tar.xz && cd Python-*/ && ./configure -q --prefix=/opt/python --disable-test-modules"
+            f" CFLAGS=-g0 && make -s -j {os.cpu_count()} && make -s install && rm -rf /tmp/Python-*"
+        )
+        run_in(folder, build, {"/source": SOURCE.parent})
+    return path
+
+
 def run_in(folder: pathlib.Path, command: str, shared: dict[str, pathlib.Path], check: bool = True) -> str:
     """Runs a shell command in a root, with folders of this machine mounted at the paths in `shared`,
     and without a network. Returns the output."""
@@ -80,11 +97,13 @@ def run_in(folder: pathlib.Path, command: str, shared: dict[str, pathlib.Path], 
         env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     if check and done.returncode:
-        raise AssertionError(f"{done.stdout}\nin {folder.name}: exit status {done.returncode} of {command}")
+        raise AssertionError(f"{done.stdout}\n{folder.name}: exit status {done.returncode} of {command}")
     return done.stdout
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--archive"]:
+        sys.exit(print(mirror()))
     if why := unavailable():
         sys.exit(f"roots: {why}")
     for suite in sys.argv[1:]:

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs artifacts in a root file system of Debian 11 (glibc 2.31), the oldest that Debian's package
-archive has. Before glibc 2.34, pthread_create, dlopen and dladdr are not in libc.so.6, so that the
-artifact has to name the libraries that have them."""
+"""Runs artifacts and wheels in root file systems of Debian releases (roots.py).
 
+Artifacts run on Debian 11 (glibc 2.31), the oldest release that Debian's package archive has. Before
+glibc 2.34, pthread_create, dlopen and dladdr are not in libc.so.6, so that the artifact has to name
+the libraries that have them.
+
+Wheels are those of HEWN_DIST (default: dist/, from tools/release). Each root has its own Python; in
+Debian 11, a CPython that is built there once."""
+
+import importlib.util
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 import roots
@@ -17,6 +24,16 @@ HEWN = shutil.which("hewn", path=os.environ.get("HEWN_TOOLS"))
 HERE = pathlib.Path(__file__).parent
 TREE = HERE.parents[1]
 DLPACK = pathlib.Path("/usr/include/dlpack")
+
+DIST = pathlib.Path(os.environ.get("HEWN_DIST", TREE / "dist"))
+VERSION = re.search(r"project\(hewn VERSION ([0-9.]+)", (TREE / "CMakeLists.txt").read_text())[1]
+# Release -> glibc and Python versions, and the wheel that pip installs there.
+WHEELS = {
+    "bullseye": ("2.31", "3.13", "cp312-abi3"),
+    "bookworm": ("2.36", "3.11", "cp311-cp311"),
+    "trixie": ("2.41", "3.13", "cp312-abi3"),
+    "forky": ("2.4", "3.14", "cp312-abi3"),
+}
 
 pytestmark = pytest.mark.skipif(bool(roots.unavailable()), reason=str(roots.unavailable()))
 
@@ -127,3 +144,38 @@ def test_missing_function_is_an_error_of_the_loader(debian_11, tmp_path):
     (tmp_path / "load.c").write_text(LOAD)
     said = old_glibc(debian_11, "gcc load.c -ldl -o load; ./load ./libop.so || echo exit $?", tmp_path)
     assert "undefined symbol: arc4random" in said and said.endswith("exit 7\n")
+
+
+@pytest.mark.parametrize("suite", WHEELS)
+def test_wheel(suite, tmp_path):
+    """Installs the wheel in a root without a network and without LLVM, compiles and runs models from
+    the shell and from Python, and builds examples/c by CMake (wheel.py)."""
+    glibc, version, tag = WHEELS[suite]
+    wheels = sorted(DIST.glob(f"hewn_compiler-{VERSION}-{tag}-*.whl"))
+    if not wheels:
+        pytest.skip(f"no wheel {tag} in {DIST}: run tools/release")
+    root = roots.root(suite)
+    python = roots.newer_python(root) if suite == "bullseye" else "python3"
+    numpy = [*"-q download --disable-pip-version-check --no-deps --only-binary=:all: --platform".split()]
+    numpy += [
+        "manylinux_2_28_x86_64",
+        "--platform",
+        "manylinux_2_27_x86_64",
+        "--python-version",
+        version,
+        "-d",
+        tmp_path,
+    ]
+    subprocess.run([sys.executable, "-m", "pip", *numpy, "numpy"], check=True)
+    cmake = pathlib.Path(importlib.util.find_spec("cmake").origin).parent / "data"
+    shared = {"/tree": TREE, "/dist": DIST, "/packages": tmp_path, "/cmake": cmake}
+    check = f"""
+      ldd --version | head -n 1
+      {python} --version
+      export HEWN_CMAKE=/cmake/bin/cmake PIP_NO_INDEX=1 PIP_FIND_LINKS=/packages
+      {python} /tree/test/Install/wheel.py /dist/{wheels[-1].name}"""
+    said = roots.run_in(root, check, shared)
+    print(said)
+    found = re.match(r".* (2\.\d+)\nPython (3\.\d+)", said)
+    assert found[1].startswith(glibc) and found[2] == version
+    assert "compiles, links and runs without LLVM" in said

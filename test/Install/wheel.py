@@ -5,6 +5,9 @@ the package's folder, and uninstalls the wheel. For each extra (torch, jax, kera
 installs the wheel with the extra by pip into another environment, and compiles a model of that
 framework there without a network.
 
+HEWN_CMAKE is the path of CMake, if it is not in PATH. test_roots.py runs this script in root file
+systems of other releases.
+
 "Without LLVM" means a mount namespace whose /usr/lib/llvm-22 is empty; "without a network" means an
 empty network namespace. If the system does not allow a namespace, the script prints a message and
 continues without it."""
@@ -19,8 +22,17 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LLVM = pathlib.Path("/usr/lib/llvm-22")
 MOST_BYTES = 40e6
-# Libraries that every Linux system has: those of glibc, and the dynamic loader.
-EVERYWHERE = ("linux-vdso.so", "ld-linux-", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so")
+# Libraries that every Linux system has: those of glibc, the dynamic loader, and GCC's unwinder.
+EVERYWHERE = (
+    "linux-vdso.so",
+    "ld-linux-",
+    "libc.so",
+    "libm.so",
+    "libdl.so",
+    "libpthread.so",
+    "librt.so",
+    "libgcc_s.so",
+)
 
 
 # Extra -> program that compiles a model of the extra's framework and compares the results.
@@ -126,7 +138,7 @@ def use(python: pathlib.Path, folder: pathlib.Path) -> None:
         cwd=folder,
     )
     # Builds a CMake project with only the wheel and a C compiler.
-    prefix = run(python, "-m", "hewn", "--cmake").strip()
+    prefix = run(python, "-m", "hewn", "--cmake-dir").strip()
     cmake = os.environ.get("HEWN_CMAKE", "cmake")
     run(cmake, "-S", ROOT / "examples/c", "-B", folder / "c", f"-Dhewn_DIR={prefix}", "-DCMAKE_C_COMPILER=cc")
     run(cmake, "--build", folder / "c")
@@ -154,6 +166,7 @@ def try_extra(wheel: pathlib.Path, extra: str) -> None:
 def main() -> None:
     wheel = pathlib.Path(sys.argv[1]).resolve()
     os.environ.pop("PYTHONPATH", None)  # otherwise Python imports the package of the build
+    os.environ["LD_BIND_NOW"] = "1"  # a function that this system's C library lacks is an error
     hide_llvm()
     size = wheel.stat().st_size
     must(size <= MOST_BYTES, f"{wheel.name} has {size / 1e6:.1f} MB, {MOST_BYTES / 1e6:.0f} are allowed")

@@ -39,7 +39,7 @@ PATTERNS = [
         r"\bPy[A-Z][a-z]+_[A-Z][A-Z_]+\(",
         "python",
     ),
-    Pattern("reads an option or the environment", r"cl::(opt|list)\b|\bgetenv\b", "dialects lib runtime"),
+    Pattern("reads an option or the environment", r"cl::(opt|list)\b|\bgetenv\(", "dialects lib runtime"),
     Pattern(
         "uses onnxruntime directly: use test/Numeric/sessions.py",
         r"InferenceSession\(",

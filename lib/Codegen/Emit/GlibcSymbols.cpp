@@ -13,7 +13,8 @@ namespace hewn::codegen {
 static constexpr GlibcVersion mathVersions[] = {
     {"GLIBC_2.2.5",
      "acos acosf acosh acoshf asin asinf asinh asinhf atan atanf atan2 atan2f atanh atanhf cbrt cbrtf ceil ceilf "
-     "copysign copysignf cos cosf cosh coshf erf erff erfc erfcf exp expf exp2 exp2f expm1 expm1f fabs fabsf fdim fdimf "
+     "copysign copysignf cos cosf cosh coshf erf erff erfc erfcf exp expf exp2 exp2f expm1 expm1f fabs fabsf fdim "
+     "fdimf "
      "floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf frexp frexpf hypot hypotf ilogb ilogbf ldexp ldexpf "
      "lgamma lgammaf llrint llrintf llround llroundf log logf log10 log10f log1p log1pf log2 log2f logb logbf "
      "lrint lrintf lround lroundf modf modff nan nanf nearbyint nearbyintf nextafter nextafterf pow powf "
@@ -21,8 +22,8 @@ static constexpr GlibcVersion mathVersions[] = {
      "sqrt sqrtf tan tanf tanh tanhf tgamma tgammaf trunc truncf"},
 };
 
-/// The functions of libc that the runtime, its third-party libraries and LLVM's code call, and those
-/// that custom ops often call.
+/// The functions of libc that the runtime, its third-party libraries and generated code call, and
+/// those that custom ops often call.
 static constexpr GlibcVersion libcVersions[] = {
     {"GLIBC_2.2.5",
      "__assert_fail __errno_location _setjmp abort bcmp bsearch calloc close closedir exit fclose fcntl feof ferror "
@@ -30,7 +31,8 @@ static constexpr GlibcVersion libcVersions[] = {
      "gmtime_r longjmp lseek madvise malloc memchr memcmp memmove memset mkdir mmap mprotect munmap nanosleep open "
      "opendir posix_fadvise posix_fallocate posix_madvise posix_memalign pread printf pthread_attr_destroy "
      "pthread_attr_init pthread_attr_setdetachstate pthread_self putchar puts pwrite qsort rand read readdir realloc "
-     "remove rename sched_yield sigfillset snprintf sprintf srand sscanf strcasecmp strcat strchr strcmp strcpy strcspn "
+     "remove rename sched_yield sigfillset snprintf sprintf srand sscanf strcasecmp strcat strchr strcmp strcpy "
+     "strcspn "
      "strdup strerror strlen strncasecmp strncat strncmp strncpy strpbrk strrchr strspn strstr strtod strtof strtol "
      "strtoll strtoul strtoull syscall sysconf time tolower toupper unlink vfprintf vsnprintf write"},
     {"GLIBC_2.3", "__ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc freelocale newlocale realpath uselocale"},
@@ -48,7 +50,8 @@ static constexpr GlibcVersion libcVersions[] = {
 
 static constexpr GlibcVersion threadVersions[] = {
     {"GLIBC_2.2.5",
-     "pthread_attr_getstacksize pthread_attr_setstacksize pthread_create pthread_detach pthread_getspecific pthread_join "
+     "pthread_attr_getstacksize pthread_attr_setstacksize pthread_create pthread_detach pthread_getspecific "
+     "pthread_join "
      "pthread_key_create pthread_key_delete pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock "
      "pthread_mutex_trylock pthread_mutex_unlock pthread_once pthread_setspecific pthread_sigmask sem_destroy sem_init "
      "sem_post sem_wait"},
