@@ -20,7 +20,7 @@ foreach(tool IN LISTS tools)
 endforeach()
 # Link all objects of the compiler library, because the linker would leave out functions of
 # compiler.h that no tool calls.
-target_link_libraries(hewn_compiler PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,HewnCompiler>" HewnPipelines HewnLLVM HewnOldGlibc)
+target_link_libraries(hewn_compiler PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,HewnCompiler>" HewnPipelines HewnLLVM)
 # libgcc_s is not linked statically: the unwinder of GCC 12's static library calls _dl_find_object,
 # which glibc has since 2.35.
 target_link_options(hewn_compiler PRIVATE "-Wl,--version-script=${exports}" -static-libstdc++ -Wl,-z,defs -Wl,--as-needed)
