@@ -32,7 +32,7 @@ WHEELS = {
     "bullseye": ("2.31", "3.13", "cp312-abi3"),
     "bookworm": ("2.36", "3.11", "cp311-cp311"),
     "trixie": ("2.41", "3.13", "cp312-abi3"),
-    "forky": ("2.4", "3.14", "cp312-abi3"),
+    "forky": ("2.43", "3.14", "cp312-abi3"),
 }
 
 pytestmark = pytest.mark.skipif(bool(roots.unavailable()), reason=str(roots.unavailable()))
