@@ -31,9 +31,10 @@ HIDDEN struct mallinfo2 mallinfo2(void) {
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
   struct mallinfo from = mallinfo();
 #pragma clang diagnostic pop
-  struct mallinfo2 to = {(unsigned)from.arena,    (unsigned)from.ordblks, (unsigned)from.smblks,   (unsigned)from.hblks,
-                         (unsigned)from.hblkhd,   (unsigned)from.usmblks, (unsigned)from.fsmblks,  (unsigned)from.uordblks,
-                         (unsigned)from.fordblks, (unsigned)from.keepcost};
+  struct mallinfo2 to = {(unsigned)from.arena,   (unsigned)from.ordblks,  (unsigned)from.smblks,
+                         (unsigned)from.hblks,   (unsigned)from.hblkhd,   (unsigned)from.usmblks,
+                         (unsigned)from.fsmblks, (unsigned)from.uordblks, (unsigned)from.fordblks,
+                         (unsigned)from.keepcost};
   return to;
 }
 
