@@ -12,8 +12,8 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/// Since glibc 2.32, true while the process has one thread. libstdc++ then counts references without
-/// atomic instructions. False is always correct.
+/// Since glibc 2.32, true while the process has one thread: libstdc++ then counts references
+/// without atomic instructions. False is always correct.
 HIDDEN extern char __libc_single_threaded;
 char __libc_single_threaded = 0;
 

@@ -63,7 +63,8 @@ def root(suite: str) -> pathlib.Path:
         with tempfile.TemporaryDirectory(dir=CACHE, ignore_cleanup_errors=True) as scratch:
             made = pathlib.Path(scratch) / "root"
             command = ["mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
-            # A mirror that is not updated daily has an expired list of testing. Its signature is still verified.
+            # The list of testing expires after a week if the mirror is not updated. Its signature
+            # is verified nevertheless.
             command += ['--aptopt=Acquire::Check-Valid-Until "false"']
             done = subprocess.run([*command, suite, made, mirror()], capture_output=True, text=True)
             if done.returncode:
