@@ -9,6 +9,7 @@ import argparse
 import importlib.metadata
 import pathlib
 import sys
+import textwrap
 
 import comparison
 import estimators
@@ -19,8 +20,9 @@ PACKAGES = ("scikit-learn", "skl2onnx", "onnxmltools", "xgboost-cpu", "lightgbm"
 
 def table(rows: list[comparison.Compared]) -> str:
     """Returns the results as Markdown."""
+    versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES)
     lines = [
-        "Versions: " + ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES) + ".",
+        textwrap.fill(f"Versions: {versions}.", 100, break_on_hyphens=False),
         "",
         "| estimator or pipeline | outputs | difference from onnxruntime | from the library |",
         "| --- | --- | --- | --- |",
