@@ -69,6 +69,8 @@ APPROXIMATED = ("Erf", "Gelu")
 HAS_NO_TINY_EXPONENTIALS, LEAST_EXPONENTIAL = (records.F32, records.BF16), 2.0**-126
 # Functions with a factor 1 + t, which loses accuracy by cancellation for t close to -1.
 NEAR_MINUS_ONE = ("Gelu", "FastGelu", "BiasGelu")
+# Functions with a sum of two terms, which loses accuracy by cancellation.
+CANCELS = ("HardSigmoid", "HardSwish")
 
 
 class Unknown(Exception):
@@ -323,6 +325,15 @@ def moved_by_largest(result, operand, random, steps):
         )
 
 
+def cancelled(result, operand, random):
+    """Sets some results to 0 that are below 4 ulps of the operand: 1 + t is 0 or an ulp of 1."""
+    if result.dtype not in records.FLOATS or operand.dtype not in records.FLOATS or not operand.size:
+        return result
+    with np.errstate(all="ignore"):
+        small = np.abs(result.astype(np.float64)) <= 4 * step_of(result) * np.abs(operand.astype(np.float64)).max()
+    return np.where(small & (random.random(result.shape) < 0.5), np.asarray(0, result.dtype), result)
+
+
 def summed_otherwise(oracle, node, names, operands, opset, results, random):
     """Perturbs sums by a share of n u Σ|x|, the error bound for a sum of n terms in any order
     (Higham, 4.2). Sums of equal signs and magnitudes come close to this bound, because their
@@ -399,6 +410,9 @@ def evaluate(oracle, model, feeds, reference=False, random=None, steps=0):
                 and node.op_type in APPROXIMATED
             )
             if node.op_type in NEAR_MINUS_ONE:
+                results = [moved_by_largest(r, operands[0], random, steps) for r in results]
+                results = [cancelled(r, operands[0], random) for r in results]
+            if node.op_type in CANCELS:
                 results = [moved_by_largest(r, operands[0], random, steps) for r in results]
             # an interpolation multiplies by up to 64 rounded weights, and large products may cancel
             if interpolates(node):
