@@ -18,7 +18,7 @@ import tempfile
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "hewn/roots"
 # Packages of each root. Debian 11 is the oldest release of the archive: glibc 2.31, Python 3.9.
 PACKAGES = {
-    "bullseye": ["gcc", "libc6-dev", "make", "python3", "xz-utils", "zlib1g-dev"],
+    "bullseye": ["gcc", "libc6-dev", "libffi-dev", "make", "python3", "xz-utils", "zlib1g-dev"],
     "bookworm": ["gcc", "libc6-dev", "make", "python3-venv"],
     "trixie": ["gcc", "libc6-dev", "make", "python3-venv"],
     "forky": ["gcc", "libc6-dev", "make", "python3-venv"],
