@@ -302,6 +302,67 @@ def test_the_mouse_moves_and_zooms(graphs, chromium):
 
 
 @needs_browser
+def test_two_fingers_zoom_and_one_moves(graphs, chromium):
+    open_graph(chromium, graphs.control_explain, 400)
+    x, y = middle_of(chromium, "matmul first")
+
+    def touch(kind, *points):
+        touches = [{"x": px, "y": py, "id": i} for i, (px, py) in enumerate(points)]
+        chromium.call("Input.dispatchTouchEvent", type=kind, touchPoints=touches)
+
+    scale = chromium.run(f"{GRAPH}.view.scale")
+    touch("touchStart", (x - 20, y), (x + 20, y))
+    for spread in (30, 40):
+        touch("touchMove", (x - spread, y), (x + spread, y))
+    touch("touchEnd")
+    assert chromium.run(f"{GRAPH}.view.scale") > 1.5 * scale
+    before = middle_of(chromium, "matmul first")
+    touch("touchStart", before)
+    for step in (10, 20, 30, 40):
+        touch("touchMove", (before[0], before[1] + step))
+    touch("touchEnd")
+    after = middle_of(chromium, "matmul first")
+    assert 20 < after[1] - before[1] < 60 and abs(after[0] - before[0]) < 2
+    assert selected(chromium) is None and chromium.complaints() == []
+
+
+@needs_browser
+def test_readers_can_turn_motion_off(graphs, chromium):
+    open_graph(chromium, graphs.control_explain)
+    chromium.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    there = chromium.run(
+        f"""(() => {{
+            const search = document.getElementById('graph-search');
+            search.value = 'residual';
+            search.dispatchEvent(new Event('input'));
+            document.querySelector('[data-do=next]').click();
+            const box = {GRAPH}.rectangleOf({GRAPH}.selected), canvas = document.querySelector('#model-graph canvas').getBoundingClientRect();
+            return Math.abs(box.left + box.width / 2 - canvas.left - canvas.width / 2);
+        }})()"""
+    )
+    assert there < 2
+
+
+@needs_browser
+def test_each_variant_has_a_graph(graphs, chromium, tmp_path):
+    done = hewn("explain", graphs.model, "--target", "x86-64-v3,x86-64-v2", "--html", tmp_path / "p.html")
+    assert done.returncode == 0, done.stderr
+    open_graph(chromium, tmp_path / "p.html")
+    options = chromium.run("[...document.querySelectorAll('#graph-variant option')].map(o => o.textContent)")
+    assert options == ["x86-64-v3", "x86-64-v2"]
+    schedules = []
+    for i in range(2):
+        chromium.run(
+            f"(() => {{ const s = document.getElementById('graph-variant'); s.selectedIndex = {i}; s.dispatchEvent(new Event('change')); }})()"
+        )
+        chromium.until(f"{GRAPH}.isReady()")
+        chromium.click(*middle_of(chromium, "matmul first"))
+        schedules.append(chromium.run(f"{PANEL}.querySelector('code').textContent"))
+    assert "lanes = 8" in schedules[0] and "lanes = 4" in schedules[1]
+    assert chromium.complaints() == []
+
+
+@needs_browser
 def test_colors_follow_the_chosen_figure(graphs, chromium):
     open_graph(chromium, graphs.control_profile)
     legend = "document.querySelector('#model-graph .legend').innerText"

@@ -36,6 +36,8 @@ std::string shapeText(const json::Object &value) {
 
 std::string elementText(const json::Object &value) {
   StringRef layout = textOf(value, "layout"), element = textOf(value, "element_type");
+  if (element.empty())
+    return textOf(value, "type").str();
   return element.str() + (layout.empty() ? "" : ", layout " + layout.str());
 }
 

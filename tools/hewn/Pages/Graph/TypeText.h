@@ -13,7 +13,7 @@ namespace hewn::tool {
 /// has a name: "1×64×56×56 NHWC".
 std::string shapeText(const llvm::json::Object &value);
 /// Returns the element type of the value and the parameters of its layout: "f32, layout [0, 2, 3,
-/// 1]".
+/// 1]". Returns the MLIR type of a value that is no tensor.
 std::string elementText(const llvm::json::Object &value);
 
 } // namespace hewn::tool

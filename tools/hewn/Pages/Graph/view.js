@@ -325,7 +325,7 @@
   }
 
   function fillPanel(item) {
-    const step = item.step, values = numbers => numbers.map(number => model.values[number]).map(value => value.s ? value.s + (value.d ? ', ' + value.d : '') : value.t);
+    const step = item.step, values = numbers => numbers.map(number => model.values[number]).map(value => value.s ? value.s + ', ' + value.d : value.d);
     const close = element('button', '×', 'close');
     close.setAttribute('aria-label', 'Close');
     close.addEventListener('click', () => { select(null); canvas.focus(); });
