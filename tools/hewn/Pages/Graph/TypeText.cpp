@@ -22,7 +22,11 @@ std::string shapeText(const json::Object &value) {
   std::string text;
   for (const json::Value &dim : *shape) {
     std::string one = dim.getAsInteger() ? std::to_string(*dim.getAsInteger()) : dim.getAsString().value_or("?").str();
-    text += (text.empty() ? "" : "×") + (one.size() > kLongestDim ? "…" : one);
+    if (one.size() > kLongestDim)
+      one = "…";
+    else if (StringRef(one).contains(' ') && !StringRef(one).ends_with(")"))
+      one = "(" + one + ")";
+    text += (text.empty() ? "" : "×") + one;
   }
   if (shape->empty())
     text = "scalar";

@@ -4,7 +4,7 @@
 // is cut into chunks where few edges cross, dagre lays out each chunk, and the chunks are stacked:
 // the time is linear in the number of items, and a change lays out only the chunk that it is in.
 const graphLayout = (() => {
-  const FEWEST = 12, MOST = 40, RANK_GAP = 40, CHUNK_GAP = 40, LANE = 12, MOST_DRIFT = 120;
+  const FEWEST = 12, MOST = 40, RANK_GAP = 40, CHUNK_GAP = 16, TRACK = 6, LABEL = 8, LANE = 12, MOST_DRIFT = 120;
 
   class Flow {
     constructor(items, edges) {
@@ -103,6 +103,8 @@ const graphLayout = (() => {
       left = Math.min(left, item.x);
       right = Math.max(right, item.x + item.width);
     }
+    ports.enters.forEach((_, i) => { top = Math.min(top, graph.node('p' + i).y); });
+    ports.leaves.forEach((_, i) => { bottom = Math.max(bottom, graph.node('q' + i).y); });
     chunk.paths = [];
     chunk.ports = { enters: new Map(), leaves: new Map() };
     const add = (edge, points) => {
@@ -120,7 +122,7 @@ const graphLayout = (() => {
       for (const edge of chunk.enters.get(from))
         if (!seen.has(edge.to)) {
           seen.add(edge.to);
-          add(edge, [{ x, y: top - 1 }, ...drawn(null, edge.to, graph.edge('p' + i, numbers.get(edge.to), 'p' + i).points)]);
+          add(edge, [{ x, y: top }, ...drawn(null, edge.to, graph.edge('p' + i, numbers.get(edge.to), 'p' + i).points)]);
         }
     });
     ports.leaves.forEach((from, i) => {
@@ -136,10 +138,10 @@ const graphLayout = (() => {
     chunk.isDirty = false;
   }
 
-  // Stacks the chunks up to the first that is not laid out yet, and draws the lines between them. An edge that passes a chunk gets a lane on
-  // the right of the chunk.
+  // Stacks the chunks up to the first that is not laid out yet, and draws the lines between them. An
+  // edge that passes a chunk gets a lane on the right of the chunk.
   function stack(flow) {
-    const live = new Map(), lanes = []; // live: item -> {x, last chunk, edge}
+    const live = new Map(), lanes = []; // live: item -> {x, last chunk, edge, lane}
     let y = 0, left = 0, right = 0;
     const end = flow.chunks.findIndex(chunk => chunk.isDirty);
     flow.placed = end < 0 ? flow.chunks : flow.chunks.slice(0, end);
@@ -149,28 +151,41 @@ const graphLayout = (() => {
       // The first edge runs straight down, but the graph does not drift to one side.
       const middle = flow.chunks[0].width / 2 - chunk.width / 2;
       chunk.x = shift === null ? middle : Math.min(Math.max(shift, middle - MOST_DRIFT), middle + MOST_DRIFT);
-      chunk.y = y;
-      chunk.gaps = [];
+      const goals = [];
       let most = chunk.x + chunk.width;
       for (const [from, one] of live) {
-        const go = x => { if (chunk.number) chunk.gaps.push({ edge: one.edge, points: [{ x: one.x, y: y - CHUNK_GAP }, { x, y }] }); };
-        const port = chunk.ports.enters.get(from);
-        if (port !== undefined) go(chunk.x + port);
-        if (one.last <= chunk.number) {
+        const to = [], port = chunk.ports.enters.get(from);
+        if (port !== undefined) to.push(chunk.x + port);
+        if (one.last > chunk.number) {
+          if (one.lane === undefined) {
+            one.lane = lanes.indexOf(undefined);
+            if (one.lane < 0) one.lane = lanes.length;
+            lanes[one.lane] = one;
+          }
+          one.next = chunk.x + chunk.width + LANE * (one.lane + 1.5);
+          to.push(one.next);
+          most = Math.max(most, one.next);
+        }
+        goals.push({ one, to, isStraight: to.every(x => Math.abs(x - one.x) < 1) });
+      }
+      // Lines that change their x do so on a track of their own.
+      const tracks = goals.filter(goal => !goal.isStraight).length, gap = chunk.number ? Math.max(CHUNK_GAP, LABEL + TRACK * (tracks + 1)) : 0;
+      chunk.gaps = [];
+      chunk.gap = gap;
+      chunk.y = y + gap;
+      let track = y + LABEL;
+      for (const { one, to, isStraight } of goals) {
+        for (const x of to) chunk.gaps.push({ edge: one.edge, points: isStraight ? [{ x, y }, { x, y: chunk.y }] : [{ x: one.x, y }, { x: one.x, y: track }, { x, y: track }, { x, y: chunk.y }] });
+        if (!isStraight) track += TRACK;
+      }
+      for (const [from, one] of live) {
+        if (one.last > chunk.number) {
+          chunk.gaps.push({ edge: one.edge, points: [{ x: one.next, y: chunk.y }, { x: one.next, y: chunk.y + chunk.height }] });
+          one.x = one.next;
+        } else {
           if (one.lane !== undefined) lanes[one.lane] = undefined;
           live.delete(from);
-          continue;
         }
-        if (one.lane === undefined) {
-          one.lane = lanes.indexOf(undefined);
-          if (one.lane < 0) one.lane = lanes.length;
-          lanes[one.lane] = one;
-        }
-        const x = chunk.x + chunk.width + LANE * (one.lane + 1.5);
-        go(x);
-        chunk.gaps.push({ edge: one.edge, points: [{ x, y }, { x, y: y + chunk.height }] });
-        one.x = x;
-        most = Math.max(most, x);
       }
       for (const [from, x] of chunk.ports.leaves) {
         const edges = chunk.leaves.get(from);
@@ -178,14 +193,14 @@ const graphLayout = (() => {
       }
       left = Math.min(left, chunk.x);
       right = Math.max(right, most);
-      y += chunk.height + CHUNK_GAP;
+      y = chunk.y + chunk.height;
     }
     for (const chunk of flow.placed) {
       chunk.x -= left;
       for (const { points } of chunk.gaps) for (const point of points) point.x -= left;
     }
     flow.width = right - left;
-    flow.height = Math.max(0, y - CHUNK_GAP);
+    flow.height = y;
   }
 
   // Computes the size of an item from its visible flows, which lie side by side below its title.

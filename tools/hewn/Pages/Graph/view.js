@@ -83,9 +83,9 @@
 
   const isSeen = (x, y, width, height, seen) => x < seen.right && x + width > seen.left && y < seen.bottom && y + height > seen.top;
 
-  function line(points, x, y) {
+  function line(points, x, y, isSmooth) {
     context.moveTo(x + points[0].x, y + points[0].y);
-    const smooth = view.scale > 0.3;
+    const smooth = isSmooth && view.scale > 0.3;
     for (let i = 1; i < points.length; ++i) {
       const end = points[i], next = points[i + 1];
       if (smooth && next) context.quadraticCurveTo(x + end.x, y + end.y, x + (end.x + next.x) / 2, y + (end.y + next.y) / 2);
@@ -94,19 +94,19 @@
   }
 
   function paintFlow(flow, x, y, seen) {
-    const visible = flow.placed.filter(chunk => isSeen(x - 1e4, y + chunk.y - 60, flow.width + 2e4, chunk.height + 120, seen));
+    const visible = flow.placed.filter(chunk => isSeen(x - 1e4, y + chunk.y - chunk.gap - 20, flow.width + 2e4, chunk.gap + chunk.height + 40, seen));
     const near = selected && selected.flow === flow ? selected : null, marked = [];
     context.lineWidth = Math.max(1.1, 0.7 / view.scale);
     context.strokeStyle = colors.quiet;
     context.beginPath();
     for (const chunk of visible) {
       for (const path of chunk.paths) {
-        if (near && (path.edge.from === near || path.edge.to === near)) marked.push([path.points, x + chunk.x, y + chunk.y]);
-        else line(path.points, x + chunk.x, y + chunk.y);
+        if (near && (path.edge.from === near || path.edge.to === near)) marked.push([path.points, x + chunk.x, y + chunk.y, true]);
+        else line(path.points, x + chunk.x, y + chunk.y, true);
       }
       for (const path of chunk.gaps) {
-        if (near && (path.edge.from === near || path.edge.to === near)) marked.push([path.points, x, y]);
-        else line(path.points, x, y);
+        if (near && (path.edge.from === near || path.edge.to === near)) marked.push([path.points, x, y, false]);
+        else line(path.points, x, y, false);
       }
     }
     context.stroke();
@@ -426,6 +426,8 @@
     const kernels = model.items.filter(item => item.kernel).length;
     canvas.setAttribute('aria-label', 'Graph of ' + kernels + ' kernel launches. Arrow keys select a step, e shows its nodes, / searches.');
     findMatches();
+    const known = data.metrics.findIndex((_, i) => model.items.some(item => item.metrics[i] > 0));
+    if (!(model.items.some(item => valueOf(item) > 0)) && known >= 0) metric.selectedIndex = known;
     recolor();
     layOut();
   }
