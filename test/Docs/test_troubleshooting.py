@@ -13,7 +13,7 @@ def literals():
     """Returns the text of the sources, with adjacent string literals joined as C++ and Python join
     them."""
     text = []
-    for folder in ("lib", "runtime", "tools/hewn", "python/hewn"):
+    for folder in ("dialects", "lib", "runtime", "tools/hewn", "python/hewn"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".cpp", ".c", ".h", ".py"):
                 text.append(re.sub(r'"\s*\n\s*"', "", path.read_text()))
