@@ -262,6 +262,9 @@ class Module:
         Maps are dicts, and sequences of maps lists of dicts. `outputs` and `out` may also name the
         two arrays of an output `y` that is a map, or a sequence of maps: "y_keys" and "y_values".
 
+        An exception of a signal handler, such as KeyboardInterrupt, ends a run on the main thread
+        at its next kernel.
+
         A model for a GPU also accepts tensors on the device, as inputs and in `out`. If one of them
         is a torch or CuPy tensor, the outputs are new tensors of that package on its device, except
         those whose size depends on data. For other packages, outputs are host arrays, unless `out`
