@@ -298,8 +298,8 @@ def test_a_c_program_reads_keys_and_values(tmp_path):
     onnx.save(of_map("DictVectorizer", S, F32, F32, string_vocabulary=["a", "b", "c"]), tmp_path / "model.onnx")
     subprocess.run([TOOL, "compile", "model.onnx", "-o", "dict.a", "--quiet"], cwd=tmp_path, check=True)
     header = (tmp_path / "zip.h").read_text()
-    assert '*   y_keys: "y_keys", [3], the keys of the map "y"\n' in header
-    assert '*   y_values: "y_values", [n][3], the values of the map "y"\n' in header
+    assert '*   y_keys: "y_keys", string [3], the keys of the map "y"\n' in header
+    assert '*   y_values: "y_values", float32 [n][3], the values of the map "y"\n' in header
     source = """
     #include "dict.h"
     #include "zip.h"
