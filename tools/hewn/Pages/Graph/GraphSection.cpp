@@ -49,6 +49,7 @@ public:
     eachObject(explanation, "remarks", [&](const json::Object &remark) { remarks.push_back(&remark); });
   }
 
+  /// Adds the graph of a variant.
   void add(const ShownVariant &one) {
     const json::Object &graph = *one.variant->getObject("graph");
     current = &one;
@@ -65,7 +66,7 @@ public:
         entry["c"] = 1;
       values.push_back(std::move(entry));
     });
-    auto copyOf = [&](StringRef key) {
+    auto namesOf = [&](StringRef key) {
       json::Array list;
       for (const json::Value &name : *graph.getArray(key))
         list.push_back(shown(name.getAsString().value_or("")));
@@ -75,12 +76,13 @@ public:
                                   {"kernels", std::move(kernels)},
                                   {"program", bodyOf(graph, "")},
                                   {"values", std::move(values)},
-                                  {"inputs", copyOf("input_names")},
-                                  {"outputs", copyOf("output_names")}});
+                                  {"inputs", namesOf("input_names")},
+                                  {"outputs", namesOf("output_names")}});
     addRemarks(textOf(*one.variant, "title"));
     valueTypes.clear();
   }
 
+  /// Returns the data as JSON that can be the text of a script element.
   std::string text() {
     json::Array named;
     for (const Metric &metric : metrics)
@@ -113,7 +115,8 @@ private:
       if (const json::Array *values = node ? node->getArray(key) : nullptr)
         for (const json::Value &value : *values)
           list->push_back(nameNumber(value.getAsString().value_or("")));
-    nodes.push_back(json::Array{shown(name), node ? textOf(*node, "op") : "", std::move(inputs), std::move(outputs)});
+    nodes.push_back(
+        json::Array{shown(name), shown(node ? textOf(*node, "op") : ""), std::move(inputs), std::move(outputs)});
     return entry->second;
   }
 
