@@ -47,7 +47,7 @@ class Compiled:
 
 def run(tree: pathlib.Path, *arguments: object) -> subprocess.CompletedProcess:
     command = [str(tree / "bin/hewn"), *map(str, arguments)]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return subprocess.run(command, capture_output=True, check=False)
 
 
 def flags(model: pathlib.Path, target: str, dims: list[str]) -> list[str]:
