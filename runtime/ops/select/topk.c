@@ -139,8 +139,8 @@ static const access *accessOf(int32_t dtype, int largest) {
   }
 }
 
-/// Sets the worst element of row j to the element `index` of `row`. Not inlined, because it has four
-/// callers for each width of entries.
+/// Sets the worst element of row j to the element `index` of `row`. Not inlined, because it has
+/// four callers for each width of entries.
 __attribute__((noinline)) static void setWorst(const row *row, worst *worst, int j, int64_t index) {
   hewn_part_copy(worst->bytes, j, row->input, index * row->stride, row->bytes);
   if (row->dtype != HEWN_PART_FLOAT16 && row->dtype != HEWN_PART_BFLOAT16)
