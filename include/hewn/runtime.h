@@ -434,8 +434,9 @@ typedef struct hewn_transfer_hook {
 /// step of a loop. If it returns a nonzero value, the run ends with HEWN_CANCELLED; the context can
 /// run again. The call must be cheap: usually it reads an atomic variable that another thread sets.
 /// A kernel that has started runs to its end. Models for a GPU: the hook is called before each
-/// launch, but not if the run is one launch of a CUDA graph. Partitioned models: the other ranks
-/// get HEWN_PEER_FAILED, and the contexts of the group cannot be used any more.
+/// launch; a loop may be one persistent kernel, and a run may be one launch of a CUDA graph.
+/// Partitioned models: the other ranks get HEWN_PEER_FAILED, and the contexts of the group cannot
+/// be used any more.
 typedef struct hewn_cancel_hook {
   int32_t (*is_cancelled)(void *user);
   void *user;
