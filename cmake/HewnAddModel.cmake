@@ -91,7 +91,8 @@ function(hewn_add_model target model)
   add_custom_target(${target}_compiled DEPENDS "${archive}")
 
   # A parent folder that links the model may not know Threads::Threads, which is not global.
-  set(libraries ${CMAKE_THREAD_LIBS_INIT} m)
+  # Before glibc 2.34, dladdr is in a library of its own.
+  set(libraries ${CMAKE_THREAD_LIBS_INIT} ${CMAKE_DL_LIBS} m)
   add_library(${target} STATIC IMPORTED GLOBAL)
   add_dependencies(${target} ${target}_compiled)
   set_target_properties(${target} PROPERTIES
