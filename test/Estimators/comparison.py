@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 from hewn.compat import onnxruntime as compat
 
-# Errors of float32: each engine adds the terms of a sum in its own order. The libraries compute in
+# Errors of float32: each engine adds in its own order. The libraries compute in
 # float64. The probabilities of support vector machines depend on when an iteration stops.
 OF_ENGINE, OF_LIBRARY = 1e-5, 5e-4
 

@@ -69,7 +69,7 @@ APPROXIMATED = ("Erf", "Gelu")
 HAS_NO_TINY_EXPONENTIALS, LEAST_EXPONENTIAL = (records.F32, records.BF16), 2.0**-126
 # Functions with a factor 1 + t, which loses accuracy by cancellation for t close to -1.
 NEAR_MINUS_ONE = ("Gelu", "FastGelu", "BiasGelu")
-# Functions with a sum of two terms, which loses accuracy by cancellation.
+# Functions that add two numbers, which loses accuracy by cancellation.
 CANCELS = ("HardSigmoid", "HardSwish")
 
 

@@ -148,7 +148,7 @@ def test_calls_c_alone(name, flags, tmp_path):
 
 
 def versioned(library):
-    """Returns the undefined symbols of a library with their versions; None for no version."""
+    """Returns the undefined symbols of a library with their versions, or None if a symbol has no version."""
     said = subprocess.run([NM, "-D", "-u", library], check=True, capture_output=True, text=True).stdout
     pairs = [line.split() for line in said.splitlines()]
     return {pair[-1].split("@")[0]: pair[-1].partition("@")[2] or None for pair in pairs if pair[-2] == "U"}

@@ -5,7 +5,7 @@ single ops in docs/measured/single-ops.md.
 
     tools/measure/single_ops.py [--target x86-64-v3] [--part TEXT] [--least 0.9] [--json FILE] [--seconds 0.06] [--again N]
 
-Each form (single_op_forms.py) is a model of one node. The engines run alternately in one process. A
+Each form (the package `forms`) is a model of one node. The engines run alternately in one process. A
 figure is the CPU time of the process per run in microseconds, as the lower quartile over the runs,
 because other processes affect the lower quartile least. Inputs and outputs of hewn are preallocated
 arrays that are aligned to cache lines, like the memory of the other engines. The ratio is the time
@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from single_op_forms import FAMILIES, Fed, Form
+from forms import FAMILIES, Fed, Form
 from tables import this_machine
 
 ENGINES = ("hewn", "onnxruntime", "openvino")

@@ -111,11 +111,11 @@ public:
 
   /// Returns the number of diagnostics that the import has reported so far.
   virtual size_t numDiagnostics() const = 0;
-  /// Drops all diagnostics but the first `told`. They are those of a branch that may never be
+  /// Drops all diagnostics but the first `count`. They are those of a branch that may never be
   /// taken, because exporters write all branches for the sizes that they traced. Returns the first
   /// dropped error. Returns nullopt and drops nothing if the branch uses an unsupported feature, or
   /// if the sizes are not constrained by a specialization or by the user.
-  virtual std::optional<std::string> dropDiagnosticsAfter(size_t told) = 0;
+  virtual std::optional<std::string> dropDiagnosticsAfter(size_t count) = 0;
 
   /// Removes an unused op from the program. The op is freed only at the end of the import, because
   /// caches are indexed by the address of its values.

@@ -164,7 +164,7 @@ static Sum product(Sum a, Sum b) {
   return {high, fma(a.high, b.low, fma(a.low, b.high, fma(a.high, b.high, -high)))};
 }
 
-/// Returns k ln 2 + log(1 + f) with a relative error of about 2^-65: the first two terms of
+/// Returns k ln 2 + log(1 + f) with a relative error of about 2^-65: the first two summands of
 /// 2 artanh(s) with s = f / (2 + f), 2 s and 2/3 s^3, are sums of two numbers.
 static Sum preciseLog(Num k, Num f) {
   Num t = f + 2.0, tLow = f - (t - 2.0), s = f / t;

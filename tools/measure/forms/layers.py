@@ -1,75 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The single-op models that single_ops.py times, by family: the forms of each op that exporters
-write, with the sizes of typical layers."""
+"""The forms of each op that exporters write, with the sizes of typical layers, by family."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-FLOAT, LONG = np.float32, np.int64
-IMAGE, TOKENS = (1, 64, 56, 56), (1, 128, 768)
-
-
-@dataclasses.dataclass
-class Form:
-    """A model of one node. `inputs` are the node's operands: a shape is a model input with random
-    float32 elements; an array is a constant, or a model input if it is wrapped in `Fed`. With
-    `dynamic`, all dims of the inputs are symbols, except those of size 1 and 2."""
-
-    family: str
-    op: str
-    inputs: list
-    attributes: dict = dataclasses.field(default_factory=dict)
-    note: str = ""
-    outputs: int = 1
-    opset: int = 21
-    dynamic: bool = False
-    domain: str = ""
-
-    @property
-    def name(self) -> str:
-        shapes = []
-        for value in self.inputs:
-            if isinstance(value, Fed):
-                value = value.array
-            if isinstance(value, (np.ndarray, np.generic)):
-                shapes.append("x".join(map(str, value.shape)) if value.ndim > 1 else "")
-            elif value is not None:
-                shapes.append("x".join(map(str, value)))
-        said = [f"{key}={_short(value)}" for key, value in self.attributes.items() if not _is_long(value)]
-
-        return " ".join(part for part in [self.op, *shapes, *said, self.note, "dynamic" * self.dynamic] if part)
-
-
-@dataclasses.dataclass
-class Fed:
-    """An array that is passed as an input of the model instead of being stored as a constant."""
-
-    array: np.ndarray
-
-
-def _short(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _is_long(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) > 8
-
-
-def weights(*shape: int, kind: type = FLOAT) -> np.ndarray:
-    return (np.random.default_rng(1).standard_normal(shape) / 8).astype(kind)
-
-
-def longs(*values: int) -> np.ndarray:
-    return np.array(values, LONG)
-
-
-def indices(bound: int, *shape: int) -> Fed:
-    return Fed(np.random.default_rng(2).integers(0, bound, shape))
+from .form import FLOAT, IMAGE, LONG, TOKENS, Fed, Form, indices, longs, onnx_type, short, weights
 
 
 def elementwise() -> Iterator[Form]:
@@ -89,22 +28,16 @@ def elementwise() -> Iterator[Form]:
     yield Form("elementwise", "Relu", [TOKENS])
     yield Form("elementwise", "Sigmoid", [(64,)])
     for kind in (np.float16, np.float64, np.int32, np.int8, np.uint8):
-        yield Form("types", "Cast", [Fed(np.ones(IMAGE, FLOAT))], {"to": _onnx(kind)})
+        yield Form("types", "Cast", [Fed(np.ones(IMAGE, FLOAT))], {"to": onnx_type(kind)})
         yield Form(
-            "types", "Cast", [Fed(np.ones(IMAGE, kind))], {"to": _onnx(FLOAT)}, note=f"from {np.dtype(kind).name}"
+            "types", "Cast", [Fed(np.ones(IMAGE, kind))], {"to": onnx_type(FLOAT)}, note=f"from {np.dtype(kind).name}"
         )
-    yield Form("types", "Cast", [Fed(np.ones(IMAGE, LONG))], {"to": _onnx(np.int32)}, note="from int64")
-    yield Form("types", "Cast", [Fed(np.ones(IMAGE, bool))], {"to": _onnx(FLOAT)}, note="from bool")
+    yield Form("types", "Cast", [Fed(np.ones(IMAGE, LONG))], {"to": onnx_type(np.int32)}, note="from int64")
+    yield Form("types", "Cast", [Fed(np.ones(IMAGE, bool))], {"to": onnx_type(FLOAT)}, note="from bool")
     for kind, op in itertools.product((np.float64, np.int32, LONG), ("Add", "Mul", "Div", "Less", "Max")):
         yield Form("types", op, [Fed(np.ones(IMAGE, kind)), Fed(np.full(IMAGE, 3, kind))], note=np.dtype(kind).name)
     for op in ("Relu", "Sigmoid", "Exp", "Tanh"):
         yield Form("types", op, [Fed(np.ones(IMAGE, np.float16))], note="float16")
-
-
-def _onnx(kind: type) -> int:
-    from onnx import helper
-
-    return helper.np_dtype_to_tensor_dtype(np.dtype(kind))
 
 
 def broadcasts() -> Iterator[Form]:
@@ -159,12 +92,12 @@ def reductions() -> Iterator[Form]:
         ((32, 32, 32, 8), (0, 2)),
     ]
     for shape, axes in shapes:
-        yield Form("reductions", "ReduceSum", [shape, longs(*axes)], {"keepdims": 0}, note=f"axes {_short(axes)}")
-        yield Form("reductions", "ReduceMax", [shape, longs(*axes)], {"keepdims": 0}, note=f"axes {_short(axes)}")
+        yield Form("reductions", "ReduceSum", [shape, longs(*axes)], {"keepdims": 0}, note=f"axes {short(axes)}")
+        yield Form("reductions", "ReduceMax", [shape, longs(*axes)], {"keepdims": 0}, note=f"axes {short(axes)}")
     for op in "ReduceMean ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp".split():
         for shape, axes in shapes[:5:2]:
             value = Fed(np.full(shape, 1.001, FLOAT))
-            yield Form("reductions", op, [value, longs(*axes)], {"keepdims": 1}, note=f"axes {_short(axes)}")
+            yield Form("reductions", op, [value, longs(*axes)], {"keepdims": 1}, note=f"axes {short(axes)}")
     for op in ("ArgMax", "ArgMin"):
         for shape, axis in ((TOKENS, -1), (TOKENS, 1), (IMAGE, 1), ((4096, 10), 1)):
             yield Form("reductions", op, [shape], {"axis": axis})
@@ -423,14 +356,14 @@ def moves() -> Iterator[Form]:
             ((1, 80, 1500), (0, 0, 8, 0, 0, 8)),
             (TOKENS, (0, 2, 0, 0, 0, 0)),
         ):
-            yield Form("padding", "Pad", [shape, longs(*pads)], {"mode": mode}, note=f"pads {_short(pads)}")
+            yield Form("padding", "Pad", [shape, longs(*pads)], {"mode": mode}, note=f"pads {short(pads)}")
     for shape, repeats in (
         ((1, 64, 56, 1), (1, 1, 1, 56)),
         (TOKENS, (4, 1, 1)),
         ((128, 1), (1, 512)),
         ((64, 3), (1, 100)),
     ):
-        yield Form("data movement", "Tile", [shape, longs(*repeats)], note=f"by {_short(repeats)}")
+        yield Form("data movement", "Tile", [shape, longs(*repeats)], note=f"by {short(repeats)}")
     for shape, wanted in (
         ((1, 64, 1, 1), (1, 64, 56, 56)),
         ((1, 8, 1, 256, 64), (1, 8, 4, 256, 64)),
@@ -438,7 +371,7 @@ def moves() -> Iterator[Form]:
         ((128, 1), (128, 768)),
         ((1, 1, 128, 128), (1, 12, 128, 128)),
     ):
-        yield Form("data movement", "Expand", [shape, longs(*wanted)], note=f"to {_short(wanted)}")
+        yield Form("data movement", "Expand", [shape, longs(*wanted)], note=f"to {short(wanted)}")
     for blocks, mode in itertools.product((2, 4), ("DCR", "CRD")):
         yield Form("data movement", "DepthToSpace", [(1, 64, 56, 56)], {"blocksize": blocks, "mode": mode})
     yield Form("data movement", "SpaceToDepth", [(1, 16, 112, 112)], {"blocksize": 2})
@@ -583,8 +516,6 @@ def signals() -> Iterator[Form]:
     yield Form("signals", "STFT", [(1, 16000), np.array(160, LONG), window], {"onesided": 1})
 
 
-from reported_forms import FAMILIES as REPORTED  # noqa: E402 (reported_forms imports the names above)
-
 FAMILIES = (
     elementwise,
     broadcasts,
@@ -601,10 +532,4 @@ FAMILIES = (
     attentions,
     quantized,
     signals,
-    *REPORTED,
 )
-
-
-def forms() -> Iterator[Form]:
-    for family in FAMILIES:
-        yield from family()

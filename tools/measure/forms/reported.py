@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single-op models from public bug reports of ONNX engines: forms that one engine or another runs
-much slower than its peers. single_ops.py times them with the forms of single_op_forms.py."""
+much slower than its peers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from single_op_forms import FLOAT, LONG, Fed, Form, longs, weights
+
+from .form import FLOAT, LONG, Fed, Form, longs, weights
 
 NONE = np.array([], FLOAT)
 
