@@ -58,7 +58,8 @@ def Graph_DimAttr : AttrDef<GraphDialect, "Dim"> {
 def Graph_Relation : I32Enum<"Relation", "Relation between two sizes", [
   I32EnumCase<"Equal", 0, "equal">,
   I32EnumCase<"Broadcast", 1, "broadcast">,  // left == 1 or left == right
-  I32EnumCase<"AtMost", 2, "atMost">]> {     // left <= right
+  I32EnumCase<"AtMost", 2, "atMost">,        // left <= right
+  I32EnumCase<"NoCopy", 3, "noCopy">]> {     // left == right == 0: zeros of a shape that copy a dim
   let cppNamespace = "::hewn::graph";
 }
 

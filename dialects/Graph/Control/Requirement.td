@@ -8,7 +8,7 @@ include "dialects/Graph/GraphBase.td"
 include "dialects/Graph/Analysis/Requirements/Requirements.td"
 
 def Graph_RequireDimsOp : GraphOp<"require_dims", [DeclareOpInterfaceMethods<RequiringOpInterface>]> {
-  let summary = "Ends the run with an error status if two sizes do not satisfy `relation`: equal, broadcast, atMost";
+  let summary = "Ends the run with an error status if two sizes do not satisfy `relation`: equal, broadcast, atMost, noCopy";
   let description = [{
     States a condition that ONNX requires of a node's operands, and that no other op states. `sizes`
     are two dim expressions. If both can be evaluated when a run begins, the op becomes an entry of

@@ -46,6 +46,37 @@ static std::optional<Dims> resolveShape(OnnxNode &node, const Dims &dims, int64_
   return shape ? node.contentsOrRead(shape) : std::nullopt;
 }
 
+/// Returns true if `a` is not 0 wherever `b` is not 0, because every factor of `a` is one of `b`.
+static bool isNonZeroWith(const DimExpr &a, const DimExpr &b) {
+  if (isNonNegative(a - DimExpr(1)))
+    return true;
+  return a.terms().size() == 1 && llvm::all_of(a.terms()[0].factors, [&](const DimExpr::AtomRef &factor) {
+           return b.divideExactly(DimExpr::factor(factor)).has_value();
+         });
+}
+
+/// Requires that no dynamic dim of a Reshape's shape is 0 where ONNX would take this 0 as "copy the
+/// dim of the input" and the result, then of other dims, would be valid. Where the copy would make
+/// the shape invalid, a 0 is a size, so that tensors without elements can be reshaped.
+static void requireSizes(OnnxNode &node, ArrayRef<DimExpr> dims, ArrayRef<DimExpr> shape,
+                         std::optional<size_t> inferred) {
+  auto copiedAt = [&](size_t i) { return i < dims.size() ? dims[i] : DimExpr(0); };
+  auto isPositive = [](const DimExpr &dim) { return DimExpr::min(dim, DimExpr(1)); };
+  DimExpr copies(0), positive(1);
+  for (auto [i, dim] : llvm::enumerate(shape)) {
+    if (i == inferred)
+      continue;
+    DimExpr copied = copiedAt(i);
+    positive = positive * (isNonNegative(dim - DimExpr(1)) ? DimExpr(1) : isPositive(dim + copied));
+    auto isPositiveToo = [&](size_t j) {
+      return j == i || isNonZeroWith(shape[j], copied) || isNonZeroWith(copiedAt(j), copied);
+    };
+    if (!isNonZeroWith(dim, copied) && (inferred || !llvm::all_of(llvm::seq(shape.size()), isPositiveToo)))
+      copies = copies + (DimExpr(1) - isPositive(dim)) * isPositive(copied);
+  }
+  require(node.b, node.loc, Relation::NoCopy, copies * (inferred ? positive : DimExpr(1) - positive), DimExpr(0));
+}
+
 LogicalResult buildReshape(OnnxNode &node) {
   Value x = node.input(0);
   if (node.input(1) && getRank(node.input(1)) != 1)
@@ -78,6 +109,8 @@ LogicalResult buildReshape(OnnxNode &node) {
     }
     known = known * dim;
   }
+  if (copyZeros)
+    requireSizes(node, dims, shape, inferred);
   if (inferred) {
     DimExpr total = numElements(dims);
     if (known.is(0) || (total.constant() && known.constant() && *total.constant() % *known.constant() != 0))

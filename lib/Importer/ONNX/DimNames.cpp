@@ -139,7 +139,7 @@ void DimNames::joinRequired(ModuleOp module, ArrayRef<std::string> symbols) {
       return;
     }
     for (const graph::Requirement &requirement : requirements->list())
-      if (requirement.relation != graph::Relation::AtMost)
+      if (requirement.relation == graph::Relation::Equal || requirement.relation == graph::Relation::Broadcast)
         join(originsOf(requirement.left), originsOf(requirement.right));
   });
 }

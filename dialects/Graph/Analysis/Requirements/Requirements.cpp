@@ -22,6 +22,8 @@ StringRef requirementMessage(Relation relation) {
     return "a dim of {a} is neither 1 nor the {b} of the result";
   case Relation::AtMost:
     return "takes {a} elements along a dim that has {b}";
+  case Relation::NoCopy:
+    return "a size of 0 in its shape stands for the dim of the input, so that the shape is another one; set allowzero";
   }
   return "";
 }
@@ -37,8 +39,10 @@ void require(OpBuilder &b, Location loc, Relation relation, const DimExpr &left,
     needed.equal(left, right);
   else if (relation == Relation::Broadcast)
     needed.broadcast(left, right);
-  else
+  else if (relation == Relation::AtMost)
     needed.atMost(left, right);
+  else
+    needed.noCopy(left);
   for (const Requirement &requirement : needed.list())
     makeRequirement(b, loc, requirement);
 }
@@ -74,6 +78,11 @@ void Requirements::broadcast(const DimExpr &a, const DimExpr &b) {
 void Requirements::atMost(const DimExpr &a, const DimExpr &b) {
   if (!isKnownAtMost(a, b))
     add({Relation::AtMost, a, b});
+}
+
+void Requirements::noCopy(const DimExpr &copies) {
+  if (!copies.is(0))
+    add({Relation::NoCopy, copies, DimExpr(0)});
 }
 
 //===------------------------------------------------------------------------------------------===//

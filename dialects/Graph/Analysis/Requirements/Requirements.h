@@ -42,6 +42,9 @@ public:
   /// Requires that `a` is 1 or equal to `b`.
   void broadcast(const DimExpr &a, const DimExpr &b);
   void atMost(const DimExpr &a, const DimExpr &b);
+  /// Requires that no 0 in a shape means "copy the dim of the input". `copies` is the number of
+  /// those that do.
+  void noCopy(const DimExpr &copies);
   void add(const Requirement &requirement);
   llvm::ArrayRef<Requirement> list() const { return entries; }
 
