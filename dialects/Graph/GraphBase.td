@@ -42,7 +42,7 @@ def GraphDialect : Dialect {
 
 def Graph_WeightAttr : AttrDef<GraphDialect, "Weight"> {
   let mnemonic = "weight";
-  let summary = "Reference to constant data outside of the IR: key in the weight table, byte offset, byte length";
+  let summary = "Reference to constant data outside of the IR: key in the weight store, byte offset, byte length";
   let parameters = (ins StringRefParameter<"key">:$key, "int64_t":$offset, "int64_t":$bytes);
   let assemblyFormat = "`<` $key `,` $offset `:` $bytes `>`";
 }

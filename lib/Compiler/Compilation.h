@@ -14,7 +14,7 @@
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Remarks.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -40,7 +40,7 @@ struct Compilation {
   CompileResult &result;
   /// Bytes of the model's constants. This member must precede the members with modules, which refer
   /// to the bytes: members are destroyed in reverse order.
-  WeightTable weights;
+  WeightStore weights;
   /// Targets of the artifact, in the order in which a loader tries them.
   std::vector<codegen::TargetSpec> machines;
   Precision precision = Precision::Highest;
@@ -73,7 +73,7 @@ struct Compilation {
 importer::ImportOptions importOptions(Compilation &compilation);
 /// Returns the options of the stages up to the plan, with constants in `weights`. The caller sets
 /// the ranks and `sharesWeights`. Both arguments must outlive the result.
-PipelineOptions pipelineOptions(Compilation &compilation, WeightTable &weights);
+PipelineOptions pipelineOptions(Compilation &compilation, WeightStore &weights);
 /// Sets the target attribute of a module.
 void setTarget(Compilation &compilation, mlir::ModuleOp module, const codegen::TargetSpec &machine);
 

@@ -570,7 +570,7 @@ importer::ImportOptions importOptions(Compilation &c) {
   return options;
 }
 
-PipelineOptions pipelineOptions(Compilation &c, WeightTable &weights) {
+PipelineOptions pipelineOptions(Compilation &c, WeightStore &weights) {
   PipelineOptions options;
   options.optimize = c.options.optimize;
   options.precision = c.precision;

@@ -55,7 +55,7 @@ public:
             const codegen::CodeOptions &options, GeneratedCode &generated)
       : planned(planned), numMachines(numMachines), base(base), options(options), generated(generated) {}
 
-  Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table);
+  Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightStore &table);
   /// Returns the code generation options of a host program. Large programs are not optimized: they
   /// are straight-line code that calls kernels; optimizing it takes LLVM long and does not make it
   /// faster.
@@ -84,7 +84,7 @@ private:
 
 /// Emits the host program of each variant. If two variants share all kernels, their programs are
 /// equal, and one program is emitted for both.
-Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightTable &table) {
+Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightStore &table) {
   codegen::ProgramInterface &interface = generated.interface;
   interface.variants.resize(numMachines);
   for (codegen::VariantInterface &shown : interface.variants)
@@ -224,7 +224,7 @@ std::string casePrefix(StringRef before, StringRef dot, size_t number, size_t co
 char ToldError::ID = 0;
 
 Error generate(ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base, const codegen::CodeOptions &options,
-               StringRef weightsFile, const WeightTable &table, GeneratedCode &generated) {
+               StringRef weightsFile, const WeightStore &table, GeneratedCode &generated) {
   std::vector<Planned> planned = nameModules(variants, generated.interface.name);
   auto modules = llvm::map_to_vector(planned, [](const Planned &p) { return p.variant; });
   llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(modules, options);

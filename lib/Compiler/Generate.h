@@ -6,7 +6,7 @@
 
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Codegen/Program/Program.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 
 namespace hewn {
 
@@ -45,7 +45,7 @@ public:
 /// or empty if the weights are linked into the artifact. All fields of `generated.interface` except
 /// its variants must be set.
 llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base,
-                     const codegen::CodeOptions &options, llvm::StringRef weightsFile, const WeightTable &table,
+                     const codegen::CodeOptions &options, llvm::StringRef weightsFile, const WeightStore &table,
                      GeneratedCode &generated);
 
 } // namespace hewn

@@ -77,7 +77,7 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   return map;
 }
 
-bool lower(ModuleOp module, WeightTable &weights) {
+bool lower(ModuleOp module, WeightStore &weights) {
   PipelineOptions options;
   options.optimize = false;
   options.weights = &weights;
@@ -139,7 +139,7 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 
 } // namespace
 
-FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightTable &weights, const codegen::CodeOptions &options) {
+FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightStore &weights, const codegen::CodeOptions &options) {
   const PlannedVariant host{*target::find("host"), {*module}};
   (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, Precision::Highest));
   Results results;

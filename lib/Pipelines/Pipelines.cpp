@@ -213,7 +213,7 @@ struct StageOptions : PassPipelineOptions<StageOptions> {
 
 } // namespace
 
-void registerPipelines(WeightTable &weights) {
+void registerPipelines(WeightStore &weights) {
   auto add = [&](StringRef name, StringRef summary, void (*build)(OpPassManager &, const PipelineOptions &)) {
     PassPipelineRegistration<StageOptions>(name, summary,
                                            [&weights, build](OpPassManager &pm, const StageOptions &given) {

@@ -6,7 +6,7 @@
 #include "lib/Schedule/Tuning.h"
 #include "lib/Support/Limits.h"
 #include "lib/Support/Precision.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -25,7 +25,7 @@ struct PipelineOptions {
   /// only where it is faster.
   Precision precision = Precision::Highest;
   /// The bytes of the model's constants. If null, passes that need them are not run.
-  WeightTable *weights = nullptr;
+  WeightStore *weights = nullptr;
   /// True if another module of the same compile reads the same constants.
   bool sharesWeights = false;
   /// Evaluates constant subgraphs at compile time. If null, they are not folded.
@@ -78,7 +78,7 @@ void buildPersistentKernelStage(mlir::OpPassManager &pm);
 /// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults. `weights`
 /// must outlive all pipelines; the stages add packed constants to it. Weights that the parsed text
 /// only names have no bytes. Constant expressions are not evaluated.
-void registerPipelines(WeightTable &weights);
+void registerPipelines(WeightStore &weights);
 
 } // namespace hewn
 

@@ -104,7 +104,7 @@ std::vector<std::vector<int64_t>> run(StringRef text) {
   EXPECT_TRUE(module);
   if (!module)
     return {};
-  WeightTable weights;
+  WeightStore weights;
   codegen::CodeOptions options;
   options.optimize = false;
   FailureOr<std::vector<std::vector<char>>> bytes = evaluate(std::move(module), weights, options);

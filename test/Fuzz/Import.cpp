@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   Diagnostics diagnostics;
   CollectDiagnostics collect(context, diagnostics);
-  WeightTable weights;
+  WeightStore weights;
   importer::ImportOptions options;
   options.bytes = llvm::StringRef(reinterpret_cast<const char *>(data), size);
   importer::Cases cases = importer::importModel(context, options, weights, diagnostics);

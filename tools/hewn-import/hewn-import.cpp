@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "prints an ONNX model as a module of the graph dialect\n");
   mlir::MLIRContext context;
   hewn::Diagnostics diagnostics;
-  hewn::WeightTable weights;
+  hewn::WeightStore weights;
   hewn::importer::ImportOptions options;
   options.path = path;
   if (lenient)

@@ -2,7 +2,7 @@
 #include "lib/Codegen/Emit/Weights.h"
 #include "hewn/runtime.h"
 #include "lib/Support/Files/OutputFile.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -33,7 +33,7 @@ uint64_t Weights::bytesOf(size_t number) const {
   return bytes;
 }
 
-uint64_t Weights::add(ArrayRef<char> bytes, const WeightTable *table) {
+uint64_t Weights::add(ArrayRef<char> bytes, const WeightStore *table) {
   // The programs of several variants add the same constants. Look constants up by the address of
   // their bytes first, because hashing the bytes again would dominate the compile time.
   auto [known, isNew] = byAddress.try_emplace({bytes.data(), bytes.size()}, total);

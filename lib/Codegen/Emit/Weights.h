@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace hewn {
-class WeightTable;
+class WeightStore;
 }
 
 namespace hewn::codegen {
@@ -25,7 +25,7 @@ class Weights {
 public:
   /// Adds a constant and returns its offset, a multiple of 64. If `table` is given, it owns the
   /// bytes, and is notified after each read so that it can release their pages.
-  uint64_t add(llvm::ArrayRef<char> bytes, const WeightTable *table = nullptr);
+  uint64_t add(llvm::ArrayRef<char> bytes, const WeightStore *table = nullptr);
   /// Adds a constant and takes ownership of its bytes. Returns the constant's offset, a multiple of
   /// 64.
   uint64_t add(std::string bytes);
@@ -51,7 +51,7 @@ private:
     llvm::ArrayRef<char> bytes;
     uint64_t offset;
     uint64_t hash;
-    const WeightTable *table;
+    const WeightStore *table;
   };
   std::vector<Blob> blobs;
   std::deque<std::string> kept;

@@ -7,7 +7,7 @@
 
 #include "lib/Codegen/Emit/Weights.h"
 #include "lib/Codegen/Program/ProgramInterface.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 
@@ -34,7 +34,7 @@ struct DeviceKernels {
 /// kernels are launched on the device and added to its list. If an op is not supported, emits an
 /// error on it and fails.
 mlir::FailureOr<llvm::Function *> emitProgram(mlir::func::FuncOp program, const ProgramInterface &interface,
-                                              const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
+                                              const KernelSymbols &kernels, const WeightStore &table, Weights &weights,
                                               llvm::Module &module, DeviceKernels *device = nullptr);
 
 /// Where the artifact gets its weights from: a file, or a symbol that is linked in.

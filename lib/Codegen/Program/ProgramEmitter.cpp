@@ -16,13 +16,13 @@ using llvm::ConstantInt;
 namespace hewn::codegen {
 
 FailureOr<llvm::Function *> emitProgram(func::FuncOp program, const ProgramInterface &interface,
-                                        const KernelSymbols &kernels, const WeightTable &table, Weights &weights,
+                                        const KernelSymbols &kernels, const WeightStore &table, Weights &weights,
                                         llvm::Module &module, DeviceKernels *device) {
   return ProgramEmitter(program, interface, kernels, table, weights, module, device).emit();
 }
 
 ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
-                               const WeightTable &table, Weights &weights, llvm::Module &module, DeviceKernels *device)
+                               const WeightStore &table, Weights &weights, llvm::Module &module, DeviceKernels *device)
     : program(program), interface(interface), kernels(kernels), table(table), weights(weights), module(module),
       context(module.getContext()), b(context),
       expressions(b, [this](StringRef name) -> llvm::Value * { return symbolValue(name); }), ptr(b.getPtrTy()),

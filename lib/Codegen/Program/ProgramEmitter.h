@@ -18,7 +18,7 @@ namespace hewn::codegen {
 class ProgramEmitter {
 public:
   ProgramEmitter(mlir::func::FuncOp program, const ProgramInterface &interface, const KernelSymbols &kernels,
-                 const WeightTable &table, Weights &weights, llvm::Module &module, DeviceKernels *device);
+                 const WeightStore &table, Weights &weights, llvm::Module &module, DeviceKernels *device);
   mlir::FailureOr<llvm::Function *> emit();
 
 private:
@@ -153,7 +153,7 @@ private:
   std::string traceSuffix;
   const ProgramInterface interface;
   const KernelSymbols &kernels;
-  const WeightTable &table;
+  const WeightStore &table;
   Weights &weights;
   llvm::Module &module;
   llvm::LLVMContext &context;

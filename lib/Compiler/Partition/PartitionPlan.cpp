@@ -309,7 +309,7 @@ private:
   Compilation &c;
   PartitionPlan &plan;
   const Cluster &cluster;
-  WeightTable weights;
+  WeightStore weights;
   OwningOpRef<ModuleOp> module;
   /// The reason why the model cannot be divided into stages, or empty if it can.
   std::string notInStages;

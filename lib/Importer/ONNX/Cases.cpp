@@ -23,7 +23,7 @@ namespace {
 class CaseImporter {
 public:
   CaseImporter(MLIRContext &context, std::shared_ptr<const LoadedModel> model, const ImportOptions &options,
-               std::string folder, WeightTable &weights, Diagnostics &diagnostics)
+               std::string folder, WeightStore &weights, Diagnostics &diagnostics)
       : context(context), model(std::move(model)), options(options), folder(std::move(folder)), weights(weights),
         diagnostics(diagnostics) {}
 
@@ -55,7 +55,7 @@ private:
     bool mayBeOpen = true;
     for (unsigned i = 0; i < kMaxCases && names.mayDiffer(); ++i) {
       Diagnostics told;
-      WeightTable scratch;
+      WeightStore scratch;
       ImportOptions trial = options;
       trial.namesOnly = true;
       trial.seeNode = nullptr;
@@ -254,7 +254,7 @@ private:
   std::shared_ptr<const LoadedModel> model;
   const ImportOptions &options;
   std::string folder;
-  WeightTable &weights;
+  WeightStore &weights;
   Diagnostics &diagnostics;
   Cases cases;
   /// Messages of the importer, for each case of the model.
@@ -270,7 +270,7 @@ private:
 
 } // namespace
 
-Cases importModel(MLIRContext &context, const ImportOptions &options, WeightTable &weights, Diagnostics &diagnostics) {
+Cases importModel(MLIRContext &context, const ImportOptions &options, WeightStore &weights, Diagnostics &diagnostics) {
   // Loads the dialects of the ops that shape inference creates and evaluates during the import.
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   std::shared_ptr<const LoadedModel> model = loadModel(options, diagnostics);

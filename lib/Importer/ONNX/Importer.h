@@ -7,7 +7,7 @@
 #include "dialects/Graph/Analysis/Bounds/Facts.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Limits.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <functional>
@@ -103,7 +103,7 @@ struct Cases {
 ///
 /// If the model cannot be compiled, returns no cases after reporting at least one error. All
 /// unsupported nodes are reported, not only the first.
-Cases importModel(mlir::MLIRContext &context, const ImportOptions &options, WeightTable &weights,
+Cases importModel(mlir::MLIRContext &context, const ImportOptions &options, WeightStore &weights,
                   Diagnostics &diagnostics);
 
 } // namespace hewn::importer

@@ -28,7 +28,7 @@ const Binding *Frame::find(StringRef name) const {
 }
 
 ModelImporter::ModelImporter(MLIRContext &context, std::shared_ptr<const LoadedModel> loaded,
-                             const ImportOptions &options, std::string folder, WeightTable &weights,
+                             const ImportOptions &options, std::string folder, WeightStore &weights,
                              Diagnostics &diagnostics)
     : builder(&context), tensors(&context, weights, std::move(folder), loaded->raw, options.limits, options.namesOnly),
       contents(weights), diagnostics(diagnostics), loaded(std::move(loaded)), model(&this->loaded->proto),

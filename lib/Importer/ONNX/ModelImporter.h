@@ -60,7 +60,7 @@ class Node;
 class ModelImporter {
 public:
   ModelImporter(mlir::MLIRContext &context, std::shared_ptr<const LoadedModel> loaded, const ImportOptions &options,
-                std::string folder, WeightTable &weights, Diagnostics &diagnostics);
+                std::string folder, WeightStore &weights, Diagnostics &diagnostics);
   /// Imports the model under the assumption that `facts` hold. Returns null after an error. Also
   /// returns null if the import must be repeated, because it has set `question` or `rankWasAsked`.
   mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<graph::Fact> facts);

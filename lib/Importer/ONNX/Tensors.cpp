@@ -17,7 +17,7 @@ namespace hewn::importer {
 using onnx::TensorProto;
 
 /// Limits of the elements and bytes of a constant that is stored in the IR. Larger constants are
-/// stored in the weight table. Shape inference reads the constants in the IR, and the text of the
+/// stored in the weight store. Shape inference reads the constants in the IR, and the text of the
 /// IR shows them.
 static constexpr int64_t kShortElements = 64, kShortBytes = 256;
 

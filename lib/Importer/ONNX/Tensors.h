@@ -6,7 +6,7 @@
 #define HEWN_LIB_IMPORTER_ONNX_TENSORS_H
 
 #include "lib/Support/Limits.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <optional>
 
@@ -29,12 +29,12 @@ using RawBytes = llvm::DenseMap<const onnx::TensorProto *, llvm::ArrayRef<char>>
 class Tensors {
 public:
   /// `folder` is the folder of external data; if it is empty, external data is an error.
-  Tensors(mlir::MLIRContext *context, WeightTable &weights, std::string folder, const RawBytes &raw,
+  Tensors(mlir::MLIRContext *context, WeightStore &weights, std::string folder, const RawBytes &raw,
           const Limits &limits, bool namesOnly)
       : context(context), weights(weights), folder(std::move(folder)), raw(raw), limits(limits), namesOnly(namesOnly) {}
 
   /// Reads a tensor of the model. If it is ill-formed, returns nullopt and sets `reason`. `key` is
-  /// the key under which the weight table should store the tensor. If `owner` is given, it keeps
+  /// the key under which the weight store should store the tensor. If `owner` is given, it keeps
   /// `tensor` alive, so that raw bytes need not be copied.
   std::optional<Constant> read(const onnx::TensorProto &tensor, llvm::StringRef key, std::shared_ptr<const void> owner,
                                std::string &reason);
@@ -76,7 +76,7 @@ private:
   const File *mapFile(llvm::StringRef location, std::string &reason);
 
   mlir::MLIRContext *context;
-  WeightTable &weights;
+  WeightStore &weights;
   std::string folder;
   const RawBytes &raw;
   const Limits &limits;

@@ -6,12 +6,11 @@
 #include "dialects/Plan/Plan.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Support/Remarks.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "lib/Transforms/Layout/Packing.h"
 #include "lib/Transforms/Layout/Passes.h"
 
 #include "mlir/IR/Threading.h"
-#include <mutex>
 
 using namespace mlir;
 
@@ -29,11 +28,13 @@ struct Job {
   /// Lookup tables (constants) whose transpose is this matrix. Each has the type with which lookups
   /// read the packed bytes.
   SmallVector<std::pair<graph::ConstantOp, RankedTensorType>> tables;
-  /// The weight's bytes before packing, its packed bytes, and the name of the packed weight in the
-  /// weight table.
+  /// The weight's bytes before packing. `dense` owns them if the constant is not in the weight
+  /// store.
   ArrayRef<char> bytes;
-  std::vector<char> dense, packed;
-  std::string key = "constant", description;
+  std::vector<char> dense;
+  /// Keys of the weight in the weight store before and after packing, and what the packed bytes
+  /// depend on.
+  std::string key = "constant", packed, description;
   /// True if this packing is the only remaining use of the weight, so that the bytes before packing
   /// can be dropped.
   bool isLastUse = false;
@@ -41,15 +42,11 @@ struct Job {
 
 struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
   PackConstantsPass() = default;
-  PackConstantsPass(WeightTable *weights, bool shares) : weights(weights), shares(shares) {}
-  WeightTable *weights = nullptr;
+  PackConstantsPass(WeightStore *weights, bool shares) : weights(weights), shares(shares) {}
+  WeightStore *weights = nullptr;
   bool shares = false;
 
   void runOnOperation() override {
-    // Lock the weight table: the functions of a module share it, and threads may run this pass on
-    // several functions at once.
-    static std::mutex packing;
-    std::lock_guard<std::mutex> lock(packing);
     llvm::MapVector<std::pair<Value, Type>, Job> found;
     getOperation().walk([&](graph::RelayoutOp op) {
       auto constant = op->getOperand(0).getDefiningOp<graph::ConstantOp>();
@@ -73,24 +70,22 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
         missed(job->constant, getArgument(), "NotPacked", packs.why());
       return !packs;
     });
-    // Name the packed weights in order after the parallel loop, so that the names do not depend on
-    // the order in which threads finish.
     markLastUses(toPack);
-    std::mutex table;
     parallelForEach(&getContext(), toPack, [&](Job *job) {
-      job->packed = packElements(job->bytes, job->from, job->to);
-      weights->letGo(job->bytes);
-      if (!job->isLastUse)
-        return;
-      std::lock_guard lock(table);
-      weights->drop(job->key);
+      // packs the weight unless it was packed already, for another target or case
+      auto pack = [&] {
+        std::vector<char> packed = packElements(job->bytes, job->from, job->to);
+        weights->letGo(job->bytes);
+        return packed;
+      };
+      std::string base = job->key + ".packed";
+      job->packed =
+          job->description.empty() ? weights->add(base, pack()) : weights->derive(base, job->description, pack);
+      if (job->isLastUse)
+        weights->drop(job->key);
     });
-    for (Job *job : toPack) {
-      std::string name = weights->add(job->key + ".packed", std::move(job->packed));
-      if (!job->description.empty())
-        weights->derived(job->description) = name;
-      replace(*job, weightOf(*job, name));
-    }
+    for (Job *job : toPack)
+      replace(*job, weightOf(*job, job->packed));
   }
 
 private:
@@ -155,8 +150,7 @@ private:
   }
 
   /// Completes packing jobs of constants that need no packing: splats, layouts with identical
-  /// bytes, and weights that were already packed for another target. Returns true if the job is
-  /// complete.
+  /// bytes, and weights without bytes. Returns true if the job is complete.
   bool isDone(Job &job) {
     auto layout = dyn_cast_or_null<graph::LayoutAttr>(job.to.getEncoding());
     bool blocked = layout && layout.getBlockDim() >= 0;
@@ -172,12 +166,9 @@ private:
     if (!weights || !weight)
       return false;
     llvm::raw_string_ostream(job.description) << weight << " as " << job.from << " to " << job.to;
-    std::string &known = weights->derived(job.description);
-    if (known.empty() && weights->isNameOnly(weight.getKey()))
-      known = weights->name((weight.getKey() + ".packed").str());
-    if (known.empty())
+    if (!weights->isNameOnly(weight.getKey()))
       return false;
-    replace(job, weightOf(job, known));
+    replace(job, weightOf(job, weights->name((weight.getKey() + ".packed").str())));
     return true;
   }
 
@@ -226,7 +217,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createPackConstantsPass(WeightTable *weights, bool shares) {
+std::unique_ptr<Pass> createPackConstantsPass(WeightStore *weights, bool shares) {
   return std::make_unique<PackConstantsPass>(weights, shares);
 }
 

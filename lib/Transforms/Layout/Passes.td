@@ -109,7 +109,7 @@ def PackConstantsPass : Pass<"hewn-pack-constants", "::mlir::func::FuncOp"> {
     step. A language model with tied embeddings uses one table for lookups and for a matmul. The
     table is stored only once, in packed form, and lookups read the packed elements.
 
-    Not packed: weights without bytes in the weight table (IR that was parsed from text), 4-bit
+    Not packed: weights without bytes in the weight store (IR that was parsed from text), 4-bit
     elements.
   }];
 }

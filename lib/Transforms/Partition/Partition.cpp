@@ -185,9 +185,9 @@ private:
 
 struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
   using PartitionPassBase::PartitionPassBase;
-  PartitionPass(const PartitionPassOptions &options, WeightTable *weights, std::shared_ptr<const RowCosts> costs)
+  PartitionPass(const PartitionPassOptions &options, WeightStore *weights, std::shared_ptr<const RowCosts> costs)
       : PartitionPassBase(options), weights(weights), costs(std::move(costs)) {}
-  WeightTable *weights = nullptr;
+  WeightStore *weights = nullptr;
   std::shared_ptr<const RowCosts> costs;
 
   void runOnOperation() override {
@@ -222,7 +222,7 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
 
 } // namespace
 
-std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options, WeightTable *weights,
+std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options, WeightStore *weights,
                                           std::shared_ptr<const partition::RowCosts> costs) {
   return std::make_unique<PartitionPass>(options, weights, std::move(costs));
 }

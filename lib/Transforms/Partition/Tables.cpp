@@ -185,7 +185,7 @@ private:
 
 } // namespace
 
-void tieTables(Block &block, WeightTable &weights) {
+void tieTables(Block &block, WeightStore &weights) {
   llvm::StringMap<graph::ConstantOp> tables;
   for (auto constant : block.getOps<graph::ConstantOp>())
     if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()); weight && !constant->use_empty())

@@ -29,7 +29,7 @@ constexpr int64_t kGroup = 4, kPair = 2;
 
 class IntegerContractionFormer {
 public:
-  IntegerContractionFormer(ContractOpInterface op, const WeightTable &weights)
+  IntegerContractionFormer(ContractOpInterface op, const WeightStore &weights)
       : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
 
   /// Replaces the contraction by one on integers. Returns false if it cannot be computed on
@@ -315,18 +315,18 @@ private:
   ContractOpInterface op;
   OpBuilder b;
   graph::Composer c;
-  const WeightTable &weights;
+  const WeightStore &weights;
   IntegerForm at;
   Quantized left, right;
 };
 
 struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormIntegerContractionsPass> {
   FormIntegerContractionsPass() = default;
-  explicit FormIntegerContractionsPass(const WeightTable *weights) : weights(weights) {}
-  const WeightTable *weights = nullptr;
+  explicit FormIntegerContractionsPass(const WeightStore *weights) : weights(weights) {}
+  const WeightStore *weights = nullptr;
 
   void runOnOperation() override {
-    static const WeightTable none;
+    static const WeightStore none;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
     for (ContractOpInterface op : ops)
@@ -336,7 +336,7 @@ struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormI
 
 } // namespace
 
-std::unique_ptr<Pass> createFormIntegerContractionsPass(const WeightTable *weights) {
+std::unique_ptr<Pass> createFormIntegerContractionsPass(const WeightStore *weights) {
   return std::make_unique<FormIntegerContractionsPass>(weights);
 }
 

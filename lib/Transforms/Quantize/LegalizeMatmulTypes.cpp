@@ -65,7 +65,7 @@ bool keepsNarrowConstant(ContractOpInterface op) {
 }
 
 /// Returns the bytes of a constant, or nothing if they are not available.
-ArrayRef<char> bytesOf(graph::ConstantOp constant, const WeightTable *weights) {
+ArrayRef<char> bytesOf(graph::ConstantOp constant, const WeightStore *weights) {
   if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
     return weights ? weights->bytes(weight) : ArrayRef<char>();
   auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
@@ -76,7 +76,7 @@ ArrayRef<char> bytesOf(graph::ConstantOp constant, const WeightTable *weights) {
 /// overflows, and elements that underflow are negligible compared with the largest one. Also
 /// returns true if the bytes are not available (parsed IR). A transformed 8-bit filter always fits:
 /// its elements are sums of nine integers in units of 1/4, with at most 11 significand bits.
-bool fitsHalf(graph::ConstantOp constant, const WeightTable *weights) {
+bool fitsHalf(graph::ConstantOp constant, const WeightStore *weights) {
   if (graph::getElementType(constant.getResult()).isInteger())
     return true;
   constexpr uint16_t magnitude = 0x7fff;
@@ -97,7 +97,7 @@ bool fitsHalf(graph::ConstantOp constant, const WeightTable *weights) {
 
 class MatmulTypeLegalizer {
 public:
-  MatmulTypeLegalizer(MLIRContext *context, int64_t largestTile, const WeightTable *weights)
+  MatmulTypeLegalizer(MLIRContext *context, int64_t largestTile, const WeightStore *weights)
       : b(context), largestTile(largestTile), weights(weights) {}
 
   void run(ContractOpInterface op) {
@@ -115,7 +115,7 @@ public:
 private:
   Builder b;
   int64_t largestTile;
-  const WeightTable *weights;
+  const WeightStore *weights;
   /// Maps each contraction result that this pass has rounded to the float32 accumulators before the
   /// rounding.
   DenseMap<Value, Value> sums;
@@ -175,9 +175,9 @@ private:
 
 struct LegalizeMatmulTypesPass : impl::LegalizeMatmulTypesPassBase<LegalizeMatmulTypesPass> {
   LegalizeMatmulTypesPass() = default;
-  explicit LegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options, const WeightTable *weights = nullptr)
+  explicit LegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options, const WeightStore *weights = nullptr)
       : LegalizeMatmulTypesPassBase(options), weights(weights) {}
-  const WeightTable *weights = nullptr;
+  const WeightStore *weights = nullptr;
 
   void runOnOperation() override {
     SmallVector<ContractOpInterface> ops;
@@ -191,7 +191,7 @@ struct LegalizeMatmulTypesPass : impl::LegalizeMatmulTypesPassBase<LegalizeMatmu
 } // namespace
 
 std::unique_ptr<Pass> createLegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options,
-                                                    const WeightTable *weights) {
+                                                    const WeightStore *weights) {
   return std::make_unique<LegalizeMatmulTypesPass>(options, weights);
 }
 

@@ -121,7 +121,7 @@ Eligibility paysRounded(ContractOpInterface op, int64_t constantBytes) {
 /// Returns true if the constant can be split into bfloat16 components: its elements are finite, and
 /// the largest magnitude is so far above the smallest bfloat16 that components which underflow are
 /// negligible. Also returns true if the bytes are not available (parsed IR).
-bool canBeSplit(graph::ConstantOp constant, const WeightTable *weights) {
+bool canBeSplit(graph::ConstantOp constant, const WeightStore *weights) {
   constexpr uint32_t magnitude = 0x7fffffff, infinity = 0x7f800000, least = 0x21800000; // 2^-60
   ArrayRef<char> bytes;
   if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
@@ -141,7 +141,7 @@ bool canBeSplit(graph::ConstantOp constant, const WeightTable *weights) {
 
 /// Returns whether the contraction's operands should be split into bfloat16 components: the
 /// constant can be split, and splitting pays.
-Eligibility paysSplitting(ContractOpInterface op, Precision precision, const WeightTable *weights) {
+Eligibility paysSplitting(ContractOpInterface op, Precision precision, const WeightStore *weights) {
   constexpr double enough = 1.25; // a smaller gain may be an error of the model
   auto constant = op->getOperand(1).getDefiningOp<graph::ConstantOp>();
   if (!constant)
@@ -228,9 +228,9 @@ int64_t constantBytesOf(func::FuncOp function) {
 struct LowerMatmulPrecisionPass : impl::LowerMatmulPrecisionPassBase<LowerMatmulPrecisionPass> {
   LowerMatmulPrecisionPass() = default;
   explicit LowerMatmulPrecisionPass(const LowerMatmulPrecisionPassOptions &options,
-                                    const WeightTable *weights = nullptr)
+                                    const WeightStore *weights = nullptr)
       : LowerMatmulPrecisionPassBase(options), weights(weights) {}
-  const WeightTable *weights = nullptr;
+  const WeightStore *weights = nullptr;
 
   void runOnOperation() override {
     unsigned terms = plan::bfloat16Terms(precision);
@@ -258,7 +258,7 @@ struct LowerMatmulPrecisionPass : impl::LowerMatmulPrecisionPassBase<LowerMatmul
 } // namespace
 
 std::unique_ptr<Pass> createLowerMatmulPrecisionPass(const LowerMatmulPrecisionPassOptions &options,
-                                                     const WeightTable *weights) {
+                                                     const WeightStore *weights) {
   return std::make_unique<LowerMatmulPrecisionPass>(options, weights);
 }
 

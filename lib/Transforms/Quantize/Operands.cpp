@@ -59,7 +59,7 @@ bool comesQuantized(Value value) {
   return isa_and_nonnull<graph::QuantizedOpInterface>(op);
 }
 
-bool isKnownInteger(Value integers, int64_t value, const WeightTable &weights) {
+bool isKnownInteger(Value integers, int64_t value, const WeightStore &weights) {
   Value whole = integers;
   for (Operation *view = whole.getDefiningOp(); view && graph::isViewKind(view); view = whole.getDefiningOp())
     whole = view->getOperand(0);
@@ -120,7 +120,7 @@ static Value reshapedParameter(graph::Composer &c, Value parameter, const Dims &
   return c.reshape(c.expand(parameter, repeated), result);
 }
 
-std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const WeightTable &weights) {
+std::optional<Quantized> quantizedOf(graph::Composer &c, Value value, const WeightStore &weights) {
   Operation *op = value.getDefiningOp();
   if (auto quantized = dyn_cast_or_null<graph::QuantizedOpInterface>(op)) {
     Value data = op->getOperand(0);

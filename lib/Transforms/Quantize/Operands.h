@@ -9,7 +9,7 @@
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Remarks.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 
 namespace hewn {
 
@@ -49,7 +49,7 @@ bool comesQuantized(mlir::Value value);
 
 /// Returns true if all elements of `integers` (at most 8 bits) are known to equal `value`. Named
 /// constants are read from `weights`.
-bool isKnownInteger(mlir::Value integers, int64_t value, const WeightTable &weights);
+bool isKnownInteger(mlir::Value integers, int64_t value, const WeightStore &weights);
 
 /// A dequantized tensor (data - zero) * scale, where `data` has 8-bit integers. A null `zero` means
 /// 0, a null `scale` means 1.
@@ -69,7 +69,7 @@ std::optional<graph::Dims> placedAs(graph::ContractOpInterface op, mlir::Value p
 
 /// Returns the quantized form of `value`. Looks through transposes, reshapes and broadcasts, and
 /// applies them to the integers and parameters. Returns nothing if `value` is not dequantized.
-std::optional<Quantized> quantizedOf(graph::Composer &c, mlir::Value value, const WeightTable &weights);
+std::optional<Quantized> quantizedOf(graph::Composer &c, mlir::Value value, const WeightStore &weights);
 
 /// Replaces `op` by a contraction with other operands and accumulators of type `sum`, and erases
 /// `op`. `rewrite` receives the number (0 or 1) and the value of each operand and returns its
@@ -82,7 +82,7 @@ rewriteOperands(graph::ContractOpInterface op, mlir::Type sum,
 
 /// Returns graph::packedWeights(op). Sets `tableInBytes` of its result if the weights have a small
 /// lookup table in `constants` whose entries are representable as int8.
-OrReason<graph::PackedWeights> packedWeights(graph::ContractOpInterface op, const WeightTable &constants);
+OrReason<graph::PackedWeights> packedWeights(graph::ContractOpInterface op, const WeightStore &constants);
 
 /// Returns whether a contraction is faster with packed weights than with weights that are
 /// dequantized at compile time.

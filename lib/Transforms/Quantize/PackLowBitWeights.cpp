@@ -24,7 +24,7 @@ namespace hewn {
 
 /// Returns true if a lookup table's entries are known and representable as int8
 /// (graph::WeightEncoding::tableInBytes).
-static bool isInBytes(Value table, const WeightTable &weights) {
+static bool isInBytes(Value table, const WeightStore &weights) {
   auto isByte = [](double number) {
     double units = number * double(graph::WeightEncoding::tableUnits);
     return std::nearbyint(units) == units && units >= double(graph::WeightEncoding::tableLowest) &&
@@ -76,7 +76,7 @@ Eligibility paysToDecode(ContractOpInterface op, const PackedWeights &weights, P
       "float weights are faster: the GEMM has many rows, and loading panels is cheaper than dequantizing them");
 }
 
-OrReason<PackedWeights> packedWeights(ContractOpInterface op, const WeightTable &constants) {
+OrReason<PackedWeights> packedWeights(ContractOpInterface op, const WeightStore &constants) {
   OrReason<PackedWeights> found = graph::packedWeights(op);
   if (!found || !found->table || found->code.bits != 4)
     return found;
@@ -89,7 +89,7 @@ namespace {
 
 class PackedContractionBuilder {
 public:
-  PackedContractionBuilder(ContractOpInterface op, PackedWeights weights, const WeightTable &table)
+  PackedContractionBuilder(ContractOpInterface op, PackedWeights weights, const WeightStore &table)
       : op(op), weights(weights), table(table), b(op), c(b, op->getLoc()), f32(b.getF32Type()) {}
 
   void run() {
@@ -184,7 +184,7 @@ private:
 
   ContractOpInterface op;
   PackedWeights weights;
-  const WeightTable &table;
+  const WeightStore &table;
   OpBuilder b;
   graph::Composer c;
   Type f32;
@@ -192,12 +192,12 @@ private:
 
 struct PackLowBitWeightsPass : impl::PackLowBitWeightsPassBase<PackLowBitWeightsPass> {
   PackLowBitWeightsPass() = default;
-  explicit PackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options, const WeightTable *table = nullptr)
+  explicit PackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options, const WeightStore *table = nullptr)
       : PackLowBitWeightsPassBase(options), table(table) {}
-  const WeightTable *table = nullptr;
+  const WeightStore *table = nullptr;
 
   void runOnOperation() override {
-    static const WeightTable none;
+    static const WeightStore none;
     SmallVector<std::pair<ContractOpInterface, PackedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
       OrReason<PackedWeights> weights = packedWeights(op, table ? *table : none);
@@ -218,7 +218,7 @@ struct PackLowBitWeightsPass : impl::PackLowBitWeightsPassBase<PackLowBitWeights
 } // namespace
 
 std::unique_ptr<Pass> createPackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options,
-                                                  const WeightTable *weights) {
+                                                  const WeightStore *weights) {
   return std::make_unique<PackLowBitWeightsPass>(options, weights);
 }
 

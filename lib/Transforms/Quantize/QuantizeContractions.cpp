@@ -35,7 +35,7 @@ constexpr StringRef kQuantizeContractions = "hewn-quantize-contractions";
 
 /// Returns the elements of a float32 constant, or an empty vector if `weights` does not have its
 /// bytes.
-std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weights) {
+std::vector<float> floatsOf(graph::ConstantOp constant, const WeightStore &weights) {
   auto type = cast<RankedTensorType>(constant.getType());
   std::vector<float> floats;
   if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue())) {
@@ -52,7 +52,7 @@ std::vector<float> floatsOf(graph::ConstantOp constant, const WeightTable &weigh
 
 class Quantizer {
 public:
-  Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightTable &weights,
+  Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightStore &weights,
             std::vector<QuantizedCandidate> &done, const QuantizeRequest &request)
       : function(function), context(function.getContext()), wanted(wanted), weights(weights), done(done),
         shifts(request.shifts), trial(request.trial), evidence(request.evidence), precision(request.precision) {}
@@ -590,12 +590,12 @@ private:
       w *= float(factors[size_t(int64_t(i) / inside % channels)]);
   }
 
-  /// Returns the key in the weight table for bytes that are computed from the candidate's weights.
+  /// Returns the key in the weight store for bytes that are computed from the candidate's weights.
   std::string keyOf(const ContractionCandidate &site, StringRef what) {
     return keyOf(site.weights.getDefiningOp<graph::ConstantOp>(), site.name) + "." + what.str();
   }
 
-  /// Returns the key of a constant's bytes in the weight table, or `name` if it has none.
+  /// Returns the key of a constant's bytes in the weight store, or `name` if it has none.
   static std::string keyOf(graph::ConstantOp constant, StringRef name) {
     auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
     return (weight ? weight.getKey() : name).str();
@@ -697,7 +697,7 @@ private:
   func::FuncOp function;
   MLIRContext *context;
   const quantize::Quantization &wanted;
-  WeightTable &weights;
+  WeightStore &weights;
   std::vector<QuantizedCandidate> &done;
   std::vector<ExposedShift> *shifts;
   QuantizeTrial *trial;
@@ -725,7 +725,7 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
       if (!read)
         return signalPassFailure();
     }
-    WeightTable ownWeights;
+    WeightStore ownWeights;
     std::vector<QuantizedCandidate> ownDone;
     Quantizer quantizer(getOperation(), read ? *read : *request.quantization,
                         request.weights ? *request.weights : ownWeights, request.done ? *request.done : ownDone,

@@ -124,7 +124,7 @@ std::optional<Fit> fit(ArrayRef<float> values, int64_t low, int64_t integers) {
 
 class DequantizeRaiser {
 public:
-  DequantizeRaiser(func::FuncOp function, WeightTable &weights, const ConstantEvaluator &evaluate)
+  DequantizeRaiser(func::FuncOp function, WeightStore &weights, const ConstantEvaluator &evaluate)
       : function(function), weights(weights), evaluate(evaluate) {}
 
   void run() {
@@ -242,15 +242,15 @@ private:
   }
 
   func::FuncOp function;
-  WeightTable &weights;
+  WeightStore &weights;
   const ConstantEvaluator &evaluate;
 };
 
 struct RaiseDequantizePass : impl::RaiseDequantizePassBase<RaiseDequantizePass> {
   RaiseDequantizePass() = default;
-  RaiseDequantizePass(WeightTable *weights, ConstantEvaluator evaluate)
+  RaiseDequantizePass(WeightStore *weights, ConstantEvaluator evaluate)
       : weights(weights), evaluate(std::move(evaluate)) {}
-  WeightTable *weights = nullptr;
+  WeightStore *weights = nullptr;
   ConstantEvaluator evaluate;
 
   void runOnOperation() override {
@@ -261,7 +261,7 @@ struct RaiseDequantizePass : impl::RaiseDequantizePassBase<RaiseDequantizePass> 
 
 } // namespace
 
-std::unique_ptr<Pass> createRaiseDequantizePass(WeightTable *weights, ConstantEvaluator evaluate) {
+std::unique_ptr<Pass> createRaiseDequantizePass(WeightStore *weights, ConstantEvaluator evaluate) {
   return std::make_unique<RaiseDequantizePass>(weights, std::move(evaluate));
 }
 

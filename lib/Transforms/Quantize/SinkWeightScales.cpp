@@ -67,7 +67,7 @@ graph::QuantizedOpInterface computedScaled(ContractOpInterface op) {
 
 class SumScaler {
 public:
-  SumScaler(ContractOpInterface op, Precision precision, const WeightTable &weights)
+  SumScaler(ContractOpInterface op, Precision precision, const WeightStore &weights)
       : op(op), precision(precision), weights(weights), b(op), c(b, op->getLoc()) {}
 
   /// Rewrites a contraction whose weights are constants.
@@ -194,20 +194,20 @@ private:
 
   ContractOpInterface op;
   Precision precision;
-  const WeightTable &weights;
+  const WeightStore &weights;
   OpBuilder b;
   graph::Composer c;
 };
 
 struct SinkWeightScalesPass : impl::SinkWeightScalesPassBase<SinkWeightScalesPass> {
   SinkWeightScalesPass() = default;
-  explicit SinkWeightScalesPass(const SinkWeightScalesPassOptions &options, const WeightTable *table = nullptr)
+  explicit SinkWeightScalesPass(const SinkWeightScalesPassOptions &options, const WeightStore *table = nullptr)
       : SinkWeightScalesPassBase(options), table(table) {}
-  const WeightTable *table = nullptr;
+  const WeightStore *table = nullptr;
 
   void runOnOperation() override {
-    static const WeightTable none;
-    const WeightTable &weights = table ? *table : none;
+    static const WeightStore none;
+    const WeightStore &weights = table ? *table : none;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
       if (graph::scaledWeights(op) ? !isDecoded(op, weights) : bool(computedScaled(op)))
@@ -228,7 +228,7 @@ struct SinkWeightScalesPass : impl::SinkWeightScalesPassBase<SinkWeightScalesPas
 
 private:
   /// Returns true if PackLowBitWeights will pack the contraction's weights.
-  bool isDecoded(ContractOpInterface op, const WeightTable &weights) {
+  bool isDecoded(ContractOpInterface op, const WeightStore &weights) {
     OrReason<graph::PackedWeights> coded = packedWeights(op, weights);
     return coded && (op->hasAttr(kKeepsWeightsAttr) || paysToDecode(op, *coded, precision));
   }
@@ -237,7 +237,7 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> createSinkWeightScalesPass(const SinkWeightScalesPassOptions &options,
-                                                 const WeightTable *weights) {
+                                                 const WeightStore *weights) {
   return std::make_unique<SinkWeightScalesPass>(options, weights);
 }
 

@@ -25,7 +25,7 @@ constexpr StringRef kFoldConstants = "hewn-fold-constants";
 /// A constant result is folded only if it has at most this many more elements than the operands.
 constexpr int64_t kSmallElements = 16 << 10;
 /// Folded results up to this size are stored in the IR, where other passes can read the elements;
-/// larger ones are stored in the weight table.
+/// larger ones are stored in the weight store.
 constexpr int64_t kInlineBytes = 256;
 /// Budget of constant folding: element operations per element of the model's constants. It suffices
 /// for usual models, whose constant subgraphs are short chains of ops on weights.
@@ -84,7 +84,7 @@ void retypeView(Operation *op) {
 
 class Folder {
 public:
-  Folder(func::FuncOp function, WeightTable &weights, ConstantEvaluator &evaluate, int64_t maxFoldedOps)
+  Folder(func::FuncOp function, WeightStore &weights, ConstantEvaluator &evaluate, int64_t maxFoldedOps)
       : function(function), weights(weights), evaluate(evaluate), operationsLeft(maxFoldedOps) {
     function.walk([&](graph::ConstantOp constant) {
       if (isTensor(constant.getType()))
@@ -297,23 +297,18 @@ private:
       source = foldedConstants.lookup(move->getOperand(0));
     auto from = source ? dyn_cast<graph::WeightAttr>(source.getValue()) : graph::WeightAttr();
     if (auto to = dyn_cast<graph::WeightAttr>(folded.getValue()); from && to)
-      weights.transposed(from) = to.getKey().str();
+      weights.noteTransposed(from, to.getKey());
   }
 
   Attribute attributeOf(RankedTensorType type, std::vector<char> bytes) {
     if (int64_t(bytes.size()) <= kInlineBytes && !type.getEncoding() && !bytes.empty())
       return DenseElementsAttr::getFromRawBuffer(type, bytes);
     int64_t size = int64_t(bytes.size());
-    // Constants with equal bytes share one weight in the table: the same constant may already have
-    // been folded for another target.
-    std::string &key = weights.derived("folded " + WeightTable::contentHash(bytes));
-    if (key.empty() || weights.bytes(key, 0, size) != ArrayRef<char>(bytes))
-      key = weights.add("folded", std::move(bytes));
-    return graph::WeightAttr::get(type.getContext(), key, 0, size);
+    return graph::WeightAttr::get(type.getContext(), weights.add("folded", std::move(bytes)), 0, size);
   }
 
   func::FuncOp function;
-  WeightTable &weights;
+  WeightStore &weights;
   ConstantEvaluator &evaluate;
   uint64_t operationsLeft;
   llvm::SetVector<Operation *> foldable;
@@ -328,14 +323,14 @@ private:
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass() = default;
-  FoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept)
+  FoldConstantsPass(WeightStore *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept)
       : weights(weights), evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), kept(kept) {}
   void runOnOperation() override {
     getOperation().walk(retypeView);
     if (weights && evaluate)
       Folder(getOperation(), *weights, evaluate, maxFoldedOps).fold(kept);
   }
-  WeightTable *weights = nullptr;
+  WeightStore *weights = nullptr;
   ConstantEvaluator evaluate;
   int64_t maxFoldedOps = 0;
   KeptCodes kept = KeptCodes::None;
@@ -343,7 +338,7 @@ struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
 
 } // namespace
 
-std::unique_ptr<Pass> createFoldConstantsPass(WeightTable *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps,
+std::unique_ptr<Pass> createFoldConstantsPass(WeightStore *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps,
                                               KeptCodes kept) {
   return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), maxFoldedOps, kept);
 }

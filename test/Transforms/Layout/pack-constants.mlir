@@ -54,7 +54,7 @@ func.func @two_panels() -> tensor<2x64xf32, #graph.layout<[1, 0], blockDim = 1, 
 //--- whole.mlir
 // Nine rows of three columns are padded with zeros to full blocks.
 // PACKED-LABEL: func.func @main
-// PACKED: graph.constant {value = #graph.weight<"{{.*}}.packed", 0 : 288>} : tensor<9x3xf32, #graph.layout<{{.*}}blockDim = 1, block = 8>>
+// PACKED: graph.constant {value = #graph.weight<"{{.*}}.packed.{{[0-9a-f]+}}", 0 : 288>} : tensor<9x3xf32, #graph.layout<{{.*}}blockDim = 1, block = 8>>
 // PACKED-NOT: graph.relayout
 // BYTES: {{ +1 +2 +3 +0 +0 +0 +0 +0$}}
 // BYTES-NEXT: {{ +4 +5 +6 +0 +0 +0 +0 +0$}}

@@ -9,7 +9,7 @@
 
 #include "dialects/Graph/Analysis/Bounds/Facts.h"
 #include "dialects/Graph/Analysis/Shapes.h"
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace hewn::graph {
@@ -30,7 +30,7 @@ struct ElementContent {
 
 class Contents {
 public:
-  explicit Contents(const WeightTable &weights) : weights(weights) {}
+  explicit Contents(const WeightStore &weights) : weights(weights) {}
 
   /// The facts about symbols that comparisons of dims use. The caller must set them before its
   /// first query, because results are cached.
@@ -65,7 +65,7 @@ private:
   Elements moveElements(mlir::Operation *op);
   Elements reduceElements(mlir::Operation *op);
 
-  const WeightTable &weights;
+  const WeightStore &weights;
   Facts known;
   llvm::DenseMap<mlir::Value, std::unique_ptr<Elements>> memo;
 };

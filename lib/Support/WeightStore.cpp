@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Support/WeightTable.h"
+#include "lib/Support/WeightStore.h"
 
 #include <sys/mman.h>
 
@@ -17,10 +17,11 @@ static void discardPages(llvm::ArrayRef<char> bytes) {
     (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
-std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
-  // The bytes may be in the table already: each variant of a model adds the same weights again, and
+std::string WeightStore::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
+  std::unique_lock lock(mutex);
+  // The bytes may be in the store already: each case of a model imports the same weights again, and
   // gets the same key.
-  std::string &known = keys[{wanted.str(), bytes.data(), bytes.size()}];
+  std::string &known = imported[{wanted.str(), bytes.data(), bytes.size()}];
   if (auto there = entries.find(known);
       !known.empty() && there != entries.end() && there->second.bytes.data() == bytes.data())
     return known;
@@ -30,7 +31,7 @@ std::string WeightTable::add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes,
   return key;
 }
 
-std::string WeightTable::firstFree(llvm::StringRef wanted) const {
+std::string WeightStore::firstFree(llvm::StringRef wanted) const {
   auto numbered = [&](uint64_t n) { return n == 1 ? wanted.str() : (wanted + "_" + llvm::Twine(n)).str(); };
   // Numbers that are appended to keys are assigned in ascending order, so a binary search between a
   // taken and a free number finds the first free one.
@@ -46,28 +47,57 @@ std::string WeightTable::firstFree(llvm::StringRef wanted) const {
   return numbered(open);
 }
 
-std::string WeightTable::name(llvm::StringRef wanted) {
+std::string WeightStore::name(llvm::StringRef wanted) {
+  std::unique_lock lock(mutex);
   std::string key = firstFree(wanted);
   entries[key].isNameOnly = true;
   return key;
 }
 
-bool WeightTable::isNameOnly(llvm::StringRef key) const {
+bool WeightStore::isNameOnly(llvm::StringRef key) const {
+  std::shared_lock lock(mutex);
   auto found = entries.find(key);
   return found != entries.end() && found->second.isNameOnly;
 }
 
-std::string WeightTable::add(llvm::StringRef wanted, std::vector<char> bytes) {
-  auto there = entries.find(wanted);
-  if (there != entries.end() && !bytes.empty() && there->second.bytes == llvm::ArrayRef<char>(bytes))
-    return wanted.str();
+std::string WeightStore::addOwn(llvm::StringRef key, std::vector<char> bytes) {
+  std::unique_lock lock(mutex);
+  auto there = entries.find(key);
+  if (there != entries.end() && there->second.bytes == llvm::ArrayRef<char>(bytes))
+    return key.str();
+  // a different weight with this key is a collision of hashes
+  std::string free = there == entries.end() ? key.str() : firstFree(key);
   auto owned = std::make_shared<const std::vector<char>>(std::move(bytes));
-  std::string key = add(wanted, llvm::ArrayRef<char>(*owned), owned);
-  entries[key].isOwn = true;
-  return key;
+  entries.try_emplace(free, Entry{llvm::ArrayRef<char>(*owned), owned, /*isOwn=*/true});
+  return free;
 }
 
-llvm::ArrayRef<char> WeightTable::bytes(llvm::StringRef key, int64_t offset, int64_t size) const {
+/// Returns the hash that is appended to the key of bytes, as hexadecimal digits.
+static std::string shortHash(llvm::ArrayRef<char> bytes) { return WeightStore::contentHash(bytes).substr(0, 16); }
+
+std::string WeightStore::add(llvm::StringRef base, std::vector<char> bytes) {
+  std::string key = base.str() + "." + shortHash(bytes);
+  return addOwn(key, std::move(bytes));
+}
+
+std::string WeightStore::derive(llvm::StringRef base, llvm::StringRef recipe,
+                                llvm::function_ref<std::vector<char>()> compute) {
+  Derived *derived;
+  {
+    std::unique_lock lock(mutex);
+    std::unique_ptr<Derived> &place = recipes[recipe];
+    if (!place)
+      place = std::make_unique<Derived>();
+    derived = place.get();
+  }
+  std::call_once(derived->once, [&] {
+    derived->key = addOwn(base.str() + "." + shortHash(llvm::ArrayRef(recipe.data(), recipe.size())), compute());
+  });
+  return derived->key;
+}
+
+llvm::ArrayRef<char> WeightStore::bytes(llvm::StringRef key, int64_t offset, int64_t size) const {
+  std::shared_lock lock(mutex);
   auto found = entries.find(key);
   if (found == entries.end() || offset < 0 || size < 0)
     return {};
@@ -77,29 +107,30 @@ llvm::ArrayRef<char> WeightTable::bytes(llvm::StringRef key, int64_t offset, int
   return all.slice(offset, size);
 }
 
-void WeightTable::drop(llvm::StringRef key) {
+void WeightStore::drop(llvm::StringRef key) {
+  std::unique_lock lock(mutex);
   auto found = entries.find(key);
   if (found == entries.end())
     return;
   // Releases the pages of the freed weight, because the allocator would keep freed memory for this
-  // thread. Bytes that the table does not own are left alone: the caller may use them.
+  // thread. Bytes that the store does not own are left alone: the caller may use them.
   if (found->second.isOwn && found->second.owner.use_count() == 1)
     discardPages(found->second.bytes);
   found->second = Entry();
 }
 
-void WeightTable::releasePages() const {
+void WeightStore::releasePages() const {
   for (const auto &mapping : mappings)
     const_cast<llvm::MemoryBuffer &>(*mapping).dontNeedIfMmap();
 }
 
-std::string WeightTable::contentHash(llvm::ArrayRef<char> bytes) {
+std::string WeightStore::contentHash(llvm::ArrayRef<char> bytes) {
   llvm::XXH128_hash_t hash =
       llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   return llvm::utohexstr(hash.high64, true, 16) + llvm::utohexstr(hash.low64, true, 16);
 }
 
-void WeightTable::letGo(llvm::ArrayRef<char> bytes) const {
+void WeightStore::letGo(llvm::ArrayRef<char> bytes) const {
   // Only pages of mapped weight files are released: anonymous memory would lose its content.
   if (llvm::none_of(mappings, [&](const auto &mapping) {
         return mapping->getBufferStart() <= bytes.begin() && bytes.end() <= mapping->getBufferEnd() &&
