@@ -73,6 +73,31 @@ def Graph_RequirementAttr : AttrDef<GraphDialect, "Requirement"> {
   let assemblyFormat = "`<` $node `,` $relation `,` $left `,` $right `>`";
 }
 
+def Graph_FactAttr : AttrDef<GraphDialect, "Fact"> {
+  let mnemonic = "fact";
+  let summary = "A condition on sizes, and whether it holds: `difference` is 0, or at most 0 if `at_most`";
+  let parameters = (ins DimParameter<>:$difference, "bool":$at_most, "bool":$holds);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Graph_QuestionAttr : AttrDef<GraphDialect, "Question"> {
+  let mnemonic = "question";
+  let summary = "An inner node of the decision tree that selects the case of a model";
+  let description = [{
+    The condition is that of a `#graph.fact`. `yes` and `no` are the next nodes: the index of a
+    question, or -1 - c for case number c.
+  }];
+  let parameters = (ins DimParameter<>:$difference, "bool":$at_most, "int64_t":$yes, "int64_t":$no);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Graph_CaseAttr : AttrDef<GraphDialect, "Case"> {
+  let mnemonic = "case";
+  let summary = "A case of a model: the facts that hold in it, and why it cannot run (empty if it can)";
+  let parameters = (ins OptionalArrayRefParameter<"FactAttr">:$facts, StringRefParameter<"refusal", [{""}]>:$refusal);
+  let assemblyFormat = "`<` `[` (`]`) : ($facts^ `]`)? (`,` $refusal^)? `>`";
+}
+
 def Graph_LayoutAttr : AttrDef<GraphDialect, "Layout"> {
   let mnemonic = "layout";
   let summary = "Memory layout of a tensor, as the encoding of its type: dim order, blocking, transforms";

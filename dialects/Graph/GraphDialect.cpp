@@ -54,16 +54,27 @@ static bool areDimsOf(Attribute attr, TypeRange types) {
          });
 }
 
+template <typename Entry> static bool isListOf(Attribute attr) {
+  auto list = dyn_cast<ArrayAttr>(attr);
+  return list && llvm::all_of(list, llvm::IsaPred<Entry>);
+}
+
 LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   auto refuse = [&](StringRef what) {
     return op->emitOpError("has no ") << what << " in '" << attribute.getName().getValue() << "'";
   };
   if (attribute.getName() == kDimsAttr && !areDimsOf(attribute.getValue(), op->getResultTypes()))
     return refuse("list of dims for each result");
-  if (attribute.getName() == kRequiresAttr) {
-    auto list = dyn_cast<ArrayAttr>(attribute.getValue());
-    if (!list || !llvm::all_of(list, llvm::IsaPred<RequirementAttr>))
-      return refuse("list of #graph.requirement");
+  if (attribute.getName() == kRequiresAttr && !isListOf<RequirementAttr>(attribute.getValue()))
+    return refuse("list of #graph.requirement");
+  if (attribute.getName() == kCasesAttr && !isListOf<CaseAttr>(attribute.getValue()))
+    return refuse("list of #graph.case");
+  if (attribute.getName() == kQuestionsAttr && !isListOf<QuestionAttr>(attribute.getValue()))
+    return refuse("list of #graph.question");
+  if (attribute.getName() == kCaseNumberAttr || attribute.getName() == kRankAttr) {
+    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!number || !number.getType().isSignlessInteger(64) || number.getInt() < 0)
+      return refuse("number");
   }
   return success();
 }

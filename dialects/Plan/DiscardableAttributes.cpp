@@ -5,6 +5,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Plan/Subviews.h"
+#include "lib/Support/Remarks.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -30,6 +31,10 @@ static bool isInteger(Attribute attr, int64_t least) {
 
 static StringRef verifyTarget(Operation *op, Attribute attr) {
   return isa<ModuleOp>(op) && isa<TargetAttr>(attr) ? "" : "must be a #plan.target of a module";
+}
+
+static StringRef verifyText(Operation *op, Attribute attr) {
+  return isa<ModuleOp>(op) && isa<StringAttr>(attr) ? "" : "must be a text of a module";
 }
 
 static StringRef verifyPackingLanes(Operation *op, Attribute attr) {
@@ -129,6 +134,9 @@ static StringRef verifySteps(Operation *op, Attribute attr) {
 
 LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   static const llvm::StringMap<Verify> known = {{kTargetAttr, verifyTarget},
+                                                {kTargetNameAttr, verifyText},
+                                                {kTuningTargetAttr, verifyText},
+                                                {kTitleAttr, verifyText},
                                                 {kPackingLanesAttr, verifyPackingLanes},
                                                 {kPacksForAnyRowsAttr, verifyUnit},
                                                 {kSharesFloatsAttr, verifyUnit},

@@ -34,6 +34,9 @@ inline constexpr int64_t kMaxGridCount = 1 << 20;
 
 /// Attribute of the module: the target that it is compiled for, a TargetAttr.
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target";
+/// Attributes of a module that is a variant of an artifact: the name of its target, and the name by
+/// which tuning files identify the target. See also kTitleAttr (lib/Support/Remarks.h).
+inline constexpr llvm::StringLiteral kTargetNameAttr = "plan.target_name", kTuningTargetAttr = "plan.tuning_target";
 /// Attribute of a module that shares packed weights with modules for other targets: the number of
 /// vector lanes of the target with the widest vectors, for which the weights are packed.
 inline constexpr llvm::StringLiteral kPackingLanesAttr = "plan.packing_lanes";

@@ -11,6 +11,7 @@
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Schedule/GpuAttentionSchedule.h"
+#include "lib/Support/Diagnostics.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -173,11 +174,11 @@ LogicalResult setScratch(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launche
 /// `chosen`. Returns null and sets `problem` if no code can be generated for the schedule.
 Attribute scheduleOf(KernelContext &k, Attribute chosen, StringRef text, std::string &problem) {
   MLIRContext *context = k.kernel.getContext();
-  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+  auto keepFirst = [&](Diagnostic &diagnostic) {
     if (problem.empty())
       problem = diagnostic.str();
-    return success();
-  });
+  };
+  ThreadDiagnostics collect(*context, keepFirst);
   Attribute given = parseAttribute(text, context);
   if (given && succeeded(verifyInstead(k, chosen, given)))
     return given;
@@ -186,12 +187,14 @@ Attribute scheduleOf(KernelContext &k, Attribute chosen, StringRef text, std::st
 
 struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> {
   using AssignSchedulesPassBase::AssignSchedulesPassBase;
-  AssignSchedulesPass(const plan::Tuning *given, StringRef name) : given(given) { machine = name.str(); }
+  explicit AssignSchedulesPass(const plan::Tuning *given) : given(given) {}
 
   /// The tuning that the caller passed, or the one read from the file of the option `tuning`. Null
   /// if schedules come from the cost model alone.
   const plan::Tuning *given = nullptr;
   std::shared_ptr<plan::Tuning> ofFile;
+  /// Name by which the tuning identifies the target of the current module.
+  std::string tuningTarget;
 
   LogicalResult initialize(MLIRContext *context) override {
     if (tuning.empty())
@@ -209,7 +212,7 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
   /// `chosen`, the cost model's choice, if the tuning has none.
   Attribute tuned(KernelContext &k, Attribute chosen) const {
     std::string key = given ? tuningKey(k) : "", problem;
-    const plan::TuningRow *row = key.empty() ? nullptr : given->find(machine, key);
+    const plan::TuningRow *row = key.empty() ? nullptr : given->find(tuningTarget, key);
     if (!row && !key.empty()) // report the kernel's key, for which the tuning has no row
       missed(k.kernel, "hewn-assign-schedules", "NotTuned", "the tuning has no row for this kernel")
           << remark::metric("Key", key);
@@ -220,6 +223,8 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
   }
 
   void runOnOperation() override {
+    auto ofModule = getOperation()->getAttrOfType<StringAttr>(plan::kTuningTargetAttr);
+    tuningTarget = machine.empty() && ofModule ? ofModule.str() : machine.getValue();
     llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
     getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
@@ -262,8 +267,8 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
 
 } // namespace
 
-std::unique_ptr<Pass> createAssignSchedulesPass(const plan::Tuning *tuning, StringRef machine) {
-  return std::make_unique<AssignSchedulesPass>(tuning, machine);
+std::unique_ptr<Pass> createAssignSchedulesPass(const plan::Tuning *tuning) {
+  return std::make_unique<AssignSchedulesPass>(tuning);
 }
 
 } // namespace hewn::codegen

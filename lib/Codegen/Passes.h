@@ -15,10 +15,10 @@ namespace hewn::codegen {
 #define GEN_PASS_REGISTRATION
 #include "lib/Codegen/Passes.h.inc"
 
-/// Creates the pass hewn-assign-schedules. `tuning` has measured schedules, of which `machine`
-/// selects some rows, and must outlive the pass. If `tuning` is null, all schedules come from the
-/// cost model.
-std::unique_ptr<mlir::Pass> createAssignSchedulesPass(const plan::Tuning *tuning, llvm::StringRef machine);
+/// Creates the pass hewn-assign-schedules. `tuning` has measured schedules, of which the pass uses
+/// those for the target of the module, and must outlive the pass. If `tuning` is null, all
+/// schedules come from the cost model.
+std::unique_ptr<mlir::Pass> createAssignSchedulesPass(const plan::Tuning *tuning);
 
 } // namespace hewn::codegen
 

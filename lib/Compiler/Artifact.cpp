@@ -1,312 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Creates the files of an artifact from planned modules: compiles kernels and programs to objects,
-// links them, and writes the weights file and the header next to the library.
+#include "lib/Compiler/Artifact.h"
+#include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Emit/Link.h"
-#include "lib/Compiler/Compilation.h"
-#include "lib/Compiler/Generate.h"
-#include "lib/Support/Files/InputFile.h"
+#include "lib/Support/Remarks.h"
 #include "lib/Target/Targets.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/TargetParser/Triple.h"
-#include <future>
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
-using llvm::createStringError;
-using llvm::Error;
 
 namespace hewn {
 
-namespace {
+using graph::Condition;
 
-class ArtifactWriter {
-public:
-  explicit ArtifactWriter(Compilation &c) : c(c), options(c.options), base(target::baseTarget(c.machines.front())) {}
-  bool write();
+static graph::FactAttr toAttr(MLIRContext *context, const graph::Fact &fact) {
+  return graph::FactAttr::get(context, fact.condition.difference, fact.condition.kind == Condition::Kind::AtMostZero,
+                              fact.holds);
+}
 
-private:
-  bool report(Error error) {
-    if (!error)
-      return true;
-    llvm::handleAllErrors(
-        std::move(error), [](const ToldError &) {},
-        [&](const llvm::ErrorInfoBase &e) { c.diagnostics.error(e.message()); });
-    return false;
+template <typename Attr> static Condition conditionOf(Attr attr) {
+  return {attr.getAtMost() ? Condition::Kind::AtMostZero : Condition::Kind::Zero, attr.getDifference()};
+}
+
+Artifact Artifact::ofCases(MLIRContext &context, importer::Cases cases, int64_t ranks) {
+  Builder b(&context);
+  Artifact artifact(ModuleOp::create(b.getUnknownLoc()));
+  size_t casesPerRank = cases.list.size() / size_t(ranks);
+  SmallVector<Attribute> list, questions;
+  for (auto [number, one] : llvm::enumerate(cases.list)) {
+    auto facts = llvm::map_to_vector(one.facts, [&](const graph::Fact &fact) { return toAttr(&context, fact); });
+    list.push_back(graph::CaseAttr::get(&context, facts, one.refusal));
+    if (!one.module)
+      continue;
+    ModuleOp program = one.module.release();
+    program.setSymName(cases.list.size() > 1 ? "case" + std::to_string(number) : "program");
+    program->setAttr(graph::kCaseNumberAttr, b.getI64IntegerAttr(int64_t(number)));
+    if (ranks > 1)
+      program->setAttr(graph::kRankAttr, b.getI64IntegerAttr(int64_t(number / casesPerRank)));
+    artifact.owned->push_back(program);
   }
-  std::string stem();
-  std::string beside(StringRef file);
-  std::string weightsName();
-  /// Writes the C header. Warns if it replaces a header with other content, which other artifacts
-  /// in the folder may use.
-  void writeHeader(llvm::raw_ostream &os);
-  codegen::CodeOptions codeOptions();
-  Error link();
-  Error emitDeviceCode();
-  /// Writes the weights as an object file for the linker and returns its path.
-  llvm::Expected<std::string> embedWeights(const codegen::ScratchFolder &scratch);
-
-  Error whyNoRuntime();
-
-  Compilation &c;
-  const CompileOptions &options;
-  /// The instruction set that all targets support. Code that runs before a variant is selected is
-  /// compiled for it.
-  const codegen::TargetSpec base;
-  GeneratedCode generated;
-};
-
-Error ArtifactWriter::whyNoRuntime() {
-  if (isForThisMachine(base))
-    return createStringError("libhewn_runtime.a is neither in the compiler's folder nor in ../lib");
-  return createStringError("'" + options.target + "' has no runtime: hewn was built without the C library for " +
-                           llvm::Triple(base.triple).getArchName() + " (Debian's " + base.runtimeNeeds +
-                           "); an object (-o .o) needs none");
-}
-
-/// Returns the artifact's file name without the prefix "lib" and without its extension.
-std::string ArtifactWriter::stem() {
-  StringRef path = !options.output.empty() ? StringRef(options.output) : StringRef(options.modelPath);
-  StringRef stem = llvm::sys::path::stem(path), extension = llvm::sys::path::extension(path);
-  if (extension == ".so" || extension == ".a")
-    stem.consume_front("lib");
-  return stem.empty() ? "model" : stem.str();
-}
-
-std::string ArtifactWriter::beside(StringRef file) {
-  llvm::SmallString<128> path(llvm::sys::path::parent_path(options.output));
-  llvm::sys::path::append(path, file);
-  return path.str().str();
-}
-
-/// Returns the name of the weights file. Different artifacts in a folder have different weights
-/// files. For libmodel.so it is model.weights, because linkers know the library as "model". For
-/// other names it is the full name with an extension: model.so.weights, model.a.weights. The text
-/// of a stage contains the name for a shared library.
-std::string ArtifactWriter::weightsName() {
-  StringRef file = llvm::sys::path::filename(options.output);
-  auto isArtifact = [](StringRef name) {
-    return name.ends_with(".so") || name.ends_with(".a") || name.ends_with(".o");
-  };
-  bool isForLinkers = file.starts_with("lib") && file.ends_with(".so") && file.size() > StringRef("lib.so").size();
-  if (!isArtifact(file) || (isForLinkers && !isArtifact(stem())))
-    return stem() + ".weights";
-  return (file + ".weights").str();
-}
-
-/// Returns the text of a C header without the lines that list the targets and the ranges of dims.
-/// Artifacts of one model share the header even if they are compiled for different ones.
-static std::string withoutTargets(StringRef header) {
-  std::string rest;
-  for (StringRef line : llvm::split(header, '\n'))
-    if (!line.contains(codegen::kHeaderTargets) && !line.contains(codegen::kHeaderRange))
-      rest += (line + "\n").str();
-  return rest;
-}
-
-/// libmodel.so, model.so and model.a have one header in common, model.h, because C code uses these
-/// artifacts in the same way. Each compile overwrites it.
-void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
-  std::string text = codegen::headerText(generated.interface), path = beside(stem() + ".h");
-  os << text;
-  // a device or a FIFO at the header's path cannot be a previous header, so it is not read
-  std::string reason;
-  std::unique_ptr<llvm::MemoryBuffer> before = openRegular(path, reason);
-  if (!before || withoutTargets(before->getBuffer()) == withoutTargets(text))
-    return;
-  std::vector<std::string> others;
-  for (std::string file : {"lib" + stem() + ".so", stem() + ".so", "lib" + stem() + ".a", stem() + ".a", stem() + ".o"})
-    if (file != llvm::sys::path::filename(options.output) && llvm::sys::fs::exists(beside(file)))
-      others.push_back(file);
-  if (!others.empty())
-    c.diagnostics.warning("'" + path + "' is now the header of " + llvm::sys::path::filename(options.output) +
-                          " and differs from the previous one: compile " + llvm::join(others, " and ") +
-                          " again, or keep artifacts of different models in separate folders");
-}
-
-codegen::CodeOptions ArtifactWriter::codeOptions() {
-  codegen::CodeOptions code;
-  // At -O0, multiplications and additions are not combined to FMAs, so that each op is rounded as
-  // ONNX defines it.
-  code.fuseProducts = options.optimize;
-  code.threads = unsigned(std::max(options.jobs, 0));
-  code.cacheDir = options.cacheDir;
-  code.store = options.codeStore;
-  code.namesByContent = options.namesByContent;
-  code.isCancelled = options.isCancelled;
-  if (options.emit == "llvm")
-    code.form = codegen::CodeForm::LLVM;
-  else if (options.emit == "asm")
-    code.form = codegen::CodeForm::Assembly;
-  return code;
-}
-
-llvm::Expected<std::string> ArtifactWriter::embedWeights(const codegen::ScratchFolder &scratch) {
-  if (generated.weights.size() > uint64_t(1) << 30)
-    return createStringError("weights of more than 1 GiB cannot be embedded: leave --embed-weights out");
-  std::string object = scratch.path("weights.o");
-  if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights", base.triple))
-    return std::move(error);
-  return object;
-}
-
-Error ArtifactWriter::link() {
-  llvm::Expected<codegen::ScratchFolder> scratch = codegen::ScratchFolder::create();
-  if (!scratch)
-    return scratch.takeError();
-  codegen::LinkJob job;
-  job.model = generated.interface.name;
-  job.triple = base.triple;
-  job.runtime = options.runtime.empty() ? findRuntime(base) : options.runtime;
-  StringRef kind = llvm::sys::path::extension(options.output);
-  if (job.runtime.empty() && kind != ".o")
-    return whyNoRuntime();
-  job.userCode = c.customOps.code;
-  job.addresses = options.customFunctions;
-  for (auto [i, object] : llvm::enumerate(generated.code)) {
-    llvm::Expected<std::string> file = scratch->write(std::to_string(i) + ".o", object.code);
-    if (!file)
-      return file.takeError();
-    job.objects.push_back(*file);
+  for (const graph::CaseTree::Question &question : cases.tree.questions)
+    questions.push_back(graph::QuestionAttr::get(&context, question.condition.difference,
+                                                 question.condition.kind == Condition::Kind::AtMostZero, question.yes,
+                                                 question.no));
+  if (cases.list.size() > 1) {
+    artifact.module()->setAttr(graph::kCasesAttr, b.getArrayAttr(list));
+    artifact.module()->setAttr(graph::kQuestionsAttr, b.getArrayAttr(questions));
   }
-  std::vector<OutputFile> files;
-  auto begin = [&](const std::string &path, bool executable) {
-    llvm::Expected<OutputFile> file = OutputFile::create(path, executable);
-    if (file)
-      files.push_back(std::move(*file));
-    return file.takeError();
-  };
-  files.reserve(3);
-  // Writes the weights, which may have hundreds of megabytes, in another thread while this one
-  // links the library.
-  std::future<void> written;
-  c.result.weightsBytes = generated.weights.size();
-  if (generated.weights.size() != 0 && options.embedWeights) {
-    llvm::Expected<std::string> object = embedWeights(*scratch);
-    if (!object)
-      return object.takeError();
-    job.weights = *object;
-  } else if (generated.weights.size() != 0) {
-    if (Error error = begin(beside(weightsName()), /*executable=*/false))
-      return error;
-    written = std::async(std::launch::async, [&os = files.back().stream(), this] { generated.weights.writeFile(os); });
-  }
-  if (kind != ".o") {
-    job.parts = findParts(job.runtime);
-    if (Error error = codegen::chooseParts(job))
-      return error;
-  }
-  if (Error error = begin(options.output, /*executable=*/kind == ".so"))
-    return error;
-  OutputFile &output = files.back();
-  Error linked = kind == ".so"  ? codegen::linkShared(job, output, *scratch)
-                 : kind == ".a" ? codegen::writeArchive(job, output, *scratch)
-                                : codegen::linkObject(job, output, *scratch);
-  if (written.valid())
-    written.wait();
-  if (linked)
-    return linked;
-  if (Error error = begin(beside(stem() + ".h"), /*executable=*/false))
-    return error;
-  writeHeader(files.back().stream());
-  return publish(c, std::move(files));
+  return artifact;
 }
 
-/// Emits the text (PTX) of the device kernels alone, without the host program.
-Error ArtifactWriter::emitDeviceCode() {
-  codegen::CodeOptions code = codeOptions();
-  code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
-  const codegen::TargetSpec &machine = c.machines.front();
-  std::vector<codegen::Variant> modules;
-  for (const PlannedModule &variant : c.variants)
-    modules.push_back(
-        {*variant.module, machine,
-         casePrefix(generated.interface.name, "_", size_t(variant.of - c.cases.list.data()), c.cases.list.size())});
-  llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(modules, code);
-  if (!kernels)
-    return kernels.takeError();
-  c.result.numKernels = kernels->units.size();
-  std::vector<StringRef> texts;
-  for (const codegen::CompiledUnit &unit : kernels->units)
-    texts.push_back(unit.code);
-  std::string text = options.emit == "ptx" ? machine.device->join(texts) : llvm::join(texts, "\n");
-  return deliver(c, text) ? Error::success() : createStringError("nothing was written");
+Artifact Artifact::ofText(OwningOpRef<ModuleOp> module) {
+  if (!module->getOps<ModuleOp>().empty())
+    return Artifact(std::move(module));
+  Artifact artifact(ModuleOp::create(module->getLoc()));
+  artifact.owned->push_back(module.release());
+  return artifact;
 }
 
-bool ArtifactWriter::write() {
-  std::vector<codegen::CaseProgram> cases;
-  for (const importer::Case &one : c.cases.list) {
-    auto variant = llvm::find_if(c.variants, [&](const PlannedModule &v) { return v.of == &one; });
-    auto program =
-        variant != c.variants.end() ? variant->module->lookupSymbol<func::FuncOp>(plan::kProgramName) : func::FuncOp();
-    cases.push_back({one.facts, program, one.refusal});
-  }
-  std::string name = options.name.empty() ? stem() : options.name;
-  FailureOr<codegen::ProgramInterface> read = cases.size() > 1 ? codegen::readInterface(c.cases.tree, cases, name)
-                                                               : codegen::readInterface(cases.front().program, name);
-  if (failed(read))
-    return false;
-  codegen::ProgramInterface &interface = generated.interface = std::move(*read);
-  interface.target = options.target;
-  if (c.partition.ranks() > 1)
-    interface.partition = c.partition.text();
-  c.result.name = interface.name;
-  std::vector<PlannedVariant> variants;
-  for (const codegen::TargetSpec &machine : c.machines) {
-    variants.push_back({machine, {}});
-    interface.variants.push_back({machine.name, machine.cpuFeatures, {}, machine.cpu});
-    for (const importer::Case &one : c.cases.list) {
-      auto variant =
-          llvm::find_if(c.variants, [&](const PlannedModule &v) { return v.of == &one && v.machine == &machine; });
-      variants.back().cases.push_back(variant == c.variants.end() ? ModuleOp() : *variant->module);
+SmallVector<ModuleOp> Artifact::programs() { return llvm::to_vector(owned->getOps<ModuleOp>()); }
+
+std::vector<ModelCase> Artifact::cases() {
+  std::vector<ModelCase> list;
+  if (auto attrs = module()->getAttrOfType<ArrayAttr>(graph::kCasesAttr))
+    for (auto attr : attrs.getAsRange<graph::CaseAttr>()) {
+      ModelCase &one = list.emplace_back();
+      one.refusal = attr.getRefusal().str();
+      for (graph::FactAttr fact : attr.getFacts())
+        one.facts.push_back({conditionOf(fact), fact.getHolds()});
     }
-  }
-  if (options.emit == "header")
-    return deliver(c, codegen::headerText(interface));
-  if (c.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
-    return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
-  std::string weightsFile = options.embedWeights ? "" : weightsName();
-  if (!report(codegen::guardLLVM(
-          [&] { return generate(variants, base, codeOptions(), weightsFile, c.weights, generated); })))
-    return false;
-  c.result.numKernels = generated.numKernels;
-  if (!options.emit.empty()) {
-    std::string text;
-    for (const codegen::CompiledUnit &unit : generated.code)
-      text += unit.code + "\n";
-    return deliver(c, text);
-  }
-  return report(link());
+  if (list.empty())
+    list.emplace_back();
+  return list;
 }
 
-} // namespace
-
-Error publish(Compilation &c, std::vector<OutputFile> files) {
-  if (Error error = publishAll(files, /*durable=*/!c.options.transient))
-    return error;
-  for (const OutputFile &file : files)
-    c.result.files.push_back(file.path());
-  c.files = std::move(files);
-  return Error::success();
+graph::CaseTree Artifact::tree() {
+  graph::CaseTree tree;
+  if (auto attrs = module()->getAttrOfType<ArrayAttr>(graph::kQuestionsAttr))
+    for (auto attr : attrs.getAsRange<graph::QuestionAttr>())
+      tree.questions.push_back({conditionOf(attr), int(attr.getYes()), int(attr.getNo())});
+  return tree;
 }
 
-bool deliver(Compilation &c, const std::string &text) {
-  if (c.options.output.empty() || c.options.output == "-") {
-    c.result.text = text;
-    return true;
+std::string Artifact::problem() {
+  int64_t numCases = int64_t(cases().size());
+  std::vector<graph::CaseTree::Question> questions = tree().questions;
+  for (auto [number, question] : llvm::enumerate(questions))
+    for (int next : {question.yes, question.no})
+      // questions refer to later ones, so that the tree has no cycle
+      if (next < 0 ? next < -numCases : next <= int(number) || next >= int(questions.size()))
+        return ("question " + Twine(number) + " of the artifact refers to " + Twine(next)).str();
+  if (numCases > 1 && questions.empty())
+    return "the artifact has several cases and no questions";
+  llvm::StringSet<> seen;
+  for (ModuleOp program : programs()) {
+    if (int64_t(caseOf(program)) >= numCases)
+      return ("the artifact has no case " + Twine(caseOf(program))).str();
+    if (!seen.insert((Twine(caseOf(program)) + " " + targetNameOf(program)).str()).second)
+      return ("the artifact has two programs for case " + Twine(caseOf(program))).str();
   }
-  if (Error error = writeFile(c.options.output, text)) {
-    c.diagnostics.error(llvm::toString(std::move(error)));
-    return false;
-  }
-  c.result.files.push_back(c.options.output);
-  return true;
+  return "";
 }
 
-bool emitArtifact(Compilation &compilation) { return ArtifactWriter(compilation).write(); }
+SmallVector<StringRef> Artifact::targetNames() {
+  llvm::SetVector<StringRef> names;
+  for (ModuleOp program : programs())
+    names.insert(targetNameOf(program));
+  return names.takeVector();
+}
+
+void Artifact::addVariants(ArrayRef<codegen::TargetSpec> machines, Precision precision) {
+  Builder b(module().getContext());
+  std::vector<ModelCase> all = cases();
+  SmallVector<ModuleOp> sources = programs();
+  int64_t ranks = 1;
+  for (ModuleOp source : sources)
+    ranks = std::max(ranks, rankOf(source) + 1);
+  bool severalMachines = machines.size() > 1, severalSizes = all.size() > size_t(ranks);
+  bool sharesFloats = severalMachines && llvm::any_of(machines, [](const codegen::TargetSpec &machine) {
+                        return !machine.hasHalfConversions;
+                      });
+  for (const codegen::TargetSpec &machine : machines)
+    for (ModuleOp source : sources) {
+      StringRef name = source.getSymName().value_or("program");
+      bool isLast = &machine == &machines.back();
+      ModuleOp variant = isLast ? source : source.clone();
+      if (isLast)
+        variant->remove();
+      module().push_back(variant);
+      std::string title = severalMachines ? machine.name : "";
+      if (all.size() > 1)
+        title += (title.empty() ? "where " : ", where ") + all[caseOf(source)].condition();
+      if (!title.empty())
+        variant->setAttr(kTitleAttr, b.getStringAttr(title));
+      if (severalMachines)
+        variant.setSymName((machine.name + "." + name).str());
+      setTarget(variant, machine, precision);
+      if (severalSizes)
+        variant->setAttr(plan::kPacksForAnyRowsAttr, b.getUnitAttr());
+      if (severalMachines)
+        variant->setAttr(plan::kPackingLanesAttr, b.getI64IntegerAttr(machines.front().vectorBytes / 4));
+      if (sharesFloats)
+        variant->setAttr(plan::kSharesFloatsAttr, b.getUnitAttr());
+    }
+}
+
+std::string Artifact::text() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SmallVector<ModuleOp> all = programs();
+  // Local scope is used because printing would otherwise visit everything that attributes refer to.
+  (all.size() == 1 ? all.front() : module()).print(os, OpPrintingFlags().useLocalScope());
+  os << "\n";
+  return text;
+}
+
+size_t caseOf(ModuleOp program) {
+  auto number = program->getAttrOfType<IntegerAttr>(graph::kCaseNumberAttr);
+  return number ? size_t(number.getInt()) : 0;
+}
+
+int64_t rankOf(ModuleOp program) {
+  auto rank = program->getAttrOfType<IntegerAttr>(graph::kRankAttr);
+  return rank ? rank.getInt() : 0;
+}
+
+static StringRef textOf(ModuleOp module, StringRef attribute) {
+  auto text = module->getAttrOfType<StringAttr>(attribute);
+  return text ? text.getValue() : "";
+}
+
+StringRef targetNameOf(ModuleOp variant) { return textOf(variant, plan::kTargetNameAttr); }
+
+StringRef titleOf(ModuleOp variant) { return textOf(variant, kTitleAttr); }
+
+void setTarget(ModuleOp module, const codegen::TargetSpec &machine, Precision precision) {
+  Builder b(module.getContext());
+  module->setAttr(plan::kTargetAttr, target::attribute(b.getContext(), machine, precision));
+  module->setAttr(plan::kTargetNameAttr, b.getStringAttr(machine.name));
+  module->setAttr(plan::kTuningTargetAttr, b.getStringAttr(target::identity(machine)));
+}
 
 } // namespace hewn

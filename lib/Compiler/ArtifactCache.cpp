@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/ArtifactCache.h"
+#include "lib/Compiler/Emit.h"
+#include "lib/Compiler/Runtime.h"
 #include "lib/Support/Files/CacheFile.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
@@ -76,14 +78,14 @@ Message messageFrom(const json::Object &object) {
 
 } // namespace
 
-ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(coarseTime()) {
-  const CompileOptions &o = c.options;
+ArtifactCache::ArtifactCache(const Request &request) : options(request.options), began(coarseTime()) {
+  const CompileOptions &o = options;
   // Does not cache compiles with custom functions that are given by address, because addresses are
   // valid in this process only, nor the steps of a quantizing compile, because they have results
   // besides the artifact.
   if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty() || o.step)
     return;
-  std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseTarget(c.machines.front())) : o.runtime;
+  std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseTarget(request.machines.front())) : o.runtime;
   std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(runtimePath);
   if (o.modelBytes.empty() && !(model = open(o.modelPath)))
     return; // the model cannot be read: the importer reports the error
@@ -92,24 +94,24 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
   for (const std::string &part : findParts(runtimePath))
     if (std::unique_ptr<llvm::MemoryBuffer> archive = open(part))
       hash << part << archive->getBuffer();
-  for (const codegen::TargetSpec &machine : c.machines)
+  for (const codegen::TargetSpec &machine : request.machines)
     hash << machine.name << machine.triple << machine.cpu << machine.features;
-  hash << o.target << nameOf(c.precision) << o.name << int64_t(o.optimize) << int64_t(o.embedWeights);
+  hash << o.target << nameOf(request.precision) << o.name << int64_t(o.optimize) << int64_t(o.embedWeights);
   for (const std::string &dim : o.dims)
     hash << dim;
-  hash << o.dimNames << c.limits.folding;
-  hash << c.partition.tensor << c.partition.stages << c.partition.microBatches << int64_t(c.partition.orderedSums)
-       << c.partition.lines;
-  if (c.partition.isAuto) { // the best partition depends on the cluster file
+  hash << o.dimNames << request.limits.folding;
+  hash << request.partition.tensor << request.partition.stages << request.partition.microBatches
+       << int64_t(request.partition.orderedSums) << request.partition.lines;
+  if (request.partition.isAuto) { // the best partition depends on the cluster file
     std::unique_ptr<llvm::MemoryBuffer> cluster = open(o.cluster);
     hash << (cluster ? cluster->getBuffer() : o.cluster);
   }
   // hashes the content of the tuning files, which does not depend on their order
-  if (c.tuning.size() > 0)
-    hash << c.tuning.text();
-  for (const std::string &text : c.customOps.texts)
+  if (request.tuning.size() > 0)
+    hash << request.tuning.text();
+  for (const std::string &text : request.customOps.texts)
     hash << text;
-  for (const std::string &path : c.customOps.code) {
+  for (const std::string &path : request.customOps.code) {
     std::unique_ptr<llvm::MemoryBuffer> code = open(path);
     hash << path << (code ? code->getBuffer() : "");
   }
@@ -121,12 +123,12 @@ ArtifactCache::ArtifactCache(Compilation &compilation) : c(compilation), began(c
     modelDigest = digest(*model);
 }
 
-std::string ArtifactCache::path(StringRef name) const { return cachePath(c.options.cacheDir, name); }
+std::string ArtifactCache::path(StringRef name) const { return cachePath(options.cacheDir, name); }
 
 std::string ArtifactCache::modelFolder() const {
-  if (c.options.modelPath.empty())
-    return c.options.modelFolder + "/";
-  StringRef parent = llvm::sys::path::parent_path(c.options.modelPath);
+  if (options.modelPath.empty())
+    return options.modelFolder + "/";
+  StringRef parent = llvm::sys::path::parent_path(options.modelPath);
   return (parent.empty() ? "." : parent.str()) + "/";
 }
 
@@ -141,7 +143,7 @@ std::string ArtifactCache::entryName(llvm::ArrayRef<External> files) const {
 /// A cache key determines the bytes of the model, and therefore the list of the model's external
 /// files. The file KEY-names contains this list. The name of the cache entry also includes a hash
 /// of the contents of the external files.
-std::optional<std::string> ArtifactCache::findEntry() const {
+std::optional<std::string> ArtifactCache::findEntry(CompileResult &result) const {
   std::optional<json::Value> names = key.empty() ? std::nullopt : readJSON(path(key + "-names"));
   json::Array *list = names ? names->getAsArray() : nullptr;
   if (!list)
@@ -153,7 +155,7 @@ std::optional<std::string> ArtifactCache::findEntry() const {
     if (!file)
       return std::nullopt;
     files.push_back({name, digest(*file)});
-    c.result.inputs.push_back(modelFolder() + name);
+    result.inputs.push_back(modelFolder() + name);
   }
   return entryName(files);
 }
@@ -163,7 +165,7 @@ std::optional<std::string> ArtifactCache::findEntry() const {
 std::optional<OutputFile> ArtifactCache::copyOut(const json::Object &file) const {
   StringRef name = llvm::sys::path::filename(file.getString("name").value_or(""));
   std::string digest = file.getString("digest").value_or("").str();
-  llvm::SmallString<128> to(llvm::sys::path::parent_path(c.options.output));
+  llvm::SmallString<128> to(llvm::sys::path::parent_path(options.output));
   llvm::sys::path::append(to, name);
   llvm::Expected<OutputFile> copy = OutputFile::create(to, file.getBoolean("executable").value_or(false));
   if (!copy) {
@@ -180,8 +182,8 @@ std::optional<OutputFile> ArtifactCache::copyOut(const json::Object &file) const
   return std::move(*copy);
 }
 
-bool ArtifactCache::restore() {
-  std::optional<std::string> name = findEntry();
+bool ArtifactCache::restore(CompileResult &result, Diagnostics &diagnostics) {
+  std::optional<std::string> name = findEntry(result);
   std::optional<json::Value> read = name ? readJSON(path(*name)) : std::nullopt;
   json::Object *entry = read ? read->getAsObject() : nullptr;
   json::Array *files = entry ? entry->getArray("files") : nullptr,
@@ -197,7 +199,7 @@ bool ArtifactCache::restore() {
       return false;
     copies.push_back(std::move(*copy));
   }
-  if (llvm::Error error = publish(c, std::move(copies))) {
+  if (llvm::Error error = publish(options, copies, result)) {
     // returns without a message: an error that is not specific to the cache is reported by the
     // compile
     consumeError(std::move(error));
@@ -205,10 +207,10 @@ bool ArtifactCache::restore() {
   }
   for (json::Value &value : *warnings)
     if (json::Object *warning = value.getAsObject())
-      c.diagnostics.report(messageFrom(*warning));
-  c.result.name = entry->getString("name").value_or("").str();
-  c.result.weightsBytes = entry->getInteger("weightsBytes").value_or(0);
-  c.result.numKernels = entry->getInteger("numKernels").value_or(0);
+      diagnostics.report(messageFrom(*warning));
+  result.name = entry->getString("name").value_or("").str();
+  result.weightsBytes = entry->getInteger("weightsBytes").value_or(0);
+  result.numKernels = entry->getInteger("numKernels").value_or(0);
   return true;
 }
 
@@ -232,21 +234,21 @@ std::optional<json::Object> ArtifactCache::copyIn(const OutputFile &file) const 
   }
   return json::Object{{"name", llvm::sys::path::filename(file.path())},
                       {"digest", digest},
-                      {"executable", file.path() == c.options.output && StringRef(file.path()).ends_with(".so")}};
+                      {"executable", file.path() == options.output && StringRef(file.path()).ends_with(".so")}};
 }
 
-void ArtifactCache::keep() {
+void ArtifactCache::keep(const Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result) {
   if (key.empty())
     return;
   std::vector<External> external;
   json::Array names, files, warnings;
-  for (const auto &mapping : c.weights.mappedFiles()) {
+  for (const auto &mapping : session.weights.mappedFiles()) {
     StringRef name = mapping->getBufferIdentifier();
     // If an external file changed during the compile, its hash may not be that of the compiled
     // content, so nothing is stored.
     if (changedSince(name.str(), began))
       return;
-    if (name == c.options.modelPath) {
+    if (name == options.modelPath) {
       if (digest(*mapping) != modelDigest)
         return;
       continue;
@@ -256,20 +258,20 @@ void ArtifactCache::keep() {
     external.push_back({name.str(), digest(*mapping)});
     names.push_back(name);
   }
-  for (const OutputFile &file : c.files) {
+  for (const OutputFile &file : written) {
     std::optional<json::Object> kept = copyIn(file);
     if (!kept)
       return;
     files.push_back(std::move(*kept));
   }
-  for (const Message &message : c.diagnostics.messages())
+  for (const Message &message : session.diagnostics.messages())
     warnings.push_back(toJSON(message));
   // Writes the index entry last: a visible entry implies that its files exist.
   writeJSON(path(entryName(external)), json::Object{{"files", std::move(files)},
                                                     {"warnings", std::move(warnings)},
-                                                    {"name", c.result.name},
-                                                    {"weightsBytes", int64_t(c.result.weightsBytes)},
-                                                    {"numKernels", int64_t(c.result.numKernels)}});
+                                                    {"name", result.name},
+                                                    {"weightsBytes", int64_t(result.weightsBytes)},
+                                                    {"numKernels", int64_t(result.numKernels)}});
   writeJSON(path(key + "-names"), std::move(names));
 }
 

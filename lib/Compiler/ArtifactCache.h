@@ -15,7 +15,9 @@
 #ifndef HEWN_LIB_COMPILER_ARTIFACTCACHE_H
 #define HEWN_LIB_COMPILER_ARTIFACTCACHE_H
 
-#include "lib/Compiler/Compilation.h"
+#include "lib/Compiler/Request.h"
+#include "lib/Compiler/Session.h"
+#include "lib/Support/Files/OutputFile.h"
 #include "llvm/Support/JSON.h"
 #include <ctime>
 #include <optional>
@@ -24,15 +26,15 @@ namespace hewn {
 
 class ArtifactCache {
 public:
-  /// The options of the compilation must have been checked. Nothing is cached if
-  /// CompileOptions::cacheDir is empty, or if the compile emits the text of a stage.
-  explicit ArtifactCache(Compilation &compilation);
+  /// Nothing is cached if CompileOptions::cacheDir is empty, or if the compile emits the text of a
+  /// stage.
+  explicit ArtifactCache(const Request &request);
 
-  /// Copies the files of a cached artifact to the output and reports the artifact's warnings.
-  /// Returns false if the cache does not contain the artifact.
-  bool restore();
+  /// Copies the files of a cached artifact to the output, sets the result, and reports the
+  /// artifact's warnings. Returns false if the cache does not contain the artifact.
+  bool restore(CompileResult &result, Diagnostics &diagnostics);
   /// Stores the files that the compile has written in the cache.
-  void keep();
+  void keep(const Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result);
 
 private:
   /// An external file of the model: its name in the model, and the hash of its content.
@@ -43,13 +45,13 @@ private:
   std::string entryName(llvm::ArrayRef<External> files) const;
   /// Returns the name of the cache entry, or nullopt. Adds the external files to the compile's
   /// inputs.
-  std::optional<std::string> findEntry() const;
+  std::optional<std::string> findEntry(CompileResult &result) const;
   std::optional<OutputFile> copyOut(const llvm::json::Object &file) const;
   std::optional<llvm::json::Object> copyIn(const OutputFile &file) const;
   /// Returns the folder of the model's external data, with a trailing separator.
   std::string modelFolder() const;
 
-  Compilation &c;
+  const CompileOptions &options;
   std::string key; // hash of compiler, options and model, or empty if nothing is cached
   std::string modelDigest;
   timespec began;

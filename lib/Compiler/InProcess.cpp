@@ -7,6 +7,7 @@
 #include "hewn/services.h"
 #include "lib/Compiler/Generate.h"
 #include "lib/Pipelines/Pipelines.h"
+#include "lib/Support/Diagnostics.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -145,7 +146,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightStore &weights, 
   Results results;
   // Suppresses diagnostics: if folding fails, the user has made no error, and the ops are compiled
   // as usual.
-  ScopedDiagnosticHandler quiet(module->getContext(), [](Diagnostic &) { return success(); });
+  ThreadDiagnostics quiet(*module->getContext(), [](Diagnostic &) {});
   if (!lower(*module, weights) || (options.isCancelled && options.isCancelled()))
     return failure();
   Error error = codegen::guardLLVM([&]() -> Error {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/Compilation.h"
+#include "lib/Compiler/Runtime.h"
+#include "lib/Compiler/Compiler.h"
 #include "lib/Target/Targets.h"
 
 #include "llvm/Support/FileSystem.h"

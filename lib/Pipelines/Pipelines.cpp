@@ -62,7 +62,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // constants are folded.
   if (options.tensorRanks > 1 || options.stages > 1) {
     pm.addNestedPass<func::FuncOp>(createPartitionPass(
-        {options.tensorRanks, options.stages, options.microBatches, options.orderedSums, options.lines, options.rank},
+        {options.tensorRanks, options.stages, options.microBatches, options.orderedSums, options.lines},
         options.weights, options.rowCosts));
     // Insert shape guards again, because micro-batches introduce new sizes.
     if (options.microBatches > 1)
@@ -151,7 +151,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     pm.addPass(createConcatInPlacePass());
     // Choose the schedule of each kernel, and allocate the scratch memory that the schedule needs.
-    pm.addPass(codegen::createAssignSchedulesPass(options.tuning, options.machine));
+    pm.addPass(codegen::createAssignSchedulesPass(options.tuning));
   }
   // Alternate the task order of kernels in loop bodies, so that a step starts with the data that
   // the previous one left in cache.
@@ -198,6 +198,18 @@ void buildPlanStage(OpPassManager &pm, const PipelineOptions &options) {
 void buildPersistentKernelStage(OpPassManager &pm) {
   // Merge the launches that were chosen as phases into persistent kernels with grid-wide barriers.
   pm.addPass(codegen::createFormPersistentKernelsPass());
+}
+
+void registerStageDialects(DialectRegistry &registry) {
+  for (bool optimize : {false, true}) {
+    PipelineOptions options;
+    options.optimize = optimize;
+    OpPassManager pm(ModuleOp::getOperationName(), OpPassManager::Nesting::Implicit);
+    for (auto build : {buildGraphStage, buildKernelsStage, buildLoopsStage, buildPlanStage})
+      build(pm, options);
+    buildPersistentKernelStage(pm);
+    pm.getDependentDialects(registry);
+  }
 }
 
 namespace {

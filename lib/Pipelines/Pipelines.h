@@ -45,13 +45,11 @@ struct PipelineOptions {
   /// If set, the program returns the operands to be quantized as additional results, for
   /// calibration.
   std::vector<ExposedOperand> *exposed = nullptr;
-  /// Schedules that `hewn tune` has measured, and the target's name in them. If null, cost models
-  /// alone choose the schedules.
+  /// Schedules that `hewn tune` has measured. If null, cost models alone choose the schedules.
   const plan::Tuning *tuning = nullptr;
-  std::string machine;
   /// For a model that is partitioned over ranks: number of ranks that share each contraction, of
-  /// pipeline stages, and of micro-batches per batch; and the rank that this program is for.
-  int64_t tensorRanks = 1, stages = 1, microBatches = 1, rank = 0;
+  /// pipeline stages, and of micro-batches per batch.
+  int64_t tensorRanks = 1, stages = 1, microBatches = 1;
   bool orderedSums = false;
   /// Percentage of the bytes of constants that stay unsharded, because the ops that read them are
   /// sharded spatially, by rows of the feature map. If negative, the cost model decides.
@@ -74,6 +72,10 @@ void buildPlanStage(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// Forms the persistent kernels that the plan stage decided on. This is the last stage before code
 /// generation.
 void buildPersistentKernelStage(mlir::OpPassManager &pm);
+
+/// Registers the dialects of all ops that the stages create. A context must load them before stages
+/// run in parallel, because loading a dialect is not thread-safe.
+void registerStageDialects(mlir::DialectRegistry &registry);
 
 /// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults. `weights`
 /// must outlive all pipelines; the stages add packed constants to it. Weights that the parsed text

@@ -3,6 +3,8 @@
 
 #include "lib/Support/Printable.h"
 
+#include <thread>
+
 using namespace mlir;
 
 namespace hewn {
@@ -49,6 +51,16 @@ void Diagnostics::print(llvm::raw_ostream &os) const {
 llvm::StringRef nodeName(Location location) {
   auto name = location->findInstanceOf<NameLoc>();
   return name ? name.getName().getValue() : llvm::StringRef();
+}
+
+ThreadDiagnostics::ThreadDiagnostics(MLIRContext &context, std::function<void(Diagnostic &)> handle)
+    : ScopedDiagnosticHandler(&context) {
+  setHandler([handle = std::move(handle), thread = std::this_thread::get_id()](Diagnostic &diagnostic) {
+    if (std::this_thread::get_id() != thread)
+      return failure(); // passes the diagnostic to the next handler
+    handle(diagnostic);
+    return success();
+  });
 }
 
 CollectDiagnostics::CollectDiagnostics(MLIRContext &context, Diagnostics &diagnostics)

@@ -9,6 +9,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,14 @@ private:
 class CollectDiagnostics : public mlir::ScopedDiagnosticHandler {
 public:
   CollectDiagnostics(mlir::MLIRContext &context, Diagnostics &diagnostics);
+};
+
+/// While an object of this class exists, the diagnostics that its thread emits in `context` go to
+/// `handle`, and to no other handler. MLIR's handlers belong to the context: a handler without this
+/// filter would take the diagnostics of other threads.
+class ThreadDiagnostics : public mlir::ScopedDiagnosticHandler {
+public:
+  ThreadDiagnostics(mlir::MLIRContext &context, std::function<void(mlir::Diagnostic &)> handle);
 };
 
 /// Returns the name in a NameLoc of `location`, or "" if there is none.

@@ -18,7 +18,7 @@ namespace hewn {
 
 namespace {
 
-constexpr llvm::StringLiteral kReason = "Reason";
+constexpr llvm::StringLiteral kReason = "Reason", kVariant = "Variant";
 
 class Collector : public remark::detail::MLIRRemarkStreamerBase {
 public:
@@ -33,6 +33,8 @@ public:
     for (const remark::detail::Remark::Arg &arg : emitted.getArgs())
       if (arg.key == kReason)
         remark.reason += arg.val;
+      else if (arg.key == kVariant)
+        remark.variant = arg.val;
       else
         remark.others.emplace_back(arg.key, printable(arg.val));
     remarks.add(std::move(remark));
@@ -62,9 +64,13 @@ bool Remark::operator<(const Remark &other) const {
 
 void Remarks::add(Remark remark) {
   std::lock_guard<std::mutex> guard(lock);
-  remark.variant = variant;
   if (known.insert(remark).second)
     all.push_back(std::move(remark));
+}
+
+void Remarks::sort(llvm::ArrayRef<StringRef> titles) {
+  auto placeOf = [&](const Remark &remark) { return llvm::find(titles, remark.variant) - titles.begin(); };
+  llvm::stable_sort(all, [&](const Remark &a, const Remark &b) { return placeOf(a) < placeOf(b); });
 }
 
 void Remarks::writeYaml(llvm::raw_ostream &os) const {
@@ -88,7 +94,7 @@ void Remarks::writeYaml(llvm::raw_ostream &os) const {
     for (const auto &[key, value] : one.others)
       add(key, value);
     if (!one.variant.empty())
-      add("Variant", one.variant);
+      add(kVariant, one.variant);
     (*serializer)->emit(remark);
   }
 }
@@ -148,8 +154,12 @@ bool wantsRemarks(Operation *op) { return op->getContext()->getRemarkEngine(); }
 
 remark::detail::InFlightRemark missed(Operation *op, StringRef pass, StringRef name, StringRef reason) {
   remark::detail::InFlightRemark emitted = remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category(pass));
-  if (emitted)
-    emitted << remark::detail::Remark::Arg(kReason, reason);
+  if (!emitted)
+    return emitted;
+  emitted << remark::detail::Remark::Arg(kReason, reason);
+  for (Operation *around = op; around; around = around->getParentOp())
+    if (auto title = around->getAttrOfType<StringAttr>(kTitleAttr))
+      emitted << remark::detail::Remark::Arg(kVariant, title.getValue());
   return emitted;
 }
 

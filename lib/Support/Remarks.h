@@ -29,11 +29,18 @@ struct Remark {
   bool operator<(const Remark &other) const;
 };
 
-/// The optimization remarks of one compile, without duplicates, in the order of emission.
+/// Attribute of a module that is a variant of an artifact: the variant's title for reports, such as
+/// "x86-64-v3, where n = 1". Absent if the artifact has one variant.
+inline constexpr llvm::StringLiteral kTitleAttr = "plan.title";
+
+/// The optimization remarks of one compile, without duplicates.
 class Remarks {
 public:
   /// Adds an optimization remark unless there is an equal one. Thread-safe.
   void add(Remark remark);
+  /// Groups the remarks by variant, in the order of `titles`. The passes of each variant run in
+  /// order, so that the order of the remarks then does not depend on the number of threads.
+  void sort(llvm::ArrayRef<llvm::StringRef> titles);
   llvm::ArrayRef<Remark> list() const { return all; }
 
   /// Writes one YAML document per remark, in the format of LLVM's tools (opt-viewer,
@@ -45,10 +52,6 @@ public:
   /// Returns a text that groups remarks by name and reason, the most frequent group first, with the
   /// first few nodes of each group.
   std::string summary() const;
-
-  /// Title of the model variant whose remarks are collected, such as "x86-64-v3, where n = 1".
-  /// Empty if the compile has one variant.
-  std::string variant;
 
 private:
   std::mutex lock;

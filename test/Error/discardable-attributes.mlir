@@ -230,3 +230,27 @@ func.func @requires() attributes {graph.requires = [["", "equal", "m", "n"]]} {
 // expected-error@+2 {{invalid dim expression 'n +'}}
 // expected-error@+1 {{failed to parse Graph_DimAttr parameter 'expr'}}
 #dim = #graph.dim<"n +">
+
+// -----
+
+// expected-error@+1 {{has a 'plan.title' that is invalid: it must be a text of a module}}
+module attributes {plan.title = 8 : i64} {
+}
+
+// -----
+
+// expected-error@+1 {{has no list of #graph.case in 'graph.cases'}}
+module attributes {graph.cases = ["n = 1"]} {
+}
+
+// -----
+
+// expected-error@+1 {{has no list of #graph.question in 'graph.questions'}}
+module attributes {graph.questions = 1 : i64} {
+}
+
+// -----
+
+// expected-error@+1 {{has no number in 'graph.case_number'}}
+module attributes {graph.case_number = -1 : i64} {
+}

@@ -40,6 +40,12 @@ inline constexpr llvm::StringLiteral kDimRangesAttr = "graph.dim_ranges";
 /// Attribute of the function `main` in a sharded model: the symbol whose value is the number of the
 /// rank, from 0. The range of this symbol is the set of ranks that run this function.
 inline constexpr llvm::StringLiteral kRankSymbolAttr = "graph.rank_symbol";
+/// Attributes of an artifact, a module of which each nested module is the program for one case of
+/// the model: a list with a CaseAttr for each case, and the QuestionAttrs of the decision tree that
+/// selects the case.
+inline constexpr llvm::StringLiteral kCasesAttr = "graph.cases", kQuestionsAttr = "graph.questions";
+/// Attributes of a nested module: the number of its case, and, in a sharded model, of its rank.
+inline constexpr llvm::StringLiteral kCaseNumberAttr = "graph.case_number", kRankAttr = "graph.rank";
 
 /// Returns the dims of a tensor value. A dynamic dim without an expression becomes a unique symbol.
 Dims getDims(mlir::Value value);

@@ -3,7 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Compiler/Compilation.h"
+#include "lib/Importer/ONNX/Importer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -124,25 +124,22 @@ bool hasHandles(ModuleOp module) {
       .wasInterrupted();
 }
 
-bool addRanks(Compilation &c) {
-  int64_t ranks = c.partition.ranks();
-  if (ranks == 1)
-    return true;
-  for (importer::Case &one : c.cases.list)
+bool addRanks(importer::Cases &cases, int64_t ranks, Diagnostics &diagnostics) {
+  for (importer::Case &one : cases.list)
     if (one.module && hasHandles(*one.module)) {
-      c.diagnostics.error(
+      diagnostics.error(
           "--partition: the model has strings, sequences or optional values, which ranks cannot transfer");
       return false;
     }
-  for (importer::Case &one : c.cases.list)
+  for (importer::Case &one : cases.list)
     if (one.module && !one.module->lookupSymbol<func::FuncOp>(plan::kProgramName)) {
-      c.diagnostics.error("--partition needs a model, but this module has no function 'main'");
+      diagnostics.error("--partition needs a model, but this module has no function 'main'");
       return false;
     }
-  std::string name = rankSymbol(c.cases);
+  std::string name = rankSymbol(cases);
   DimExpr symbol = DimExpr::symbol(name);
   importer::Cases all;
-  int count = int(c.cases.list.size()), asked = int(c.cases.tree.questions.size());
+  int count = int(cases.list.size()), asked = int(cases.tree.questions.size());
   // The decision tree of the partitioned model tests rank == 0, rank == 1, and so on; no test is
   // needed for the last rank. Below each outcome, it contains the decision tree of the
   // unpartitioned model.
@@ -152,9 +149,9 @@ bool addRanks(Compilation &c) {
         {Condition::equal(symbol, DimExpr(rank)), treeOf(rank), rank + 2 < ranks ? int(rank + 1) : treeOf(rank + 1)});
   for (int64_t rank = 0; rank < ranks; ++rank) {
     auto moved = [&](int next) { return next >= 0 ? treeOf(rank) + next : int(next - rank * count); };
-    for (const graph::CaseTree::Question &question : c.cases.tree.questions)
+    for (const graph::CaseTree::Question &question : cases.tree.questions)
       all.tree.questions.push_back({question.condition, moved(question.yes), moved(question.no)});
-    for (importer::Case &one : c.cases.list) {
+    for (importer::Case &one : cases.list) {
       std::vector<graph::Fact> facts = one.facts;
       facts.push_back({Condition::equal(symbol, DimExpr(rank)), true});
       all.list.push_back({std::move(facts), nullptr, one.refusal});
@@ -162,7 +159,7 @@ bool addRanks(Compilation &c) {
         all.list.back().module = moduleOfRank(*one.module, name, ranks);
     }
   }
-  c.cases = std::move(all);
+  cases = std::move(all);
   return true;
 }
 

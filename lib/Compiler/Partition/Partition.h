@@ -10,7 +10,9 @@
 
 namespace hewn {
 
-struct Compilation;
+namespace importer {
+struct Cases;
+}
 
 /// Numbers of tensor-parallel ranks, pipeline stages and micro-batches of a partition. The ranks of
 /// the first stage have the lowest numbers, then those of the second stage, and so on.
@@ -48,7 +50,7 @@ bool hasHandles(mlir::ModuleOp module);
 
 /// Replaces each case of the model by one case for each rank. A new symbol, which a context sets to
 /// the number of its rank, selects the case. Returns false after an error.
-bool addRanks(Compilation &compilation);
+bool addRanks(importer::Cases &cases, int64_t ranks, Diagnostics &diagnostics);
 
 } // namespace hewn
 

@@ -6,9 +6,8 @@
 // instead of one unless the rank is the first or the last. Pipeline stages are ranges of steps of
 // this program. The function that divides them is the one that the partition pass uses.
 #include "lib/Compiler/Partition/PartitionPlan.h"
-#include "lib/Compiler/Compilation.h"
-#include "lib/Compiler/InProcess.h"
 #include "lib/Compiler/Partition/RankProgram.h"
+#include "lib/Compiler/Stages.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Partition/Stages.h"
@@ -47,7 +46,8 @@ constexpr double kAlike = 0.02;
 
 class Planner {
 public:
-  Planner(Compilation &c, PartitionPlan &plan) : c(c), plan(plan), cluster(plan.cluster) {}
+  Planner(Session &session, const Request &request, PartitionPlan &plan)
+      : session(session), request(request), plan(plan), cluster(plan.cluster) {}
 
   bool run() {
     if (!import())
@@ -64,18 +64,18 @@ public:
 
 private:
   bool import() {
-    importer::ImportOptions options = importOptions(c);
+    importer::ImportOptions options = request.importOptions();
     options.namesOnly = true;
-    importer::Cases cases = importer::importModel(*c.context, options, weights, c.diagnostics);
+    importer::Cases cases = importer::importModel(session.context, options, weights, session.diagnostics);
     auto first = llvm::find_if(cases.list, [](const importer::Case &one) { return bool(one.module); });
     if (first == cases.list.end()) {
-      if (!c.diagnostics.hasErrors())
-        c.diagnostics.error("the model can't be read");
+      if (!session.diagnostics.hasErrors())
+        session.diagnostics.error("the model can't be read");
       return false;
     }
     if (cases.list.size() > 1)
-      c.diagnostics.warning("--cluster: of " + std::to_string(cases.list.size()) + " programs, the one with " +
-                            first->condition() + " is considered");
+      session.diagnostics.warning("--cluster: of " + std::to_string(cases.list.size()) + " programs, the one with " +
+                                  first->condition() + " is considered");
     module = std::move(first->module);
     isOfHandles = hasHandles(*module);
     return true;
@@ -90,45 +90,45 @@ private:
   }
 
   SmallVector<int64_t> tensors() const {
-    return c.partition.isAuto ? divisors(cluster.devices(), kMostRanks) : SmallVector<int64_t>{c.partition.tensor};
+    return request.partition.isAuto ? divisors(cluster.devices(), kMostRanks)
+                                    : SmallVector<int64_t>{request.partition.tensor};
   }
 
   SmallVector<int64_t> stagesBeside(int64_t tensor, int64_t steps) const {
-    if (!c.partition.isAuto)
-      return {c.partition.stages};
+    if (!request.partition.isAuto)
+      return {request.partition.stages};
     return divisors(cluster.devices() / tensor, std::min(steps, kMostRanks / tensor));
   }
 
   /// Compiles the program of the first of `tensor` ranks up to its plan.
   bool compileFor(int64_t tensor, RankProgram &program) {
     OwningOpRef<ModuleOp> own = module->clone();
-    PipelineOptions options = pipelineOptions(c, weights);
+    PipelineOptions options = pipelineOptions(session, request, weights);
     options.sharesWeights = true;
     options.tensorRanks = tensor;
-    options.lines = c.partition.lines;
+    options.lines = request.partition.lines;
     // an explicit number of ranks is compiled in the same way for any cluster, so no costs are
     // passed
-    if (c.partition.isAuto)
+    if (request.partition.isAuto)
       options.rowCosts = rowCosts(cluster, tensor);
-    options.machine = target::identity(c.machines.front());
-    setTarget(c, *own, c.machines.front());
-    PassManager pm(c.context.get());
+    setTarget(*own, request.machines.front(), request.precision);
+    PassManager pm(&session.context);
     buildGraphStage(pm, options);
     bool isGood = succeeded(pm.run(*own));
     if (isGood)
       notInStages = partition::whyNotInStages((*own->getOps<func::FuncOp>().begin()).getBody().front());
-    PassManager rest(c.context.get());
+    PassManager rest(&session.context);
     buildKernelsStage(rest, options);
     buildPlanStage(rest, options);
     if (!isGood || failed(rest.run(*own))) {
-      if (!c.diagnostics.hasErrors())
-        c.diagnostics.error("internal error while planning a partition");
+      if (!session.diagnostics.hasErrors())
+        session.diagnostics.error("internal error while planning a partition");
       return false;
     }
     auto main = own->lookupSymbol<func::FuncOp>(plan::kProgramName);
     std::vector<plan::Sample> samples = plan::samplesOf(main);
     if (!sizesFit(main, samples.front())) {
-      c.diagnostics.error(
+      session.diagnostics.error(
           "--cluster: sizes with the least dims that the model allows exceed 64 bits; set others with --dim");
       return false;
     }
@@ -156,7 +156,7 @@ private:
   /// reads each constant once, so constants stay in a cache only if all of them fit.
   double computing(const RankStep &step, double constants) const {
     const MachineRates &rates = cluster.device;
-    double rate = cluster.rateOf(step.multiplies, /*rounds=*/c.precision != Precision::Highest);
+    double rate = cluster.rateOf(step.multiplies, /*rounds=*/request.precision != Precision::Highest);
     double moving = 0;
     if (step.constants > 0)
       moving += step.constants / rates.bandwidthOf(std::max(constants, 1.0));
@@ -275,9 +275,9 @@ private:
     llvm::sort(splits, [&](const SplitCost &a, const SplitCost &b) { return keyOf(a) < keyOf(b); });
     size_t good = size_t(llvm::count_if(splits, [](const SplitCost &split) { return split.problem.empty(); }));
     if (good == 0) {
-      c.diagnostics.error("--partition: no feasible partition of the model over '" + cluster.name +
-                          "': " + splits.front().name() + " " + splits.front().problem +
-                          (splits.size() > 1 ? "; the others are not feasible either" : ""));
+      session.diagnostics.error("--partition: no feasible partition of the model over '" + cluster.name +
+                                "': " + splits.front().name() + " " + splits.front().problem +
+                                (splits.size() > 1 ? "; the others are not feasible either" : ""));
       return false;
     }
     size_t best = 0;
@@ -306,7 +306,8 @@ private:
                      .str();
   }
 
-  Compilation &c;
+  Session &session;
+  const Request &request;
   PartitionPlan &plan;
   const Cluster &cluster;
   WeightStore weights;
@@ -329,20 +330,21 @@ std::shared_ptr<const partition::RowCosts> rowCosts(const Cluster &cluster, int6
   return costs;
 }
 
-std::optional<PartitionPlan> planPartition(Compilation &c) {
-  std::optional<Cluster> cluster = readCluster(c.options.cluster, c.machines.front().name, c.diagnostics);
+std::optional<PartitionPlan> planPartition(Session &session, const Request &request) {
+  std::optional<Cluster> cluster =
+      readCluster(request.options.cluster, request.machines.front().name, session.diagnostics);
   if (!cluster)
     return std::nullopt;
   PartitionPlan plan;
   plan.cluster = std::move(*cluster);
-  if (!Planner(c, plan).run())
+  if (!Planner(session, request, plan).run())
     return std::nullopt;
   if (!plan.assumed.empty()) {
     std::string dims;
     for (const auto &[name, size] : plan.assumed)
       dims += (dims.empty() ? "" : ", ") + name + "=" + std::to_string(size);
-    c.diagnostics.warning("--cluster: dynamic dims are assumed to have the least size that the model allows: " + dims +
-                          "; set others with --dim");
+    session.diagnostics.warning("--cluster: dynamic dims are assumed to have the least size that the model allows: " +
+                                dims + "; set others with --dim");
   }
   return plan;
 }

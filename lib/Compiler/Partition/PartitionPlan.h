@@ -11,7 +11,8 @@
 
 namespace hewn {
 
-struct Compilation;
+class Session;
+struct Request;
 
 /// Cost of a pipeline stage. All of its ranks have equal costs.
 struct StageCost {
@@ -63,7 +64,7 @@ std::shared_ptr<const partition::RowCosts> rowCosts(const Cluster &cluster, int6
 
 /// Estimates the costs of the partitions that the compile's options allow. Weights are not read.
 /// Returns nullopt after an error, which includes the case that no partition is feasible.
-std::optional<PartitionPlan> planPartition(Compilation &compilation);
+std::optional<PartitionPlan> planPartition(Session &session, const Request &request);
 
 } // namespace hewn
 

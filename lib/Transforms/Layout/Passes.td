@@ -102,7 +102,7 @@ def PackConstantsPass : Pass<"hewn-pack-constants", "::mlir::func::FuncOp"> {
     // #blocked = #graph.layout<[0, 2, 3, 1], blockDim = 0, block = 64>
     %w1 = graph.relayout %w : ... -> tensor<64x3x3x3xf32, #blocked>
     // becomes
-    %w1 = graph.constant {value = #graph.weight<"w.packed", 0 : 6912>} : tensor<...>
+    %w1 = graph.constant {value = #graph.weight<"w.packed.3fef188204fbb8a1", 0 : 6912>} : tensor<...>
     ```
 
     Views of constants have been folded to constants before, so a transposed weight is packed in one

@@ -195,9 +195,11 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
     if (function.isExternal() || !function.getBody().hasOneBlock())
       return;
     Block &block = function.getBody().front();
-    if (stages > 1 && failed(takeStage(block, {stages, rank / tensor, tensor, rank, microBatches})))
+    auto ofModule = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(graph::kRankAttr);
+    int64_t own = rank >= 0 ? int64_t(rank) : ofModule ? ofModule.getInt() : 0;
+    if (stages > 1 && failed(takeStage(block, {stages, own / tensor, tensor, own, microBatches})))
       return signalPassFailure();
-    if (tensor > 1 && failed(shareLayers(block)))
+    if (tensor > 1 && failed(shareLayers(block, own)))
       return signalPassFailure();
     // Erase ops on constants, sizes and inputs whose results this rank does not use.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -207,7 +209,7 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
         op.removeAttr(kTwinAttr);
   }
 
-  LogicalResult shareLayers(Block &block) {
+  LogicalResult shareLayers(Block &block, int64_t own) {
     if (weights)
       tieTables(block, *weights);
     padTables(block, tensor);
@@ -216,7 +218,7 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
     // computes only its own rows of a sum.
     if (!orderedSums)
       shareRows(block, tensor, costs ? *costs : plainRowCosts(tensor), plan.byLines(), plan.shardings);
-    return Writer(block, plan, {rank / tensor * tensor, tensor}, rank, orderedSums).run();
+    return Writer(block, plan, {own / tensor * tensor, tensor}, own, orderedSums).run();
   }
 };
 

@@ -43,7 +43,8 @@ def PartitionPass : Pass<"hewn-partition", "::mlir::func::FuncOp"> {
     Option<"lines", "lines", "int64_t", "-1",
            "Percentage of constant bytes whose ops are sharded spatially, with full constants on each "
            "rank; below 0: chosen by cost">,
-    Option<"rank", "rank", "int64_t", "0", "The rank to build the program for">];
+    Option<"rank", "rank", "int64_t", "-1",
+           "The rank to build the program for; below 0: that of the module (graph.rank), or 0">];
 }
 
 #endif

@@ -79,7 +79,7 @@ def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
     %f = graph.div %a, %s
     %y = graph.conv %x, %f
     // becomes
-    %f = graph.constant {value = #graph.weight<"folded", 0 : 4096>}
+    %f = graph.constant {value = #graph.weight<"folded.7c1f9b2a60e4d853", 0 : 4096>}
     %y = graph.conv %x, %f
     ```
 

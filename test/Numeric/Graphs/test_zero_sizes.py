@@ -29,7 +29,7 @@ def model_of(shape, allowzero):
     names = {}
 
     class Size(str):
-        """Text of a product of dims."""
+        """Text of multiplied dims."""
 
         def __mul__(self, other):
             return Size(f"{self}*{other}")
@@ -84,7 +84,7 @@ def test_sizes(name, allowzero):
         except hewn.RunError as error:
             # The only valid shapes that are refused are those in which a 0 copies another dim.
             is_copy = want is not None and any(s == 0 and want[i] != 0 for i, s in enumerate(sizes))
-            assert want is None or (is_copy and not allowzero and "stands for the dim" in str(error)), (dims, want)
+            assert want is None or (is_copy and not allowzero and "copies the dim" in str(error)), (dims, want)
             counts["invalid" if want is None else "refused"] += 1
             continue
         if want is None:  # a size of 0 in an empty tensor stays a size

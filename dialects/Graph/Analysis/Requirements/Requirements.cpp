@@ -23,7 +23,7 @@ StringRef requirementMessage(Relation relation) {
   case Relation::AtMost:
     return "takes {a} elements along a dim that has {b}";
   case Relation::NoCopy:
-    return "a size of 0 in its shape stands for the dim of the input, so that the shape is another one; set allowzero";
+    return "a size of 0 in its shape copies the dim of the input, which gives another shape; set allowzero";
   }
   return "";
 }

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Creates the files of an artifact from planned modules: compiles kernels and programs to objects,
+// links them, and writes the weights file and the header next to the library.
+#include "lib/Compiler/Emit.h"
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/Link.h"
+#include "lib/Compiler/Generate.h"
+#include "lib/Compiler/Runtime.h"
+#include "lib/Support/Files/InputFile.h"
+#include "lib/Target/Targets.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/TargetParser/Triple.h"
+#include <future>
+
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Error;
+
+namespace hewn {
+
+namespace {
+
+class ArtifactWriter {
+public:
+  ArtifactWriter(Session &session, const Request &request, Artifact &artifact, CompileResult &result)
+      : session(session), request(request), artifact(artifact), result(result), options(request.options),
+        base(target::baseTarget(request.machines.front())) {}
+  bool write();
+  /// The files that were written.
+  std::vector<OutputFile> files;
+
+private:
+  bool report(Error error) {
+    if (!error)
+      return true;
+    llvm::handleAllErrors(
+        std::move(error), [](const ToldError &) {},
+        [&](const llvm::ErrorInfoBase &e) { session.diagnostics.error(e.message()); });
+    return false;
+  }
+  std::string stem();
+  std::string beside(StringRef file);
+  std::string weightsName();
+  /// Writes the C header. Warns if it replaces a header with other content, which other artifacts
+  /// in the folder may use.
+  void writeHeader(llvm::raw_ostream &os);
+  codegen::CodeOptions codeOptions();
+  Error link();
+  Error emitDeviceCode();
+  /// Writes the weights as an object file for the linker and returns its path.
+  llvm::Expected<std::string> embedWeights(const codegen::ScratchFolder &scratch);
+
+  Error whyNoRuntime();
+
+  Session &session;
+  const Request &request;
+  Artifact &artifact;
+  CompileResult &result;
+  const CompileOptions &options;
+  /// The instruction set that all targets support. Code that runs before a variant is selected is
+  /// compiled for it.
+  const codegen::TargetSpec base;
+  GeneratedCode generated;
+};
+
+Error ArtifactWriter::whyNoRuntime() {
+  if (isForThisMachine(base))
+    return createStringError("libhewn_runtime.a is neither in the compiler's folder nor in ../lib");
+  return createStringError("'" + options.target + "' has no runtime: hewn was built without the C library for " +
+                           llvm::Triple(base.triple).getArchName() + " (Debian's " + base.runtimeNeeds +
+                           "); an object (-o .o) needs none");
+}
+
+/// Returns the artifact's file name without the prefix "lib" and without its extension.
+std::string ArtifactWriter::stem() {
+  StringRef path = !options.output.empty() ? StringRef(options.output) : StringRef(options.modelPath);
+  StringRef stem = llvm::sys::path::stem(path), extension = llvm::sys::path::extension(path);
+  if (extension == ".so" || extension == ".a")
+    stem.consume_front("lib");
+  return stem.empty() ? "model" : stem.str();
+}
+
+std::string ArtifactWriter::beside(StringRef file) {
+  llvm::SmallString<128> path(llvm::sys::path::parent_path(options.output));
+  llvm::sys::path::append(path, file);
+  return path.str().str();
+}
+
+/// Returns the name of the weights file. Different artifacts in a folder have different weights
+/// files. For libmodel.so it is model.weights, because linkers know the library as "model". For
+/// other names it is the full name with an extension: model.so.weights, model.a.weights. The text
+/// of a stage contains the name for a shared library.
+std::string ArtifactWriter::weightsName() {
+  StringRef file = llvm::sys::path::filename(options.output);
+  auto isArtifact = [](StringRef name) {
+    return name.ends_with(".so") || name.ends_with(".a") || name.ends_with(".o");
+  };
+  bool isForLinkers = file.starts_with("lib") && file.ends_with(".so") && file.size() > StringRef("lib.so").size();
+  if (!isArtifact(file) || (isForLinkers && !isArtifact(stem())))
+    return stem() + ".weights";
+  return (file + ".weights").str();
+}
+
+/// Returns the text of a C header without the lines that list the targets and the ranges of dims.
+/// Artifacts of one model share the header even if they are compiled for different ones.
+static std::string withoutTargets(StringRef header) {
+  std::string rest;
+  for (StringRef line : llvm::split(header, '\n'))
+    if (!line.contains(codegen::kHeaderTargets) && !line.contains(codegen::kHeaderRange))
+      rest += (line + "\n").str();
+  return rest;
+}
+
+/// libmodel.so, model.so and model.a have one header in common, model.h, because C code uses these
+/// artifacts in the same way. Each compile overwrites it.
+void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
+  std::string text = codegen::headerText(generated.interface), path = beside(stem() + ".h");
+  os << text;
+  // a device or a FIFO at the header's path cannot be a previous header, so it is not read
+  std::string reason;
+  std::unique_ptr<llvm::MemoryBuffer> before = openRegular(path, reason);
+  if (!before || withoutTargets(before->getBuffer()) == withoutTargets(text))
+    return;
+  std::vector<std::string> others;
+  for (std::string file : {"lib" + stem() + ".so", stem() + ".so", "lib" + stem() + ".a", stem() + ".a", stem() + ".o"})
+    if (file != llvm::sys::path::filename(options.output) && llvm::sys::fs::exists(beside(file)))
+      others.push_back(file);
+  if (!others.empty())
+    session.diagnostics.warning("'" + path + "' is now the header of " + llvm::sys::path::filename(options.output) +
+                                " and differs from the previous one: compile " + llvm::join(others, " and ") +
+                                " again, or keep artifacts of different models in separate folders");
+}
+
+codegen::CodeOptions ArtifactWriter::codeOptions() {
+  codegen::CodeOptions code;
+  // At -O0, multiplications and additions are not combined to FMAs, so that each op is rounded as
+  // ONNX defines it.
+  code.fuseProducts = options.optimize;
+  code.threads = unsigned(std::max(options.jobs, 0));
+  code.cacheDir = options.cacheDir;
+  code.store = options.codeStore;
+  code.namesByContent = options.namesByContent;
+  code.isCancelled = options.isCancelled;
+  if (options.emit == "llvm")
+    code.form = codegen::CodeForm::LLVM;
+  else if (options.emit == "asm")
+    code.form = codegen::CodeForm::Assembly;
+  return code;
+}
+
+llvm::Expected<std::string> ArtifactWriter::embedWeights(const codegen::ScratchFolder &scratch) {
+  if (generated.weights.size() > uint64_t(1) << 30)
+    return createStringError("weights of more than 1 GiB cannot be embedded: leave --embed-weights out");
+  std::string object = scratch.path("weights.o");
+  if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights", base.triple))
+    return std::move(error);
+  return object;
+}
+
+Error ArtifactWriter::link() {
+  llvm::Expected<codegen::ScratchFolder> scratch = codegen::ScratchFolder::create();
+  if (!scratch)
+    return scratch.takeError();
+  codegen::LinkJob job;
+  job.model = generated.interface.name;
+  job.triple = base.triple;
+  job.runtime = options.runtime.empty() ? findRuntime(base) : options.runtime;
+  StringRef kind = llvm::sys::path::extension(options.output);
+  if (job.runtime.empty() && kind != ".o")
+    return whyNoRuntime();
+  job.userCode = request.customOps.code;
+  job.addresses = options.customFunctions;
+  for (auto [i, object] : llvm::enumerate(generated.code)) {
+    llvm::Expected<std::string> file = scratch->write(std::to_string(i) + ".o", object.code);
+    if (!file)
+      return file.takeError();
+    job.objects.push_back(*file);
+  }
+  auto begin = [&](const std::string &path, bool executable) {
+    llvm::Expected<OutputFile> file = OutputFile::create(path, executable);
+    if (file)
+      files.push_back(std::move(*file));
+    return file.takeError();
+  };
+  files.reserve(3);
+  // Writes the weights, which may have hundreds of megabytes, in another thread while this one
+  // links the library.
+  std::future<void> written;
+  result.weightsBytes = generated.weights.size();
+  if (generated.weights.size() != 0 && options.embedWeights) {
+    llvm::Expected<std::string> object = embedWeights(*scratch);
+    if (!object)
+      return object.takeError();
+    job.weights = *object;
+  } else if (generated.weights.size() != 0) {
+    if (Error error = begin(beside(weightsName()), /*executable=*/false))
+      return error;
+    written = std::async(std::launch::async, [&os = files.back().stream(), this] { generated.weights.writeFile(os); });
+  }
+  if (kind != ".o") {
+    job.parts = findParts(job.runtime);
+    if (Error error = codegen::chooseParts(job))
+      return error;
+  }
+  if (Error error = begin(options.output, /*executable=*/kind == ".so"))
+    return error;
+  OutputFile &output = files.back();
+  Error linked = kind == ".so"  ? codegen::linkShared(job, output, *scratch)
+                 : kind == ".a" ? codegen::writeArchive(job, output, *scratch)
+                                : codegen::linkObject(job, output, *scratch);
+  if (written.valid())
+    written.wait();
+  if (linked)
+    return linked;
+  if (Error error = begin(beside(stem() + ".h"), /*executable=*/false))
+    return error;
+  writeHeader(files.back().stream());
+  return publish(options, files, result);
+}
+
+/// Emits the text (PTX) of the device kernels alone, without the host program.
+Error ArtifactWriter::emitDeviceCode() {
+  codegen::CodeOptions code = codeOptions();
+  code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
+  const codegen::TargetSpec &machine = request.machines.front();
+  size_t numCases = artifact.cases().size();
+  std::vector<codegen::Variant> modules;
+  for (ModuleOp variant : artifact.programs())
+    modules.push_back({variant, machine, casePrefix(generated.interface.name, "_", caseOf(variant), numCases)});
+  llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(modules, code);
+  if (!kernels)
+    return kernels.takeError();
+  result.numKernels = kernels->units.size();
+  std::vector<StringRef> texts;
+  for (const codegen::CompiledUnit &unit : kernels->units)
+    texts.push_back(unit.code);
+  std::string text = options.emit == "ptx" ? machine.device->join(texts) : llvm::join(texts, "\n");
+  return deliver(options, text, session.diagnostics, result) ? Error::success()
+                                                             : createStringError("nothing was written");
+}
+
+bool ArtifactWriter::write() {
+  std::vector<ModelCase> all = artifact.cases();
+  std::vector<codegen::CaseProgram> cases;
+  for (const ModelCase &one : all)
+    cases.push_back({one.facts, {}, one.refusal});
+  SmallVector<ModuleOp> programs = artifact.programs();
+  for (ModuleOp variant : llvm::reverse(programs)) // all targets have the same interface
+    cases[caseOf(variant)].program = variant.lookupSymbol<func::FuncOp>(plan::kProgramName);
+  std::string name = options.name.empty() ? stem() : options.name;
+  FailureOr<codegen::ProgramInterface> read = cases.size() > 1 ? codegen::readInterface(artifact.tree(), cases, name)
+                                                               : codegen::readInterface(cases.front().program, name);
+  if (failed(read))
+    return false;
+  codegen::ProgramInterface &interface = generated.interface = std::move(*read);
+  interface.target = options.target;
+  if (request.partition.ranks() > 1)
+    interface.partition = request.partition.text();
+  result.name = interface.name;
+  std::vector<PlannedVariant> variants;
+  for (const codegen::TargetSpec &machine : request.machines) {
+    variants.push_back({machine, {}});
+    variants.back().cases.resize(all.size());
+    interface.variants.push_back({machine.name, machine.cpuFeatures, {}, machine.cpu});
+    for (ModuleOp variant : programs)
+      if (targetNameOf(variant) == machine.name)
+        variants.back().cases[caseOf(variant)] = variant;
+  }
+  if (options.emit == "header")
+    return deliver(options, codegen::headerText(interface), session.diagnostics, result);
+  if (request.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
+    return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
+  std::string weightsFile = options.embedWeights ? "" : weightsName();
+  if (!report(codegen::guardLLVM(
+          [&] { return generate(variants, base, codeOptions(), weightsFile, session.weights, generated); })))
+    return false;
+  result.numKernels = generated.numKernels;
+  if (!options.emit.empty()) {
+    std::string text;
+    for (const codegen::CompiledUnit &unit : generated.code)
+      text += unit.code + "\n";
+    return deliver(options, text, session.diagnostics, result);
+  }
+  return report(link());
+}
+
+} // namespace
+
+Error publish(const CompileOptions &options, std::vector<OutputFile> &files, CompileResult &result) {
+  if (Error error = publishAll(files, /*durable=*/!options.transient))
+    return error;
+  for (const OutputFile &file : files)
+    result.files.push_back(file.path());
+  return Error::success();
+}
+
+bool deliver(const CompileOptions &options, const std::string &text, Diagnostics &diagnostics, CompileResult &result) {
+  if (options.output.empty() || options.output == "-") {
+    result.text = text;
+    return true;
+  }
+  if (Error error = writeFile(options.output, text)) {
+    diagnostics.error(llvm::toString(std::move(error)));
+    return false;
+  }
+  result.files.push_back(options.output);
+  return true;
+}
+
+std::optional<std::vector<OutputFile>> emitArtifact(Session &session, const Request &request, Artifact &artifact,
+                                                    CompileResult &result) {
+  ArtifactWriter writer(session, request, artifact, result);
+  if (!writer.write())
+    return std::nullopt;
+  return std::move(writer.files);
+}
+
+} // namespace hewn

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The services that the stages of one compile share. Results of stages are not part of it.
+#ifndef HEWN_LIB_COMPILER_SESSION_H
+#define HEWN_LIB_COMPILER_SESSION_H
+
+#include "lib/Compiler/Compiler.h"
+#include "lib/Support/Diagnostics.h"
+#include "lib/Support/Remarks.h"
+#include "lib/Support/WeightStore.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/ThreadPool.h"
+#include <memory>
+#include <optional>
+
+namespace hewn {
+
+class Session {
+public:
+  /// Collects missed-optimization remarks if `wantsRemarks` is true. Both references must outlive
+  /// the session.
+  Session(const CompileOptions &options, Diagnostics &diagnostics, bool wantsRemarks);
+
+  /// Returns true, with an error, if the user has cancelled the compile.
+  bool isCancelled();
+  /// Returns false. Reports the error `why` unless the compile was cancelled, or a pass has reported
+  /// another error.
+  bool fail(const llvm::Twine &why);
+
+  const CompileOptions &options;
+  Diagnostics &diagnostics;
+  /// Bytes of the model's constants. Modules refer to them by key.
+  WeightStore weights;
+  /// The threads of the context, or null for one thread.
+  std::unique_ptr<llvm::ThreadPoolInterface> pool;
+  mlir::MLIRContext context;
+  Remarks remarks;
+
+private:
+  CollectDiagnostics collect;
+  std::optional<CollectRemarks> collectRemarks;
+};
+
+} // namespace hewn
+
+#endif

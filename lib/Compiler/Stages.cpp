@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Compiler/Stages.h"
+#include "dialects/Graph/Graph.h"
+#include "dialects/Plan/Plan.h"
+#include "lib/Codegen/Emit/Object.h"
+#include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Support/Files/InputFile.h"
+#include "lib/Target/Targets.h"
+#include "lib/Transforms/Fuse/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace hewn {
+
+namespace {
+
+enum Stage { Graph, Kernels, Loops, Plan, Behind };
+
+struct StageInfo {
+  StringRef name;
+  void (*build)(OpPassManager &, const PipelineOptions &);
+};
+const StageInfo stages[] = {
+    {"graph", buildGraphStage}, {"kernels", buildKernelsStage}, {"loops", buildLoopsStage}, {"plan", buildPlanStage}};
+
+//===------------------------------------------------------------------------------------------===//
+// Text of a stage as input
+//===------------------------------------------------------------------------------------------===//
+
+/// Returns true if the stage text that is the input can be compiled to code: it must not refer to
+/// weights, because the text does not contain their bytes. Without the bytes, the compile can only
+/// print the text of a stage.
+bool hasAllConstants(Session &session, const Request &request, ModuleOp module) {
+  if (isStage(request.options.emit) || request.isExplained())
+    return true;
+  llvm::SetVector<StringRef> names;
+  module.walk([&](graph::ConstantOp constant) {
+    if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
+      names.insert(weight.getKey());
+  });
+  if (names.empty())
+    return true;
+  constexpr size_t told = 3;
+  std::string more = names.size() > told ? " and " + std::to_string(names.size() - told) + " more" : "";
+  session.diagnostics.error("'" + request.options.modelPath +
+                            "' refers to weights whose bytes are not part of a stage's text: '" +
+                            llvm::join(names.getArrayRef().take_front(told), "', '") + "'" + more +
+                            "; compile the original model");
+  return false;
+}
+
+/// Verifies the invariants that passes rely on, in an artifact that was read from the text of a
+/// stage: a hand-written text may violate them.
+bool isWellFormed(Session &session, Artifact &artifact) {
+  for (ModuleOp program : artifact.programs()) {
+    auto pm = PassManager::on<ModuleOp>(&session.context);
+    pm.addPass(createVerifyKernelsPass());
+    if (!program.getOps<plan::KernelOp>().empty() && failed(pm.run(program)))
+      return false;
+  }
+  return true;
+}
+
+/// Returns true if an artifact that was read from text has the requested targets, or no variants
+/// for several targets.
+bool hasTargets(Session &session, const Request &request, Artifact &artifact) {
+  SmallVector<StringRef> names = artifact.targetNames();
+  auto wanted = llvm::map_to_vector(request.machines, [](const auto &machine) { return StringRef(machine.name); });
+  if (names.size() <= 1 || names == wanted)
+    return true;
+  session.diagnostics.error("'" + request.options.modelPath + "' is the text of a stage for the targets " +
+                            llvm::join(names, ",") + ": add --target=" + llvm::join(names, ","));
+  return false;
+}
+
+/// Returns the artifact of the cases of a model, with a case for each rank if it is partitioned.
+std::optional<Artifact> ofRanks(Session &session, const Request &request, importer::Cases cases) {
+  int64_t ranks = request.partition.ranks();
+  if (ranks > 1 && !addRanks(cases, ranks, session.diagnostics))
+    return std::nullopt;
+  return Artifact::ofCases(session.context, std::move(cases), ranks);
+}
+
+/// Reads the text of a stage as the input of the compile, which continues from that stage. Tests of
+/// single stages use such inputs.
+std::optional<Artifact> readText(Session &session, const Request &request) {
+  std::string why;
+  std::unique_ptr<llvm::MemoryBuffer> file = openRegular(request.options.modelPath, why);
+  if (!file) {
+    session.diagnostics.error("can't read " + request.options.modelPath + ": " + why);
+    return std::nullopt;
+  }
+  // Parses a copy of the text, because the lexer needs a terminating zero.
+  auto module = parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(&session.context),
+                                            request.options.modelPath);
+  if (!module)
+    return std::nullopt;
+  if (request.partition.ranks() > 1 && module->getOps<ModuleOp>().empty()) {
+    importer::Cases cases;
+    cases.list.push_back({{}, std::move(module), ""});
+    return ofRanks(session, request, std::move(cases));
+  }
+  Artifact artifact = Artifact::ofText(std::move(module));
+  if (std::string problem = artifact.problem(); !problem.empty()) {
+    session.diagnostics.error("'" + request.options.modelPath + "' can't be read: " + problem);
+    return std::nullopt;
+  }
+  if (!isWellFormed(session, artifact) || !hasAllConstants(session, request, artifact.module()) ||
+      !hasTargets(session, request, artifact))
+    return std::nullopt;
+  return artifact;
+}
+
+/// Returns the first stage whose passes have not been applied to the artifact.
+Stage firstStage(Artifact &artifact) {
+  ModuleOp program = artifact.programs().front();
+  if (!program.getOps<plan::KernelOp>().empty())
+    return Loops;
+  bool launches = program->walk([](plan::LaunchOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return launches ? Plan : Graph;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Stages
+//===------------------------------------------------------------------------------------------===//
+
+/// Runs a stage on all nested modules, in parallel. A stage that collects results for a quantizing
+/// compile runs on one module after the other, because all modules add to the same lists.
+bool runStage(Session &session, const StageInfo &stage, const PipelineOptions &options, Artifact &artifact) {
+  bool isDone = true;
+  if (options.quantization) {
+    auto pm = PassManager::on<ModuleOp>(&session.context);
+    stage.build(pm, options);
+    for (ModuleOp program : artifact.programs())
+      isDone = isDone && succeeded(pm.run(program));
+  } else {
+    auto pm = PassManager::on<ModuleOp>(&session.context);
+    stage.build(pm.nest<ModuleOp>(), options);
+    isDone = succeeded(pm.run(artifact.module()));
+  }
+  if (session.isCancelled())
+    return false;
+  return isDone || session.fail("internal error in stage '" + stage.name + "'");
+}
+
+/// Adds the options of a step of a quantizing compile for the graph stage.
+PipelineOptions withQuantization(PipelineOptions options, const QuantizeStep *step) {
+  if (step) {
+    options.quantization = &step->wanted;
+    options.quantized = step->done;
+    options.exposed = step->exposed;
+    options.shifts = step->shifts;
+    options.trial = step->trial;
+    options.evidence = step->evidence;
+  }
+  return options;
+}
+
+/// Records the decisions of the kernels stage.
+void explainPrograms(Artifact &artifact, Explanation &explanation) {
+  for (auto [variant, explained] : llvm::zip(artifact.programs(), explanation.variants)) {
+    explainKernels(variant, explained);
+    explainGraph(variant, explained);
+  }
+}
+
+} // namespace
+
+StageTimer::StageTimer(const CompileOptions &options, CompileResult &result, StringRef stage)
+    : result(result), stage(stage), begin(std::chrono::steady_clock::now()) {
+  if (options.progress)
+    options.progress(stage);
+}
+
+StageTimer::~StageTimer() {
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  result.stageSeconds.push_back({stage.str(), seconds.count()});
+}
+
+bool isStage(StringRef emit) {
+  return llvm::any_of(stages, [&](const StageInfo &stage) { return stage.name == emit; });
+}
+
+std::optional<Artifact> importModel(Session &session, const Request &request, Explanation *explanation) {
+  if (request.isText())
+    return readText(session, request);
+  importer::ImportOptions options = request.importOptions();
+  if (explanation)
+    options.seeNode = [explanation](StringRef name, StringRef op, ArrayRef<StringRef> inputs,
+                                    ArrayRef<StringRef> outputs) {
+      auto [entry, isNew] = explanation->nodes.try_emplace(name); // each case of the model imports all nodes
+      ExplainedNode &node = entry->second;
+      node = {isNew ? unsigned(explanation->nodes.size()) : node.number, op.str()};
+      for (auto [from, to] : {std::pair(inputs, &node.inputs), std::pair(outputs, &node.outputs)})
+        for (StringRef value : from)
+          if (!value.empty())
+            to->push_back(value.str());
+    };
+  importer::Cases cases =
+      importer::importModel(session.context, options, session.weights, session.diagnostics);
+  if (cases.list.empty())
+    return std::nullopt;
+  return ofRanks(session, request, std::move(cases));
+}
+
+PipelineOptions pipelineOptions(Session &session, const Request &request, WeightStore &weights) {
+  PipelineOptions options;
+  options.optimize = request.options.optimize;
+  options.precision = request.precision;
+  options.weights = &weights;
+  options.maxFoldedOps = request.limits.folding;
+  options.tuning = request.tuning.size() > 0 ? &request.tuning : nullptr;
+  options.evaluate = [&given = session.options, &weights](OwningOpRef<ModuleOp> module) {
+    codegen::CodeOptions code;
+    code.threads = unsigned(std::max(given.jobs, 0));
+    code.cacheDir = given.cacheDir;
+    code.store = given.codeStore;
+    code.namesByContent = code.store;
+    code.isCancelled = given.isCancelled;
+    return evaluate(std::move(module), weights, code);
+  };
+  return options;
+}
+
+bool runStages(Session &session, const Request &request, Artifact &artifact, CompileResult &result,
+               Explanation *explanation) {
+  PipelineOptions options = pipelineOptions(session, request, session.weights);
+  options.sharesWeights = artifact.cases().size() > 1;
+  options.tensorRanks = request.partition.tensor;
+  options.stages = request.partition.stages;
+  options.microBatches = request.partition.microBatches;
+  options.orderedSums = request.partition.orderedSums;
+  options.lines = request.partition.lines;
+  options.rowCosts = request.rowCosts;
+  StringRef until = request.options.emit;
+  unsigned s = firstStage(artifact);
+  if (s == Graph) {
+    StageTimer timer(request.options, result, stages[s].name);
+    // All targets share the graph stage. If there is only one target, the graph stage can already
+    // convert 8-bit integers to the signedness that its instructions require.
+    if (request.machines.size() == 1)
+      for (ModuleOp program : artifact.programs())
+        setTarget(program, request.machines.front(), request.precision);
+    const QuantizeStep *step = request.options.step;
+    if (!runStage(session, stages[s], withQuantization(options, step), artifact))
+      return false;
+    if (step && step->check && !step->check())
+      return false;
+    ++s;
+    if (until == stages[Graph].name)
+      return true;
+  }
+  if (artifact.targetNames().size() <= 1)
+    artifact.addVariants(request.machines, request.precision);
+  if (explanation)
+    for (ModuleOp variant : artifact.programs())
+      explanation->variants.push_back({titleOf(variant).str()});
+  for (; s < Behind && until != stages[Graph].name; ++s) {
+    StageTimer timer(request.options, result, stages[s].name);
+    if (!runStage(session, stages[s], options, artifact))
+      return false;
+    if (explanation && s == Kernels)
+      explainPrograms(artifact, *explanation);
+    if (until == stages[s].name)
+      return true;
+  }
+  return true;
+}
+
+bool formPersistentKernels(Session &session, Artifact &artifact) {
+  auto pm = PassManager::on<ModuleOp>(&session.context);
+  buildPersistentKernelStage(pm.nest<ModuleOp>());
+  return succeeded(pm.run(artifact.module())) || session.fail("internal error while forming persistent kernels");
+}
+
+} // namespace hewn
