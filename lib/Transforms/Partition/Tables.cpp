@@ -189,7 +189,7 @@ void tieTables(Block &block, WeightStore &weights) {
   llvm::StringMap<graph::ConstantOp> tables;
   for (auto constant : block.getOps<graph::ConstantOp>())
     if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()); weight && !constant->use_empty())
-      if (StringRef made = weights.transposed(weight); !made.empty())
+      if (std::string made = weights.transposed(weight); !made.empty())
         tables.try_emplace(made, constant);
   for (auto constant : llvm::to_vector(block.getOps<graph::ConstantOp>())) {
     auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
