@@ -13,6 +13,7 @@
 #include "dialects/Graph/Analysis/Sharding.h"
 #include "dialects/Graph/Builders/Element.h"
 #include "dialects/Graph/Control/ControlValues.h"
+#include "lib/Support/WeightStore.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -28,6 +29,12 @@
 #include "dialects/Graph/GraphInterfaces.h.inc"
 
 namespace hewn::graph {
+/// Returns the bytes to which the `#graph.weight` attributes of the context refer. The context must
+/// have loaded the dialect.
+inline WeightStore &weightsOf(mlir::MLIRContext *context) {
+  return context->getLoadedDialect<GraphDialect>()->getWeights();
+}
+
 /// Side-effect resource for the symbols of a run. An op that defines a symbol writes to it, so that
 /// the op is not erased if its results have no uses.
 struct SymbolResource : mlir::SideEffects::Resource::Base<SymbolResource> {

@@ -34,6 +34,13 @@ def GraphDialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasConstantMaterializer = 0;
+  let extraClassDeclaration = [{
+    /// Returns the bytes to which the `#graph.weight` attributes of the context refer.
+    ::hewn::WeightStore &getWeights() { return weights; }
+
+  private:
+    ::hewn::WeightStore weights;
+  }];
 }
 
 //===------------------------------------------------------------------------------------------===//

@@ -54,8 +54,8 @@ public:
   /// Returns the names of the targets of the nested modules, each once.
   llvm::SmallVector<llvm::StringRef> targetNames();
 
-  /// Returns the text of the artifact. If it has one program, returns the text of this module, which
-  /// `ofText` accepts, too.
+  /// Returns the text of the artifact. If it has one program, returns the text of this module,
+  /// which `ofText` accepts, too.
   std::string text();
 
 private:

@@ -237,12 +237,12 @@ std::optional<json::Object> ArtifactCache::copyIn(const OutputFile &file) const 
                       {"executable", file.path() == options.output && StringRef(file.path()).ends_with(".so")}};
 }
 
-void ArtifactCache::keep(const Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result) {
+void ArtifactCache::keep(Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result) {
   if (key.empty())
     return;
   std::vector<External> external;
   json::Array names, files, warnings;
-  for (const auto &mapping : session.weights.mappedFiles()) {
+  for (const auto &mapping : session.weights().mappedFiles()) {
     StringRef name = mapping->getBufferIdentifier();
     // If an external file changed during the compile, its hash may not be that of the compiled
     // content, so nothing is stored.

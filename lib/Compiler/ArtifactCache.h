@@ -34,7 +34,7 @@ public:
   /// artifact's warnings. Returns false if the cache does not contain the artifact.
   bool restore(CompileResult &result, Diagnostics &diagnostics);
   /// Stores the files that the compile has written in the cache.
-  void keep(const Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result);
+  void keep(Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result);
 
 private:
   /// An external file of the model: its name in the model, and the hash of its content.

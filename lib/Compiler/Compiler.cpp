@@ -104,7 +104,7 @@ std::optional<std::vector<OutputFile>> emit(Session &session, const Request &req
 /// explained. Returns false if the compile ends here; `isDone` is then true unless there was an
 /// error.
 bool choosePartition(Session &session, Request &request, CompileResult &result, bool &isDone) {
-  std::optional<PartitionPlan> plan = planPartition(session, request);
+  std::optional<PartitionPlan> plan = planPartition(request, session.diagnostics);
   if (!plan)
     return false;
   if (request.isExplained()) {
@@ -204,7 +204,7 @@ CompileResult compileOnce(const CompileOptions &options, Diagnostics &diagnostic
     bool wantsRemarks = !options.remarks.empty() || options.explain || request->isExplained();
     Session session(options, diagnostics, wantsRemarks);
     result.ok = run(*request, session, result);
-    addInputs(*request, session.weights, result);
+    addInputs(*request, session.weights(), result);
     return llvm::Error::success();
   });
   llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &e) {

@@ -276,8 +276,7 @@ bool ArtifactWriter::write() {
   if (request.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
     return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
   std::string weightsFile = options.embedWeights ? "" : weightsName();
-  if (!report(codegen::guardLLVM(
-          [&] { return generate(variants, base, codeOptions(), weightsFile, session.weights, generated); })))
+  if (!report(codegen::guardLLVM([&] { return generate(variants, base, codeOptions(), weightsFile, generated); })))
     return false;
   result.numKernels = generated.numKernels;
   if (!options.emit.empty()) {

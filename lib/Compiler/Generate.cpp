@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Generate.h"
+#include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/CodeCache.h"
 
@@ -55,7 +56,7 @@ public:
             const codegen::CodeOptions &options, GeneratedCode &generated)
       : planned(planned), numMachines(numMachines), base(base), options(options), generated(generated) {}
 
-  Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightStore &table);
+  Error emitPrograms(ArrayRef<codegen::KernelSymbols> kernels);
   /// Returns the code generation options of a host program. Large programs are not optimized: they
   /// are straight-line code that calls kernels; optimizing it takes LLVM long and does not make it
   /// faster.
@@ -84,7 +85,7 @@ private:
 
 /// Emits the host program of each variant. If two variants share all kernels, their programs are
 /// equal, and one program is emitted for both.
-Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const WeightStore &table) {
+Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels) {
   codegen::ProgramInterface &interface = generated.interface;
   interface.variants.resize(numMachines);
   for (codegen::VariantInterface &shown : interface.variants)
@@ -103,9 +104,9 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels, const We
     auto function = ModuleOp(variant.module).lookupSymbol<func::FuncOp>(plan::kProgramName);
     if (interface.numRanks > 0)
       generated.weights.setReader(planned[v].caseNumber * size_t(interface.numRanks) / interface.cases.size());
-    FailureOr<llvm::Function *> run =
-        codegen::emitProgram(function, interface.ofCase(planned[v].caseNumber), kernels[v], table, generated.weights,
-                             *program.module, variant.machine.device ? &deviceKernels : nullptr);
+    FailureOr<llvm::Function *> run = codegen::emitProgram(
+        function, interface.ofCase(planned[v].caseNumber), kernels[v], graph::weightsOf(function.getContext()),
+        generated.weights, *program.module, variant.machine.device ? &deviceKernels : nullptr);
     if (failed(run))
       return llvm::make_error<ToldError>();
     llvm::raw_string_ostream os(program.text);
@@ -224,7 +225,7 @@ std::string casePrefix(StringRef before, StringRef dot, size_t number, size_t co
 char ToldError::ID = 0;
 
 Error generate(ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base, const codegen::CodeOptions &options,
-               StringRef weightsFile, const WeightStore &table, GeneratedCode &generated) {
+               StringRef weightsFile, GeneratedCode &generated) {
   std::vector<Planned> planned = nameModules(variants, generated.interface.name);
   auto modules = llvm::map_to_vector(planned, [](const Planned &p) { return p.variant; });
   llvm::Expected<codegen::CompiledKernels> kernels = codegen::compileKernels(modules, options);
@@ -236,7 +237,7 @@ Error generate(ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &bas
   Generator generator(planned, variants.size(), base, options, generated);
   if (variants.front().machine.device)
     generator.joinKernels(variants.front().machine);
-  if (Error error = generator.emitPrograms(kernels->symbols, table))
+  if (Error error = generator.emitPrograms(kernels->symbols))
     return error;
   if (Error error = generator.compilePrograms())
     return error;

@@ -6,7 +6,6 @@
 
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Codegen/Program/Program.h"
-#include "lib/Support/WeightStore.h"
 
 namespace hewn {
 
@@ -45,8 +44,7 @@ public:
 /// or empty if the weights are linked into the artifact. All fields of `generated.interface` except
 /// its variants must be set.
 llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base,
-                     const codegen::CodeOptions &options, llvm::StringRef weightsFile, const WeightStore &table,
-                     GeneratedCode &generated);
+                     const codegen::CodeOptions &options, llvm::StringRef weightsFile, GeneratedCode &generated);
 
 } // namespace hewn
 

@@ -78,10 +78,9 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   return map;
 }
 
-bool lower(ModuleOp module, WeightStore &weights) {
+bool lower(ModuleOp module) {
   PipelineOptions options;
   options.optimize = false;
-  options.weights = &weights;
   PassManager pm(module.getContext());
   buildGraphStage(pm, options);
   buildKernelsStage(pm, options);
@@ -140,14 +139,14 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 
 } // namespace
 
-FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightStore &weights, const codegen::CodeOptions &options) {
+FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, const codegen::CodeOptions &options) {
   const PlannedVariant host{*target::find("host"), {*module}};
   (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, Precision::Highest));
   Results results;
   // Suppresses diagnostics: if folding fails, the user has made no error, and the ops are compiled
   // as usual.
   ThreadDiagnostics quiet(*module->getContext(), [](Diagnostic &) {});
-  if (!lower(*module, weights) || (options.isCancelled && options.isCancelled()))
+  if (!lower(*module) || (options.isCancelled && options.isCancelled()))
     return failure();
   Error error = codegen::guardLLVM([&]() -> Error {
     GeneratedCode generated;
@@ -156,7 +155,7 @@ FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, WeightStore &weights, 
     if (failed(interface))
       return llvm::createStringError("no interface");
     generated.interface = std::move(*interface);
-    if (Error error = generate(host, target::baseTarget(host.machine), options, "", weights, generated))
+    if (Error error = generate(host, target::baseTarget(host.machine), options, "", generated))
       return error;
     return run(generated, resultBytes(*module), results);
   });

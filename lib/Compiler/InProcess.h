@@ -5,7 +5,6 @@
 #define HEWN_LIB_COMPILER_INPROCESS_H
 
 #include "lib/Codegen/Emit/Object.h"
-#include "lib/Support/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <vector>
@@ -15,7 +14,7 @@ namespace hewn {
 /// Compiles a graph-stage module whose `main` has no arguments, without optimizations, runs it, and
 /// returns the bytes of its results. The number of threads and the caches are those of `options`.
 /// On failure, emits no diagnostic: constant folding then keeps the ops.
-mlir::FailureOr<std::vector<std::vector<char>>> evaluate(mlir::OwningOpRef<mlir::ModuleOp> module, WeightStore &weights,
+mlir::FailureOr<std::vector<std::vector<char>>> evaluate(mlir::OwningOpRef<mlir::ModuleOp> module,
                                                          const codegen::CodeOptions &options);
 
 } // namespace hewn

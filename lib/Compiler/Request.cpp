@@ -51,8 +51,8 @@ void readTunings(Request &request, Diagnostics &diagnostics) {
     bool isUsed = llvm::any_of(wanted, [&](const std::string &machine) { return llvm::is_contained(known, machine); });
     if (!isUsed && !known.empty() && !wanted.empty())
       diagnostics.warning((StringRef(given).starts_with("{") ? "a tuning" : "'" + given + "'") +
-                            " is ignored: its schedules are for " + llvm::join(known, ", ") +
-                            ", and the code is compiled for " + llvm::join(wanted, ", "));
+                          " is ignored: its schedules are for " + llvm::join(known, ", ") +
+                          ", and the code is compiled for " + llvm::join(wanted, ", "));
   }
   if (!request.options.tunings.empty() && !request.options.optimize)
     diagnostics.error("-O0 does not use schedules: leave --tuning out");
@@ -68,10 +68,9 @@ void checkCluster(Request &request, Diagnostics &diagnostics) {
     diagnostics.error("--cluster is for --partition auto: '" + options.partition + "' is chosen already");
   if (!options.cluster.empty() && request.partition.microBatches > 1)
     diagnostics.error("--cluster does not support micro-batches: leave microbatches=N out of '" + options.partition +
-                        "'");
+                      "'");
   if (!options.cluster.empty() && request.partition.orderedSums)
-    diagnostics.error("--cluster does not support ordered sums: leave sums=ordered out of '" + options.partition +
-                        "'");
+    diagnostics.error("--cluster does not support ordered sums: leave sums=ordered out of '" + options.partition + "'");
   if (!options.cluster.empty() && request.isExplained() && !options.remarks.empty())
     diagnostics.error("explaining --cluster gives no remarks: leave --remarks out");
   if (!options.cluster.empty() && request.isText())

@@ -16,8 +16,8 @@
 
 namespace hewn {
 
-/// What a compile is asked for: the options, with their texts parsed. It does not change after
-/// `readRequest` (and `choosePartition`, for --partition auto).
+/// The options of a compile, with their texts parsed. They do not change after `readRequest` (and
+/// `choosePartition`, for --partition auto).
 struct Request {
   explicit Request(const CompileOptions &options) : options(options) {}
   const CompileOptions &options;

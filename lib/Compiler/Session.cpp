@@ -42,6 +42,8 @@ Session::Session(const CompileOptions &options, Diagnostics &diagnostics, bool w
     collectRemarks.emplace(context, remarks);
 }
 
+WeightStore &Session::weights() { return graph::weightsOf(&context); }
+
 bool Session::isCancelled() {
   if (!options.isCancelled || !options.isCancelled())
     return false;

@@ -23,14 +23,15 @@ public:
 
   /// Returns true, with an error, if the user has cancelled the compile.
   bool isCancelled();
-  /// Returns false. Reports the error `why` unless the compile was cancelled, or a pass has reported
-  /// another error.
+  /// Returns false. Reports the error `why` unless the compile was cancelled, or a pass has
+  /// reported another error.
   bool fail(const llvm::Twine &why);
+
+  /// Returns the bytes of the constants, which the graph dialect of the context owns.
+  WeightStore &weights();
 
   const CompileOptions &options;
   Diagnostics &diagnostics;
-  /// Bytes of the model's constants. Modules refer to them by key.
-  WeightStore weights;
   /// The threads of the context, or null for one thread.
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   mlir::MLIRContext context;

@@ -49,10 +49,9 @@ bool hasAllConstants(Session &session, const Request &request, ModuleOp module) 
     return true;
   constexpr size_t told = 3;
   std::string more = names.size() > told ? " and " + std::to_string(names.size() - told) + " more" : "";
-  session.diagnostics.error("'" + request.options.modelPath +
-                            "' refers to weights whose bytes are not part of a stage's text: '" +
-                            llvm::join(names.getArrayRef().take_front(told), "', '") + "'" + more +
-                            "; compile the original model");
+  session.diagnostics.error(
+      "'" + request.options.modelPath + "' refers to weights whose bytes are not part of a stage's text: '" +
+      llvm::join(names.getArrayRef().take_front(told), "', '") + "'" + more + "; compile the original model");
   return false;
 }
 
@@ -98,8 +97,8 @@ std::optional<Artifact> readText(Session &session, const Request &request) {
     return std::nullopt;
   }
   // Parses a copy of the text, because the lexer needs a terminating zero.
-  auto module = parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(&session.context),
-                                            request.options.modelPath);
+  auto module =
+      parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(&session.context), request.options.modelPath);
   if (!module)
     return std::nullopt;
   if (request.partition.ranks() > 1 && module->getOps<ModuleOp>().empty()) {
@@ -203,35 +202,33 @@ std::optional<Artifact> importModel(Session &session, const Request &request, Ex
           if (!value.empty())
             to->push_back(value.str());
     };
-  importer::Cases cases =
-      importer::importModel(session.context, options, session.weights, session.diagnostics);
+  importer::Cases cases = importer::importModel(session.context, options, session.weights(), session.diagnostics);
   if (cases.list.empty())
     return std::nullopt;
   return ofRanks(session, request, std::move(cases));
 }
 
-PipelineOptions pipelineOptions(Session &session, const Request &request, WeightStore &weights) {
+PipelineOptions pipelineOptions(const Request &request) {
   PipelineOptions options;
   options.optimize = request.options.optimize;
   options.precision = request.precision;
-  options.weights = &weights;
   options.maxFoldedOps = request.limits.folding;
   options.tuning = request.tuning.size() > 0 ? &request.tuning : nullptr;
-  options.evaluate = [&given = session.options, &weights](OwningOpRef<ModuleOp> module) {
+  options.evaluate = [&given = request.options](OwningOpRef<ModuleOp> module) {
     codegen::CodeOptions code;
     code.threads = unsigned(std::max(given.jobs, 0));
     code.cacheDir = given.cacheDir;
     code.store = given.codeStore;
     code.namesByContent = code.store;
     code.isCancelled = given.isCancelled;
-    return evaluate(std::move(module), weights, code);
+    return evaluate(std::move(module), code);
   };
   return options;
 }
 
 bool runStages(Session &session, const Request &request, Artifact &artifact, CompileResult &result,
                Explanation *explanation) {
-  PipelineOptions options = pipelineOptions(session, request, session.weights);
+  PipelineOptions options = pipelineOptions(request);
   options.sharesWeights = artifact.cases().size() > 1;
   options.tensorRanks = request.partition.tensor;
   options.stages = request.partition.stages;

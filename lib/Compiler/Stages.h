@@ -42,9 +42,8 @@ bool runStages(Session &session, const Request &request, Artifact &artifact, Com
 /// Forms the persistent kernels that the plan stage has decided on. Returns false after an error.
 bool formPersistentKernels(Session &session, Artifact &artifact);
 
-/// Returns the options of the stages, with constants in `weights`. All arguments must outlive the
-/// result.
-PipelineOptions pipelineOptions(Session &session, const Request &request, WeightStore &weights);
+/// Returns the options of the stages. The request must outlive the result.
+PipelineOptions pipelineOptions(const Request &request);
 
 } // namespace hewn
 

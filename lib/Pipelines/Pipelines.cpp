@@ -29,19 +29,19 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createEraseDeadOpsPass());
   pm.addPass(createCSEPass());
   // Raise Cast/Sub/Mul chains over integer constants to `graph.dequantize`.
-  if (options.optimize && options.weights && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createRaiseDequantizePass(options.weights, options.evaluate));
+  if (options.optimize && options.evaluate)
+    pm.addNestedPass<func::FuncOp>(createRaiseDequantizePass(options.evaluate));
   // Quantize the contractions that the user selected. Fold constants before, because only
   // contractions with constant weights can be quantized.
   if (options.quantization) {
-    if (options.weights && options.evaluate)
+    if (options.evaluate)
       pm.addNestedPass<func::FuncOp>(
-          createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps, KeptCodes::Matrices));
+          createFoldConstantsPass(options.evaluate, options.maxFoldedOps, KeptCodes::Matrices));
     if (options.exposed)
       pm.addNestedPass<func::FuncOp>(createInsertObserversPass(options.quantization, options.exposed));
     if (options.quantized)
       pm.addNestedPass<func::FuncOp>(createQuantizeContractionsPass(
-          {options.quantization, options.weights, options.quantized, options.shifts, options.trial, options.evidence,
+          {options.quantization, options.quantized, options.shifts, options.trial, options.evidence,
            /*tables=*/options.tensorRanks <= 1, options.precision}));
   }
   // Gather rows of a quantized embedding table first, then dequantize only those rows.
@@ -49,27 +49,27 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createGatherBeforeDequantizePass());
   // Compute contractions of two dequantized tensors on their integers.
   if (options.optimize) {
-    pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass(options.weights));
+    pm.addNestedPass<func::FuncOp>(createFormIntegerContractionsPass());
     pm.addPass(createCSEPass());
   }
   // Insert run-time guards for the dims that the types leave dynamic.
   pm.addNestedPass<func::FuncOp>(createInsertShapeGuardsPass());
   // Fold constants. Low-bit weights stay integers, since a kernel may read them packed.
-  if (options.weights && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
+  if (options.evaluate)
+    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps,
                                                            options.optimize ? KeptCodes::All : KeptCodes::None));
   // Reduce a model that is partitioned over ranks to the program of this rank. Its shards of
   // constants are folded.
   if (options.tensorRanks > 1 || options.stages > 1) {
     pm.addNestedPass<func::FuncOp>(createPartitionPass(
         {options.tensorRanks, options.stages, options.microBatches, options.orderedSums, options.lines},
-        options.weights, options.rowCosts));
+        options.rowCosts));
     // Insert shape guards again, because micro-batches introduce new sizes.
     if (options.microBatches > 1)
       pm.addNestedPass<func::FuncOp>(createInsertShapeGuardsPass());
     pm.addPass(createCSEPass());
-    if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps,
+    if (options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps,
                                                              options.optimize ? KeptCodes::All : KeptCodes::None));
   }
   // Verify that no op accesses memory out of bounds: by its types, by a shape guard, or by a check
@@ -83,13 +83,13 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // accumulation, or the kernel dequantizes them. Fold all other low-bit weights to float.
     SinkWeightScalesPassOptions scales;
     scales.precision = options.precision;
-    pm.addNestedPass<func::FuncOp>(createSinkWeightScalesPass(scales, options.weights));
+    pm.addNestedPass<func::FuncOp>(createSinkWeightScalesPass(scales));
     PackLowBitWeightsPassOptions packing;
     packing.precision = options.precision;
-    pm.addNestedPass<func::FuncOp>(createPackLowBitWeightsPass(packing, options.weights));
+    pm.addNestedPass<func::FuncOp>(createPackLowBitWeightsPass(packing));
     pm.addPass(createCSEPass());
-    if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
+    if (options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps));
     // Merge GEMVs that use the same weights into one GEMM.
     pm.addNestedPass<func::FuncOp>(createMergeGemvsPass());
     // Sink reshapes below elementwise ops, so that these fuse into the contraction's epilogue.
@@ -101,18 +101,18 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // converted at compile time.
     LowerMatmulPrecisionPassOptions lowering;
     lowering.precision = options.precision;
-    pm.addNestedPass<func::FuncOp>(createLowerMatmulPrecisionPass(lowering, options.weights));
+    pm.addNestedPass<func::FuncOp>(createLowerMatmulPrecisionPass(lowering));
     LegalizeMatmulTypesPassOptions legalize;
     legalize.largestTile = plan::largestWinogradTile(options.precision);
-    pm.addNestedPass<func::FuncOp>(createLegalizeMatmulTypesPass(legalize, options.weights));
+    pm.addNestedPass<func::FuncOp>(createLegalizeMatmulTypesPass(legalize));
     // Lower 1x1 convolutions that stay NCHW to a matmul vectorized along the pixels. Sink reshapes
     // again, so that elementwise ops fuse into the epilogues of these new matmuls.
     pm.addNestedPass<func::FuncOp>(createPointwiseConvToMatmulPass());
     pm.addNestedPass<func::FuncOp>(createExpandChannelMultiplierPass());
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     pm.addPass(createCSEPass());
-    if (options.weights && options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.weights, options.evaluate, options.maxFoldedOps));
+    if (options.evaluate)
+      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps));
     // Rewrite matrix-vector products whose matrix is contiguous along K as multiply + reduce.
     pm.addNestedPass<func::FuncOp>(createMatvecToReductionPass());
     // Erase dead ops before layouts are assigned. The CSE pass visits an op before its users, so it
@@ -122,7 +122,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     AssignLayoutsPassOptions layouts;
     layouts.largestTile = plan::largestWinogradTile(options.precision);
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
-    pm.addNestedPass<func::FuncOp>(createPackConstantsPass(options.weights, options.sharesWeights));
+    PackConstantsPassOptions constants;
+    constants.shares = options.sharesWeights;
+    pm.addNestedPass<func::FuncOp>(createPackConstantsPass(constants));
     pm.addPass(createCSEPass());
   }
   // Decide which ops form a kernel; FormFusionGroups applies the decision.
@@ -225,16 +227,14 @@ struct StageOptions : PassPipelineOptions<StageOptions> {
 
 } // namespace
 
-void registerPipelines(WeightStore &weights) {
+void registerPipelines() {
   auto add = [&](StringRef name, StringRef summary, void (*build)(OpPassManager &, const PipelineOptions &)) {
-    PassPipelineRegistration<StageOptions>(name, summary,
-                                           [&weights, build](OpPassManager &pm, const StageOptions &given) {
-                                             PipelineOptions options;
-                                             options.optimize = given.optimize;
-                                             options.precision = given.precision;
-                                             options.weights = &weights;
-                                             build(pm, options);
-                                           });
+    PassPipelineRegistration<StageOptions>(name, summary, [build](OpPassManager &pm, const StageOptions &given) {
+      PipelineOptions options;
+      options.optimize = given.optimize;
+      options.precision = given.precision;
+      build(pm, options);
+    });
   };
   add("hewn-graph-stage", "Simplify and check an imported graph", buildGraphStage);
   add("hewn-kernels-stage", "Fuse the graph into kernels and choose their schedules", buildKernelsStage);

@@ -6,7 +6,6 @@
 #include "lib/Schedule/Tuning.h"
 #include "lib/Support/Limits.h"
 #include "lib/Support/Precision.h"
-#include "lib/Support/WeightStore.h"
 #include "lib/Transforms/Quantize/Passes.h"
 #include "lib/Transforms/Simplify/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,8 +23,6 @@ struct PipelineOptions {
   /// The lowest precision allowed for float32 contractions. A precision lower than float32 is used
   /// only where it is faster.
   Precision precision = Precision::Highest;
-  /// The bytes of the model's constants. If null, passes that need them are not run.
-  WeightStore *weights = nullptr;
   /// True if another module of the same compile reads the same constants.
   bool sharesWeights = false;
   /// Evaluates constant subgraphs at compile time. If null, they are not folded.
@@ -77,10 +74,9 @@ void buildPersistentKernelStage(mlir::OpPassManager &pm);
 /// run in parallel, because loading a dialect is not thread-safe.
 void registerStageDialects(mlir::DialectRegistry &registry);
 
-/// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults. `weights`
-/// must outlive all pipelines; the stages add packed constants to it. Weights that the parsed text
-/// only names have no bytes. Constant expressions are not evaluated.
-void registerPipelines(WeightStore &weights);
+/// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults. Weights
+/// that the parsed text only names have no bytes. Constant expressions are not evaluated.
+void registerPipelines();
 
 } // namespace hewn
 

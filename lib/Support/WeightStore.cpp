@@ -60,13 +60,12 @@ bool WeightStore::isNameOnly(llvm::StringRef key) const {
   return found != entries.end() && found->second.isNameOnly;
 }
 
-std::string WeightStore::addOwn(llvm::StringRef key, std::vector<char> bytes) {
+std::string WeightStore::addNamed(llvm::StringRef wanted, std::vector<char> bytes) {
   std::unique_lock lock(mutex);
-  auto there = entries.find(key);
+  auto there = entries.find(wanted);
   if (there != entries.end() && there->second.bytes == llvm::ArrayRef<char>(bytes))
-    return key.str();
-  // a different weight with this key is a collision of hashes
-  std::string free = there == entries.end() ? key.str() : firstFree(key);
+    return wanted.str();
+  std::string free = there == entries.end() ? wanted.str() : firstFree(wanted);
   auto owned = std::make_shared<const std::vector<char>>(std::move(bytes));
   entries.try_emplace(free, Entry{llvm::ArrayRef<char>(*owned), owned, /*isOwn=*/true});
   return free;
@@ -77,7 +76,7 @@ static std::string shortHash(llvm::ArrayRef<char> bytes) { return WeightStore::c
 
 std::string WeightStore::add(llvm::StringRef base, std::vector<char> bytes) {
   std::string key = base.str() + "." + shortHash(bytes);
-  return addOwn(key, std::move(bytes));
+  return addNamed(key, std::move(bytes));
 }
 
 std::string WeightStore::derive(llvm::StringRef base, llvm::StringRef recipe,
@@ -91,7 +90,7 @@ std::string WeightStore::derive(llvm::StringRef base, llvm::StringRef recipe,
     derived = place.get();
   }
   std::call_once(derived->once, [&] {
-    derived->key = addOwn(base.str() + "." + shortHash(llvm::ArrayRef(recipe.data(), recipe.size())), compute());
+    derived->key = addNamed(base.str() + "." + shortHash(llvm::ArrayRef(recipe.data(), recipe.size())), compute());
   });
   return derived->key;
 }

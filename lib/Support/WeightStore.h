@@ -5,8 +5,8 @@
 // little-endian, as ONNX stores them: one byte per bool, two 4-bit integers per byte.
 //
 // The store only grows, and bytes do not change once they have a key. All functions may be called
-// by several threads at once, except `add` with an owner and `noteMapping`, which importers call.
-// Keys do not depend on the order in which threads add bytes.
+// by several threads at once, except those that importers call (`addNamed`, `add` with an owner,
+// `noteMapping`). Keys do not depend on the order in which threads add bytes.
 #ifndef HEWN_LIB_SUPPORT_WEIGHTSTORE_H
 #define HEWN_LIB_SUPPORT_WEIGHTSTORE_H
 
@@ -34,6 +34,9 @@ public:
   /// Adds imported bytes under the key `wanted`, or `wanted` with a number appended if other bytes
   /// have that key. Returns the key. The store holds a reference to `owner`, which owns the bytes.
   std::string add(llvm::StringRef wanted, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner);
+  /// Adds imported bytes, which the store owns, under the key `wanted`, or `wanted` with a number
+  /// appended if other bytes have that key. Equal bytes get the same key. Returns the key.
+  std::string addNamed(llvm::StringRef wanted, std::vector<char> bytes);
   /// Adds bytes under the key `base` with a hash of the bytes appended. Equal bytes get the same
   /// key. Returns the key.
   std::string add(llvm::StringRef base, std::vector<char> bytes);
@@ -103,9 +106,6 @@ private:
   };
   /// Returns the key `wanted`, or `wanted` with the lowest number appended for which no key exists.
   std::string firstFree(llvm::StringRef wanted) const;
-  /// Adds bytes that the store owns under an unused key, or returns the key if it has equal bytes.
-  std::string addOwn(llvm::StringRef key, std::vector<char> bytes);
-
   mutable std::shared_mutex mutex; // guards the maps below
   llvm::StringMap<Entry> entries;
   /// Maps the requested key, the address and the size of imported bytes to the key that they got.

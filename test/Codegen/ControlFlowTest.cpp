@@ -104,10 +104,9 @@ std::vector<std::vector<int64_t>> run(StringRef text) {
   EXPECT_TRUE(module);
   if (!module)
     return {};
-  WeightStore weights;
   codegen::CodeOptions options;
   options.optimize = false;
-  FailureOr<std::vector<std::vector<char>>> bytes = evaluate(std::move(module), weights, options);
+  FailureOr<std::vector<std::vector<char>>> bytes = evaluate(std::move(module), options);
   EXPECT_TRUE(succeeded(bytes));
   std::vector<std::vector<int64_t>> results;
   for (const std::vector<char> &one : succeeded(bytes) ? *bytes : std::vector<std::vector<char>>()) {

@@ -38,7 +38,6 @@ int hewn_opt_main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   mlir::registerConvertLinalgToLoopsPass();
   hewn::registerHewnPlanPasses();
-  hewn::WeightStore weights;
-  hewn::registerPipelines(weights);
+  hewn::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hewn's passes on the text of a stage\n", registry));
 }

@@ -46,8 +46,9 @@ constexpr double kAlike = 0.02;
 
 class Planner {
 public:
-  Planner(Session &session, const Request &request, PartitionPlan &plan)
-      : session(session), request(request), plan(plan), cluster(plan.cluster) {}
+  Planner(const Request &request, Diagnostics &diagnostics, PartitionPlan &plan)
+      : session(request.options, diagnostics, /*wantsRemarks=*/false), request(request), plan(plan),
+        cluster(plan.cluster) {}
 
   bool run() {
     if (!import())
@@ -66,7 +67,7 @@ private:
   bool import() {
     importer::ImportOptions options = request.importOptions();
     options.namesOnly = true;
-    importer::Cases cases = importer::importModel(session.context, options, weights, session.diagnostics);
+    importer::Cases cases = importer::importModel(session.context, options, session.weights(), session.diagnostics);
     auto first = llvm::find_if(cases.list, [](const importer::Case &one) { return bool(one.module); });
     if (first == cases.list.end()) {
       if (!session.diagnostics.hasErrors())
@@ -103,7 +104,7 @@ private:
   /// Compiles the program of the first of `tensor` ranks up to its plan.
   bool compileFor(int64_t tensor, RankProgram &program) {
     OwningOpRef<ModuleOp> own = module->clone();
-    PipelineOptions options = pipelineOptions(session, request, weights);
+    PipelineOptions options = pipelineOptions(request);
     options.sharesWeights = true;
     options.tensorRanks = tensor;
     options.lines = request.partition.lines;
@@ -306,11 +307,11 @@ private:
                      .str();
   }
 
-  Session &session;
+  /// A session of its own: its weights are names without bytes.
+  Session session;
   const Request &request;
   PartitionPlan &plan;
   const Cluster &cluster;
-  WeightStore weights;
   OwningOpRef<ModuleOp> module;
   /// The reason why the model cannot be divided into stages, or empty if it can.
   std::string notInStages;
@@ -330,21 +331,20 @@ std::shared_ptr<const partition::RowCosts> rowCosts(const Cluster &cluster, int6
   return costs;
 }
 
-std::optional<PartitionPlan> planPartition(Session &session, const Request &request) {
-  std::optional<Cluster> cluster =
-      readCluster(request.options.cluster, request.machines.front().name, session.diagnostics);
+std::optional<PartitionPlan> planPartition(const Request &request, Diagnostics &diagnostics) {
+  std::optional<Cluster> cluster = readCluster(request.options.cluster, request.machines.front().name, diagnostics);
   if (!cluster)
     return std::nullopt;
   PartitionPlan plan;
   plan.cluster = std::move(*cluster);
-  if (!Planner(session, request, plan).run())
+  if (!Planner(request, diagnostics, plan).run())
     return std::nullopt;
   if (!plan.assumed.empty()) {
     std::string dims;
     for (const auto &[name, size] : plan.assumed)
       dims += (dims.empty() ? "" : ", ") + name + "=" + std::to_string(size);
-    session.diagnostics.warning("--cluster: dynamic dims are assumed to have the least size that the model allows: " +
-                                dims + "; set others with --dim");
+    diagnostics.warning("--cluster: dynamic dims are assumed to have the least size that the model allows: " + dims +
+                        "; set others with --dim");
   }
   return plan;
 }

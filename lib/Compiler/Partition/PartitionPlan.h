@@ -11,7 +11,7 @@
 
 namespace hewn {
 
-class Session;
+class Diagnostics;
 struct Request;
 
 /// Cost of a pipeline stage. All of its ranks have equal costs.
@@ -64,7 +64,7 @@ std::shared_ptr<const partition::RowCosts> rowCosts(const Cluster &cluster, int6
 
 /// Estimates the costs of the partitions that the compile's options allow. Weights are not read.
 /// Returns nullopt after an error, which includes the case that no partition is feasible.
-std::optional<PartitionPlan> planPartition(Session &session, const Request &request);
+std::optional<PartitionPlan> planPartition(const Request &request, Diagnostics &diagnostics);
 
 } // namespace hewn
 

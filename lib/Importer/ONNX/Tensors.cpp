@@ -97,7 +97,7 @@ Constant Tensors::make(RankedTensorType type, std::vector<char> bytes, StringRef
   if (elementsInByte(type.getElementType()) == 1 && isShort(type, bytes.size()))
     return {type, denseElements(type, bytes)};
   int64_t size = bytes.size();
-  return {type, graph::WeightAttr::get(context, weights.add(key, std::move(bytes)), 0, size)};
+  return {type, graph::WeightAttr::get(context, weights.addNamed(key, std::move(bytes)), 0, size)};
 }
 
 std::optional<Constant> Tensors::read(const TensorProto &tensor, StringRef key, std::shared_ptr<const void> owner,

@@ -41,12 +41,11 @@ struct Job {
 };
 
 struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
-  PackConstantsPass() = default;
-  PackConstantsPass(WeightStore *weights, bool shares) : weights(weights), shares(shares) {}
+  using PackConstantsPassBase::PackConstantsPassBase;
   WeightStore *weights = nullptr;
-  bool shares = false;
 
   void runOnOperation() override {
+    weights = &graph::weightsOf(&getContext());
     llvm::MapVector<std::pair<Value, Type>, Job> found;
     getOperation().walk([&](graph::RelayoutOp op) {
       auto constant = op->getOperand(0).getDefiningOp<graph::ConstantOp>();
@@ -58,8 +57,7 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
       job.to = cast<RankedTensorType>(op->getResult(0).getType());
       job.users.push_back(op);
     });
-    if (weights)
-      findTables(found);
+    findTables(found);
     SmallVector<Job *> toPack;
     for (auto &[what, job] : found)
       if (!isDone(job))
@@ -163,7 +161,7 @@ private:
       replace(job, weight);
       return true;
     }
-    if (!weights || !weight)
+    if (!weight)
       return false;
     llvm::raw_string_ostream(job.description) << weight << " as " << job.from << " to " << job.to;
     if (!weights->isNameOnly(weight.getKey()))
@@ -178,7 +176,7 @@ private:
     const Eligibility no = Eligibility::no(
         "constant not packed at compile time: its bytes are not available, or its type can only be packed at run time");
     Type element = job.from.getElementType();
-    if (!weights || !canPack(element) || job.from.getNumElements() == 0 ||
+    if (!canPack(element) || job.from.getNumElements() == 0 ||
         (graph::winogradTile(job.to) && !element.isF32() && !element.isF16()))
       return no;
     if (auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue())) {
@@ -216,9 +214,5 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createPackConstantsPass(WeightStore *weights, bool shares) {
-  return std::make_unique<PackConstantsPass>(weights, shares);
-}
 
 } // namespace hewn

@@ -185,9 +185,8 @@ private:
 
 struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
   using PartitionPassBase::PartitionPassBase;
-  PartitionPass(const PartitionPassOptions &options, WeightStore *weights, std::shared_ptr<const RowCosts> costs)
-      : PartitionPassBase(options), weights(weights), costs(std::move(costs)) {}
-  WeightStore *weights = nullptr;
+  PartitionPass(const PartitionPassOptions &options, std::shared_ptr<const RowCosts> costs)
+      : PartitionPassBase(options), costs(std::move(costs)) {}
   std::shared_ptr<const RowCosts> costs;
 
   void runOnOperation() override {
@@ -210,8 +209,7 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
   }
 
   LogicalResult shareLayers(Block &block, int64_t own) {
-    if (weights)
-      tieTables(block, *weights);
+    tieTables(block, graph::weightsOf(&getContext()));
     padTables(block, tensor);
     Plan plan = choosePlan(block, tensor, lines);
     // With ordered sums, every rank gathers the full addends of all ranks and sums them, so no rank
@@ -224,9 +222,9 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
 
 } // namespace
 
-std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options, WeightStore *weights,
+std::unique_ptr<Pass> createPartitionPass(const PartitionPassOptions &options,
                                           std::shared_ptr<const partition::RowCosts> costs) {
-  return std::make_unique<PartitionPass>(options, weights, std::move(costs));
+  return std::make_unique<PartitionPass>(options, std::move(costs));
 }
 
 } // namespace hewn

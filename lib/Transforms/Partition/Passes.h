@@ -4,7 +4,6 @@
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_PASSES_H
 
-#include "lib/Support/WeightStore.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -18,9 +17,9 @@ namespace partition {
 struct RowCosts;
 }
 
-/// Creates the pass. `weights` records which constants are transposes of others, and may be null.
-/// `costs` describes the links between the `tensor` ranks, or is null if they are unknown.
-std::unique_ptr<mlir::Pass> createPartitionPass(const PartitionPassOptions &options, WeightStore *weights,
+/// Creates the pass. `costs` describes the links between the `tensor` ranks, or is null if they are
+/// unknown.
+std::unique_ptr<mlir::Pass> createPartitionPass(const PartitionPassOptions &options,
                                                 std::shared_ptr<const partition::RowCosts> costs);
 } // namespace hewn
 

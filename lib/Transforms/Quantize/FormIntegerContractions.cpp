@@ -29,8 +29,8 @@ constexpr int64_t kGroup = 4, kPair = 2;
 
 class IntegerContractionFormer {
 public:
-  IntegerContractionFormer(ContractOpInterface op, const WeightStore &weights)
-      : op(op), b(op), c(b, op->getLoc()), weights(weights) {}
+  explicit IntegerContractionFormer(ContractOpInterface op)
+      : op(op), b(op), c(b, op->getLoc()), weights(graph::weightsOf(op->getContext())) {}
 
   /// Replaces the contraction by one on integers. Returns false if it cannot be computed on
   /// integers.
@@ -321,23 +321,14 @@ private:
 };
 
 struct FormIntegerContractionsPass : impl::FormIntegerContractionsPassBase<FormIntegerContractionsPass> {
-  FormIntegerContractionsPass() = default;
-  explicit FormIntegerContractionsPass(const WeightStore *weights) : weights(weights) {}
-  const WeightStore *weights = nullptr;
-
   void runOnOperation() override {
-    static const WeightStore none;
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
     for (ContractOpInterface op : ops)
-      IntegerContractionFormer(op, weights ? *weights : none).run();
+      IntegerContractionFormer(op).run();
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createFormIntegerContractionsPass(const WeightStore *weights) {
-  return std::make_unique<FormIntegerContractionsPass>(weights);
-}
 
 } // namespace hewn

@@ -65,9 +65,9 @@ bool keepsNarrowConstant(ContractOpInterface op) {
 }
 
 /// Returns the bytes of a constant, or nothing if they are not available.
-ArrayRef<char> bytesOf(graph::ConstantOp constant, const WeightStore *weights) {
+ArrayRef<char> bytesOf(graph::ConstantOp constant) {
   if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
-    return weights ? weights->bytes(weight) : ArrayRef<char>();
+    return graph::weightsOf(constant.getContext()).bytes(weight);
   auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
   return elements ? elements.getRawData() : ArrayRef<char>();
 }
@@ -76,7 +76,7 @@ ArrayRef<char> bytesOf(graph::ConstantOp constant, const WeightStore *weights) {
 /// overflows, and elements that underflow are negligible compared with the largest one. Also
 /// returns true if the bytes are not available (parsed IR). A transformed 8-bit filter always fits:
 /// its elements are sums of nine integers in units of 1/4, with at most 11 significand bits.
-bool fitsHalf(graph::ConstantOp constant, const WeightStore *weights) {
+bool fitsHalf(graph::ConstantOp constant) {
   if (graph::getElementType(constant.getResult()).isInteger())
     return true;
   constexpr uint16_t magnitude = 0x7fff;
@@ -84,21 +84,19 @@ bool fitsHalf(graph::ConstantOp constant, const WeightStore *weights) {
   // The largest magnitude of a bfloat16 filter must be at least 2^-10.
   bool isHalf = graph::getElementType(constant.getResult()).isF16();
   uint16_t most = isHalf ? 0x7400 : 0x4680, least = isHalf ? 0 : 0x3a80, largest = 0;
-  ArrayRef<char> bytes = bytesOf(constant, weights);
+  ArrayRef<char> bytes = bytesOf(constant);
   for (size_t i = 0; i + sizeof(uint16_t) <= bytes.size(); i += sizeof(uint16_t)) {
     uint16_t bits;
     std::memcpy(&bits, bytes.data() + i, sizeof bits);
     largest = std::max<uint16_t>(largest, bits & magnitude);
   }
-  if (weights)
-    weights->letGo(bytes);
+  graph::weightsOf(constant.getContext()).letGo(bytes);
   return bytes.empty() || (largest <= most && largest >= least);
 }
 
 class MatmulTypeLegalizer {
 public:
-  MatmulTypeLegalizer(MLIRContext *context, int64_t largestTile, const WeightStore *weights)
-      : b(context), largestTile(largestTile), weights(weights) {}
+  MatmulTypeLegalizer(MLIRContext *context, int64_t largestTile) : b(context), largestTile(largestTile) {}
 
   void run(ContractOpInterface op) {
     bool keeps = bool(op->removeAttr(kKeepsWeightsAttr)) && graph::widensRight(op);
@@ -115,7 +113,6 @@ public:
 private:
   Builder b;
   int64_t largestTile;
-  const WeightStore *weights;
   /// Maps each contraction result that this pass has rounded to the float32 accumulators before the
   /// rounding.
   DenseMap<Value, Value> sums;
@@ -165,7 +162,7 @@ private:
     OpBuilder at(op);
     Value narrow = tile ? graph::Composer(at, op->getLoc()).cast(constant, b.getF16Type()) : constant;
     op->setOperand(1, narrow);
-    if (tile && (tileOf(op) != tile || !fitsHalf(cast<graph::ConstantOp>(constant.getDefiningOp()), weights)))
+    if (tile && (tileOf(op) != tile || !fitsHalf(cast<graph::ConstantOp>(constant.getDefiningOp()))))
       op->setOperand(1, wide->getResult(0));
     for (Operation *made : {wide, narrow.getDefiningOp()})
       if (made->use_empty() && !isa<graph::ConstantOp>(made))
@@ -174,25 +171,17 @@ private:
 };
 
 struct LegalizeMatmulTypesPass : impl::LegalizeMatmulTypesPassBase<LegalizeMatmulTypesPass> {
-  LegalizeMatmulTypesPass() = default;
-  explicit LegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options, const WeightStore *weights = nullptr)
-      : LegalizeMatmulTypesPassBase(options), weights(weights) {}
-  const WeightStore *weights = nullptr;
+  using LegalizeMatmulTypesPassBase::LegalizeMatmulTypesPassBase;
 
   void runOnOperation() override {
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) { ops.push_back(op); });
-    MatmulTypeLegalizer legalizer(&getContext(), largestTile, weights);
+    MatmulTypeLegalizer legalizer(&getContext(), largestTile);
     for (ContractOpInterface op : ops)
       legalizer.run(op);
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createLegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options,
-                                                    const WeightStore *weights) {
-  return std::make_unique<LegalizeMatmulTypesPass>(options, weights);
-}
 
 } // namespace hewn

@@ -121,11 +121,12 @@ Eligibility paysRounded(ContractOpInterface op, int64_t constantBytes) {
 /// Returns true if the constant can be split into bfloat16 components: its elements are finite, and
 /// the largest magnitude is so far above the smallest bfloat16 that components which underflow are
 /// negligible. Also returns true if the bytes are not available (parsed IR).
-bool canBeSplit(graph::ConstantOp constant, const WeightStore *weights) {
+bool canBeSplit(graph::ConstantOp constant) {
   constexpr uint32_t magnitude = 0x7fffffff, infinity = 0x7f800000, least = 0x21800000; // 2^-60
+  const WeightStore &weights = graph::weightsOf(constant.getContext());
   ArrayRef<char> bytes;
   if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
-    bytes = weights ? weights->bytes(weight) : ArrayRef<char>();
+    bytes = weights.bytes(weight);
   else if (auto elements = dyn_cast<DenseElementsAttr>(constant.getValue()))
     bytes = elements.getRawData();
   uint32_t largest = 0;
@@ -134,14 +135,13 @@ bool canBeSplit(graph::ConstantOp constant, const WeightStore *weights) {
     std::memcpy(&bits, bytes.data() + i, sizeof bits);
     largest = std::max(largest, bits & magnitude);
   }
-  if (weights)
-    weights->letGo(bytes);
+  weights.letGo(bytes);
   return largest < infinity && (largest == 0 || largest >= least);
 }
 
 /// Returns whether the contraction's operands should be split into bfloat16 components: the
 /// constant can be split, and splitting pays.
-Eligibility paysSplitting(ContractOpInterface op, Precision precision, const WeightStore *weights) {
+Eligibility paysSplitting(ContractOpInterface op, Precision precision) {
   constexpr double enough = 1.25; // a smaller gain may be an error of the model
   auto constant = op->getOperand(1).getDefiningOp<graph::ConstantOp>();
   if (!constant)
@@ -157,9 +157,8 @@ Eligibility paysSplitting(ContractOpInterface op, Precision precision, const Wei
     return Eligibility::no("split bfloat16 is not expected to be faster");
   if (Eligibility beats = beatsWinograd(op, precision, gain); !beats)
     return beats;
-  return canBeSplit(constant, weights)
-             ? Eligibility::yes()
-             : Eligibility::no("the constant is not finite, or too small for bfloat16 components");
+  return canBeSplit(constant) ? Eligibility::yes()
+                              : Eligibility::no("the constant is not finite, or too small for bfloat16 components");
 }
 
 /// Replaces both operands of the contraction by their bfloat16 components.
@@ -226,11 +225,7 @@ int64_t constantBytesOf(func::FuncOp function) {
 }
 
 struct LowerMatmulPrecisionPass : impl::LowerMatmulPrecisionPassBase<LowerMatmulPrecisionPass> {
-  LowerMatmulPrecisionPass() = default;
-  explicit LowerMatmulPrecisionPass(const LowerMatmulPrecisionPassOptions &options,
-                                    const WeightStore *weights = nullptr)
-      : LowerMatmulPrecisionPassBase(options), weights(weights) {}
-  const WeightStore *weights = nullptr;
+  using LowerMatmulPrecisionPassBase::LowerMatmulPrecisionPassBase;
 
   void runOnOperation() override {
     unsigned terms = plan::bfloat16Terms(precision);
@@ -239,7 +234,7 @@ struct LowerMatmulPrecisionPass : impl::LowerMatmulPrecisionPassBase<LowerMatmul
     getOperation().walk([&](ContractOpInterface op) {
       if (!canBeBfloat16(op) || !hasBfloat16Instructions(op, terms))
         return;
-      if (Eligibility pays = terms > 1 ? paysSplitting(op, precision, weights) : paysRounded(op, constantBytes))
+      if (Eligibility pays = terms > 1 ? paysSplitting(op, precision) : paysRounded(op, constantBytes))
         ops.push_back(op);
       else
         missed(op, getArgument(), "NotNarrowed", pays.why());
@@ -256,10 +251,5 @@ struct LowerMatmulPrecisionPass : impl::LowerMatmulPrecisionPassBase<LowerMatmul
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createLowerMatmulPrecisionPass(const LowerMatmulPrecisionPassOptions &options,
-                                                     const WeightStore *weights) {
-  return std::make_unique<LowerMatmulPrecisionPass>(options, weights);
-}
 
 } // namespace hewn

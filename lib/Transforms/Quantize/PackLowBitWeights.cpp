@@ -191,16 +191,13 @@ private:
 };
 
 struct PackLowBitWeightsPass : impl::PackLowBitWeightsPassBase<PackLowBitWeightsPass> {
-  PackLowBitWeightsPass() = default;
-  explicit PackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options, const WeightStore *table = nullptr)
-      : PackLowBitWeightsPassBase(options), table(table) {}
-  const WeightStore *table = nullptr;
+  using PackLowBitWeightsPassBase::PackLowBitWeightsPassBase;
 
   void runOnOperation() override {
-    static const WeightStore none;
+    const WeightStore &table = graph::weightsOf(&getContext());
     SmallVector<std::pair<ContractOpInterface, PackedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
-      OrReason<PackedWeights> weights = packedWeights(op, table ? *table : none);
+      OrReason<PackedWeights> weights = packedWeights(op, table);
       bool keeps = op->hasAttr(kKeepsWeightsAttr) && !plan::gpuOf(op);
       Eligibility pays = !weights ? Eligibility::no(weights.why())
                          : keeps  ? Eligibility::yes()
@@ -211,15 +208,10 @@ struct PackLowBitWeightsPass : impl::PackLowBitWeightsPassBase<PackLowBitWeights
         missed(op, getArgument(), "NotDecoded", pays.why());
     });
     for (auto &[op, weights] : found)
-      PackedContractionBuilder(op, weights, table ? *table : none).run();
+      PackedContractionBuilder(op, weights, table).run();
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createPackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options,
-                                                  const WeightStore *weights) {
-  return std::make_unique<PackLowBitWeightsPass>(options, weights);
-}
 
 } // namespace hewn

@@ -5,7 +5,6 @@
 #define HEWN_LIB_TRANSFORMS_QUANTIZE_PASSES_H
 
 #include "lib/Support/PrecisionOption.h"
-#include "lib/Support/WeightStore.h"
 #include "lib/Transforms/Quantize/Numbers/Evidence.h"
 #include "lib/Transforms/Quantize/Quantization.h"
 #include "lib/Transforms/Simplify/ConstantEvaluator.h"
@@ -14,41 +13,9 @@
 
 namespace hewn {
 
-/// Creates the pass that forms integer contractions. `weights` holds named constants, which the
-/// pass reads to recognize zero points that are 0. If it is null, only constants in the IR are
-/// known.
-std::unique_ptr<mlir::Pass> createFormIntegerContractionsPass(const WeightStore *weights);
-
-struct PackLowBitWeightsPassOptions;
-/// Creates the pass that packs low-bit weights. `weights` holds named constants, which the pass
-/// reads for zero points and lookup tables. If it is null, only constants in the IR are known.
-std::unique_ptr<mlir::Pass> createPackLowBitWeightsPass(const PackLowBitWeightsPassOptions &options,
-                                                        const WeightStore *weights);
-
-struct SinkWeightScalesPassOptions;
-/// Creates the pass that multiplies weight scales with the accumulators instead of the weights.
-/// `weights` holds the named constants, in which the pass finds the values of zero points. If
-/// `weights` is null, the pass knows only constants in the IR.
-std::unique_ptr<mlir::Pass> createSinkWeightScalesPass(const SinkWeightScalesPassOptions &options,
-                                                       const WeightStore *weights);
-
-struct LowerMatmulPrecisionPassOptions;
-/// Creates the pass that lowers matmul precision. `weights` holds named constants, whose range
-/// decides whether they can be split into bfloat16 components. If it is null, only constants in the
-/// IR are known.
-std::unique_ptr<mlir::Pass> createLowerMatmulPrecisionPass(const LowerMatmulPrecisionPassOptions &options,
-                                                           const WeightStore *weights);
-
-struct LegalizeMatmulTypesPassOptions;
-/// Creates the pass that legalizes matmul types. `weights` holds named constants, whose range
-/// decides whether their Winograd transform fits float16. If it is null, only constants in the IR
-/// are known.
-std::unique_ptr<mlir::Pass> createLegalizeMatmulTypesPass(const LegalizeMatmulTypesPassOptions &options,
-                                                          const WeightStore *weights);
-
-/// Creates the pass that raises ops to graph.dequantize. It adds the scales and zero points that it
-/// finds to `weights`. It does nothing if `evaluate`, the evaluator of constants, is null.
-std::unique_ptr<mlir::Pass> createRaiseDequantizePass(WeightStore *weights, ConstantEvaluator evaluate);
+/// Creates the pass that raises ops to graph.dequantize. It does nothing if `evaluate`, the
+/// evaluator of constants, is null.
+std::unique_ptr<mlir::Pass> createRaiseDequantizePass(ConstantEvaluator evaluate);
 
 /// A value that calibration observes: the left operand of one or more contractions, returned as an
 /// additional result of the program.
@@ -119,8 +86,6 @@ struct QuantizeTrial {
 struct QuantizeRequest {
   /// The quantization to apply. If null, the pass reads it from its option.
   const quantize::Quantization *quantization = nullptr;
-  /// Holds the named constants of the model. The pass adds the quantized weights.
-  WeightStore *weights = nullptr;
   /// If not null, receives a report of each contraction.
   std::vector<QuantizedCandidate> *done = nullptr;
   /// If not null, contractions whose scheme requests a bias correction that is not known yet are

@@ -52,10 +52,11 @@ std::vector<float> floatsOf(graph::ConstantOp constant, const WeightStore &weigh
 
 class Quantizer {
 public:
-  Quantizer(func::FuncOp function, const quantize::Quantization &wanted, WeightStore &weights,
-            std::vector<QuantizedCandidate> &done, const QuantizeRequest &request)
-      : function(function), context(function.getContext()), wanted(wanted), weights(weights), done(done),
-        shifts(request.shifts), trial(request.trial), evidence(request.evidence), precision(request.precision) {}
+  Quantizer(func::FuncOp function, const quantize::Quantization &wanted, std::vector<QuantizedCandidate> &done,
+            const QuantizeRequest &request)
+      : function(function), context(function.getContext()), wanted(wanted), weights(graph::weightsOf(context)),
+        done(done), shifts(request.shifts), trial(request.trial), evidence(request.evidence),
+        precision(request.precision) {}
 
   /// Adds an input to the function: the shares of a QuantizeTrial, by which float and quantized
   /// results are blended. Returns false if the function cannot have another input.
@@ -725,10 +726,8 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
       if (!read)
         return signalPassFailure();
     }
-    WeightStore ownWeights;
     std::vector<QuantizedCandidate> ownDone;
-    Quantizer quantizer(getOperation(), read ? *read : *request.quantization,
-                        request.weights ? *request.weights : ownWeights, request.done ? *request.done : ownDone,
+    Quantizer quantizer(getOperation(), read ? *read : *request.quantization, request.done ? *request.done : ownDone,
                         request);
     std::vector<ContractionCandidate> sites = findContractionCandidates(getOperation());
     std::vector<TableCandidate> tables;

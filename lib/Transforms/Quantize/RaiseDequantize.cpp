@@ -124,8 +124,8 @@ std::optional<Fit> fit(ArrayRef<float> values, int64_t low, int64_t integers) {
 
 class DequantizeRaiser {
 public:
-  DequantizeRaiser(func::FuncOp function, WeightStore &weights, const ConstantEvaluator &evaluate)
-      : function(function), weights(weights), evaluate(evaluate) {}
+  DequantizeRaiser(func::FuncOp function, const ConstantEvaluator &evaluate)
+      : function(function), weights(graph::weightsOf(function.getContext())), evaluate(evaluate) {}
 
   void run() {
     llvm::DenseSet<Value> seen;
@@ -248,21 +248,19 @@ private:
 
 struct RaiseDequantizePass : impl::RaiseDequantizePassBase<RaiseDequantizePass> {
   RaiseDequantizePass() = default;
-  RaiseDequantizePass(WeightStore *weights, ConstantEvaluator evaluate)
-      : weights(weights), evaluate(std::move(evaluate)) {}
-  WeightStore *weights = nullptr;
+  explicit RaiseDequantizePass(ConstantEvaluator evaluate) : evaluate(std::move(evaluate)) {}
   ConstantEvaluator evaluate;
 
   void runOnOperation() override {
-    if (weights && evaluate)
-      DequantizeRaiser(getOperation(), *weights, evaluate).run();
+    if (evaluate)
+      DequantizeRaiser(getOperation(), evaluate).run();
   }
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createRaiseDequantizePass(WeightStore *weights, ConstantEvaluator evaluate) {
-  return std::make_unique<RaiseDequantizePass>(weights, std::move(evaluate));
+std::unique_ptr<Pass> createRaiseDequantizePass(ConstantEvaluator evaluate) {
+  return std::make_unique<RaiseDequantizePass>(std::move(evaluate));
 }
 
 } // namespace hewn

@@ -200,14 +200,10 @@ private:
 };
 
 struct SinkWeightScalesPass : impl::SinkWeightScalesPassBase<SinkWeightScalesPass> {
-  SinkWeightScalesPass() = default;
-  explicit SinkWeightScalesPass(const SinkWeightScalesPassOptions &options, const WeightStore *table = nullptr)
-      : SinkWeightScalesPassBase(options), table(table) {}
-  const WeightStore *table = nullptr;
+  using SinkWeightScalesPassBase::SinkWeightScalesPassBase;
 
   void runOnOperation() override {
-    static const WeightStore none;
-    const WeightStore &weights = table ? *table : none;
+    const WeightStore &weights = graph::weightsOf(&getContext());
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
       if (graph::scaledWeights(op) ? !isDecoded(op, weights) : bool(computedScaled(op)))
@@ -235,10 +231,5 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createSinkWeightScalesPass(const SinkWeightScalesPassOptions &options,
-                                                 const WeightStore *weights) {
-  return std::make_unique<SinkWeightScalesPass>(options, weights);
-}
 
 } // namespace hewn

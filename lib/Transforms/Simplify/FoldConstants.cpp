@@ -84,8 +84,9 @@ void retypeView(Operation *op) {
 
 class Folder {
 public:
-  Folder(func::FuncOp function, WeightStore &weights, ConstantEvaluator &evaluate, int64_t maxFoldedOps)
-      : function(function), weights(weights), evaluate(evaluate), operationsLeft(maxFoldedOps) {
+  Folder(func::FuncOp function, ConstantEvaluator &evaluate, int64_t maxFoldedOps)
+      : function(function), weights(graph::weightsOf(function.getContext())), evaluate(evaluate),
+        operationsLeft(maxFoldedOps) {
     function.walk([&](graph::ConstantOp constant) {
       if (isTensor(constant.getType()))
         operationsLeft =
@@ -323,14 +324,13 @@ private:
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   FoldConstantsPass() = default;
-  FoldConstantsPass(WeightStore *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept)
-      : weights(weights), evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), kept(kept) {}
+  FoldConstantsPass(ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept)
+      : evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), kept(kept) {}
   void runOnOperation() override {
     getOperation().walk(retypeView);
-    if (weights && evaluate)
-      Folder(getOperation(), *weights, evaluate, maxFoldedOps).fold(kept);
+    if (evaluate)
+      Folder(getOperation(), evaluate, maxFoldedOps).fold(kept);
   }
-  WeightStore *weights = nullptr;
   ConstantEvaluator evaluate;
   int64_t maxFoldedOps = 0;
   KeptCodes kept = KeptCodes::None;
@@ -338,9 +338,8 @@ struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
 
 } // namespace
 
-std::unique_ptr<Pass> createFoldConstantsPass(WeightStore *weights, ConstantEvaluator evaluate, int64_t maxFoldedOps,
-                                              KeptCodes kept) {
-  return std::make_unique<FoldConstantsPass>(weights, std::move(evaluate), maxFoldedOps, kept);
+std::unique_ptr<Pass> createFoldConstantsPass(ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept) {
+  return std::make_unique<FoldConstantsPass>(std::move(evaluate), maxFoldedOps, kept);
 }
 
 } // namespace hewn

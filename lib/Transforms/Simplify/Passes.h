@@ -4,7 +4,6 @@
 #ifndef HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 #define HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 
-#include "lib/Support/WeightStore.h"
 #include "lib/Transforms/Simplify/ConstantEvaluator.h"
 #include "mlir/Pass/Pass.h"
 
@@ -17,8 +16,8 @@ enum class KeptCodes { None, Matrices, All };
 
 /// Creates the constant folding pass. `maxFoldedOps` bounds the element operations that folding may
 /// execute, in addition to kFoldingPerElement for each constant element.
-std::unique_ptr<mlir::Pass> createFoldConstantsPass(WeightStore *weights, ConstantEvaluator evaluate,
-                                                    int64_t maxFoldedOps, KeptCodes kept = KeptCodes::None);
+std::unique_ptr<mlir::Pass> createFoldConstantsPass(ConstantEvaluator evaluate, int64_t maxFoldedOps,
+                                                    KeptCodes kept = KeptCodes::None);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"
