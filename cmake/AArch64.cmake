@@ -18,9 +18,6 @@ set(CMAKE_C_COMPILER clang-22)
 set(CMAKE_CXX_COMPILER clang++-22)
 set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)
 set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
-# As in runtime libraries for AArch64 of other builds (HewnCrossRuntime.cmake): models only need the
-# C library, and not the atomic functions of libgcc.
-set(CMAKE_C_FLAGS_INIT -mno-outline-atomics)
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT -fuse-ld=lld)
 endforeach()

@@ -7,6 +7,7 @@ call bin/hewn directly, and compile and run models in the process of Python.
 
 Wheels are those of HEWN_DIST (default: dist/)."""
 
+import ctypes
 import io
 import json
 import os
@@ -132,7 +133,9 @@ def test_wheel(suite, tmp_path):
     write_models(tmp_path)
     (tmp_path / "use.py").write_text(USE)
     assert "computes the right values" in python(tmp_path / "use.py", tmp_path)
-    print(python("-m", "hewn", "demo"))
+    said = python("-m", "hewn", "demo")
+    print(said)
+    assert "on aarch64" in said and re.search(r"3 \(\d+\.\d%\) +7 \(\d+\.\d%\) +8 \(\d+\.\d%\)", said)
 
 
 def test_commands_with_glibc_2_31(tmp_path):
@@ -157,3 +160,6 @@ def test_commands_with_glibc_2_31(tmp_path):
     hewn("run", library, *inputs, "--output", tmp_path / "y.npy")
     wanted = np.maximum(given["x"] @ given["w"], 0)
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), wanted, rtol=1e-4, atol=1e-5)
+    # The wheel also has the runtime for x86-64: this machine loads what it compiles.
+    hewn("compile", tmp_path / "dense.onnx", "-o", tmp_path / "libx86.so", "--target=x86-64-v2")
+    assert ctypes.CDLL(str(tmp_path / "libx86.so")).hewn_run
