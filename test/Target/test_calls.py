@@ -28,8 +28,8 @@ TARGET = "portable,x86-64-v4+fp16"
 # Shared objects of the C library, whose functions the compiled code and the runtime may call.
 LIBC = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The dynamic loader exports these symbols, in all versions of glibc with the same symbol version. The
-# second is for AArch64.
+# The dynamic loader exports these symbols, in all versions of glibc with the same symbol version.
+# The second one is used on AArch64.
 LOADER = {"__tls_get_addr", "__stack_chk_guard"}
 FLOATS = ["DOUBLE", "FLOAT", "FLOAT16", "BFLOAT16"]
 SMALL = ["FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0"]
