@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the runtime for other architectures that hewn supports, if their C library is installed
-# (Debian: libc6-dev-arm64-cross). Without it, the compiler can still write objects for them, and
-# reports that a library requires the package.
+# (Debian: libc6-dev-arm64-cross, libc6-dev-amd64-cross). Without it, the compiler can still write
+# objects for them, and reports that a library requires the package.
 #
 # Clang can compile for all targets, so these are normal CMake libraries. They use no helpers of the
 # compiler runtime (outlined atomics): a library that hewn generates only requires the C library.
@@ -13,7 +13,12 @@ function(hewn_add_cross_runtime architecture triple)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL architecture OR NOT CMAKE_C_COMPILER_ID MATCHES "Clang" OR HEWN_SANITIZE)
     return()
   endif()
-  set(CMAKE_REQUIRED_FLAGS "--target=${triple}")
+  set(flags --target=${triple} ${ARGN})
+  if(CMAKE_CROSSCOMPILING AND CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL architecture)
+    # The sysroot does not have the C library of the build machine.
+    list(APPEND flags --sysroot=/)
+  endif()
+  list(JOIN flags " " CMAKE_REQUIRED_FLAGS)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   check_c_source_compiles("#include <pthread.h>\n#include <sys/auxv.h>\nint hewn(void) { return 0; }" HEWN_COMPILES_FOR_${architecture})
   if(NOT HEWN_COMPILES_FOR_${architecture})
@@ -23,7 +28,7 @@ function(hewn_add_cross_runtime architecture triple)
     return()
   endif()
   set(name hewn_runtime_${architecture})
-  hewn_add_runtime(${name} --target=${triple} ${ARGN})
+  hewn_add_runtime(${name} ${flags})
   set_target_properties(${name} PROPERTIES OUTPUT_NAME hewn_runtime
     ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/${triple}")
   set(HEWN_CROSS_RUNTIMES ${HEWN_CROSS_RUNTIMES} "${name}|${triple}" CACHE INTERNAL "")
@@ -31,3 +36,4 @@ endfunction()
 
 set(HEWN_CROSS_RUNTIMES "" CACHE INTERNAL "NAME|TRIPLE of each")
 hewn_add_cross_runtime(aarch64 aarch64-linux-gnu -mno-outline-atomics)
+hewn_add_cross_runtime(x86_64 x86_64-linux-gnu -fcf-protection=full)

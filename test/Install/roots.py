@@ -2,6 +2,9 @@
 """Root file systems of other Debian releases, made by mmdebstrap and kept in the cache folder, and
 commands run in them by chroot. Requires root, mmdebstrap, and the package sources of the machine.
 
+The packages of roots for AArch64 are only unpacked, since their scripts cannot run. Programs in
+these roots run under qemu-user.
+
     python test/Install/roots.py bullseye trixie    creates the roots and prints their folders
     python test/Install/roots.py --archive          prints the address of the Debian archive
 """
@@ -22,7 +25,13 @@ PACKAGES = {
     "bookworm": ["gcc", "libc6-dev", "make", "python3-venv"],
     "trixie": ["gcc", "libc6-dev", "make", "python3-venv"],
     "forky": ["gcc", "libc6-dev", "make", "python3-venv"],
+    "bullseye-arm64": ["libc6", "libgcc-s1"],
+    "bookworm-arm64": ["libgcc-s1", "libstdc++6", "python3"],
+    "trixie-arm64": ["libgcc-s1", "libstdc++6", "python3"],
 }
+MERGED = "/usr/share/mmdebstrap/hooks/merged-usr"
+# The emulator of programs for AArch64 (Debian: qemu-user).
+QEMU = "qemu-aarch64"
 # CPython that tools/setup --release builds for the stable ABI, with its source.
 SOURCE = CACHE.parent / "python-3.13/source.tar.xz"
 
@@ -62,16 +71,34 @@ def root(suite: str) -> pathlib.Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE, ignore_cleanup_errors=True) as scratch:
             made = pathlib.Path(scratch) / "root"
-            command = ["mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
+            release, _, architecture = suite.partition("-")
+            command = ["mmdebstrap", "--mode=root", f"--include={','.join(packages)}"]
+            if architecture:
+                # /lib is a link to /usr/lib, as in an installed Debian.
+                command += ["--variant=extract", f"--architectures={architecture}", f"--hook-dir={MERGED}"]
+            else:
+                command += ["--variant=minbase"]
             # The list of testing expires after a week if the mirror is not updated. Its signature
             # is verified nevertheless.
             command += ['--aptopt=Acquire::Check-Valid-Until "false"']
-            done = subprocess.run([*command, suite, made, mirror()], capture_output=True, text=True)
+            done = subprocess.run([*command, release, made, mirror()], capture_output=True, text=True)
             if done.returncode:
                 raise SystemExit(f"{done.stderr}\nroots: mmdebstrap of {suite} failed")
             made.chmod(0o755)
             made.rename(folder)
     return folder
+
+
+def emulated(folder: pathlib.Path, *command: object, env: dict[str, str] | None = None) -> str:
+    """Runs a program for AArch64 with the libraries of a root. Files that the root does not have are
+    those of this machine. Returns the output."""
+    command = [QEMU, "-L", folder, *command]
+    done = subprocess.run(
+        [str(c) for c in command], env=os.environ | (env or {}), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )  # fmt: skip
+    if done.returncode:
+        raise AssertionError(f"{done.stdout}\n{folder.name}: exit status {done.returncode} of {command}")
+    return done.stdout
 
 
 def newer_python(folder: pathlib.Path) -> str:
