@@ -151,7 +151,7 @@ struct WindowStep {
 /// Cost of storing and loading a partial result, in window elements.
 constexpr double kPassCost = 4;
 /// Windows are reduced in steps if that costs less than this part of reading all elements of each.
-constexpr double kWorthwhile = 0.6;
+constexpr double kWorthwhile = 0.7;
 
 /// Returns the cost of the steps, in window elements per result of the last step.
 static double stepsCost(ArrayRef<WindowStep> steps, int64_t stride) {
@@ -228,14 +228,16 @@ static double costAlong(int64_t kernel, int64_t stride, bool isDense, bool isSum
 }
 
 /// Returns true if a pooling window is so large that it is reduced one dim at a time, the last dim
-/// first, so that overlapping windows share partial results. Sums of types below 32 bits are
-/// excluded, because rounding of partial sums would change the result.
+/// last, so that overlapping windows share partial results. Vectors run along the last dim, whose
+/// strided windows are read element by element, then from the smallest tensor. Sums of types below
+/// 32 bits are excluded, because rounding of partial sums would change the result.
 static bool isReducedByDims(const Pooling &pool, Type type, bool isSum) {
   const Window &w = pool.window;
   if (isSum && !type.isF32() && !type.isF64())
     return false;
   double together = 1, apart = 0, above = 1; // window elements read per result element
-  for (auto [i, kernel] : llvm::enumerate(w.kernel)) {
+  for (size_t i = w.kernel.size(); i-- > 0;) {
+    int64_t kernel = w.kernel[i];
     if (!w.low[i].constant())
       return false;
     if (kernel > 1)
@@ -310,7 +312,7 @@ static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fil
     return isSum ? reduceWindow<ReduceSumOp>(c, window, pool) : reduceWindow<ReduceMaxOp>(c, window, pool);
   }
   size_t n = pool.sizes.size();
-  for (size_t i = n; i-- > 0 && x;) {
+  for (size_t i = 0; i < n && x; ++i) {
     if (pool.window.kernel[i] == 1 && pool.window.strides[i] == 1 && pool.sizes[i] == pool.extents[i])
       continue;
     Pooling along = pool;
@@ -319,7 +321,7 @@ static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fil
         continue;
       along.window.kernel[j] = along.window.strides[j] = along.window.dilations[j] = 1;
       along.window.low[j] = DimExpr(0);
-      along.sizes[j] = j < i ? pool.extents[j] : pool.sizes[j];
+      along.sizes[j] = j > i ? pool.extents[j] : pool.sizes[j];
     }
     const Window &w = along.window;
     if (isSum)
