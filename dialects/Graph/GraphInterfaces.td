@@ -160,7 +160,11 @@ def IndexingOpInterface : OpInterface<"IndexingOpInterface"> {
         Returns the dim along which the op is a lookup in operand 0: operand 1 gives the index along
         this dim, and the result's own index is used along the other dims. Returns nullopt if the op
         is not such a gather.
-      }], "std::optional<int64_t>", "getLookedUpDim", (ins), "", "return std::nullopt;">];
+      }], "std::optional<int64_t>", "getLookedUpDim", (ins), "", "return std::nullopt;">,
+    InterfaceMethod<[{
+        Returns true if the result equals operand 0 whenever the two have the same dims, as for a
+        resize. If dims are dynamic, a kernel generator can emit a copy for this case.
+      }], "bool", "getCopiesEqualDims", (ins), "", "return false;">];
 }
 
 def ConcatOpInterface : OpInterface<"ConcatOpInterface"> {

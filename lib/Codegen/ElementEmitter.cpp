@@ -153,6 +153,8 @@ Value ElementEmitter::evaluate(Value tensor, ArrayRef<Index> at) {
   if (auto elementwiseOp = dyn_cast<graph::ElementwiseOpInterface>(op))
     return elementwise(elementwiseOp, at);
   if (auto move = dyn_cast<graph::IndexingOpInterface>(op)) {
+    if (copies.contains(op))
+      return read(op->getOperand(0), at);
     if (!readsStored(op))
       return move.emitAt(*this, at);
     StoredElements stored(*this);

@@ -13,6 +13,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
 
@@ -81,6 +82,11 @@ public:
   }
   void unbindBuffer(mlir::Value tensor) {
     spilled.erase(tensor);
+    forget();
+  }
+  /// Makes these indexing ops return the element of operand 0 at the same index.
+  void assumeCopies(llvm::ArrayRef<mlir::Operation *> ops) {
+    copies = {ops.begin(), ops.end()};
     forget();
   }
   /// Sets the mask of valid lanes (vector<lanes x i1>), or null if all lanes are valid. Loads and
@@ -156,6 +162,7 @@ private:
   const llvm::StringMap<mlir::Value> &symbols;
   llvm::DenseMap<mlir::Value, mlir::Value> bound;
   llvm::DenseMap<mlir::Value, Buffer> spilled;
+  llvm::SmallPtrSet<mlir::Operation *, 4> copies;
   llvm::StringMap<mlir::Value> expressions;
   mlir::Value mask;
   /// True if a scalar was loaded and broadcast to all lanes since the current `readWhereAny` began.

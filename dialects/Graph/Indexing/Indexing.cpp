@@ -415,9 +415,28 @@ LogicalResult PadOp::inferShapes(DimsOf dimsOf, SmallVectorImpl<TensorShape> &re
   return success();
 }
 
+/// Returns `index` modulo `extent`, for an index in [-reach, extent + reach). For a small `reach`,
+/// emits the conditional subtractions of a long division: a division instruction takes longer, and
+/// there is none for vectors.
+static Index wrapIndex(ElementBuilder &e, Index index, Index extent, std::optional<int64_t> reach) {
+  constexpr int64_t maxReach = 15;
+  extent = e.max(extent, e.constant(1));
+  if (!reach || *reach > maxReach)
+    return e.mod(index, extent);
+  int64_t multiple = int64_t(llvm::bit_floor(uint64_t(*reach))) * 2; // more than `reach`
+  Index rest = e.add(index, e.mul(extent, e.constant(multiple)));    // in [0, 2 * multiple * extent)
+  for (; multiple > 0; multiple /= 2) {
+    Index step = e.mul(extent, e.constant(multiple));
+    rest = e.select(e.compare(arith::CmpIPredicate::slt, rest, step), rest, e.sub(rest, step));
+  }
+  return e.max(e.constant(0), e.min(rest, e.sub(extent, e.constant(1)))); // as below
+}
+
 /// Returns the operand index that reflect, edge or wrap padding reads for the result index `index`.
-/// `once`: the index is outside of [0, extent) by at most `extent`, so that it wraps around once.
-static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent, bool once) {
+/// `reach`: the index is outside of [0, extent) by at most this constant, if there is one. `once`:
+/// it is outside by at most `extent`, so that it wraps around once.
+static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index extent, std::optional<int64_t> reach,
+                       bool once) {
   Index zero = e.constant(0), one = e.constant(1), last = e.sub(extent, one);
   Value isBelow = e.compare(arith::CmpIPredicate::slt, index, zero),
         isInside = e.compare(arith::CmpIPredicate::slt, index, extent);
@@ -430,7 +449,7 @@ static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index ext
     return e.max(zero, e.min(turned, last));
   }
   if (mode == "wrap")
-    return e.mod(index, e.max(extent, one));
+    return wrapIndex(e, index, extent, reach);
   if (mode == "reflect") {
     Index away = e.max(index, e.sub(zero, index));
     return e.max(zero, e.min(away, e.sub(e.add(last, last), away)));
@@ -441,6 +460,11 @@ static Index foldIndex(ElementBuilder &e, StringRef mode, Index index, Index ext
 Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   Dims low = *parseDims(getLow()), high = *parseDims(getHigh()), dims = graph::getDims(getX());
   auto isLess = [](const DimExpr &x, const DimExpr &y) { return isNonNegative(y - x - DimExpr(1)); };
+  // the padding of one end, 0 if that end is cropped
+  auto added = [](const DimExpr &pad) { return isNonNegative(DimExpr(0) - pad) ? 0 : pad.constant(); };
+  auto larger = [](std::optional<int64_t> x, std::optional<int64_t> y) {
+    return x && y ? std::optional(std::max(*x, *y)) : std::nullopt;
+  };
   SmallVector<Index> from;
   Value inside;
   for (auto [d, index] : llvm::enumerate(at)) {
@@ -449,8 +473,8 @@ Value PadOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
       if (getMode() == "constant")
         inside = e.logicalAnd(inside, e.inBounds(source, e.extent(getX(), d)));
       else
-        source =
-            foldIndex(e, getMode(), source, e.extent(getX(), d), isLess(low[d], dims[d]) && isLess(high[d], dims[d]));
+        source = foldIndex(e, getMode(), source, e.extent(getX(), d), larger(added(low[d]), added(high[d])),
+                           isLess(low[d], dims[d]) && isLess(high[d], dims[d]));
     }
     from.push_back(source);
   }

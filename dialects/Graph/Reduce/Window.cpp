@@ -150,11 +150,21 @@ struct WindowStep {
 
 /// Cost of storing and loading a partial result, in window elements.
 constexpr double kPassCost = 4;
+/// Windows are reduced in steps if that costs less than this part of reading all elements of each.
+constexpr double kWorthwhile = 0.7;
 
-/// Returns the steps that reduce windows of `kernel` elements, given that equal elements may be
-/// merged more than once (maxima). Step i reduces windows over the results of step i - 1. Returns a
-/// single step if that is cheaper.
-static SmallVector<WindowStep> windowSteps(int64_t kernel, int64_t stride, bool isSum) {
+/// Returns the cost of the steps, in window elements per result of the last step.
+static double stepsCost(ArrayRef<WindowStep> steps, int64_t stride) {
+  double cost = 0;
+  for (const WindowStep &step : steps)
+    cost += (double(step.kernel) + kPassCost) * double(&step == &steps.back() ? 1 : stride);
+  return cost;
+}
+
+/// Returns the steps that compute the maxima of windows of `kernel` elements. Elements may be read
+/// more than once. Step i reduces windows over the results of step i - 1. Returns a single step if
+/// that is cheaper.
+static SmallVector<WindowStep> maximumSteps(int64_t kernel, int64_t stride) {
   constexpr int64_t mostAtOnce = 8;
   SmallVector<WindowStep> steps;
   int64_t span = 1; // number of window elements that a result of the steps covers
@@ -165,43 +175,85 @@ static SmallVector<WindowStep> windowSteps(int64_t kernel, int64_t stride, bool 
   }
   if (span < kernel) // the last two windows overlap
     steps.push_back({2, kernel - span});
-  double cost = 0;
-  for (const WindowStep &step : steps)
-    cost += (double(step.kernel) + kPassCost) * double(&step == &steps.back() ? 1 : stride);
-  if (isSum || steps.empty() || cost - kPassCost >= 0.6 * double(kernel))
+  if (steps.empty() || stepsCost(steps, stride) - kPassCost >= kWorthwhile * double(kernel))
     return {{kernel, 1}};
   return steps;
 }
 
+namespace {
+/// How windows along one dim are reduced: from partial results of `part` elements each, and the
+/// rest of the window. `part` is 0 if they are reduced from their elements. If `isStrided` is true,
+/// a partial result starts at every `part`-th element only.
+struct WindowParts {
+  int64_t part = 0;
+  bool isStrided = false;
+  double cost = 0; // in window elements per result
+};
+} // namespace
+
+/// Returns the cheapest way to reduce windows of `kernel` elements that reads each element once.
+/// Overlapping windows share partial results. `isDense`: the elements of a window are adjacent.
+/// `levels`: how often the parts may be reduced from parts in turn, which bounds the search.
+static WindowParts bestParts(int64_t kernel, int64_t stride, bool isDense, int64_t levels = 2) {
+  constexpr int64_t shortest = 16, longestPart = 64;
+  WindowParts best{0, false, double(kernel)};
+  if (kernel < shortest || levels == 0)
+    return best;
+  for (int64_t part = 2; part <= std::min(longestPart, kernel / 2); ++part) {
+    int64_t rest = kernel % part;
+    for (bool isStrided : {false, true}) {
+      if (isStrided && (!isDense || stride % part != 0))
+        continue;
+      int64_t apart = isStrided ? stride / part : stride;
+      double cost = (double(part) + kPassCost) * double(apart) +
+                    bestParts(kernel / part, apart, isStrided, levels - 1).cost +
+                    (rest > 0 ? double(rest) + kPassCost : 0);
+      if (cost < best.cost && cost < kWorthwhile * double(kernel))
+        best = {part, isStrided, cost};
+    }
+  }
+  return best;
+}
+
+/// Returns true if maxima of windows take fewer operations in the steps of maximumSteps than in
+/// parts that read each element once.
+static bool prefersSteps(int64_t kernel, int64_t stride, bool isDense) {
+  return stepsCost(maximumSteps(kernel, stride), stride) - kPassCost < bestParts(kernel, stride, isDense).cost;
+}
+
+/// Returns the cost of reducing windows along one dim, in window elements per result.
+static double costAlong(int64_t kernel, int64_t stride, bool isDense, bool isSum) {
+  return isSum || !prefersSteps(kernel, stride, isDense) ? bestParts(kernel, stride, isDense).cost
+                                                         : stepsCost(maximumSteps(kernel, stride), stride) - kPassCost;
+}
+
 /// Returns true if a pooling window is so large that it is reduced one dim at a time, the last dim
-/// first, so that overlapping windows share partial results. Sums of types below 32 bits are
-/// excluded, because rounding of partial sums would change the result.
+/// last, so that overlapping windows share partial results. Vectors run along the last dim, whose
+/// strided windows are read element by element, then from the smallest tensor. Sums of types below
+/// 32 bits are excluded, because rounding of partial sums would change the result.
 static bool isReducedByDims(const Pooling &pool, Type type, bool isSum) {
   const Window &w = pool.window;
   if (isSum && !type.isF32() && !type.isF64())
     return false;
   double together = 1, apart = 0, above = 1; // window elements read per result element
-  for (auto [i, kernel] : llvm::enumerate(w.kernel)) {
+  for (size_t i = w.kernel.size(); i-- > 0;) {
+    int64_t kernel = w.kernel[i];
     if (!w.low[i].constant())
       return false;
-    SmallVector<WindowStep> steps = windowSteps(kernel, w.strides[i], isSum);
-    for (const WindowStep &step : steps)
-      apart += kernel > 1
-                   ? (double(step.kernel) + kPassCost) * (&step == &steps.back() ? above : above * double(w.strides[i]))
-                   : 0;
+    if (kernel > 1)
+      apart += (costAlong(kernel, w.strides[i], w.dilations[i] == 1, isSum) + kPassCost) * above;
     std::optional<int64_t> extent = pool.extents[i].constant(), size = pool.sizes[i].constant();
     above *= extent && size ? double(*extent) / double(*size) : double(w.strides[i]);
     together *= double(kernel);
   }
-  return apart - kPassCost < 0.6 * together;
+  return apart - kPassCost < kWorthwhile * together;
 }
 
-/// Emits the reduction of windows along spatial dim `i`, in the steps that windowSteps returns.
-template <typename OpTy>
-static Value reduceAlong(Composer &c, Value x, const Pooling &pool, size_t i, double fill, bool isSum) {
+/// Emits the maxima of windows along spatial dim `i`, in the steps that maximumSteps returns.
+static Value maximumAlong(Composer &c, Value x, const Pooling &pool, size_t i, double fill) {
   const Window &w = pool.window;
   int64_t covered = 1;
-  SmallVector<WindowStep> steps = windowSteps(w.kernel[i], w.strides[i], isSum);
+  SmallVector<WindowStep> steps = maximumSteps(w.kernel[i], w.strides[i]);
   for (const WindowStep &step : steps) {
     Pooling part = pool;
     covered += (step.kernel - 1) * step.dilation;
@@ -214,18 +266,53 @@ static Value reduceAlong(Composer &c, Value x, const Pooling &pool, size_t i, do
       part.sizes[i] =
           (pool.sizes[i] - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr((w.kernel[i] - covered) * w.dilations[i] + 1);
     }
-    x = reduceWindow<OpTy>(c, makeWindow(c, x, part, fill), part);
+    x = reduceWindow<ReduceMaxOp>(c, makeWindow(c, x, part, fill), part);
   }
   return x;
 }
 
-/// Emits the pooling windows of x and their reduction, one dim at a time if that is cheaper.
-template <typename OpTy>
-static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fill, bool isSum = true) {
-  if (!x || !isReducedByDims(pool, getElementType(x), isSum))
+/// Emits the reduction of windows along spatial dim `i`, in the parts that bestParts returns.
+template <typename OpTy, typename MergeOp>
+static Value partsAlong(Composer &c, Value x, const Pooling &pool, size_t i, double fill) {
+  const Window &w = pool.window;
+  int64_t kernel = w.kernel[i], stride = w.strides[i], dilation = w.dilations[i];
+  WindowParts best = bestParts(kernel, stride, dilation == 1);
+  if (best.part == 0)
     return reduceWindow<OpTy>(c, makeWindow(c, x, pool, fill), pool);
+  int64_t count = kernel / best.part, covered = count * best.part;
+  Pooling parts = pool, main = pool, rest = pool;
+  parts.window.kernel[i] = best.part;
+  main.window.kernel[i] = count;
+  main.window.low[i] = DimExpr(0);
+  if (best.isStrided) {
+    parts.window.strides[i] = best.part;
+    main.window.strides[i] = stride / best.part;
+  } else {
+    parts.window.strides[i] = 1;
+    main.window.dilations[i] = best.part * dilation;
+  }
+  parts.sizes[i] = (pool.sizes[i] - DimExpr(1)) * DimExpr(main.window.strides[i]) +
+                   DimExpr((count - 1) * main.window.dilations[i] + 1);
+  Value partial = reduceWindow<OpTy>(c, makeWindow(c, x, parts, fill), parts);
+  Value result = partial ? partsAlong<OpTy, MergeOp>(c, partial, main, i, fill) : partial;
+  if (covered == kernel)
+    return result;
+  rest.window.kernel[i] = kernel - covered;
+  rest.window.low[i] = w.low[i] - DimExpr(covered * dilation);
+  Value last = reduceWindow<OpTy>(c, makeWindow(c, x, rest, fill), rest);
+  return result && last ? c.op<MergeOp>({result, last}) : Value();
+}
+
+/// Emits the pooling windows of x and their sums or maxima, one dim at a time if that is cheaper.
+static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fill, bool isSum = true) {
+  if (!x)
+    return x;
+  if (!isReducedByDims(pool, getElementType(x), isSum)) {
+    Value window = makeWindow(c, x, pool, fill);
+    return isSum ? reduceWindow<ReduceSumOp>(c, window, pool) : reduceWindow<ReduceMaxOp>(c, window, pool);
+  }
   size_t n = pool.sizes.size();
-  for (size_t i = n; i-- > 0 && x;) {
+  for (size_t i = 0; i < n && x; ++i) {
     if (pool.window.kernel[i] == 1 && pool.window.strides[i] == 1 && pool.sizes[i] == pool.extents[i])
       continue;
     Pooling along = pool;
@@ -234,9 +321,15 @@ static Value reduceWindows(Composer &c, Value x, const Pooling &pool, double fil
         continue;
       along.window.kernel[j] = along.window.strides[j] = along.window.dilations[j] = 1;
       along.window.low[j] = DimExpr(0);
-      along.sizes[j] = j < i ? pool.extents[j] : pool.sizes[j];
+      along.sizes[j] = j > i ? pool.extents[j] : pool.sizes[j];
     }
-    x = reduceAlong<OpTy>(c, x, along, i, fill, isSum);
+    const Window &w = along.window;
+    if (isSum)
+      x = partsAlong<ReduceSumOp, AddOp>(c, x, along, i, fill);
+    else if (prefersSteps(w.kernel[i], w.strides[i], w.dilations[i] == 1))
+      x = maximumAlong(c, x, along, i, fill);
+    else
+      x = partsAlong<ReduceMaxOp, MaximumOp>(c, x, along, i, fill);
   }
   return x;
 }
@@ -256,7 +349,7 @@ LogicalResult buildMaxPool(OnnxNode &node) {
     return failure();
   double least = lowest(getElementType(x));
   if (node.wantsOutput(0)) {
-    Value most = reduceWindows<ReduceMaxOp>(c, x, *pool, least, /*isSum=*/false);
+    Value most = reduceWindows(c, x, *pool, least, /*isSum=*/false);
     if (!most)
       return failure();
     node.setOutput(0, most);
@@ -286,26 +379,50 @@ LogicalResult buildMaxPool(OnnxNode &node) {
   return success();
 }
 
+/// Emits the averages of windows that all have equally many elements, which count as padding too.
+static Value meanOfWindows(Composer &c, Value x, const Pooling &pool) {
+  if (!x || !isReducedByDims(pool, getElementType(x), /*isSum=*/true))
+    return reduceWindow<ReduceMeanOp>(c, makeWindow(c, x, pool, 0), pool);
+  double count = 1;
+  for (int64_t kernel : pool.window.kernel)
+    count *= double(kernel);
+  Value sum = reduceWindows(c, x, pool, 0);
+  return sum ? c.op<DivOp>({sum, c.scalarLike(x, count)}) : Value();
+}
+
+/// Emits the number of elements of each window along spatial dim `i`, as a list of i64: the
+/// elements before the end of the dim, at most all, less those before its start.
+static Value countElements(Composer &c, const Pooling &pool, size_t i, bool countPadding) {
+  const Window &w = pool.window;
+  DimExpr low = countPadding ? DimExpr(0) : w.low[i], dilation(w.dilations[i]);
+  DimExpr extent = countPadding ? pool.extents[i] + w.low[i] + w.high[i] : pool.extents[i];
+  Value zero = c.number(DimExpr(0)), step = c.number(dilation), kernel = c.number(DimExpr(w.kernel[i]));
+  Value starts = c.range(zero, c.number(DimExpr(w.strides[i])), pool.sizes[i]);
+  // ceil((end - start of the window) / dilation), or 0: a division rounds toward zero
+  auto before = [&](DimExpr end) {
+    end = end + low + dilation - DimExpr(1);
+    Value last = end.constant()
+                     ? c.number(end)
+                     : make<DimValueOp>(c.b, c.loc, {}, c.b.getNamedAttr("values", dimsAttr(c.b.getContext(), {end})));
+    Value distance = c.sub({last, starts}), above = distance ? c.op<MaximumOp>({distance, zero}) : Value();
+    return above && !dilation.is(1) ? c.op<DivOp>({above, step}) : above;
+  };
+  Value atEnd = before(extent), atStart = before(DimExpr(0));
+  Value most = atEnd && kernel ? c.op<MinimumOp>({atEnd, kernel}) : Value();
+  return most && atStart ? c.op<MaximumOp>({c.sub({most, atStart}), zero}) : Value();
+}
+
 /// Emits the averages of windows: their sums, divided by the number of elements in each window.
 /// Padding elements only count if `countPadding` is set.
 static Value averageWithCounts(Composer &c, Value x, const Pooling &pool, bool countPadding) {
-  Value sum = reduceWindows<ReduceSumOp>(c, x, pool, 0);
+  Value sum = reduceWindows(c, x, pool, 0);
   // Multiply the counts along each dim: a window has as many elements as their product.
   Value counts;
   size_t n = pool.sizes.size();
   for (size_t i = 0; i < n; ++i) {
-    Pooling along = pool;
     Dims dims(2 + n, DimExpr(1));
-    for (size_t j = 0; j < n; ++j) {
-      if (j == i)
-        continue;
-      along.window.kernel[j] = along.window.strides[j] = along.window.dilations[j] = 1;
-      along.window.low[j] = DimExpr(0);
-      along.sizes[j] = DimExpr(1);
-    }
-    dims[2 + i] = countPadding ? pool.extents[i] + pool.window.low[i] + pool.window.high[i] : pool.extents[i];
-    Value ones = c.filled(dims, getElementType(x), 1);
-    Value own = reduceWindow<ReduceSumOp>(c, makeWindow(c, ones, along, 0, countPadding), along);
+    dims[2 + i] = pool.sizes[i];
+    Value own = c.reshape(c.cast(countElements(c, pool, i, countPadding), getElementType(x)), dims);
     if (!own)
       return {};
     counts = counts ? c.op<MulOp>({counts, own}) : own;
@@ -327,7 +444,7 @@ Value importAveragePool(OnnxNode &node, Value x) {
   bool whole = llvm::all_of(pool->beyond, [](const DimExpr &d) { return isNonNegative(d * DimExpr(-1)); }) ||
                !node.getInt("ceil_mode", 0);
   if (whole && (countPadding || (llvm::all_of(pool->window.low, none) && llvm::all_of(pool->window.high, none))))
-    return reduceWindows<ReduceMeanOp>(c, x, *pool, 0);
+    return meanOfWindows(c, x, *pool);
   return averageWithCounts(c, x, *pool, countPadding);
 }
 
@@ -341,7 +458,7 @@ LogicalResult buildLpPool(OnnxNode &node) {
   Value power = p == 2 ? c.op<MulOp>({x, x}) : c.op<AbsOp>(x);
   if (p != 1 && p != 2)
     power = c.op<PowOp>({power, c.scalarLike(x, p)});
-  Value sum = reduceWindows<ReduceSumOp>(c, power, *pool, 0);
+  Value sum = reduceWindows(c, power, *pool, 0);
   if (p == 1 || !sum)
     return node.finish(sum);
   return node.finish(p == 2 ? c.op<SqrtOp>(sum) : c.op<PowOp>({sum, c.scalarLike(x, 1 / p)}));

@@ -75,7 +75,10 @@ Value makeText(OnnxNode &node, ArrayRef<std::string> strings, ArrayRef<int64_t> 
 
 SmallVector<int32_t> hashTable(size_t count, llvm::function_ref<uint64_t(size_t)> hashOf,
                                llvm::function_ref<bool(size_t, size_t)> isSame) {
-  SmallVector<int32_t> slots(llvm::PowerOf2Ceil(std::max<size_t>(2 * count, 2)), -1);
+  // With fewer entries a slot, a search tests fewer slots. Larger tables would miss the L1 cache.
+  constexpr size_t cachedSlots = 8192;
+  size_t size = llvm::PowerOf2Ceil(std::max<size_t>(2 * count, 2));
+  SmallVector<int32_t> slots(2 * size <= cachedSlots ? 2 * size : size, -1);
   for (size_t i = 0; i < count; ++i) {
     size_t at = hashOf(i) & (slots.size() - 1);
     while (slots[at] >= 0 && !isSame(size_t(slots[at]), i))

@@ -405,6 +405,45 @@ void nestOfShare(ElementEmitter &e, ArrayRef<DimExpr> extents, ArrayRef<int64_t>
   e.branch(e.compare(arith::CmpIPredicate::eq, share.begin, e.constant(0)), [&] { nest({}); }, [] {});
 }
 
+/// Returns the indexing ops of the kernel that are copies for some values of dynamic dims.
+SmallVector<Operation *> possibleCopies(KernelContext &k) {
+  auto isMultiple = [](const DimExpr &x, const DimExpr &y) {
+    std::optional<DimExpr> factor = x.divideExactly(y);
+    return factor && factor->constant();
+  };
+  auto neverEqual = [&](const DimExpr &x, const DimExpr &y) {
+    return x != y && ((x.constant() && y.constant()) || isMultiple(x, y) || isMultiple(y, x));
+  };
+  SmallVector<Operation *> copies;
+  for (Operation &op : k.kernel.getBody().front().without_terminator())
+    if (auto move = dyn_cast<graph::IndexingOpInterface>(op); move && move.getCopiesEqualDims()) {
+      Dims from = graph::getDims(op.getOperand(0)), to = graph::getDims(op.getResult(0));
+      if (llvm::none_of(llvm::zip(from, to), [&](auto pair) { return std::apply(neverEqual, pair); }))
+        copies.push_back(&op);
+    }
+  return copies;
+}
+
+/// Emits `body` twice if `copies` has ops: if these ops are copies for the sizes of a run, and for
+/// other sizes.
+void emitVersions(ElementEmitter &e, ArrayRef<Operation *> copies, llvm::function_ref<void()> body) {
+  if (copies.empty())
+    return body();
+  Value areCopies;
+  for (Operation *op : copies)
+    for (auto [from, to] : llvm::zip(graph::getDims(op->getOperand(0)), graph::getDims(op->getResult(0))))
+      if (from != to)
+        areCopies = e.logicalAnd(areCopies, e.compare(arith::CmpIPredicate::eq, e.expression(from), e.expression(to)));
+  if (!areCopies)
+    return body();
+  auto copy = [&] {
+    e.assumeCopies(copies);
+    body();
+    e.assumeCopies({});
+  };
+  e.branch(areCopies, copy, body);
+}
+
 /// Emits a nest over results that have the same dims, or over one subview of a result that begins
 /// at index `start`. If `alone` is true, the nest is the entire kernel and forms its tasks. If the
 /// caller has formed tasks, `share` is the range of the current task.
@@ -503,12 +542,15 @@ void emitMap(KernelContext &k, OpBuilder &b, ArrayRef<unsigned> results, bool al
       element();
     });
   };
+  // a copy pays where the indices of a vector's lanes need several vector ops
+  SmallVector<Operation *> copies = strips ? possibleCopies(k) : SmallVector<Operation *>();
+  auto versions = [&](ArrayRef<Index> indices) { emitVersions(e, copies, [&] { nest(indices); }); };
   if (alone)
-    return overTasks(k, e, outer, mapWork(dims, lane < 0 ? 1 : lanes), nest);
+    return overTasks(k, e, outer, mapWork(dims, lane < 0 ? 1 : lanes), versions);
   if (share)
-    return nestOfShare(e, outer, outerDims, dims[share->dim], *share, nest);
+    return nestOfShare(e, outer, outerDims, dims[share->dim], *share, versions);
   e.loopNest(outer, {}, 1, [&](ArrayRef<Index> indices, ValueRange) -> SmallVector<Value> {
-    nest(indices);
+    versions(indices);
     return {};
   });
 }

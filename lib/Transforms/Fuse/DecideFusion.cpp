@@ -43,9 +43,13 @@ constexpr size_t kMaxOps = 128;
 /// address that is a sum with one term per later indexing op, and the time of LLVM's loop analyses
 /// is cubic in the number of terms.
 constexpr int64_t kMaxMoves = 32;
-/// If an indexing op has at most this many operands, the ops that compute them may be fused into
-/// its kernel.
+/// The maps that compute the operands of an indexing op with at most this many operands are fused
+/// into its kernel. With more operands, they are rather kernels that write into its result.
 constexpr unsigned kMaxFusedMoveOperands = 2;
+/// The limit of operands of a concat whose operands cannot be written into its result. Each operand
+/// gets a loop nest, and a kernel with more nests of dynamic size is not split into tasks
+/// (`haveFunctions`).
+constexpr unsigned kMaxFusedConcatOperands = 8;
 constexpr llvm::StringLiteral kIndexingReason = "an indexing op reads its operand directly (no copy)";
 constexpr llvm::StringLiteral kPass = "hewn-decide-fusion";
 
@@ -605,8 +609,8 @@ private:
     // `op` is an indexing op here; the other op categories are handled above.
     if (!inside)
       return Eligibility::no("other kernels use the results of the producer's kernel");
-    if (op->getNumOperands() > kMaxFusedMoveOperands)
-      return Eligibility::no("a concat of more than two operands does not compute them in its kernel");
+    if (op->getNumOperands() > (plan::gpuOf(op) ? kMaxFusedMoveOperands : kMaxFusedConcatOperands))
+      return Eligibility::no("a concat of this many operands does not compute them in its kernel");
     std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
     bool once = reads && there && *reads <= *there + *there / 4;
     if (!allCheap(group) && !once)

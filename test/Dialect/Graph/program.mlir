@@ -68,7 +68,7 @@ func.func @scratch_shape() {
 // -----
 
 func.func @relation() {
-  // expected-error @+2 {{expected one of [equal, broadcast, atMost]}}
+  // expected-error @+2 {{expected one of [equal, broadcast, atMost, noCopy]}}
   // expected-error @+1 {{failed to parse Graph_RelationAttr parameter 'value'}}
   graph.require_dims less [#graph.dim<"n">, 8]
   return

@@ -63,6 +63,17 @@ def test_pad(pads, mode, fed):
                 np.testing.assert_array_equal(ran(module, x, pads, fed), np.pad(x, borders, mode))
 
 
+@pytest.mark.parametrize("before, after", [(1, 2), (3, 4), (7, 0), (0, 8), (15, 1), (16, 3)])
+def test_pad_wraps_several_times(before, after):
+    """The padding has more elements than the dim: indices are taken modulo a dynamic dim."""
+    pads = (0, before, before, 0, after, after)
+    module = compiled("Pad", numbers(2, 3, 4), pads, ["a", "b", "c"], False, mode="wrap")
+    for rows, columns in ((1, 1), (2, 3), (1, 40), (5, 1), (40, 2), (9, 17)):
+        x = numbers(3, rows, columns)
+        expected = np.pad(x, [(0, 0), (before, after), (before, after)], "wrap")
+        np.testing.assert_array_equal(ran(module, x, pads, False), expected)
+
+
 @pytest.mark.parametrize("mode", ["reflect", "wrap"])
 def test_pad_and_crop(mode):
     """Negative pads remove elements before the padding modes read them."""

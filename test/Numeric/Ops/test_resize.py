@@ -181,6 +181,22 @@ def test_extrapolation_of_integers():
             assert got[0, 0, 0, 0] == want and got[0, 0, 1, 1] == 7
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"])
+def test_equal_sizes_at_run_time(coordinates, mode):
+    """A kernel copies its operand if the sizes of a run do not change it. One module also runs with
+    sizes of which one or none is equal."""
+    how = {"mode": mode, "coordinate_transformation_mode": coordinates}
+    first = numbered(1, 2, 26, 26)
+    module = compiled(model_of("runtime", first, sizes=np.array((1, 2, 26, 26)), **how))
+    for dims in ((26, 26), (3, 40), (1, 1)):
+        x = random.standard_normal((1, 2, *dims)).astype(np.float32)
+        for sizes in ((1, 2, *dims), (1, 2, dims[0], 26), (1, 2, 7, dims[1]), (1, 2, 52, 13)):
+            (got,) = module.run({"x0": x, "x3": np.array(sizes)}).values()
+            check([got], [resized(x, None, None, np.array(sizes), **how)], rtol=1e-5, atol=1e-5)
+            assert sizes[2:] != dims or np.array_equal(got, x)
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_grid_sample_of_integers(dtype):
     """A cubic GridSample of integers rounds and clamps as Resize. Its positions are those of a

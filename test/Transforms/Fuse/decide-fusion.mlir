@@ -206,6 +206,23 @@ func.func @placed(%x: tensor<8x16xf32>, %v: tensor<16x24xf32>, %w: tensor<48x16x
 
 // -----
 
+// A concat of three operands is fused with their producers if the offsets in its result are dynamic,
+// so that the producers cannot write into it.
+// CHECK-LABEL: func.func @not_placed
+func.func @not_placed(%x: tensor<4x?xf32> {graph.dims = [4, #graph.dim<"n">]}) -> tensor<4x?xf32> {
+  // CHECK: graph.pad {{.*}}graph.fusion_group = [[G:[0-9]+]] : i64
+  %0 = graph.pad %x {graph.dims = [[4, 3]], low = [0, 3], high = [0, #graph.dim<"-n">], mode = "reflect"} : (tensor<4x?xf32>) -> tensor<4x3xf32>
+  // CHECK: graph.relu {{.*}}graph.fusion_group = [[G]]
+  %1 = graph.relu %x {graph.dims = [[4, #graph.dim<"n">]]} : (tensor<4x?xf32>) -> tensor<4x?xf32>
+  // CHECK: graph.pad {{.*}}graph.fusion_group = [[G]]
+  %2 = graph.pad %x {graph.dims = [[4, 3]], low = [0, #graph.dim<"-n">], high = [0, 3], mode = "reflect"} : (tensor<4x?xf32>) -> tensor<4x3xf32>
+  // CHECK: graph.concat {{.*}}graph.fusion_group = [[G]]
+  %3 = graph.concat %0, %1, %2 {axis = 1 : i64, graph.dims = [[4, #graph.dim<"n + 6">]]} : (tensor<4x3xf32>, tensor<4x?xf32>, tensor<4x3xf32>) -> tensor<4x?xf32>
+  return %3 : tensor<4x?xf32>
+}
+
+// -----
+
 // The pass does not fuse a layout conversion into a row-wise kernel, which would repeat the
 // conversion in every pass over a row.
 // CHECK-LABEL: func.func @turned

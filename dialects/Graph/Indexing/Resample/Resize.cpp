@@ -203,6 +203,10 @@ std::optional<HaloRule> ResizeOp::getHaloRule(const HaloShard &wanted) {
   return form;
 }
 
+bool ResizeOp::getCopiesEqualDims() {
+  return getScale().isZero() && !getGiven() && getCoordinates() != "tf_crop_and_resize";
+}
+
 Value ResizeOp::emitAt(ElementBuilder &e, ArrayRef<Index> at) {
   int64_t dim = getDim();
   Type element = computeType(getElementType(getX()));

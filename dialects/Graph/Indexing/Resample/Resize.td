@@ -7,7 +7,7 @@
 include "dialects/Graph/GraphKinds.td"
 
 
-def Graph_ResizeOp : Move<"resize", ["getShardingRule", "getHaloRule"]> {
+def Graph_ResizeOp : Move<"resize", ["getShardingRule", "getHaloRule", "getCopiesEqualDims"]> {
   let summary = "Resamples x along `dim` to `size[0]` elements";
   let description = [{
     Resizes one dim. An image is resized by one op for each dim, because interpolation is separable.
