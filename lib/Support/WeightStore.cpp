@@ -79,22 +79,32 @@ std::string WeightStore::add(llvm::StringRef base, std::vector<char> bytes) {
   return addNamed(key, std::move(bytes));
 }
 
-std::string WeightStore::derive(llvm::StringRef base, llvm::StringRef recipe,
-                                llvm::function_ref<std::vector<char>()> compute) {
-  Derived *derived;
-  {
-    std::unique_lock lock(mutex);
-    std::unique_ptr<Derived> &place = recipes[recipe];
-    if (!place)
-      place = std::make_unique<Derived>();
-    derived = place.get();
-  }
-  std::call_once(derived->once, [&] {
-    derived->key = addNamed(base.str() + "." + shortHash(llvm::ArrayRef(recipe.data(), recipe.size())), compute());
-  });
-  return derived->key;
+WeightStore::Derived &WeightStore::findOrAdd(llvm::StringRef recipe) {
+  std::unique_lock lock(mutex);
+  std::unique_ptr<Derived> &place = recipes[recipe];
+  if (!place)
+    place = std::make_unique<Derived>();
+  return *place;
 }
 
+std::string WeightStore::derive(llvm::StringRef base, llvm::StringRef recipe,
+                                llvm::function_ref<std::vector<char>()> compute) {
+  Derived &derived = findOrAdd(recipe);
+  derived.isStarted = true;
+  std::call_once(derived.once, [&] {
+    derived.key = addNamed(base.str() + "." + shortHash(llvm::ArrayRef(recipe.data(), recipe.size())), compute());
+    derived.isDone = true;
+  });
+  return derived.key;
+}
+
+std::optional<std::string> WeightStore::tryDerive(llvm::StringRef base, llvm::StringRef recipe,
+                                                  llvm::function_ref<std::vector<char>()> compute) {
+  Derived &derived = findOrAdd(recipe);
+  if (derived.isStarted.exchange(true) && !derived.isDone)
+    return std::nullopt;
+  return derive(base, recipe, compute);
+}
 llvm::ArrayRef<char> WeightStore::bytes(llvm::StringRef key, int64_t offset, int64_t size) const {
   std::shared_lock lock(mutex);
   auto found = entries.find(key);

@@ -15,9 +15,11 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <tuple>
@@ -46,6 +48,10 @@ public:
   /// The first call with a recipe computes the bytes; calls by other threads wait for it. `compute`
   /// must not wait for other threads.
   std::string derive(llvm::StringRef base, llvm::StringRef recipe, llvm::function_ref<std::vector<char>()> compute);
+  /// As `derive`, but returns nullopt, without waiting, if another thread computes the bytes. The
+  /// caller can derive others in the meantime.
+  std::optional<std::string> tryDerive(llvm::StringRef base, llvm::StringRef recipe,
+                                       llvm::function_ref<std::vector<char>()> compute);
 
   /// Registers a key without bytes and returns it, for compiles that only analyze a model.
   /// Constants that are derived from such a constant get keys without bytes, too.
@@ -112,9 +118,11 @@ private:
   std::map<std::tuple<std::string, const char *, size_t>, std::string> imported;
   /// Bytes that are derived by a recipe. A thread that needs them waits for `once`.
   struct Derived {
+    std::atomic<bool> isStarted = false, isDone = false;
     std::once_flag once;
     std::string key;
   };
+  Derived &findOrAdd(llvm::StringRef recipe);
   llvm::StringMap<std::unique_ptr<Derived>> recipes;
   std::map<Place, std::string> transposes;
   std::vector<std::shared_ptr<const llvm::MemoryBuffer>> mappings;

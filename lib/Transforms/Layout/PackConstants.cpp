@@ -69,21 +69,13 @@ struct PackConstantsPass : impl::PackConstantsPassBase<PackConstantsPass> {
       return !packs;
     });
     markLastUses(toPack);
-    parallelForEach(&getContext(), toPack, [&](Job *job) {
-      // packs the weight unless it was packed already, for another target or case
-      auto pack = [&] {
-        std::vector<char> packed = packElements(job->bytes, job->from, job->to);
-        weights->letGo(job->bytes);
-        return packed;
-      };
-      std::string base = job->key + ".packed";
-      job->packed =
-          job->description.empty() ? weights->add(base, pack()) : weights->derive(base, job->description, pack);
-      if (job->isLastUse)
-        weights->drop(job->key);
-    });
-    for (Job *job : toPack)
+    // Weights that another thread packs, for another target or case, are waited for at the end.
+    parallelForEach(&getContext(), toPack, [&](Job *job) { pack(*job, /*waits=*/false); });
+    for (Job *job : toPack) {
+      if (job->packed.empty())
+        pack(*job, /*waits=*/true);
       replace(*job, weightOf(*job, job->packed));
+    }
   }
 
 private:
@@ -130,6 +122,25 @@ private:
           job && !own.getEncoding() && own.getShape() == type.getShape() && isLookedUp(constant))
         job->tables.push_back({constant, type});
     });
+  }
+
+  /// Packs the weight unless it was packed already, for another target or case, and sets the key of
+  /// the packed bytes. If another thread packs it now, waits for it or leaves the key empty.
+  void pack(Job &job, bool waits) {
+    auto packed = [&] {
+      std::vector<char> bytes = packElements(job.bytes, job.from, job.to);
+      weights->letGo(job.bytes);
+      return bytes;
+    };
+    std::string base = job.key + ".packed";
+    if (job.description.empty())
+      job.packed = weights->add(base, packed());
+    else if (waits)
+      job.packed = weights->derive(base, job.description, packed);
+    else
+      job.packed = weights->tryDerive(base, job.description, packed).value_or("");
+    if (job.isLastUse && !job.packed.empty())
+      weights->drop(job.key);
   }
 
   /// Marks packings that are the only use of their weight; the weight's bytes before packing are
