@@ -7,9 +7,10 @@
 //       module @case1 attributes {graph.case_number = 1} { func.func @main ... }
 //     }
 //
-// A nested module is the program for one case of the model, and for one rank if the model is
-// partitioned. After `addVariants` there is one for each target and case, called a variant, with
-// the attributes of its target (dialects/Plan/Plan.h). A case that cannot run has no module.
+// A nested module is the program for one case of the model. If the model is partitioned, each rank
+// has its own cases: those of rank 0 come first. `addVariants` replaces each nested module by one
+// for each target, called a variant, with the attributes of its target (dialects/Plan/Plan.h). A
+// case that cannot run has no module.
 #ifndef HEWN_LIB_COMPILER_ARTIFACT_H
 #define HEWN_LIB_COMPILER_ARTIFACT_H
 
@@ -41,7 +42,8 @@ public:
   /// Returns the nested modules in the order of the text: grouped by target, in the order in which
   /// a loader tries them, then by case.
   llvm::SmallVector<mlir::ModuleOp> programs();
-  /// Returns the cases of the model. An artifact without `graph.cases` has one.
+  /// Returns the entries of `graph.cases`: the cases of each rank, rank by rank. An artifact
+  /// without this attribute has one case.
   std::vector<ModelCase> cases();
   graph::CaseTree tree();
 
@@ -49,7 +51,7 @@ public:
   std::string problem();
 
   /// Replaces each nested module by one for each target, because passes after the graph stage add
-  /// attributes that depend on the target.
+  /// attributes that depend on the target. `precision` is part of the description of GPUs.
   void addVariants(llvm::ArrayRef<codegen::TargetSpec> machines, Precision precision);
   /// Returns the names of the targets of the nested modules, each once.
   llvm::SmallVector<llvm::StringRef> targetNames();

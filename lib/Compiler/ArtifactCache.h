@@ -26,14 +26,15 @@ namespace hewn {
 
 class ArtifactCache {
 public:
-  /// Nothing is cached if CompileOptions::cacheDir is empty, or if the compile emits the text of a
-  /// stage.
+  /// Nothing is cached if CompileOptions::cacheDir is empty, if the compile emits the text of a
+  /// stage, has custom functions of this process, or is a step of a quantizing compile.
   explicit ArtifactCache(const Request &request);
 
   /// Copies the files of a cached artifact to the output, sets the result, and reports the
   /// artifact's warnings. Returns false if the cache does not contain the artifact.
   bool restore(CompileResult &result, Diagnostics &diagnostics);
-  /// Stores the files that the compile has written in the cache.
+  /// Stores the published files in the cache, unless an external file of the model has changed
+  /// during the compile.
   void keep(Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result);
 
 private:

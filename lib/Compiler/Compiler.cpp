@@ -31,8 +31,8 @@ std::string explain(Session &session, const Request &request, Artifact &artifact
   for (const ModelCase &one : cases)
     if (cases.size() > 1)
       explanation.cases.push_back({one.condition(), one.refusal});
-  // Removes names that are no nodes: locations of folded constants may contain the names of
-  // initializers.
+  // Removes names that are not those of nodes: locations of folded constants may contain the names
+  // of initializers.
   auto isNoNode = [&](const std::string &name) { return !explanation.nodes.contains(name); };
   for (auto [variant, explained] : llvm::zip(artifact.programs(), explanation.variants)) {
     for (ExplainedKernel &kernel : explained.kernels)
@@ -119,8 +119,8 @@ bool choosePartition(Session &session, Request &request, CompileResult &result, 
   return true;
 }
 
-/// Compiles a model in the order of the stages: options, import, stages up to the plan, code, link.
-/// Returns false after an error.
+/// Runs a compile: artifact cache, choice of the partition, import, stages up to the plan, code and
+/// files. Returns false after an error.
 bool run(const Request &checked, Session &session, CompileResult &result) {
   const CompileOptions &options = checked.options;
   Request request = checked;
@@ -152,7 +152,7 @@ bool run(const Request &checked, Session &session, CompileResult &result) {
   session.remarks.sort(llvm::map_to_vector(artifact->programs(), titleOf));
   if (!writeRemarks(session, result))
     return false;
-  if (isStage(options.emit))
+  if (isIRStage(options.emit))
     return deliver(options, artifact->text(), session.diagnostics, result);
   // The data of an explanation is collected before kernels are lowered to code.
   std::string explained = explanation ? explain(session, request, *artifact, result, *explanation) : "";

@@ -34,9 +34,9 @@ struct CompileOptions {
   /// Path of the artifact to write. The extension selects its type: .so, .a or .o. Empty if only
   /// the text of a stage (`emit`) is needed.
   std::string output;
-  /// Stage whose text is emitted: graph, kernels, loops, plan, llvm, asm, header. The text is
-  /// written to the file `output`, or returned in the result if `output` is empty. If `emit` is
-  /// empty, an artifact is compiled.
+  /// Stage whose text is emitted, one of `emitStages`. The text is written to the file `output`, or
+  /// returned in the result if `output` is empty or "-". If `emit` is empty, an artifact is
+  /// compiled.
   std::string emit;
   std::string target = "host";
   /// Values or ranges of the model's symbolic dims: "batch=1", "seq=1..512", "seq=1,128,1..512".
@@ -47,7 +47,8 @@ struct CompileOptions {
   /// Resource limits such as "nodes=1000" for models that expand beyond their file size
   /// (lib/Support/Limits.h).
   std::vector<std::string> limits;
-  /// Precision of float32 contractions: "highest", "high", "medium" (lib/Support/Precision.h).
+  /// Precision of float32 contractions (--float32-precision): "highest", "high", "medium"
+  /// (lib/Support/Precision.h).
   std::string precision = "highest";
   /// Definitions of custom ops: files or their texts (docs/custom-ops.md).
   std::vector<std::string> customOps;
@@ -70,6 +71,8 @@ struct CompileOptions {
   /// of the output or of the model.
   std::string name;
   bool optimize = true;
+  /// True if the weights are linked into the artifact, instead of being written to a weights file.
+  /// At most 1 GiB.
   bool embedWeights = false;
   /// True if only this process uses the artifact, so that its files need not be flushed to disk.
   bool transient = false;

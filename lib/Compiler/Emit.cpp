@@ -39,7 +39,7 @@ private:
     if (!error)
       return true;
     llvm::handleAllErrors(
-        std::move(error), [](const ToldError &) {},
+        std::move(error), [](const ReportedError &) {},
         [&](const llvm::ErrorInfoBase &e) { session.diagnostics.error(e.message()); });
     return false;
   }
@@ -107,7 +107,7 @@ std::string ArtifactWriter::weightsName() {
 }
 
 /// Returns the text of a C header without the lines that list the targets and the ranges of dims.
-/// Artifacts of one model share the header even if they are compiled for different ones.
+/// Artifacts of one model share the header even if their targets or ranges differ.
 static std::string withoutTargets(StringRef header) {
   std::string rest;
   for (StringRef line : llvm::split(header, '\n'))
@@ -262,7 +262,7 @@ bool ArtifactWriter::write() {
   if (request.partition.ranks() > 1)
     interface.partition = request.partition.text();
   result.name = interface.name;
-  std::vector<PlannedVariant> variants;
+  std::vector<PlannedTarget> variants;
   for (const codegen::TargetSpec &machine : request.machines) {
     variants.push_back({machine, {}});
     variants.back().cases.resize(all.size());
@@ -275,6 +275,7 @@ bool ArtifactWriter::write() {
     return deliver(options, codegen::headerText(interface), session.diagnostics, result);
   if (request.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
     return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
+  // Without a name, the descriptor refers to the symbol of the weights that `link` embeds.
   std::string weightsFile = options.embedWeights ? "" : weightsName();
   if (!report(codegen::guardLLVM([&] { return generate(variants, base, codeOptions(), weightsFile, generated); })))
     return false;

@@ -11,9 +11,9 @@
 
 namespace hewn {
 
-/// Compiles planned programs to files, or to the text of the stage llvm, asm, ptx or header.
-/// Returns the files, which are still open, because they may be renamed or deleted by the time the
-/// artifact cache reads them. Returns nullopt after an error.
+/// Compiles planned programs, links and publishes the files; or delivers the text of the stage
+/// llvm, asm, ptx or header. Returns the published files, which are still open, because they may be
+/// renamed or deleted by the time the artifact cache reads them. Returns nullopt after an error.
 std::optional<std::vector<OutputFile>> emitArtifact(Session &session, const Request &request, Artifact &artifact,
                                                     CompileResult &result);
 

@@ -25,7 +25,7 @@ struct Planned {
 
 /// Lists the modules of all targets and cases, grouped by target. Assigns a unique symbol prefix to
 /// each module.
-std::vector<Planned> nameModules(ArrayRef<PlannedVariant> variants, StringRef model) {
+std::vector<Planned> nameModules(ArrayRef<PlannedTarget> variants, StringRef model) {
   std::vector<Planned> modules;
   for (auto [m, variant] : llvm::enumerate(variants)) {
     // Symbols contain a dot, which C identifiers cannot, so that symbols of different models never
@@ -70,7 +70,7 @@ private:
   /// Emits the descriptor and the description of the model.
   Error emitDescriptor(const codegen::WeightsReference &weights, llvm::Module &code) const;
   /// Returns the artifact's digest: a hash of all compiled code, of the weights' digest, and of the
-  /// descriptor without the digest itself. It does not depend on how the IR names things.
+  /// descriptor without the digest itself. It does not depend on names in the IR.
   llvm::Expected<std::string> digest(const codegen::WeightsReference &weights) const;
 
   ArrayRef<Planned> planned;
@@ -108,7 +108,7 @@ Error Generator::emitPrograms(ArrayRef<codegen::KernelSymbols> kernels) {
         function, interface.ofCase(planned[v].caseNumber), kernels[v], graph::weightsOf(function.getContext()),
         generated.weights, *program.module, variant.machine.device ? &deviceKernels : nullptr);
     if (failed(run))
-      return llvm::make_error<ToldError>();
+      return llvm::make_error<ReportedError>();
     llvm::raw_string_ostream os(program.text);
     program.module->print(os, nullptr);
     codegen::VariantInterface &shown = interface.variants[planned[v].machine];
@@ -222,9 +222,9 @@ std::string casePrefix(StringRef before, StringRef dot, size_t number, size_t co
   return (before + (count > 1 ? dot + "case" + Twine(number) : Twine("")) + dot).str();
 }
 
-char ToldError::ID = 0;
+char ReportedError::ID = 0;
 
-Error generate(ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base, const codegen::CodeOptions &options,
+Error generate(ArrayRef<PlannedTarget> variants, const codegen::TargetSpec &base, const codegen::CodeOptions &options,
                StringRef weightsFile, GeneratedCode &generated) {
   std::vector<Planned> planned = nameModules(variants, generated.interface.name);
   auto modules = llvm::map_to_vector(planned, [](const Planned &p) { return p.variant; });

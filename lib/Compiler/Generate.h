@@ -9,9 +9,9 @@
 
 namespace hewn {
 
-/// The model, planned for one target: one module per case of the model. The module of a case is
-/// null if the target cannot run the case.
-struct PlannedVariant {
+/// The planned modules of one target, one for each case. The module of a case that cannot run is
+/// null.
+struct PlannedTarget {
   codegen::TargetSpec machine;
   llvm::SmallVector<mlir::ModuleOp, 1> cases;
 };
@@ -30,10 +30,10 @@ struct GeneratedCode {
 };
 
 /// Error value for a failure that MLIR diagnostics have already reported.
-class ToldError : public llvm::ErrorInfo<ToldError> {
+class ReportedError : public llvm::ErrorInfo<ReportedError> {
 public:
   static char ID;
-  void log(llvm::raw_ostream &os) const override { os << "told before"; }
+  void log(llvm::raw_ostream &os) const override { os << "already reported"; }
   std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
 };
 
@@ -43,7 +43,7 @@ public:
 /// variant is chosen. `weightsFile` is the name of the weights file that the descriptor contains,
 /// or empty if the weights are linked into the artifact. All fields of `generated.interface` except
 /// its variants must be set.
-llvm::Error generate(llvm::ArrayRef<PlannedVariant> variants, const codegen::TargetSpec &base,
+llvm::Error generate(llvm::ArrayRef<PlannedTarget> variants, const codegen::TargetSpec &base,
                      const codegen::CodeOptions &options, llvm::StringRef weightsFile, GeneratedCode &generated);
 
 } // namespace hewn

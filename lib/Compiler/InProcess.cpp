@@ -140,7 +140,7 @@ Error run(GeneratedCode &generated, llvm::ArrayRef<size_t> sizes, Results &resul
 } // namespace
 
 FailureOr<Results> evaluate(OwningOpRef<ModuleOp> module, const codegen::CodeOptions &options) {
-  const PlannedVariant host{*target::find("host"), {*module}};
+  const PlannedTarget host{*target::find("host"), {*module}};
   (*module)->setAttr(plan::kTargetAttr, target::attribute(module->getContext(), host.machine, Precision::Highest));
   Results results;
   // Suppresses diagnostics: if folding fails, the user has made no error, and the ops are compiled

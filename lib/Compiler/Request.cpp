@@ -14,7 +14,7 @@ namespace hewn {
 
 using llvm::StringRef;
 
-bool Request::isText() const { return llvm::sys::path::extension(options.modelPath) == ".mlir"; }
+bool Request::isStageText() const { return llvm::sys::path::extension(options.modelPath) == ".mlir"; }
 
 bool Request::isExplained() const { return options.emit == kExplain || options.emit == kExplainJson; }
 
@@ -73,7 +73,7 @@ void checkCluster(Request &request, Diagnostics &diagnostics) {
     diagnostics.error("--cluster does not support ordered sums: leave sums=ordered out of '" + options.partition + "'");
   if (!options.cluster.empty() && request.isExplained() && !options.remarks.empty())
     diagnostics.error("explaining --cluster gives no remarks: leave --remarks out");
-  if (!options.cluster.empty() && request.isText())
+  if (!options.cluster.empty() && request.isStageText())
     diagnostics.error("--cluster is for models, and '" + options.modelPath + "' is the text of a stage");
 }
 
@@ -110,7 +110,7 @@ void readValues(Request &request, Diagnostics &diagnostics) {
   for (const std::string &given : options.customOps)
     (void)importer::readCustomOps(given, request.customOps, diagnostics);
   readTunings(request, diagnostics);
-  if (!options.dims.empty() && request.isText())
+  if (!options.dims.empty() && request.isStageText())
     refuse("--dim is for models, and '" + options.modelPath + "' is the text of a stage");
   if (!options.partition.empty())
     (void)readPartition(options.partition, request.partition, diagnostics);

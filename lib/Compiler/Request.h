@@ -34,14 +34,16 @@ struct Request {
   /// otherwise null.
   std::shared_ptr<const partition::RowCosts> rowCosts;
 
-  bool isText() const;
+  /// Returns true if the input is the text of a stage (.mlir).
+  bool isStageText() const;
+  /// Returns true if the compiler's decisions are reported instead of an artifact.
   bool isExplained() const;
   /// Returns the names by which tuning files identify the targets.
   std::vector<std::string> identities() const;
   importer::ImportOptions importOptions() const;
 };
 
-/// Stages whose text is the compiler's decisions instead of IR: as text, and as JSON.
+/// Values of `emit` for reports on the compiler's decisions, as text and as JSON.
 inline constexpr llvm::StringLiteral kExplain = "explain", kExplainJson = "explain-json";
 
 /// Parses and checks all options before the model is read. Returns nullopt after reporting all

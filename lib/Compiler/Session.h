@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The services that the stages of one compile share. Results of stages are not part of it.
+// The services that the stages of one compile share: MLIR context, threads, diagnostics, remarks.
 #ifndef HEWN_LIB_COMPILER_SESSION_H
 #define HEWN_LIB_COMPILER_SESSION_H
 
@@ -21,7 +21,7 @@ public:
   /// the session.
   Session(const CompileOptions &options, Diagnostics &diagnostics, bool wantsRemarks);
 
-  /// Returns true, with an error, if the user has cancelled the compile.
+  /// Returns true and reports an error if the user has cancelled the compile.
   bool isCancelled();
   /// Returns false. Reports the error `why` unless the compile was cancelled, or a pass has
   /// reported another error.
@@ -32,7 +32,8 @@ public:
 
   const CompileOptions &options;
   Diagnostics &diagnostics;
-  /// The threads of the context, or null for one thread.
+  /// The threads of MLIR's passes, or null for one thread. Code generation has threads of its own
+  /// (`CodeOptions::threads`).
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
   mlir::MLIRContext context;
   Remarks remarks;

@@ -21,7 +21,7 @@ namespace hewn {
 
 namespace {
 
-enum Stage { Graph, Kernels, Loops, Plan, Behind };
+enum Stage { Graph, Kernels, Loops, Plan, End };
 
 struct StageInfo {
   StringRef name;
@@ -38,7 +38,7 @@ const StageInfo stages[] = {
 /// weights, because the text does not contain their bytes. Without the bytes, the compile can only
 /// print the text of a stage.
 bool hasAllConstants(Session &session, const Request &request, ModuleOp module) {
-  if (isStage(request.options.emit) || request.isExplained())
+  if (isIRStage(request.options.emit) || request.isExplained())
     return true;
   llvm::SetVector<StringRef> names;
   module.walk([&](graph::ConstantOp constant) {
@@ -47,11 +47,11 @@ bool hasAllConstants(Session &session, const Request &request, ModuleOp module) 
   });
   if (names.empty())
     return true;
-  constexpr size_t told = 3;
-  std::string more = names.size() > told ? " and " + std::to_string(names.size() - told) + " more" : "";
+  constexpr size_t maxListed = 3;
+  std::string more = names.size() > maxListed ? " and " + std::to_string(names.size() - maxListed) + " more" : "";
   session.diagnostics.error(
       "'" + request.options.modelPath + "' refers to weights whose bytes are not part of a stage's text: '" +
-      llvm::join(names.getArrayRef().take_front(told), "', '") + "'" + more + "; compile the original model");
+      llvm::join(names.getArrayRef().take_front(maxListed), "', '") + "'" + more + "; compile the original model");
   return false;
 }
 
@@ -67,12 +67,12 @@ bool isWellFormed(Session &session, Artifact &artifact) {
   return true;
 }
 
-/// Returns true if an artifact that was read from text has the requested targets, or no variants
-/// for several targets.
+/// Returns true if an artifact that was read from text has the requested targets. Text for one
+/// target may be compiled for another one: `addVariants` replaces its attributes.
 bool hasTargets(Session &session, const Request &request, Artifact &artifact) {
   SmallVector<StringRef> names = artifact.targetNames();
-  auto wanted = llvm::map_to_vector(request.machines, [](const auto &machine) { return StringRef(machine.name); });
-  if (names.size() <= 1 || names == wanted)
+  auto requested = llvm::map_to_vector(request.machines, [](const auto &machine) { return StringRef(machine.name); });
+  if (names.size() <= 1 || names == requested)
     return true;
   session.diagnostics.error("'" + request.options.modelPath + "' is the text of a stage for the targets " +
                             llvm::join(names, ",") + ": add --target=" + llvm::join(names, ","));
@@ -117,7 +117,14 @@ std::optional<Artifact> readText(Session &session, const Request &request) {
   return artifact;
 }
 
-/// Returns the first stage whose passes have not been applied to the artifact.
+/// Returns the stage whose text is requested, or End if no text of an IR stage is.
+Stage stageOf(StringRef emit) {
+  const auto *found = llvm::find_if(stages, [&](const StageInfo &stage) { return stage.name == emit; });
+  return Stage(found - std::begin(stages));
+}
+
+/// Returns the stage from which a compile continues, judged by the first nested module. Text of the
+/// graph stage passes through this stage again.
 Stage firstStage(Artifact &artifact) {
   ModuleOp program = artifact.programs().front();
   if (!program.getOps<plan::KernelOp>().empty())
@@ -183,12 +190,10 @@ StageTimer::~StageTimer() {
   result.stageSeconds.push_back({stage.str(), seconds.count()});
 }
 
-bool isStage(StringRef emit) {
-  return llvm::any_of(stages, [&](const StageInfo &stage) { return stage.name == emit; });
-}
+bool isIRStage(StringRef emit) { return stageOf(emit) != End; }
 
 std::optional<Artifact> importModel(Session &session, const Request &request, Explanation *explanation) {
-  if (request.isText())
+  if (request.isStageText())
     return readText(session, request);
   importer::ImportOptions options = request.importOptions();
   if (explanation)
@@ -237,7 +242,12 @@ bool runStages(Session &session, const Request &request, Artifact &artifact, Com
   options.lines = request.partition.lines;
   options.rowCosts = request.rowCosts;
   StringRef until = request.options.emit;
-  unsigned s = firstStage(artifact);
+  unsigned s = firstStage(artifact), last = stageOf(until);
+  if (last + 1 < s) {
+    session.diagnostics.error("'" + request.options.modelPath + "' is the text of a stage after " + until.str() +
+                              ": --emit needs a later stage");
+    return false;
+  }
   if (s == Graph) {
     StageTimer timer(request.options, result, stages[s].name);
     // All targets share the graph stage. If there is only one target, the graph stage can already
@@ -251,7 +261,7 @@ bool runStages(Session &session, const Request &request, Artifact &artifact, Com
     if (step && step->check && !step->check())
       return false;
     ++s;
-    if (until == stages[Graph].name)
+    if (last == Graph)
       return true;
   }
   if (artifact.targetNames().size() <= 1)
@@ -259,14 +269,12 @@ bool runStages(Session &session, const Request &request, Artifact &artifact, Com
   if (explanation)
     for (ModuleOp variant : artifact.programs())
       explanation->variants.push_back({titleOf(variant).str()});
-  for (; s < Behind && until != stages[Graph].name; ++s) {
+  for (; s < End && s <= last; ++s) {
     StageTimer timer(request.options, result, stages[s].name);
     if (!runStage(session, stages[s], options, artifact))
       return false;
     if (explanation && s == Kernels)
       explainPrograms(artifact, *explanation);
-    if (until == stages[s].name)
-      return true;
   }
   return true;
 }

@@ -26,8 +26,8 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// Returns true if `emit` names a stage whose text is IR: graph, kernels, loops or plan.
-bool isStage(llvm::StringRef emit);
+/// Returns true if the text of the stage `emit` is MLIR: graph, kernels, loops or plan.
+bool isIRStage(llvm::StringRef emit);
 
 /// Imports the model, or reads the text of a stage, as an artifact without variants. Adds the ONNX
 /// nodes to `explanation` unless it is null. Returns nullopt after an error.
@@ -39,7 +39,8 @@ std::optional<Artifact> importModel(Session &session, const Request &request, Ex
 bool runStages(Session &session, const Request &request, Artifact &artifact, CompileResult &result,
                Explanation *explanation);
 
-/// Forms the persistent kernels that the plan stage has decided on. Returns false after an error.
+/// Forms the persistent kernels that the plan stage has decided on, for GPUs. The result cannot be
+/// printed as a stage. Returns false after an error.
 bool formPersistentKernels(Session &session, Artifact &artifact);
 
 /// Returns the options of the stages. The request must outlive the result.
