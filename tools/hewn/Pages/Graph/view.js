@@ -224,7 +224,12 @@
     return isLaidOut ? look(model.flow, (clientX - box.left - view.x) / view.scale, (clientY - box.top - view.y) / view.scale) : null;
   }
 
+  // A movement of the view to an item (`show`), which ends when the user moves the view.
+  let moving = 0;
+  const stop = () => cancelAnimationFrame(moving);
+
   function zoom(factor, x = size().width / 2, y = size().height / 2) {
+    stop();
     const scale = Math.min(Math.max(view.scale * factor, SMALLEST), LARGEST), by = scale / view.scale;
     view.x = x - (x - view.x) * by;
     view.y = y - (y - view.y) * by;
@@ -233,6 +238,7 @@
   }
 
   function fit() {
+    stop();
     const { width, height } = size();
     view.scale = Math.min(1.2, Math.max(SMALLEST, Math.min((width - 40) / model.flow.width, (height - 40) / model.flow.height)));
     view.x = (width - model.flow.width * view.scale) / 2;
@@ -251,9 +257,8 @@
     draw();
   }
 
-  let moving = 0;
   function show(item) {
-    cancelAnimationFrame(moving);
+    stop();
     const corner = cornerOf(item), { width, height } = size();
     const scale = Math.max(view.scale, 0.7), y = Math.min(corner.y + item.height / 2, corner.y + 0.4 * height / scale);
     const to = { scale, x: width / 2 - (corner.x + item.width / 2) * scale, y: height / 2 - y * scale }, from = { ...view };
@@ -547,6 +552,7 @@
       view.x += dx / 2;
       view.y += dy / 2;
     } else if (moved > 3) {
+      stop();
       view.x += dx;
       view.y += dy;
       canvas.style.cursor = 'grabbing';
