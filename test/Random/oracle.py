@@ -326,8 +326,8 @@ def moved_by_largest(result, operand, random, steps):
 
 
 def mixed(result, other, random):
-    """Takes each integer from one of two results. A scale moves all ties in rounding to one side,
-    but implementations round each to another side, which changes sums of these integers."""
+    """Takes each integer from one of two results. A changed scale rounds all ties to one side,
+    but implementations round each tie to another side, which changes sums of these integers."""
     if not isinstance(result, np.ndarray) or result.dtype in records.FLOATS or result.shape != other.shape:
         return result
     return np.where(random.random(result.shape) < 0.5, result, other)
