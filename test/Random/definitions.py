@@ -135,13 +135,15 @@ def gelu(value):
 
 def resized(node, values):
     """Computes Resize of opset 11 or later, which has three or four inputs. Returns None for opset
-    10, for empty operands, and for elements without arithmetic."""
+    10, for empty operands, for invalid scales and sizes, and for elements without arithmetic."""
     x, *rest = [values[name] if name else None for name in node.input]
     if len(node.input) < 3 or not x.size or (x.dtype.kind not in "fiu" and x.dtype.isbuiltin == 1):
         return None
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     given = {name: value.decode() if isinstance(value, bytes) else value for name, value in given.items()}
     roi, scales, sizes = [v if v is not None and v.size else None for v in (*rest, None)[:3]]
+    if not all((v > 0).all() for v in (scales, sizes) if v is not None):
+        return None
     return resampling.resized(x, roi, scales, sizes, **given)
 
 
