@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 
 namespace {
 
@@ -20,6 +21,11 @@ g (float[n, 1, 64] x) => (float[] y, float[] top) {
   table = Expand(w, size)  s = Squeeze(x)  h = MatMul(s, table)  u = Softmax(h)  v = MatMul(u, table)
   y = Add(v, h)  top, places = TopK <axis = -1> (v, one)
 })";
+
+/// Returns a folder of this process.
+std::filesystem::path scratch() {
+  return std::filesystem::path(testing::TempDir()) / ("compile-threads-" + std::to_string(getpid()));
+}
 
 /// Compiles the model with a number of threads. Returns the text of the stage `emit`; if it is
 /// empty, writes a library and the remarks to `folder`, and returns them.
@@ -57,7 +63,7 @@ std::string compile(int jobs, const char *emit, const std::filesystem::path &fol
 }
 
 TEST(CompileThreads, OutputDoesNotDependOnTheirNumber) {
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "compile-threads";
+  std::filesystem::path folder = scratch();
   for (const char *emit : {"graph", "kernels", "plan", "asm", ""}) {
     std::string one = compile(1, emit, folder);
     ASSERT_FALSE(one.empty());
@@ -69,8 +75,9 @@ TEST(CompileThreads, OutputDoesNotDependOnTheirNumber) {
 }
 
 TEST(CompileThreads, VariantsAreInOrder) {
-  std::string text = compile(8, "plan", std::filesystem::path(testing::TempDir()) / "compile-threads");
+  std::string text = compile(8, "plan", scratch());
   size_t at = 0;
+  std::filesystem::remove_all(scratch());
   for (const char *name : {"module @\"x86-64-v4.case0\"", "module @\"x86-64-v4.case1\"", "module @\"x86-64-v3.case0\"",
                            "module @\"x86-64-v3.case1\""})
     EXPECT_NE(at = text.find(name, at), std::string::npos) << name;
