@@ -5,8 +5,9 @@
 #include "lib/Support/Remarks.h"
 #include "lib/Target/Targets.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -94,13 +95,23 @@ std::string Artifact::problem() {
         return ("question " + Twine(number) + " of the artifact refers to " + Twine(next)).str();
   if (numCases > 1 && questions.empty())
     return "the artifact has several cases and no questions";
-  llvm::StringSet<> seen;
+  llvm::MapVector<StringRef, llvm::SmallBitVector> casesOf; // by target
   for (ModuleOp program : programs()) {
     if (int64_t(caseOf(program)) >= numCases)
       return ("the artifact has no case " + Twine(caseOf(program))).str();
-    if (!seen.insert((Twine(caseOf(program)) + " " + targetNameOf(program)).str()).second)
+    if (rankOf(program) >= numCases)
+      return ("the artifact has no rank " + Twine(rankOf(program))).str();
+    llvm::SmallBitVector &seen = casesOf[targetNameOf(program)];
+    seen.resize(unsigned(numCases));
+    if (seen.test(unsigned(caseOf(program))))
       return ("the artifact has two programs for case " + Twine(caseOf(program))).str();
+    seen.set(unsigned(caseOf(program)));
   }
+  for (auto &[target, seen] : casesOf)
+    for (auto [number, one] : llvm::enumerate(cases()))
+      if (one.refusal.empty() != seen.test(unsigned(number)))
+        return ("case " + Twine(number) + " of the artifact must have either a program or a reason why it has none")
+            .str();
   return "";
 }
 
