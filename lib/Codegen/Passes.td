@@ -97,7 +97,7 @@ def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"tuning", "tuning", "std::string", "", "File of measured schedules (docs/tutorials/tuning.md)">,
                  Option<"machine", "machine", "std::string", "", 
-                        "Name of the machine in the tuning file whose rows are used; empty: that of the module (plan.tuning_target)">];
+                        "Name of the target in the tuning file; if empty, the attribute plan.tuning_target of the module">];
   // The analyses of some kernels emit their code, inspect it and erase it.
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
