@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/ArtifactCache.h"
-#include "lib/Compiler/Emit.h"
-#include "lib/Compiler/Runtime.h"
+#include "lib/Compiler/Emit/Emit.h"
+#include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Support/Files/CacheFile.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"

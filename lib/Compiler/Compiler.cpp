@@ -4,7 +4,7 @@
 #include "lib/Compiler/Compiler.h"
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Compiler/ArtifactCache.h"
-#include "lib/Compiler/Emit.h"
+#include "lib/Compiler/Emit/Emit.h"
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Compiler/Stages.h"

@@ -7,7 +7,7 @@
 #include "lib/Compiler/MachineRates.h"
 #include "hewn/services.h"
 #include "lib/Codegen/Emit/Object.h"
-#include "lib/Compiler/Runtime.h"
+#include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Target/Targets.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -3,7 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
-#include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Emit/InProcess.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"

@@ -7,7 +7,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Codegen/Passes.h"
-#include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Emit/InProcess.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Plan/Passes.h"
 

@@ -2,11 +2,11 @@
 //
 // Creates the files of an artifact from planned modules: compiles kernels and programs to objects,
 // links them, and writes the weights file and the header next to the library.
-#include "lib/Compiler/Emit.h"
+#include "lib/Compiler/Emit/Emit.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Link.h"
-#include "lib/Compiler/Generate.h"
-#include "lib/Compiler/Runtime.h"
+#include "lib/Compiler/Emit/Generate.h"
+#include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/Generate.h"
+#include "lib/Compiler/Emit/Generate.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/CodeCache.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds the archives that artifacts are linked with.
-#ifndef HEWN_LIB_COMPILER_RUNTIME_H
-#define HEWN_LIB_COMPILER_RUNTIME_H
+#ifndef HEWN_LIB_COMPILER_EMIT_RUNTIME_H
+#define HEWN_LIB_COMPILER_EMIT_RUNTIME_H
 
 #include "lib/Codegen/Emit/Machine.h"
 #include "llvm/ADT/StringRef.h"

@@ -2,10 +2,10 @@
 //
 // Runs generated objects in this process. LLVM's JIT linker loads them and binds them to the
 // runtime in this binary.
-#include "lib/Compiler/InProcess.h"
+#include "lib/Compiler/Emit/InProcess.h"
 #include "dialects/Plan/Plan.h"
 #include "hewn/services.h"
-#include "lib/Compiler/Generate.h"
+#include "lib/Compiler/Emit/Generate.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Target/Targets.h"

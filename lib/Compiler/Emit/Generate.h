@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates code from planned modules, for artifacts and for runs in this process.
-#ifndef HEWN_LIB_COMPILER_GENERATE_H
-#define HEWN_LIB_COMPILER_GENERATE_H
+#ifndef HEWN_LIB_COMPILER_EMIT_GENERATE_H
+#define HEWN_LIB_COMPILER_EMIT_GENERATE_H
 
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Codegen/Program/Program.h"

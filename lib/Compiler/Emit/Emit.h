@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Creates the files of an artifact, or the text of a late stage, from planned programs.
-#ifndef HEWN_LIB_COMPILER_EMIT_H
-#define HEWN_LIB_COMPILER_EMIT_H
+#ifndef HEWN_LIB_COMPILER_EMIT_EMIT_H
+#define HEWN_LIB_COMPILER_EMIT_EMIT_H
 
 #include "lib/Compiler/Artifact.h"
 #include "lib/Compiler/Request.h"

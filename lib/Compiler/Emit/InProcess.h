@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a compiled module in this process, for constant folding.
-#ifndef HEWN_LIB_COMPILER_INPROCESS_H
-#define HEWN_LIB_COMPILER_INPROCESS_H
+#ifndef HEWN_LIB_COMPILER_EMIT_INPROCESS_H
+#define HEWN_LIB_COMPILER_EMIT_INPROCESS_H
 
 #include "lib/Codegen/Emit/Object.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/Runtime.h"
+#include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Compiler/Compiler.h"
 #include "lib/Target/Targets.h"
 
