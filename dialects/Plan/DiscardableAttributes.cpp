@@ -107,8 +107,14 @@ static StringRef verifyLaunchInfo(Operation *op, Attribute attr) {
 }
 
 static StringRef verifyKeeps(Operation *op, Attribute attr) {
-  bool fits = isa<KernelOp>(op) && isInteger(attr, 0) && cast<IntegerAttr>(attr).getInt() < int64_t(numArguments(op));
+  auto kernel = dyn_cast<KernelOp>(op);
+  bool fits = kernel && isInteger(attr, 0) &&
+              cast<IntegerAttr>(attr).getInt() < int64_t(kernel.getFunctionType().getNumInputs());
   return fits ? "" : "must be the number of an argument of a kernel";
+}
+
+static StringRef verifyScratch(Operation *op, Attribute attr) {
+  return isa<KernelOp>(op) && graph::parseDims(attr) ? "" : "must be a list of numbers and expressions on a kernel";
 }
 
 static StringRef verifyJoint(Operation *, Attribute attr) { return isInteger(attr, 0) ? "" : "must be a number"; }
@@ -146,6 +152,7 @@ LogicalResult PlanDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                                                 {kAlternatesAttr, verifyTurns},
                                                 {kLaunchInfoAttr, verifyLaunchInfo},
                                                 {kResidentWeightsAttr, verifyKeeps},
+                                                {kScratchAttr, verifyScratch},
                                                 {kPersistentAttr, verifyJoint},
                                                 {kArenaBytesAttr, verifyArenaBytes},
                                                 {kArenaLevelsAttr, verifyArenaLevels},

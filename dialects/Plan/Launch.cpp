@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Access to the launch attributes of kernel functions (`plan.launch_info`).
+// Access to the kernels of launches, and to the launch attributes of their functions.
 #include "dialects/Plan/Plan.h"
 
 using namespace mlir;
@@ -64,6 +64,36 @@ void changeGpuLaunch(Operation *function, llvm::function_ref<void(GpuLaunch &)> 
                                        launch.sharedBytes, launch.blockBytes, launch.registers, launch.work,
                                        launch.traffic, launch.alone, launch.meets, launch.counters, launch.boxes,
                                        launch.keeps, launch.keptBytes));
+}
+
+KernelOp findGraphKernel(const SymbolTable &table, StringRef name) {
+  auto kernel = table.lookup<KernelOp>(name);
+  return kernel && !kernel.isLowered() ? kernel : KernelOp();
+}
+
+func::FuncOp entryOf(LaunchOp launch, StringRef suffix) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(launch, launch.getKernelAttr());
+  if (!kernel || suffix.empty())
+    return kernel ? kernel.getEntry() : func::FuncOp();
+  return kernel.lookupSymbol<func::FuncOp>((kernel.getSymName() + suffix).str());
+}
+
+KernelSource::KernelSource(KernelOp kernel) : kernel(kernel), source(cast<KernelOp>(kernel->cloneWithoutRegions())) {
+  source.getBody().takeBody(kernel.getBody());
+  kernel.getBody().emplaceBlock().push_back(source);
+}
+
+KernelSource::~KernelSource() {
+  if (!source)
+    return;
+  source->remove();
+  kernel.getBody().takeBody(source.getBody());
+  source->erase();
+}
+
+void KernelSource::replaceByCode() {
+  source->erase();
+  source = {};
 }
 
 std::optional<DimExpr> atLaunch(const DimExpr &expr, ArrayAttr symbols, LaunchOp launch) {

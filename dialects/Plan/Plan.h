@@ -7,6 +7,7 @@
 
 #include "dialects/Graph/Analysis/Dims.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -71,6 +72,10 @@ inline constexpr llvm::StringLiteral kSharedArgumentAttr = "plan.shared";
 /// in shared memory for all iterations of a loop, if the whole loop runs in one persistent kernel.
 /// Whether the generated code does so is in the GpuLaunchAttr of its function (`keptBytes`).
 inline constexpr llvm::StringLiteral kResidentWeightsAttr = "plan.resident_weights";
+/// Attribute of a kernel: the dims of the float32 scratch memory that its schedule needs, where the
+/// kernel has none of this size. An empty list removes the kernel's scratch memory.
+/// `hewn-insert-scratch` applies the attribute and removes it.
+inline constexpr llvm::StringLiteral kScratchAttr = "plan.scratch";
 /// Bytes of shared memory that are never used for resident weights. They are reserved for the
 /// phases of a persistent kernel, because it is not known how much memory the phases need until all
 /// of them are emitted.
@@ -117,6 +122,31 @@ TasksAttr tasksOf(mlir::Operation *function);
 /// Calls `change` on the GPU launch attribute of `function` and stores the result. Creates the
 /// attribute first if there is none.
 void changeGpuLaunch(mlir::Operation *function, llvm::function_ref<void(GpuLaunch &)> change);
+/// Returns the kernel with this name, or null if there is none or if it is lowered.
+KernelOp findGraphKernel(const mlir::SymbolTable &table, llvm::StringRef name);
+/// Returns the entry function of the launched kernel, or the companion function with the given
+/// suffix. Returns null if there is none, for example because the kernel is not lowered.
+mlir::func::FuncOp entryOf(LaunchOp launch, llvm::StringRef suffix = "");
+
+/// The graph ops of a kernel while code is emitted for them. Kernel generators create functions
+/// next to the kernel whose ops they read. Therefore the constructor puts the ops into a kernel
+/// inside of `kernel`, and generators insert functions before that one. Unless `replaceByCode` is
+/// called, the destructor puts the ops back and erases everything that was emitted.
+class KernelSource {
+public:
+  explicit KernelSource(KernelOp kernel);
+  KernelSource(const KernelSource &) = delete;
+  KernelSource &operator=(const KernelSource &) = delete;
+  ~KernelSource();
+  /// Returns the kernel with the graph ops.
+  KernelOp get() const { return source; }
+  /// Erases the graph ops. The emitted functions become the body of the lowered kernel.
+  void replaceByCode();
+
+private:
+  KernelOp kernel, source;
+};
+
 /// Converts `expr`, an expression over the symbols of a kernel, to one over the symbols of the
 /// program, by substituting the symbols that `launch` passes. Returns nullopt if the launch passes
 /// another number of symbols than the kernel has.

@@ -5,11 +5,32 @@ include "dialects/Plan/PlanBase.td"
 
 class PlanOp<string mnemonic, list<Trait> traits = []> : Op<PlanDialect, mnemonic, traits>;
 
-def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Symbol]> {
-  let summary = "A kernel: the ops of one fusion group, which are compiled to one function.";
+def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, SymbolTable, NoTerminator, FunctionOpInterface, Symbol]> {
+  let summary = "A kernel: the ops of one fusion group, later the code that computes them.";
   let description = [{
-    The arguments are tensors. The body is one block of graph ops that ends with graph.yield.
-    `symbols` lists the names of the symbols in the dims of the body. A launch binds the symbols by
+    A kernel contains everything that it needs, so passes compile kernels in parallel
+    (`OperationPass<plan::KernelOp>`). The body has one of two forms:
+
+    - **Before lowering:** a block of graph ops that ends with graph.yield. Its arguments are the
+      input tensors.
+    - **Lowered:** a symbol table with the entry function, which has the kernel's name and the
+      attribute `plan.launch_info`, and everything that it references: functions, shared memory,
+      declarations of libm functions.
+
+    ```mlir
+    plan.kernel @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []} {
+      %y = graph.relu %x : tensor<8xf32>
+      graph.yield %y : tensor<8xf32>
+    }
+    // lowered
+    plan.kernel @k(tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []} {
+      func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
+        scf.for ... { vector.load, arith, vector.store }
+      }
+    }
+    ```
+
+    The function type has the tensors that a launch passes and receives, in both forms. `symbols` lists the names of the symbols in the dims of the body. A launch binds the symbols by
     position, so kernels that differ only in these names can be merged. The dims of the arguments
     are in the argument attribute `graph.dims`. A kernel never writes to its inputs, and each result
     has a buffer of its own.
@@ -29,10 +50,16 @@ def Plan_KernelOp : PlanOp<"kernel", [IsolatedFromAbove, FunctionOpInterface, Sy
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// Returns true if the body contains the kernel's code instead of its graph ops.
+    bool isLowered();
+    /// Returns the entry function of a lowered kernel, or null if the kernel is not lowered.
+    ::mlir::func::FuncOp getEntry();
+    /// Verifies the arguments of the body block. Replaces the method of FunctionOpInterface.
+    ::llvm::LogicalResult verifyBody();
   }];
 }
 
-def Plan_LaunchOp : PlanOp<"launch", [Pure]> {
+def Plan_LaunchOp : PlanOp<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel. `symbols` gives the value of each symbol of the kernel over the program's symbols.";
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, ArrayAttr:$symbols);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);

@@ -362,22 +362,47 @@ bool isOfGpu(Attribute schedule) {
              GpuMapAttr>(schedule);
 }
 
+bool KernelOp::isLowered() {
+  Block &body = getBody().front();
+  return body.getNumArguments() == 0 && !body.empty() && llvm::all_of(body, llvm::IsaPred<SymbolOpInterface>);
+}
+
+func::FuncOp KernelOp::getEntry() { return isLowered() ? lookupSymbol<func::FuncOp>(getSymName()) : func::FuncOp(); }
+
+LogicalResult KernelOp::verifyBody() {
+  if (isLowered() || TypeRange(getFunctionType().getInputs()) == getBody().front().getArgumentTypes())
+    return success();
+  return emitOpError("has a body with arguments of other types than its inputs");
+}
+
+static LogicalResult verifyGraph(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto yield = dyn_cast<graph::YieldOp>(body.back());
+  if (!yield || yield->getOperandTypes() != TypeRange(kernel.getFunctionType().getResults()))
+    return kernel.emitOpError("does not end with a graph.yield of its results");
+  Attribute schedule = kernel.getScheduleAttr();
+  if (schedule && !isOfGpu(schedule) && !isa<ContractAttr, WinogradAttr, AttentionAttr, LoopsAttr>(schedule))
+    return kernel.emitOpError("has a schedule of an unknown kind: ") << schedule;
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (getBody().front().empty())
     return emitOpError("has no body");
-  Block &body = getBody().front();
-  auto yield = dyn_cast<graph::YieldOp>(body.back());
-  if (!yield || yield->getOperandTypes() != TypeRange(getFunctionType().getResults()))
-    return emitOpError("does not end with a graph.yield of its results");
-  if (!llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
-      !llvm::all_of(yield->getOperandTypes(), llvm::IsaPred<RankedTensorType>))
+  FunctionType type = getFunctionType();
+  if (!llvm::all_of(type.getInputs(), llvm::IsaPred<RankedTensorType>) ||
+      !llvm::all_of(type.getResults(), llvm::IsaPred<RankedTensorType>))
     return emitOpError("has an argument or result that is not a ranked tensor");
   for (Attribute symbol : getSymbols())
     if (!isa<StringAttr>(symbol))
       return emitOpError() << "has " << symbol << " in its symbols, which is not a string";
-  Attribute schedule = getScheduleAttr();
-  if (schedule && !isOfGpu(schedule) && !isa<ContractAttr, WinogradAttr, AttentionAttr, LoopsAttr>(schedule))
-    return emitOpError("has a schedule of an unknown kind: ") << schedule;
+  if (!isLowered())
+    return verifyGraph(*this);
+  func::FuncOp entry = getEntry();
+  if (!entry || entry.isExternal())
+    return emitOpError("is lowered, but has no entry function @") << getSymName();
+  if (entry.getNumArguments() < 1 + type.getNumInputs() + type.getNumResults() + getSymbols().size())
+    return emitOpError("has an entry function with fewer arguments than context, inputs, results and symbols");
   return success();
 }
 
@@ -438,6 +463,17 @@ LogicalResult LaunchOp::verify() {
   return success();
 }
 
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return success(); // tests of single passes leave kernels out
+  FunctionType type = kernel.getFunctionType();
+  if (getInputs().getTypes() != TypeRange(type.getInputs()) || getResultTypes() != TypeRange(type.getResults()) ||
+      getSymbols().size() != kernel.getSymbols().size())
+    return emitOpError() << "does not match the operands, results and symbols of '" << getKernel() << "'";
+  return success();
+}
+
 LogicalResult BufferAttr::verify(Emit emitError, BufferKind kind, std::optional<graph::DimExpr> offset) {
   bool hasOffset =
       llvm::is_contained({BufferKind::Arena, BufferKind::Output, BufferKind::Slice, BufferKind::Subview}, kind);
@@ -456,8 +492,18 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void KernelOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-                                           getArgAttrsAttrName(), getResAttrsAttrName());
+  if (!isLowered())
+    return function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+                                                    getArgAttrsAttrName(), getResAttrsAttrName());
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  call_interface_impl::printFunctionSignature(printer, getArgumentTypes(), getArgAttrsAttr(), /*isVariadic=*/false,
+                                              getResultTypes(), getResAttrsAttr(), /*body=*/nullptr,
+                                              /*printEmptyResult=*/false);
+  function_interface_impl::printFunctionAttributes(
+      printer, *this, {getFunctionTypeAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
 } // namespace hewn::plan

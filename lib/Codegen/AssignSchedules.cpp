@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses the schedule of each plan.kernel and adds the scratch memory that it needs (see
-// Passes.td).
-#include "dialects/Graph/Builders/Compose.h"
+// Chooses the schedule of a plan.kernel (see Passes.td).
 #include "lib/Codegen/Contract/AttentionEngine.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Contract/Tunable.h"
@@ -21,7 +19,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
-using hewn::graph::DimExpr;
 using hewn::graph::Dims;
 
 namespace hewn::codegen {
@@ -57,117 +54,6 @@ Dims scratchOf(KernelContext &k, Attribute schedule) {
     return contractionScratch(k, schedule);
   OrReason<graph::FusedAttention> attention = gpuAttention(k);
   return attention ? plan::gpuAttentionScratch(*attention, attr) : Dims();
-}
-
-/// Returns the index of the kernel result that is scratch memory, or nullopt if there is none.
-std::optional<unsigned> findScratch(plan::KernelOp kernel) {
-  for (OpOperand &result : kernel.getBody().front().getTerminator()->getOpOperands())
-    if (result.get().getDefiningOp<graph::ScratchOp>())
-      return result.getOperandNumber();
-  return std::nullopt;
-}
-
-void setResults(plan::KernelOp kernel) {
-  TypeRange results = kernel.getBody().front().getTerminator()->getOperandTypes();
-  kernel.setFunctionType(
-      FunctionType::get(kernel.getContext(), kernel.getFunctionType().getInputs(), llvm::to_vector(results)));
-}
-
-/// Removes the kernel's result `i`, which is scratch memory.
-void eraseScratch(plan::KernelOp kernel, unsigned i) {
-  Operation *yield = kernel.getBody().front().getTerminator();
-  Operation *scratch = yield->getOperand(i).getDefiningOp();
-  yield->eraseOperand(i);
-  if (scratch->use_empty())
-    scratch->erase();
-  setResults(kernel);
-}
-
-/// Adds scratch memory with the dims `dims` to the kernel as its first result. Returns the type of
-/// the scratch memory.
-Type addScratch(plan::KernelOp kernel, const Dims &dims) {
-  Block &body = kernel.getBody().front();
-  OpBuilder b(&body, body.begin());
-  Value scratch = graph::make<graph::ScratchOp>(b, kernel.getLoc(), {},
-                                                {b.getNamedAttr("shape", graph::dimsAttr(b.getContext(), dims)),
-                                                 b.getNamedAttr("of", TypeAttr::get(b.getF32Type()))});
-  body.getTerminator()->insertOperands(0, scratch);
-  setResults(kernel);
-  return scratch.getType();
-}
-
-/// Rewrites `dims`, the dims of a kernel's scratch memory, for a launch: substitutes the symbol
-/// values that the launch passes for the kernel's symbols. Returns nullopt if a value is not a dim
-/// expression, or if the launch passes another number of values than the kernel has symbols.
-std::optional<Dims> dimsAtLaunch(plan::LaunchOp launch, plan::KernelOp kernel, const Dims &dims) {
-  llvm::StringMap<DimExpr> values;
-  if (launch.getSymbols().size() != kernel.getSymbols().size())
-    return std::nullopt;
-  for (auto [symbol, value] : llvm::zip(kernel.getSymbols(), launch.getSymbols())) {
-    std::optional<DimExpr> given = DimExpr::fromAttr(value);
-    if (!given)
-      return std::nullopt;
-    values.try_emplace(cast<StringAttr>(symbol).getValue(), *given);
-  }
-  return llvm::map_to_vector<4>(dims, [&](const DimExpr &dim) {
-    return dim.substitute([&](StringRef name) {
-      auto found = values.find(name);
-      return found == values.end() ? DimExpr::symbol(name) : found->second;
-    });
-  });
-}
-
-/// Replaces the launch by a launch without result `without` (if given), and with scratch memory of
-/// `type` and `dims` as its first result (if `type` is given).
-LogicalResult replaceLaunch(plan::LaunchOp launch, plan::KernelOp kernel, std::optional<unsigned> without, Type type,
-                            const Dims &dims) {
-  OpBuilder b(launch);
-  SmallVector<Type> types;
-  SmallVector<Attribute> known;
-  if (type) {
-    std::optional<Dims> own = dimsAtLaunch(launch, kernel, dims);
-    if (!own)
-      return launch.emitOpError("passes symbols to '") << launch.getKernel() << "' that are not dim expressions";
-    types.push_back(type);
-    known.push_back(graph::dimsAttr(b.getContext(), *own));
-  }
-  SmallVector<Value> kept;
-  for (auto [i, result] : llvm::enumerate(launch.getResults())) {
-    if (i == without)
-      continue;
-    kept.push_back(result);
-    types.push_back(result.getType());
-    known.push_back(graph::dimsAttr(b.getContext(), graph::getDims(result)));
-  }
-  if (without && !launch.getResult(*without).use_empty())
-    return launch.emitOpError("has scratch memory as a result that has uses");
-  auto other =
-      plan::LaunchOp::create(b, launch.getLoc(), types, launch.getKernel(), launch.getInputs(), launch.getSymbols());
-  other->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
-  other->removeDiscardableAttr(graph::kDimsAttr);
-  if (llvm::any_of(types, [](Type t) { return !cast<RankedTensorType>(t).hasStaticShape(); }))
-    other->setAttr(graph::kDimsAttr, b.getArrayAttr(known));
-  for (auto [old, fresh] : llvm::zip(kept, other.getResults().take_back(kept.size())))
-    old.replaceAllUsesWith(fresh);
-  launch.erase();
-  return success();
-}
-
-/// Replaces the scratch memory of the kernel and of its launches by scratch memory with the dims
-/// `dims`, or removes it if `dims` is empty.
-LogicalResult setScratch(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launches, const Dims &dims) {
-  std::optional<unsigned> old = findScratch(kernel);
-  if (old)
-    for (plan::LaunchOp launch : launches)
-      if (*old >= launch->getNumResults())
-        return launch.emitOpError() << "has fewer results than '" << launch.getKernel() << "'";
-  if (old)
-    eraseScratch(kernel, *old);
-  Type type = dims.empty() ? Type() : addScratch(kernel, dims);
-  for (plan::LaunchOp launch : launches)
-    if (failed(replaceLaunch(launch, kernel, old, type, dims)))
-      return failure();
-  return success();
 }
 
 /// Parses `text`, the schedule in a row of the tuning file, which replaces the cost model's choice
@@ -223,13 +109,10 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
   }
 
   void runOnOperation() override {
-    auto ofModule = getOperation()->getAttrOfType<StringAttr>(plan::kTuningTargetAttr);
+    auto ofModule = getOperation()->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(plan::kTuningTargetAttr);
     tuningTarget = machine.empty() && ofModule ? ofModule.str() : machine.getValue();
-    llvm::StringMap<SmallVector<plan::LaunchOp>> launches;
-    getOperation().walk([&](plan::LaunchOp launch) { launches[launch.getKernel()].push_back(launch); });
-    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
-      if (failed(decide(kernel, launches[kernel.getSymName()])))
-        return signalPassFailure();
+    if (!getOperation().isLowered() && failed(decide()))
+      signalPassFailure();
   }
 
   /// Returns the schedule of a kernel for a GPU.
@@ -237,21 +120,22 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
     OpBuilder b(kernel);
     KernelContext k = beginKernelFunction(kernel, b);
     takeScratch(k);
-    Attribute schedule = chooseGpu(k, b, wanted);
-    k.function.erase();
-    return schedule;
+    return chooseGpu(k, b, wanted);
   }
 
-  LogicalResult decide(plan::KernelOp kernel, ArrayRef<plan::LaunchOp> launches) const {
+  LogicalResult decide() {
+    plan::KernelOp kernel = getOperation();
     bool ofGpu = bool(plan::gpuOf(kernel));
     if (ofGpu && failed(verifyForGpu(kernel)))
       return failure();
-    KernelContext k = describeKernel(kernel);
+    // The analyses of some kernels emit code next to their ops and inspect it.
+    plan::KernelSource source(kernel);
+    KernelContext k = describeKernel(source.get());
     std::optional<Buffer> memory = takeScratch(k);
     FailureOr<Attribute> schedule = kernel.getScheduleAttr();
     auto wanted = dyn_cast_or_null<plan::GpuTileAttr>(*schedule);
     if (ofGpu && (!*schedule || wanted))
-      schedule = chooseForGpu(kernel, wanted);
+      schedule = chooseForGpu(source.get(), wanted);
     else if (!*schedule && succeeded(schedule = choose(k)))
       schedule = tuned(k, *schedule);
     if (failed(schedule))
@@ -261,7 +145,9 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
       return success(); // LowerKernels.cpp emits the error for a schedule of the wrong target
     Dims dims = scratchOf(k, *schedule);
     bool isThere = memory ? memory->dims == dims && memory->elementType.isF32() : dims.empty();
-    return isThere ? success() : setScratch(kernel, launches, dims);
+    if (!isThere)
+      kernel->setAttr(plan::kScratchAttr, graph::dimsAttr(&getContext(), dims));
+    return success();
   }
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowers each plan.kernel to a function of loops by the kernel generator of its schedule (see
-// Passes.td).
+// Lowers a plan.kernel to loops by the kernel generator of its schedule (see Passes.td).
 #include "dialects/Simt/Simt.h"
 #include "lib/Codegen/Contract/AttentionEngine.h"
 #include "lib/Codegen/Contract/ContractEngine.h"
@@ -67,25 +66,23 @@ static LogicalResult emitBySchedule(KernelContext &k, OpBuilder &b, Attribute sc
       .Case([&](plan::GpuMapAttr map) { return emitGpuMap(k, b, map); });
 }
 
-static LogicalResult lowerKernel(plan::KernelOp kernel) {
-  OpBuilder b(kernel);
-  KernelContext k = beginKernelFunction(kernel, b);
-  Attribute schedule = kernel.getScheduleAttr();
-  LogicalResult lowered = verifySchedule(k, schedule);
-  if (succeeded(lowered))
-    lowered = emitBySchedule(k, b, schedule);
-  if (succeeded(lowered) && plan::isOfGpu(schedule))
-    lowered = finishGrid(k, b, schedule);
-  kernel.erase();
-  return lowered;
-}
-
 namespace {
 struct LowerKernelsPass : impl::LowerKernelsPassBase<LowerKernelsPass> {
   void runOnOperation() override {
-    for (plan::KernelOp kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
-      if (failed(lowerKernel(kernel)))
-        return signalPassFailure();
+    if (!getOperation().isLowered() && failed(lower()))
+      signalPassFailure();
+  }
+
+  LogicalResult lower() {
+    plan::KernelSource source(getOperation());
+    OpBuilder b(source.get());
+    KernelContext k = beginKernelFunction(source.get(), b);
+    Attribute schedule = k.kernel.getScheduleAttr();
+    if (failed(verifySchedule(k, schedule)) || failed(emitBySchedule(k, b, schedule)) ||
+        (plan::isOfGpu(schedule) && failed(finishGrid(k, b, schedule))))
+      return failure();
+    source.replaceByCode();
+    return success();
   }
 };
 } // namespace

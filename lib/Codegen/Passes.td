@@ -4,7 +4,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
+def ExpandMathPass : Pass<"hewn-expand-math"> {
   let summary = "Expand exp, tanh, log and other math ops to vector arithmetic or calls of libm";
   let description = [{
     Expands math ops for which no target has an instruction.
@@ -29,6 +29,9 @@ def ExpandMathPass : Pass<"hewn-expand-math", "::mlir::ModuleOp"> {
     With `libm=true`, all of these math ops become calls of libm, and divisions and extrema are not
     expanded. -O0 uses this option, which makes its results an independent reference for those of the
     approximations.
+
+    The pass runs on ops with a symbol table, which get the declarations of libm functions: a
+    lowered plan.kernel or a module.
   }];
   let options = [Option<"libm", "libm", "bool", "false", "Call libm for all math ops, as an independent reference">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -57,10 +60,10 @@ def ExpandFloat8Pass : Pass<"hewn-expand-float8"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::mlir::ModuleOp"> {
-  let summary = "Choose the schedule of each plan.kernel, and add the scratch memory that it needs";
+def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::hewn::plan::KernelOp"> {
+  let summary = "Choose the schedule of a plan.kernel";
   let description = [{
-    Selects a kernel generator and its parameters for each kernel, and records them in the attribute
+    Selects a kernel generator and its parameters, and records them in the attribute
     `schedule` (docs/decisions/recorded-schedules.md). The first row of this table that applies to
     a CPU kernel determines its schedule:
 
@@ -90,10 +93,8 @@ def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::mlir::ModuleOp"> {
     a CPU kernel, that schedule is used instead of the cost model's choice. If code cannot be
     generated for the row, the pass emits a warning and uses the cost model's choice.
 
-    If a schedule needs scratch memory, the pass adds it as the first result of the kernel and of
-    its launches. The memory planner then allocates it in the arena while the kernel runs. If the
-    kernel has scratch memory of another size, because its schedule was edited, the pass replaces
-    it.
+    If a schedule needs scratch memory and the kernel has none of this size, the pass records the
+    dims in the attribute `plan.scratch`; `hewn-insert-scratch` then adds the memory.
   }];
   let options = [Option<"tuning", "tuning", "std::string", "", "File of measured schedules (docs/tutorials/tuning.md)">,
                  Option<"machine", "machine", "std::string", "", 
@@ -103,10 +104,11 @@ def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
-def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
-  let summary = "Lower each plan.kernel to a function of vector loops or GPU threads";
+def LowerKernelsPass : Pass<"hewn-lower-kernels", "::hewn::plan::KernelOp"> {
+  let summary = "Lower a plan.kernel to vector loops or GPU threads";
   let description = [{
-    Emits the code of each kernel with the kernel generator that its schedule selects.
+    Replaces the graph ops of the kernel by their code, which the kernel generator of the schedule
+    emits.
 
     ```mlir
     plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -115,8 +117,10 @@ def LowerKernelsPass : Pass<"hewn-lower-kernels", "::mlir::ModuleOp"> {
       graph.yield %y
     }
     // becomes
-    func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
-      scf.for ... { vector.load, arith, vector.store }
+    plan.kernel @k(tensor<4x8xf32>) -> tensor<4x8xf32> attributes {schedule = #plan.loops<elements>} {
+      func.func @k(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
+        scf.for ... { vector.load, arith, vector.store }
+      }
     }
     ```
 

@@ -55,13 +55,18 @@ bool hasAllConstants(Session &session, const Request &request, ModuleOp module) 
   return false;
 }
 
+/// Returns true if the program has kernels that are not lowered.
+bool hasGraphKernels(ModuleOp program) {
+  return llvm::any_of(program.getOps<plan::KernelOp>(), [](plan::KernelOp kernel) { return !kernel.isLowered(); });
+}
+
 /// Verifies the invariants that passes rely on, in an artifact that was read from the text of a
 /// stage: a hand-written text may violate them.
 bool isWellFormed(Session &session, Artifact &artifact) {
   for (ModuleOp program : artifact.programs()) {
     auto pm = PassManager::on<ModuleOp>(&session.context);
     pm.addPass(createVerifyKernelsPass());
-    if (!program.getOps<plan::KernelOp>().empty() && failed(pm.run(program)))
+    if (hasGraphKernels(program) && failed(pm.run(program)))
       return false;
   }
   return true;
@@ -127,7 +132,7 @@ Stage stageOf(StringRef emit) {
 /// graph stage passes through this stage again.
 Stage firstStage(Artifact &artifact) {
   ModuleOp program = artifact.programs().front();
-  if (!program.getOps<plan::KernelOp>().empty())
+  if (hasGraphKernels(program))
     return Loops;
   bool launches = program->walk([](plan::LaunchOp) { return WalkResult::interrupt(); }).wasInterrupted();
   return launches ? Plan : Graph;

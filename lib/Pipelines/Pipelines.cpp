@@ -144,7 +144,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     // Choose the tiles of GPU contractions. Where the schedule splits K, a second kernel sums the
     // partials.
-    pm.addPass(createSelectGpuTilesPass());
+    pm.addNestedPass<plan::KernelOp>(createSelectGpuTilesPass());
     pm.addPass(createSplitKPass());
     // Mark weights of recurrences that GPU blocks may keep in shared memory over all time steps.
     pm.addPass(createMarkResidentWeightsPass());
@@ -152,8 +152,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   // Allocate concat operands as subviews of the result; the concat becomes a no-op.
   if (options.optimize) {
     pm.addPass(createConcatInPlacePass());
-    // Choose the schedule of each kernel, and allocate the scratch memory that the schedule needs.
-    pm.addPass(codegen::createAssignSchedulesPass(options.tuning));
+    // Choose the schedule of each kernel, and add the scratch memory that the schedules need.
+    pm.addNestedPass<plan::KernelOp>(codegen::createAssignSchedulesPass(options.tuning));
+    pm.addPass(createInsertScratchPass());
   }
   // Alternate the task order of kernels in loop bodies, so that a step starts with the data that
   // the previous one left in cache.
@@ -164,7 +165,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createVerifyKernelsPass());
 }
 
-void buildLoopsStage(OpPassManager &pm, const PipelineOptions &options) {
+void buildLoopsStage(OpPassManager &stage, const PipelineOptions &options) {
+  OpPassManager &pm = stage.nest<plan::KernelOp>();
   if (!options.optimize) {
     // Lower kernels at -O0, the reference that tests compare with: one loop nest per op, with math
     // functions from libm.

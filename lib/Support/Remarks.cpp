@@ -4,12 +4,14 @@
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Printable.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Remarks/RemarkSerializer.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include <set>
 #include <tuple>
 
 using namespace mlir;
@@ -18,7 +20,7 @@ namespace hewn {
 
 namespace {
 
-constexpr llvm::StringLiteral kReason = "Reason", kVariant = "Variant";
+constexpr llvm::StringLiteral kReason = "Reason", kVariant = "Variant", kPlace = "Place";
 
 class Collector : public remark::detail::MLIRRemarkStreamerBase {
 public:
@@ -35,6 +37,8 @@ public:
         remark.reason += arg.val;
       else if (arg.key == kVariant)
         remark.variant = arg.val;
+      else if (arg.key == kPlace)
+        (void)StringRef(arg.val).getAsInteger(10, remark.place);
       else
         remark.others.emplace_back(arg.key, printable(arg.val));
     remarks.add(std::move(remark));
@@ -64,13 +68,16 @@ bool Remark::operator<(const Remark &other) const {
 
 void Remarks::add(Remark remark) {
   std::lock_guard<std::mutex> guard(lock);
-  if (known.insert(remark).second)
-    all.push_back(std::move(remark));
+  all.push_back(std::move(remark));
 }
 
 void Remarks::sort(llvm::ArrayRef<StringRef> titles) {
-  auto placeOf = [&](const Remark &remark) { return llvm::find(titles, remark.variant) - titles.begin(); };
+  auto placeOf = [&](const Remark &remark) {
+    return std::pair(llvm::find(titles, remark.variant) - titles.begin(), remark.place);
+  };
   llvm::stable_sort(all, [&](const Remark &a, const Remark &b) { return placeOf(a) < placeOf(b); });
+  std::set<Remark> known;
+  llvm::erase_if(all, [&](const Remark &remark) { return !known.insert(remark).second; });
 }
 
 void Remarks::writeYaml(llvm::raw_ostream &os) const {
@@ -157,8 +164,13 @@ remark::detail::InFlightRemark missed(Operation *op, StringRef pass, StringRef n
   if (!emitted)
     return emitted;
   emitted << remark::detail::Remark::Arg(kReason, reason);
-  for (Operation *around = op; around; around = around->getParentOp())
-    if (auto title = around->getAttrOfType<StringAttr>(kTitleAttr))
+  Operation *around = op; // the kernel or function in the module
+  while (around->getParentOp() && !isa<ModuleOp>(around->getParentOp()))
+    around = around->getParentOp();
+  if (Block *block = around->getBlock())
+    emitted << remark::detail::Remark::Arg(kPlace, int64_t(std::distance(block->begin(), Block::iterator(around))));
+  if (Operation *module = around->getParentOp())
+    if (auto title = module->getAttrOfType<StringAttr>(kTitleAttr))
       emitted << remark::detail::Remark::Arg(kVariant, title.getValue());
   return emitted;
 }

@@ -13,7 +13,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +23,8 @@ namespace hewn {
 struct Remark {
   std::string pass, name, node, variant, reason;
   std::vector<std::pair<std::string, std::string>> others;
+  /// Place of the op in its module: the number of the kernel or function that contains it.
+  int64_t place = 0;
   llvm::remarks::Type type = llvm::remarks::Type::Missed;
 
   bool operator<(const Remark &other) const;
@@ -33,13 +34,14 @@ struct Remark {
 /// "x86-64-v3, where n = 1". Absent if the artifact has one variant.
 inline constexpr llvm::StringLiteral kTitleAttr = "plan.title";
 
-/// The optimization remarks of one compile, without duplicates.
+/// The optimization remarks of one compile.
 class Remarks {
 public:
-  /// Adds an optimization remark unless there is an equal one. Thread-safe.
+  /// Adds an optimization remark. Thread-safe.
   void add(Remark remark);
-  /// Groups the remarks by variant, in the order of `titles`. The passes of each variant run in
-  /// order, so that the order of the remarks then does not depend on the number of threads.
+  /// Sorts the remarks by variant, in the order of `titles`, and by place, and drops duplicates.
+  /// The passes of each kernel run in order, so that the result does not depend on the number of
+  /// threads.
   void sort(llvm::ArrayRef<llvm::StringRef> titles);
   llvm::ArrayRef<Remark> list() const { return all; }
 
@@ -56,7 +58,6 @@ public:
 private:
   std::mutex lock;
   std::vector<Remark> all;
-  std::set<Remark> known;
 };
 
 /// While an object of this class exists, it adds the remarks that are emitted in `context` to

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output of a compilation does not depend on the number of threads. The model has four
-// variants: two cases for two targets.
+// The output of a compilation does not depend on the number of threads. The model has several
+// kernels and four variants: two cases for two targets.
 #include "hewn/compiler.h"
 
 #include "gtest/gtest.h"
@@ -15,10 +15,11 @@
 namespace {
 
 const std::string model = R"(<ir_version: 10, opset_import: ["" : 18]>
-g (float[n, 1, 64] x) => (float[] y, float[] top) {
+g (float[n, 1, 64] x) => (float[] y, float[] top, float[] most) {
   w = Constant <value = float[1] {0.25}> ()  size = Constant <value_ints = [64, 64]> ()
   one = Constant <value_ints = [1]> ()
   table = Expand(w, size)  s = Squeeze(x)  h = MatMul(s, table)  u = Softmax(h)  v = MatMul(u, table)
+  e = Erf(x)  t = Transpose <perm = [2, 1, 0]> (e)  c = CumSum(t, one)  most = ReduceMax(c)
   y = Add(v, h)  top, places = TopK <axis = -1> (v, one)
 })";
 

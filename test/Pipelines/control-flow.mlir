@@ -29,15 +29,17 @@
 // SCAN: seven: [1] [7.0]
 
 //--- if.mlir
-func.func @iota(%ctx: !llvm.ptr, %y: memref<?xf32>, %n: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  scf.for %i = %c0 to %n step %c1 {
-    %a = arith.index_cast %i : index to i64
-    %b = arith.sitofp %a : i64 to f32
-    memref.store %b, %y[%i] : memref<?xf32>
+plan.kernel @iota() -> tensor<?xf32> attributes {symbols = ["s0"]} {
+  func.func @iota(%ctx: !llvm.ptr, %y: memref<?xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %i = %c0 to %n step %c1 {
+      %a = arith.index_cast %i : index to i64
+      %b = arith.sitofp %a : i64 to f32
+      memref.store %b, %y[%i] : memref<?xf32>
+    }
+    return
   }
-  return
 }
 func.func @main(%c: tensor<i1> {graph.name = "c"}, %n: tensor<1xi64> {graph.name = "n"}) -> (tensor<?xf32> {graph.name = "y"}, tensor<1xi64> {graph.name = "z"}) {
   graph.read_symbol "u0" = %n[0] : tensor<1xi64>
@@ -53,15 +55,17 @@ func.func @main(%c: tensor<i1> {graph.name = "c"}, %n: tensor<1xi64> {graph.name
 }
 
 //--- loop.mlir
-func.func @iota(%ctx: !llvm.ptr, %y: memref<?xf32>, %n: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  scf.for %i = %c0 to %n step %c1 {
-    %a = arith.index_cast %i : index to i64
-    %b = arith.sitofp %a : i64 to f32
-    memref.store %b, %y[%i] : memref<?xf32>
+plan.kernel @iota() -> tensor<?xf32> attributes {symbols = ["s0"]} {
+  func.func @iota(%ctx: !llvm.ptr, %y: memref<?xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %i = %c0 to %n step %c1 {
+      %a = arith.index_cast %i : index to i64
+      %b = arith.sitofp %a : i64 to f32
+      memref.store %b, %y[%i] : memref<?xf32>
+    }
+    return
   }
-  return
 }
 func.func @main(%trips: tensor<i64> {graph.name = "trips"})
     -> (tensor<?xf32> {graph.name = "grown"}, tensor<2xf32> {graph.name = "a"}, tensor<2xf32> {graph.name = "b"}, tensor<?x2xf32> {graph.name = "all"}) {
@@ -78,17 +82,19 @@ func.func @main(%trips: tensor<i64> {graph.name = "trips"})
 }
 
 //--- scan.mlir
-func.func @add(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %n = arith.constant 2 : index
-  scf.for %i = %c0 to %n step %c1 {
-    %a = memref.load %x[%i] : memref<?xf32>
-    %b = memref.load %y[%i] : memref<?xf32>
-    %c = arith.addf %a, %b : f32
-    memref.store %c, %z[%i] : memref<?xf32>
+plan.kernel @add(tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> attributes {symbols = []} {
+  func.func @add(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = arith.constant 2 : index
+    scf.for %i = %c0 to %n step %c1 {
+      %a = memref.load %x[%i] : memref<?xf32>
+      %b = memref.load %y[%i] : memref<?xf32>
+      %c = arith.addf %a, %b : f32
+      memref.store %c, %z[%i] : memref<?xf32>
+    }
+    return
   }
-  return
 }
 func.func @main(%x: tensor<?x2xf32> {graph.name = "x", graph.dims = [#graph.dim<"t">, 2]})
     -> (tensor<2xf32> {graph.name = "last"}, tensor<?x2xf32> {graph.name = "sums"}, tensor<?x2xf32> {graph.name = "same"}, tensor<1xf32> {graph.name = "seven"}) {

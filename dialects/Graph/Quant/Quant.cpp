@@ -72,22 +72,23 @@ Value dequantize(Builder &e, Type xType, Type scaleType, Type to, ValueRange in)
   return cast(e, work, to, mul(e, NumberKind::Float, x, in[1]));
 }
 
-/// Returns a global constant of the module with the values of the lookup table. Equal tables share
-/// one. Returns nullptr outside of a module, where ops are only emitted for analysis.
+/// Returns a global constant of the kernel with the values of the lookup table. Equal tables share
+/// one. Returns nullptr outside of a symbol table, where ops are only emitted for analysis.
 static memref::GlobalOp globalOf(Builder &e, MemRefType type, ElementsAttr table) {
   Operation *around = e.getInsertionBlock()->getParentOp();
-  auto module = around ? around->getParentOfType<ModuleOp>() : ModuleOp();
-  if (!module)
+  Operation *kernel = around ? SymbolTable::getNearestSymbolTable(around) : nullptr;
+  if (!kernel)
     return nullptr;
-  for (auto known : module.getOps<memref::GlobalOp>())
+  unsigned number = 0;
+  for (auto known : kernel->getRegion(0).getOps<memref::GlobalOp>()) {
     if (known.getType() == type && known.getInitialValueAttr() == table)
       return known;
-  SymbolTable symbols(module);
-  OpBuilder b(module.getBodyRegion());
-  auto made = memref::GlobalOp::create(b, e.getLoc(), "table", b.getStringAttr("private"), type, table,
-                                       /*constant=*/true, /*alignment=*/IntegerAttr());
-  symbols.insert(made); // insertion also makes the symbol's name unique
-  return made;
+    number += known.getSymName().starts_with("table");
+  }
+  OpBuilder b(kernel->getRegion(0));
+  std::string name = "table" + (number > 0 ? std::to_string(number) : "");
+  return memref::GlobalOp::create(b, e.getLoc(), name, b.getStringAttr("private"), type, table, /*constant=*/true,
+                                  /*alignment=*/IntegerAttr());
 }
 
 Value mapCodes(Builder &e, Type xType, ElementsAttr table, ValueRange in) {

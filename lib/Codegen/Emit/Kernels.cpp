@@ -106,12 +106,14 @@ void makeAnonymous(ModuleOp module, FunctionOpInterface kernel) {
   });
 }
 
-/// Serializes the kernel and all functions that it references. `shared` has the numbers of its
-/// arguments that may alias others.
-Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned> shared, bool namesByContent) {
-  OwningOpRef<ModuleOp> alone = ModuleOp::create(kernel.getLoc());
+/// Serializes a kernel's entry function and everything that it references. `shared` has the numbers
+/// of its arguments that may alias others.
+Job packKernel(plan::KernelOp kernel, ArrayRef<unsigned> shared, bool namesByContent) {
+  func::FuncOp entry = kernel.getEntry();
+  SymbolTable table(kernel);
+  OwningOpRef<ModuleOp> alone = ModuleOp::create(entry.getLoc());
   llvm::SetVector<Operation *> reached;
-  reached.insert(kernel);
+  reached.insert(entry);
   for (unsigned i = 0; i < reached.size(); ++i) {
     if (auto uses = SymbolTable::getSymbolUses(reached[i]))
       for (const SymbolTable::SymbolUse &use : *uses)
@@ -124,7 +126,7 @@ Job packKernel(FunctionOpInterface kernel, SymbolTable &table, ArrayRef<unsigned
     alone->push_back(copy);
   }
   auto copy = cast<FunctionOpInterface>(&alone->getBody()->front());
-  plan::GpuLaunchAttr info = plan::gpuLaunchOf(kernel);
+  plan::GpuLaunchAttr info = plan::gpuLaunchOf(entry);
   auto share = [&](unsigned argument) {
     copy.setArgAttr(argument, plan::kSharedArgumentAttr, UnitAttr::get(copy->getContext()));
   };
@@ -287,12 +289,11 @@ std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::String
   symbols.resize(variants.size());
   for (size_t v = variants.size(); v-- > 0;) {
     const Variant &variant = variants[v];
-    SymbolTable table(variant.module);
     llvm::StringMap<SmallVector<unsigned>> shared = findSharedArguments(variant.module);
-    for (auto function : ModuleOp(variant.module).getOps<FunctionOpInterface>()) {
-      if (function.isDeclaration() || !function.isPublic() || function.getName() == plan::kProgramName)
+    for (auto kernel : ModuleOp(variant.module).getOps<plan::KernelOp>()) {
+      if (!kernel.isLowered())
         continue;
-      Job job = packKernel(function, table, shared.lookup(function.getName()), namesByContent);
+      Job job = packKernel(kernel, shared.lookup(kernel.getSymName()), namesByContent);
       job.variant = &variant;
       SmallVector<size_t> &equal = byContent[job.bytecode];
       const auto *found =
@@ -302,7 +303,7 @@ std::vector<Job> gatherJobs(ArrayRef<Variant> variants, std::vector<llvm::String
         found = std::prev(equal.end());
         jobs.push_back(std::move(job));
       }
-      symbols[v][function.getName()] = jobs[*found].symbol();
+      symbols[v][kernel.getSymName()] = jobs[*found].symbol();
     }
   }
   return jobs;

@@ -313,8 +313,9 @@ Value GpuBuilder::shared(int64_t elements, Type type, int64_t alignment) {
 int64_t gatherShared(KernelContext &k) {
   SmallVector<memref::GetGlobalOp> uses;
   k.function.walk([&](memref::GetGlobalOp use) { uses.push_back(use); });
-  auto module = k.function->getParentOfType<ModuleOp>();
-  auto globalOf = [&](memref::GetGlobalOp use) { return module.lookupSymbol<memref::GlobalOp>(use.getNameAttr()); };
+  auto globalOf = [](memref::GetGlobalOp use) {
+    return SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(use, use.getNameAttr());
+  };
   // Place the shared-memory globals by decreasing alignment, so that no padding is needed between
   // them.
   llvm::stable_sort(uses, [&](memref::GetGlobalOp a, memref::GetGlobalOp b) {

@@ -148,8 +148,8 @@ Rule ruleFor(Operation *op) {
 
 class Expander {
 public:
-  Expander(ModuleOp module, bool libm) : module(module), symbols(module), libm(libm) {
-    plan::TargetAttr target = plan::targetOf(module);
+  Expander(Operation *table, bool libm) : table(table), symbols(table), libm(libm) {
+    plan::TargetAttr target = plan::targetOf(table);
     if (target) {
       machine = {target.getVectorBytes() / 4, target.getScaleIntrinsic(), target.getPermuteIntrinsic()};
       hasFma = target.getHasFma();
@@ -160,7 +160,7 @@ public:
     // Collect all rules before any op is expanded: a rule may depend on the ops that define the
     // operands.
     SmallVector<std::pair<Operation *, Rule>> found;
-    module.walk([&](Operation *op) {
+    table->walk([&](Operation *op) {
       if (Rule rule = ruleFor(op); isa<math::RsqrtOp>(op) || !rule.libm.empty()) {
         if (hasFma && getElementTypeOrSelf(op->getResult(0).getType()).isF64())
           addWideRule(op, rule);
@@ -169,11 +169,11 @@ public:
     });
     SmallVector<Operation *> divided;
     if (!libm) {
-      module.walk([&](Operation *op) {
+      table->walk([&](Operation *op) {
         if (isDividedByLanes(op))
           divided.push_back(op);
       });
-      expandExtrema(module);
+      expandExtrema(table);
     }
     for (auto &[op, rule] : found) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
@@ -363,15 +363,16 @@ private:
     std::string name = libm.str() + (element.isF32() ? "f" : "");
     if (auto known = symbols.lookup<func::FuncOp>(name))
       return known;
-    OpBuilder b(module.getBodyRegion());
+    OpBuilder b(table->getRegion(0));
     auto type = b.getFunctionType(SmallVector<Type>(operands, element), element);
-    auto callee = func::FuncOp::create(b, module.getLoc(), name, type);
+    auto callee = func::FuncOp::create(b, table->getLoc(), name, type);
     callee.setPrivate();
     symbols.insert(callee);
     return callee;
   }
 
-  ModuleOp module;
+  /// The op with the symbol table, which gets the declarations of libm functions.
+  Operation *table;
   SymbolTable symbols;
   bool libm, hasFma = false;
   vecmath::VectorIntrinsics machine;
@@ -379,6 +380,7 @@ private:
 
 struct ExpandMathPass : impl::ExpandMathPassBase<ExpandMathPass> {
   using ExpandMathPassBase::ExpandMathPassBase;
+  bool canScheduleOn(RegisteredOperationName name) const override { return name.hasTrait<OpTrait::SymbolTable>(); }
   void runOnOperation() override { Expander(getOperation(), libm).run(); }
 };
 

@@ -206,10 +206,10 @@ void eraseDeadOps(llvm::SetVector<Operation *> ops) {
   }
 }
 
-void expandHalvings(ModuleOp module) {
+void expandHalvings(Operation *within) {
   SmallVector<Operation *> last;
   llvm::SetVector<Operation *> replaced;
-  module.walk([&](Operation *op) {
+  within->walk([&](Operation *op) {
     if (halvedBy(op) && !isHalvedAgain(op))
       last.push_back(op);
   });
@@ -236,10 +236,10 @@ void expandHalvings(ModuleOp module) {
 
 } // namespace
 
-void expandExtrema(ModuleOp module) {
-  expandHalvings(module);
+void expandExtrema(Operation *within) {
+  expandHalvings(within);
   SmallVector<Operation *> roots;
-  module.walk([&](Operation *op) {
+  within->walk([&](Operation *op) {
     auto isInner = [&](Operation *user) {
       return user->getName() == op->getName() && user->getBlock() == op->getBlock();
     };

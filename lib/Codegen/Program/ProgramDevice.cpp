@@ -124,8 +124,7 @@ llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::TmaTileAttr bo
 }
 
 LogicalResult ProgramEmitter::launchOnDevice(plan::LaunchOp op, ArrayRef<llvm::Value *> arguments) {
-  plan::GpuLaunchAttr info =
-      plan::gpuLaunchOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
+  plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::entryOf(op));
   if (!info || !info.getBlocks())
     return op.emitOpError("launches a kernel without a number of blocks and threads");
   FailureOr<DimExpr> blocks = ofLaunch(op, *info.getBlocks(), info.getSymbols());

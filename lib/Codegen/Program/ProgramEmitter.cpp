@@ -221,6 +221,8 @@ llvm::Value *ProgramEmitter::makesNothing(plan::LaunchOp op) {
 }
 
 LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
+  if (!plan::entryOf(op))
+    return op.emitOpError("launches '") << op.getKernel() << "', which is not a lowered plan.kernel";
   SmallVector<llvm::Value *> arguments = {runContext};
   for (Value input : op.getInputs())
     arguments.push_back(pointer(input));
@@ -241,7 +243,7 @@ LogicalResult ProgramEmitter::emitLaunch(plan::LaunchOp op) {
   }
   llvm::Value *name = string(op.getKernel().str() + traceSuffix);
   failIfNotOk(b.CreateCall(service("hewn_rt_begin_kernel", i32, {ptr, ptr}), {runContext, name}));
-  plan::TasksAttr tasks = plan::tasksOf(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr()));
+  plan::TasksAttr tasks = plan::tasksOf(plan::entryOf(op));
   if (device) {
     if (failed(launchOnDevice(op, arguments)))
       return failure();

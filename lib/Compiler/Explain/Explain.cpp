@@ -96,7 +96,7 @@ void explainKernels(ModuleOp module, ExplainedVariant &variant) {
       variant.relayouts += isa<graph::RelayoutOp>(op);
   for (auto &[name, list] : launches) {
     variant.launches += int64_t(list.size());
-    auto kernel = table.lookup<plan::KernelOp>(name);
+    auto kernel = plan::findGraphKernel(table, name);
     if (!kernel)
       continue;
     ExplainedKernel &one = variant.kernels.emplace_back();

@@ -67,7 +67,7 @@ private:
   }
 
   void addLaunch(plan::LaunchOp launch, RankStep &step) {
-    auto kernel = table.lookup<plan::KernelOp>(launch.getKernel());
+    auto kernel = plan::findGraphKernel(table, launch.getKernel());
     std::optional<Work> work = kernel ? workOf(kernel, {launch}) : std::nullopt;
     if (!work)
       return;

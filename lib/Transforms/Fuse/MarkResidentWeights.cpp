@@ -23,7 +23,7 @@ struct MarkResidentWeightsPass : impl::MarkResidentWeightsPassBase<MarkResidentW
   void runOnOperation() override {
     SymbolTable table(getOperation());
     getOperation().walk([&](plan::LaunchOp launch) {
-      auto kernel = table.lookup<plan::KernelOp>(launch.getKernel());
+      auto kernel = plan::findGraphKernel(table, launch.getKernel());
       if (!graph::countedLoopOf(launch->getParentOp()) || !kernel || !plan::gpuOf(kernel) ||
           kernel->hasAttr(plan::kResidentWeightsAttr))
         return;

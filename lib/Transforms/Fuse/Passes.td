@@ -201,7 +201,7 @@ def OutlineKernelsPass : Pass<"hewn-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hewn::plan::PlanDialect"];
 }
 
-def SelectGpuTilesPass : Pass<"hewn-select-gpu-tiles", "::mlir::ModuleOp"> {
+def SelectGpuTilesPass : Pass<"hewn-select-gpu-tiles", "::hewn::plan::KernelOp"> {
   let summary = "Select tiles and split-K factors of GPU kernels that use matrix instructions";
   let description = [{
     Writes a tile shape and a split-K factor on each GPU kernel that multiplies with matrix
@@ -273,6 +273,23 @@ def MarkResidentWeightsPass : Pass<"hewn-mark-resident-weights", "::mlir::Module
   }];
 }
 
+def InsertScratchPass : Pass<"hewn-insert-scratch", "::mlir::ModuleOp"> {
+  let summary = "Add the scratch memory that the schedules of kernels need";
+  let description = [{
+    Applies the attribute `plan.scratch`, which `hewn-assign-schedules` sets: adds scratch memory as
+    the first result of the kernel and of its launches, and removes scratch memory of another size.
+    The memory planner then allocates it in the arena while the kernel runs.
+
+    ```mlir
+    plan.kernel @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {plan.scratch = [64]}
+    %y = plan.launch @k(%x)
+    // becomes
+    plan.kernel @k(%x: tensor<4x8xf32>) -> (tensor<64xf32>, tensor<4x8xf32>)
+    %scratch, %y = plan.launch @k(%x)
+    ```
+  }];
+}
+
 def VerifyKernelsPass : Pass<"hewn-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "Verify that all computation is inside of kernels that code generation supports";
   let description = [{
@@ -282,8 +299,7 @@ def VerifyKernelsPass : Pass<"hewn-verify-kernels", "::mlir::ModuleOp"> {
       categories
     - constants in a kernel are splats
     - outside of kernels there are only constants, views, symbols, runtime calls, If, Loop and Scan
-    - a kernel declares the symbols of its dims, and a launch matches the kernel's operands, results
-      and symbols
+    - a kernel declares the symbols of its dims
     - a kernel reads the result of its contraction or reductions only at the index of the current
       point of its iteration space (`SpaceMap`)
     - a launch may overwrite an input only if the kernel reads no element of it after writing that

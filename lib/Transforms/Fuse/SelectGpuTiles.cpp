@@ -16,17 +16,16 @@ namespace {
 
 struct SelectGpuTilesPass : impl::SelectGpuTilesPassBase<SelectGpuTilesPass> {
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
-      if (kernel.getScheduleAttr())
-        continue;
-      SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
-      if (found.size() != 1 || !plan::multipliesMatrices(found[0]))
-        continue;
-      OrReason<graph::ContractOpInterface> maySplit = splitKContraction(kernel);
-      kernel.setScheduleAttr(plan::chooseTile(found[0], bool(maySplit)));
-      if (!maySplit && wantsRemarks(kernel) && plan::chooseTile(found[0], /*maySplit=*/true).getSplits() > 1)
-        missed(found[0], getArgument(), "NotSplit", maySplit.why());
-    }
+    plan::KernelOp kernel = getOperation();
+    if (kernel.isLowered() || kernel.getScheduleAttr())
+      return;
+    SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
+    if (found.size() != 1 || !plan::multipliesMatrices(found[0]))
+      return;
+    OrReason<graph::ContractOpInterface> maySplit = splitKContraction(kernel);
+    kernel.setScheduleAttr(plan::chooseTile(found[0], bool(maySplit)));
+    if (!maySplit && wantsRemarks(kernel) && plan::chooseTile(found[0], /*maySplit=*/true).getSplits() > 1)
+      missed(found[0], getArgument(), "NotSplit", maySplit.why());
   }
 };
 

@@ -100,18 +100,6 @@ LogicalResult verifySymbols(plan::KernelOp kernel) {
   return success();
 }
 
-LogicalResult verifyLaunch(plan::LaunchOp launch, SymbolTableCollection &symbols) {
-  auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
-  if (!kernel)
-    return success(); // the kernel is already lowered to a function
-  FunctionType type = kernel.getFunctionType();
-  if (launch.getOperandTypes() != TypeRange(type.getInputs()) ||
-      launch.getResultTypes() != TypeRange(type.getResults()) ||
-      launch.getSymbols().size() != kernel.getSymbols().size())
-    return launch.emitOpError() << "does not match the operands, results and symbols of '" << launch.getKernel() << "'";
-  return success();
-}
-
 struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
   void runOnOperation() override {
     bool bad = false;
@@ -119,7 +107,10 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
       op->emitOpError(what);
       bad = true;
     };
-    getOperation()->walk([&](Operation *op) {
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      auto kernel = dyn_cast<plan::KernelOp>(op);
+      if (kernel && kernel.isLowered())
+        return WalkResult::skip();
       bool inKernel = op->getParentOfType<plan::KernelOp>() != nullptr;
       bool kind = isa<graph::ElementwiseOpInterface, graph::ReduceOpInterface, graph::PrefixScanOpInterface,
                       graph::ContractOpInterface, graph::IndexingOpInterface>(op);
@@ -133,16 +124,15 @@ struct VerifyKernelsPass : impl::VerifyKernelsPassBase<VerifyKernelsPass> {
       if (auto constant = dyn_cast<graph::ConstantOp>(op);
           constant && inKernel && !isa<SplatElementsAttr>(constant.getValue()))
         refuse(op, "is a non-splat constant inside of a kernel");
+      return WalkResult::advance();
     });
     for (plan::KernelOp kernel : getOperation().getOps<plan::KernelOp>())
-      bad |= failed(verifySymbols(kernel)) || failed(verifySpace(kernel));
-    SymbolTableCollection symbols;
-    getOperation()->walk([&](plan::LaunchOp launch) { bad |= failed(verifyLaunch(launch, symbols)); });
+      bad |= !kernel.isLowered() && (failed(verifySymbols(kernel)) || failed(verifySpace(kernel)));
     if (bad)
       return signalPassFailure();
     SymbolTable kernels(getOperation());
     getOperation()->walk([&](plan::LaunchOp launch) {
-      bad |= failed(verifyInPlace(launch, kernels.lookup<plan::KernelOp>(launch.getKernel())));
+      bad |= failed(verifyInPlace(launch, plan::findGraphKernel(kernels, launch.getKernel())));
     });
     if (bad)
       signalPassFailure();

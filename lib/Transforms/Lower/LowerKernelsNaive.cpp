@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowers each plan.kernel to a function of one plain loop nest per op (see Passes.td).
+// Lowers a plan.kernel to one plain loop nest per op (see Passes.td).
 #include "lib/Transforms/Lower/GraphToLinalg.h"
 #include "lib/Transforms/Lower/Passes.h"
 
@@ -68,7 +68,6 @@ public:
       copyTensor(value, buffer, kernel.getLoc(), b, memory);
     for (Value buffer : allocated)
       memref::DeallocOp::create(b, kernel.getLoc(), buffer);
-    kernel.erase();
     return success();
   }
 
@@ -112,9 +111,12 @@ private:
 
 struct LowerKernelsNaivePass : impl::LowerKernelsNaivePassBase<LowerKernelsNaivePass> {
   void runOnOperation() override {
-    for (plan::KernelOp kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
-      if (failed(KernelLowering(kernel).run()))
-        return signalPassFailure();
+    if (getOperation().isLowered())
+      return;
+    plan::KernelSource source(getOperation());
+    if (failed(KernelLowering(source.get()).run()))
+      return signalPassFailure();
+    source.replaceByCode();
   }
 };
 

@@ -4,8 +4,8 @@
 
 include "mlir/Pass/PassBase.td"
 
-def LowerKernelsNaivePass : Pass<"hewn-lower-kernels-naive", "::mlir::ModuleOp"> {
-  let summary = "Lower each plan.kernel to a function of one plain loop nest per op";
+def LowerKernelsNaivePass : Pass<"hewn-lower-kernels-naive", "::hewn::plan::KernelOp"> {
+  let summary = "Lower a plan.kernel to one plain loop nest per op";
   let description = [{
     Lowers kernels at -O0. The ops of a kernel are computed one after the other; each one writes its
     entire result to memory before the next one starts.

@@ -62,7 +62,7 @@ struct AlternateTaskOrder : public hewn::impl::AlternateTaskOrderPassBase<Altern
     for (auto [launch, own] : bytes) {
       // The loop-invariant operands of the loop's other launches must leave half of the cache free,
       // so that this launch's weights stay in cache until the next step.
-      auto kernel = table.lookup<KernelOp>(launch.getKernel());
+      auto kernel = plan::findGraphKernel(table, launch.getKernel());
       if (own > cacheBytes && all - own < cacheBytes / 2 && kernel && !usesInt8Slices(kernel))
         launch->setAttr(kAlternatesAttr, UnitAttr::get(launch.getContext()));
     }

@@ -60,7 +60,7 @@ struct MarkInPlace : public hewn::impl::MarkInPlacePassBase<MarkInPlace> {
     SymbolTable table(getOperation());
     DenseMap<Operation *, Overwritable> found;
     getOperation().walk([&](LaunchOp launch) {
-      auto kernel = table.lookup<KernelOp>(launch.getKernel());
+      auto kernel = plan::findGraphKernel(table, launch.getKernel());
       if (!kernel)
         return;
       auto [entry, isNew] = found.try_emplace(kernel);

@@ -1,5 +1,5 @@
 // Launches of kernels with scratch memory: their dims are checked before use.
-// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-assign-schedules
+// RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-assign-schedules --hewn-insert-scratch
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>

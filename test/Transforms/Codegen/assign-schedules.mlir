@@ -1,6 +1,6 @@
 // Each kernel gets its schedule as an attribute, and the scratch memory that the schedule needs.
-// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-assign-schedules | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-insert-scratch | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-insert-scratch --hewn-assign-schedules | FileCheck %s
 
 #target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>

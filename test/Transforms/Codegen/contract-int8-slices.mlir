@@ -1,6 +1,6 @@
 // Packed low-bit weights on a target with int8 dot products: exact products with int8 slices of the
 // left operand.
-// RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: hewn-opt %s --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels --canonicalize --cse --split-input-file | FileCheck %s
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #byBytes = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.x86.avx512.vpdpbusd.512", accumulates = true>

@@ -1,14 +1,15 @@
-// Every kernel becomes a function with the kernel ABI, emitted by the most suitable kernel
-// generator.
+// The ops of every kernel become a function with the kernel ABI, emitted by the most suitable kernel
+// generator. The kernel contains the function.
 // RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
 module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
 // The parameters of a kernel function are context, inputs, results and symbols. Bools are stored as
 // bytes.
-// CHECK-LABEL: func.func @abi(
+// CHECK-LABEL: plan.kernel @abi(tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, tensor<1xf32>) -> tensor<?xi1>
+// CHECK-NEXT: func.func @abi(
 // CHECK-SAME: %{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, %{{.*}}: memref<?xi8>, %{{.*}}: index)
-// CHECK-NOT: plan.kernel
+// CHECK-NOT: graph.less
 plan.kernel @abi(%x: tensor<?xf32> {graph.dims = [#graph.dim<"s0">]}, %y: tensor<1xf32>) -> tensor<?xi1> attributes {symbols = ["s0"]} {
   %0 = graph.less %x, %y {graph.dims = [[#graph.dim<"s0">]]} : (tensor<?xf32>, tensor<1xf32>) -> tensor<?xi1>
   graph.yield %0 : tensor<?xi1>

@@ -1,14 +1,14 @@
 // Code of a 3x3 convolution with Winograd weights: it transforms image tiles into scratch memory,
 // multiplies them by the weights, and transforms the results back.
 // RUN: split-file %s %t
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules | FileCheck %s --check-prefix=KERNEL
-// RUN: hewn-opt %t/conv.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS --implicit-check-not=memref.prefetch
-// RUN: sed 's/l2Bytes = 1048576/l2Bytes = 8192/' %t/conv.mlir | hewn-opt --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=AHEAD
-// RUN: hewn-opt %t/hand.mlir --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
-// RUN: hewn-opt %t/few.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules | FileCheck %s --check-prefix=FEW
-// RUN: hewn-opt %t/few.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=SHARED
-// RUN: not hewn-opt %t/other.mlir --hewn-assign-schedules --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// RUN: not hewn-opt %t/run-time.mlir --hewn-assign-schedules --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-insert-scratch | FileCheck %s --check-prefix=KERNEL
+// RUN: hewn-opt %t/conv.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=LOOPS --implicit-check-not=memref.prefetch
+// RUN: sed 's/l2Bytes = 1048576/l2Bytes = 8192/' %t/conv.mlir | hewn-opt --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=AHEAD
+// RUN: hewn-opt %t/hand.mlir --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=HAND
+// RUN: hewn-opt %t/few.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-insert-scratch | FileCheck %s --check-prefix=FEW
+// RUN: hewn-opt %t/few.mlir --hewn-decide-fusion --hewn-form-fusion-groups --hewn-outline-kernels --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels --canonicalize --cse | FileCheck %s --check-prefix=SHARED
+// RUN: not hewn-opt %t/other.mlir --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not hewn-opt %t/run-time.mlir --hewn-assign-schedules --hewn-insert-scratch --hewn-lower-kernels 2>&1 | FileCheck %s --check-prefix=RUN-TIME
 // RUN: not hewn-opt %t/layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
 
 //--- conv.mlir

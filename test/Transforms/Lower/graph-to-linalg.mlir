@@ -79,7 +79,7 @@ plan.kernel @scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = 
   graph.yield %0 : tensor<4x8xf32>
 }
 
-// A lookup table is a constant of the module, which the nest's body reads.
+// A lookup table is a constant of the kernel, which the nest's body reads.
 // CHECK-LABEL: func.func @map_codes
 // CHECK: linalg.generic
 // CHECK: memref.get_global @table : memref<256xi8>

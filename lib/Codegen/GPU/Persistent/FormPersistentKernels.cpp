@@ -46,7 +46,7 @@ public:
       op->walk([&](graph::ConstantOp constant) { constant->moveBefore(persistent.ops.front()); });
     keepViews();
     gather();
-    PersistentEmitter emitter(module, persistent);
+    PersistentEmitter emitter(persistent);
     func::FuncOp function = emitter.emit();
     if (!function)
       return failure();
@@ -76,7 +76,7 @@ private:
       if (plan::BufferAttr place = plan::placeOf(result); place && failed(plan::verifyIsThere(place, op)))
         return failure();
     auto launch = dyn_cast<plan::LaunchOp>(op);
-    plan::GpuLaunchAttr info = launch ? plan::gpuLaunchOf(plan::functionOf(launch)) : plan::GpuLaunchAttr();
+    plan::GpuLaunchAttr info = launch ? plan::gpuLaunchOf(plan::entryOf(launch)) : plan::GpuLaunchAttr();
     if (launch && (!info || info.getSymbols().size() != launch.getSymbols().size()))
       return op->emitOpError("launches a kernel without launch information, or with another number of symbols");
     return success();
@@ -170,7 +170,7 @@ private:
     SmallVector<DimExpr> others; // dynamic numbers of blocks, each once
     for (Operation *op : persistent.ops)
       op->walk([&](plan::LaunchOp launch) {
-        plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::functionOf(launch));
+        plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::entryOf(launch));
         DimExpr count = *plan::atLaunch(info.getBlocks().value_or(DimExpr(1)), info.getSymbols(), launch);
         if (std::optional<int64_t> constant = count.constant())
           known = std::max(known, *constant);
@@ -251,16 +251,9 @@ private:
   void eraseUnused(func::FuncOp program) {
     llvm::StringSet<> launched;
     program.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
-    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (function != program && function.isPublic() && plan::gpuLaunchOf(function) &&
-          !launched.contains(function.getName()))
-        function.erase();
-    // Erase the companion functions (for resident weights) of the erased kernels as well.
-    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (function.isPrivate() && plan::gpuLaunchOf(function) &&
-          (function.getName().ends_with(plan::kKeepSuffix) || function.getName().ends_with(plan::kKeptSuffix)) &&
-          SymbolTable::symbolKnownUseEmpty(function, getOperation()))
-        function.erase();
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<plan::KernelOp>()))
+      if (!launched.contains(kernel.getName()))
+        kernel.erase();
   }
 };
 

@@ -19,12 +19,12 @@ namespace hewn::codegen {
 
 static MemRefType memrefOf(Type element) { return MemRefType::get({ShapedType::kDynamic}, element); }
 
-PersistentEmitter::PersistentEmitter(ModuleOp module, const PersistentKernel &persistent)
-    : module(module), persistent(persistent), needs(persistent.ops), b(module.getContext()),
+PersistentEmitter::PersistentEmitter(const PersistentKernel &persistent)
+    : persistent(persistent), needs(persistent.ops), b(persistent.ops.front()->getContext()),
       loc(persistent.ops.front()->getLoc()) {
   for (Operation *op : persistent.ops)
     op->walk([&](plan::LaunchOp launch) {
-      threads = std::max(threads, plan::gpuLaunchOf(plan::functionOf(launch)).getThreads());
+      threads = std::max(threads, plan::gpuLaunchOf(plan::entryOf(launch)).getThreads());
     });
 }
 
@@ -40,13 +40,22 @@ Value PersistentEmitter::expression(const DimExpr &expr) {
 //===----------------------------------------------------------------------------------------===//
 
 void PersistentEmitter::begin() {
-  MLIRContext *context = module.getContext();
+  MLIRContext *context = b.getContext();
   Type bytes = memrefOf(b.getI8Type());
   SmallVector<Type> types = {LLVM::LLVMPointerType::get(context)};
   types.append(persistent.inputs.size() + persistent.outputs.size(), bytes);
   types.append(persistent.symbols.size(), b.getIndexType());
   types.append(2, bytes); // the arena and the counters
+  SmallVector<Attribute> names =
+      llvm::map_to_vector(persistent.symbols, [&](StringRef name) -> Attribute { return b.getStringAttr(name); });
   b.setInsertionPoint(persistent.ops.front()->getParentOfType<func::FuncOp>());
+  auto signature = b.getFunctionType(
+      TypeRange(persistent.inputs),
+      TypeRange(ValueRange(SmallVector<Value>(persistent.outputs.begin(), persistent.outputs.end()))));
+  kernel =
+      plan::KernelOp::create(b, loc, b.getStringAttr(persistent.name), TypeAttr::get(signature), b.getArrayAttr(names),
+                             Attribute(), StringAttr(), StringAttr(), ArrayAttr(), ArrayAttr());
+  b.createBlock(&kernel.getBody());
   function = func::FuncOp::create(b, loc, persistent.name, b.getFunctionType(types, {}));
   Block *entry = function.addEntryBlock();
   b.setInsertionPointToEnd(entry);
@@ -56,11 +65,8 @@ void PersistentEmitter::begin() {
     pointers[input] = entry->getArgument(next++);
   for (OpResult output : persistent.outputs)
     pointers[output] = entry->getArgument(next++);
-  SmallVector<Attribute> names;
-  for (const std::string &symbol : persistent.symbols) {
+  for (const std::string &symbol : persistent.symbols)
     symbols[symbol] = entry->getArgument(next++);
-    names.push_back(b.getStringAttr(symbol));
-  }
   arena = entry->getArgument(next++);
   counters = entry->getArgument(next);
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, counters);
@@ -70,9 +76,8 @@ void PersistentEmitter::begin() {
   blocks = simt::NumBlocksOp::create(b, loc, b.getI32Type());
   int64_t most = 1; // counter 0 is the one of grid-wide barriers
   for (Operation *op : persistent.ops)
-    op->walk([&](plan::LaunchOp launch) {
-      most = std::max(most, plan::gpuLaunchOf(plan::functionOf(launch)).getCounters());
-    });
+    op->walk(
+        [&](plan::LaunchOp launch) { most = std::max(most, plan::gpuLaunchOf(plan::entryOf(launch)).getCounters()); });
   plan::changeGpuLaunch(function, [&](plan::GpuLaunch &launch) {
     launch.threads = threads;
     launch.symbols = b.getArrayAttr(names);
@@ -86,7 +91,7 @@ func::FuncOp PersistentEmitter::emit() {
   choosePrefetches();
   if (succeeded(emitOps(persistent.ops)) && succeeded(layOutShared()))
     return function;
-  function.erase();
+  kernel.erase();
   return nullptr;
 }
 
@@ -278,16 +283,34 @@ LogicalResult PersistentEmitter::emitOps(ArrayRef<Operation *> ops) {
   return success();
 }
 
-func::FuncOp PersistentEmitter::partOf(func::FuncOp kernel) {
-  func::FuncOp &part = parts[kernel.getName()];
+void PersistentEmitter::copyReferenced(func::FuncOp copy, func::FuncOp original) {
+  SmallVector<Operation *> reached = {copy};
+  while (!reached.empty()) {
+    std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(reached.pop_back_val());
+    if (!uses)
+      continue;
+    for (const SymbolTable::SymbolUse &use : *uses) {
+      StringAttr name = use.getSymbolRef().getRootReference();
+      Operation *other = SymbolTable::lookupSymbolIn(original->getParentOp(), name);
+      if (!other || kernel.lookupSymbol(name))
+        continue;
+      reached.push_back(other->clone());
+      kernel.getBody().front().getOperations().insert(Block::iterator(copy), reached.back());
+    }
+  }
+}
+
+func::FuncOp PersistentEmitter::partOf(func::FuncOp original) {
+  func::FuncOp &part = parts[original.getName()];
   if (part)
     return part;
-  part = kernel.clone();
-  part.setName(persistent.name + "_" + kernel.getName().str());
+  part = original.clone();
+  part.setName(persistent.name + "_" + original.getName().str());
   part.setPrivate();
-  module.insert(function, part);
+  kernel.getBody().front().getOperations().insert(Block::iterator(function), part);
+  copyReferenced(part, original);
   turnBlocks(part);
-  int64_t own = plan::gpuLaunchOf(kernel).getThreads();
+  int64_t own = plan::gpuLaunchOf(original).getThreads();
   if (own == threads)
     return part;
   // The phase uses only some of the block's threads, so its barriers must wait for just these
@@ -324,7 +347,7 @@ void PersistentEmitter::turnBlocks(func::FuncOp part) {
 Value PersistentEmitter::firstBlock(plan::LaunchOp launch) {
   if (graph::countedLoopOf(launch->getParentOp()))
     return number(0);
-  plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::functionOf(launch));
+  plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::entryOf(launch));
   std::optional<DimExpr> wanted = plan::atLaunch(info.getBlocks().value_or(DimExpr(1)), info.getSymbols(), launch);
   int64_t before = blocksBefore, own = wanted ? wanted->constant().value_or(0) : 0;
   blocksBefore = before + own <= INT32_MAX ? before + own : 0;
@@ -335,10 +358,7 @@ Value PersistentEmitter::firstBlock(plan::LaunchOp launch) {
 LogicalResult PersistentEmitter::emitLaunch(plan::LaunchOp launch) {
   separate({launch, PersistentPhase::Launch});
   Value first = firstBlock(launch);
-  func::FuncOp kernel = plan::functionOf(launch);
-  if (keeping.contains(launch))
-    kernel = module.lookupSymbol<func::FuncOp>((launch.getKernel() + plan::kKeptSuffix).str());
-  func::FuncOp part = partOf(kernel);
+  func::FuncOp part = partOf(plan::entryOf(launch, keeping.contains(launch) ? plan::kKeptSuffix : ""));
   SmallVector<Value> arguments = {function.getArgument(0)};
   auto pass = [&](Value value, Value memory) {
     if (!memory)

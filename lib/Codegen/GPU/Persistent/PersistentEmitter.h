@@ -29,9 +29,9 @@ struct PersistentKernel {
 
 class PersistentEmitter {
 public:
-  PersistentEmitter(mlir::ModuleOp module, const PersistentKernel &persistent);
-  /// Emits the kernel's function before the program's function and returns it, or returns null
-  /// after an error was emitted.
+  explicit PersistentEmitter(const PersistentKernel &persistent);
+  /// Emits a lowered plan.kernel before the program's function and returns its entry function, or
+  /// returns null after an error was emitted.
   mlir::func::FuncOp emit();
   /// Returns the largest number of blocks that phases between two barriers have in total. Valid
   /// after `emit`.
@@ -57,8 +57,12 @@ private:
   mlir::func::FuncOp emitMeeting(bool prefetches);
   void prefetch(mlir::Value first, mlir::Value end);
   void choosePrefetches();
-  /// Returns the persistent kernel's own copy of a kernel's function, or of a companion function.
-  mlir::func::FuncOp partOf(mlir::func::FuncOp kernel);
+  /// Returns the persistent kernel's own copy of a function of another kernel, whose launch becomes
+  /// a phase: the entry function or a companion function.
+  mlir::func::FuncOp partOf(mlir::func::FuncOp original);
+  /// Copies the symbols that `copy` references, directly or not, from the kernel of `original` to
+  /// the persistent kernel.
+  void copyReferenced(mlir::func::FuncOp copy, mlir::func::FuncOp original);
   void turnBlocks(mlir::func::FuncOp part);
   mlir::Value firstBlock(plan::LaunchOp launch);
   /// For the launches in a loop that have resident weights: emits calls that load the weights
@@ -82,11 +86,11 @@ private:
   mlir::Value constant(int64_t value);
   mlir::Value number(int32_t value);
 
-  mlir::ModuleOp module;
   const PersistentKernel &persistent;
   PersistentNeeds needs;
   mlir::OpBuilder b;
   mlir::Location loc;
+  plan::KernelOp kernel;
   mlir::func::FuncOp function;
   // functions of grid-wide barriers: without and with prefetches
   std::array<mlir::func::FuncOp, 2> meetings;

@@ -32,7 +32,7 @@ FailureOr<int64_t> PersistentEmitter::sharedBytesOf(func::FuncOp part) {
   auto add = [&](memref::GetGlobalOp use) {
     MemRefType type = use.getType();
     auto space = dyn_cast_or_null<IntegerAttr>(type.getMemorySpace());
-    auto global = module.lookupSymbol<memref::GlobalOp>(use.getNameAttr());
+    auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(use, use.getNameAttr());
     if (!space || space.getInt() != kSharedSpace || !global || use.getName().ends_with(plan::kKeptMemorySuffix))
       return WalkResult::advance();
     if (!type.getElementType().isIntOrFloat())
@@ -79,14 +79,14 @@ LogicalResult PersistentEmitter::markResidentWeights(graph::ControlOpInterface l
   llvm::StringSet<> here; // kernels seen so far, each with one resident constant
   for (auto launch : loop.getLoopBody().getOps<plan::LaunchOp>()) {
     std::optional<unsigned> operand = plan::keptOperand(launch);
-    func::FuncOp kernel = plan::functionOf(launch);
+    func::FuncOp entry = plan::entryOf(launch);
     if (!operand || !here.insert(launch.getKernel()).second)
       continue;
-    int64_t own = plan::gpuLaunchOf(kernel).getKeptBytes(), sum = own;
+    int64_t own = plan::gpuLaunchOf(entry).getKeptBytes(), sum = own;
     for (auto &[name, bytes] : kept)
       sum += name == launch.getKernel() ? 0 : bytes;
     auto beside = [&](StringRef suffix) {
-      auto function = module.lookupSymbol<func::FuncOp>((launch.getKernel() + suffix).str());
+      func::FuncOp function = plan::entryOf(launch, suffix);
       return plan::gpuLaunchOf(function) ? function : func::FuncOp();
     };
     func::FuncOp bringing = beside(plan::kKeepSuffix);

@@ -242,7 +242,7 @@ void PersistentNeeds::walk(ArrayRef<Operation *> list, Accesses &pending) {
       add(accesses, result, true);
     // Phases that use counters must not run concurrently, because each relies on the counters'
     // initial values. Treat the counters as memory that such a phase writes.
-    if (plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::functionOf(cast<plan::LaunchOp>(op)));
+    if (plan::GpuLaunchAttr info = plan::gpuLaunchOf(plan::entryOf(cast<plan::LaunchOp>(op)));
         info && info.getCounters() > 0)
       accesses.push_back({{&counterSpace, std::nullopt}, true});
     visit({op, PersistentPhase::Launch}, accesses, pending);

@@ -14,11 +14,11 @@ KernelNeeds KernelNeeds::with(const KernelNeeds &other) const {
           std::max(sharedBytes, other.sharedBytes)};
 }
 
-KernelNeeds needsOf(func::FuncOp kernel) {
+KernelNeeds needsOf(func::FuncOp entry) {
   // Assumed resources of elementwise kernels, which declare none. `test/Target` has the register
   // counts that the assembler reports for them.
   constexpr int64_t few = 40, usualThreads = 256;
-  GpuLaunchAttr info = gpuLaunchOf(kernel);
+  GpuLaunchAttr info = gpuLaunchOf(entry);
   if (!info)
     return {usualThreads, few, 0};
   return {info.getThreads(), info.getRegisters() > 0 ? info.getRegisters() : few, info.getBlockBytes()};

@@ -22,7 +22,7 @@ struct KernelNeeds {
 };
 
 /// Returns the resources that the kernel's function declares.
-KernelNeeds needsOf(mlir::func::FuncOp kernel);
+KernelNeeds needsOf(mlir::func::FuncOp entry);
 
 /// Returns the number of resident blocks per multiprocessor. It is 0 if a block needs more
 /// registers or shared memory than a multiprocessor has.

@@ -18,10 +18,6 @@ namespace hewn::plan {
 /// numbers of tasks but need unequal time, and the slowest block delays all at the barrier.
 static constexpr double kPhaseOverhead = 1.1;
 
-func::FuncOp functionOf(LaunchOp launch) {
-  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
-}
-
 /// Returns the value of a symbolic expression if each symbol has the size kTypicalSize.
 static double typical(const DimExpr &expr) {
   return double(expr.substitute([](StringRef) { return DimExpr(kTypicalSize); }).constant().value_or(0));
@@ -34,7 +30,7 @@ static double typical(const DimExpr &expr, GpuLaunchAttr info, LaunchOp launch) 
 }
 
 std::optional<unsigned> keptOperand(LaunchOp launch) {
-  GpuLaunchAttr info = gpuLaunchOf(functionOf(launch));
+  GpuLaunchAttr info = gpuLaunchOf(entryOf(launch));
   if (!info || info.getKeptBytes() == 0 || !graph::countedLoopOf(launch->getParentOp()) ||
       info.getKeeps() >= int64_t(launch.getInputs().size()) ||
       !launch.getInputs()[unsigned(info.getKeeps())].getDefiningOp<graph::ConstantOp>())
@@ -51,9 +47,9 @@ static double tripsOf(Operation *op) {
 void DeviceWork::addLaunch(LaunchOp launch, double times) {
   Part part;
   part.times = times;
-  KernelNeeds needs = needsOf(functionOf(launch));
+  KernelNeeds needs = needsOf(entryOf(launch));
   part.work = {0, 0, 1, needs.threads, needs.sharedBytes};
-  GpuLaunchAttr info = gpuLaunchOf(functionOf(launch));
+  GpuLaunchAttr info = gpuLaunchOf(entryOf(launch));
   if (info) {
     part.work.multiply =
         typical(info.getWork(), info, launch) / double(gpu.getProcessors() * gpu.getCosts().getMmaProductsPerCycle());
@@ -122,7 +118,7 @@ DeviceWork::DeviceWork(Operation *op, GpuAttr gpu) : gpu(gpu) {
   op->walk([&](LaunchOp launch) {
     if (!keptOperand(launch) || !keeping.insert(launch.getKernelAttr()).second)
       return;
-    int64_t own = gpuLaunchOf(functionOf(launch)).getKeptBytes();
+    int64_t own = gpuLaunchOf(entryOf(launch)).getKeptBytes();
     kept += kept + own > gpu.getSharedBytes() - kSharedBesideKept ? 0 : own;
   });
   largest.sharedBytes += kept;
@@ -144,7 +140,7 @@ double DeviceWork::joined(const KernelNeeds &persistent) const {
 }
 
 static StringRef whyLaunchNotJoined(LaunchOp launch) {
-  GpuLaunchAttr info = gpuLaunchOf(functionOf(launch));
+  GpuLaunchAttr info = gpuLaunchOf(entryOf(launch));
   if (!info || !info.getBlocks())
     return "not merged into a persistent kernel: its kernel is not a GPU kernel";
   if (info.getAlone())
@@ -205,7 +201,7 @@ Prediction predict(func::FuncOp program, GpuAttr gpu) {
         persistent.times = times;
         op.walk([&, number = number](LaunchOp launch) {
           if (keptOperand(launch) && keeping.insert({number, launch.getKernelAttr()}).second)
-            persistent.kept += gpuLaunchOf(functionOf(launch)).getKeptBytes();
+            persistent.kept += gpuLaunchOf(entryOf(launch)).getKeptBytes();
         });
         continue;
       }

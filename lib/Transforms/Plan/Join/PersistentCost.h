@@ -14,9 +14,6 @@ namespace hewn::plan {
 /// Size that the cost model assumes for each symbol.
 inline constexpr int64_t kTypicalSize = 128;
 
-/// Returns the function of the launched kernel, or null.
-mlir::func::FuncOp functionOf(LaunchOp launch);
-
 /// Returns the number of the operand (resident weights) whose blocks stay in shared memory if a
 /// persistent kernel runs all steps of the enclosing scan. Returns nothing if there is no such
 /// operand.

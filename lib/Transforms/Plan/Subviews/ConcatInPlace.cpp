@@ -51,7 +51,7 @@ public:
     SmallVector<LaunchOp> launches;
     program.walk([&](LaunchOp launch) { launches.push_back(launch); });
     for (LaunchOp launch : launches)
-      if (auto kernel = kernels.lookup<KernelOp>(launch.getKernel()))
+      if (auto kernel = plan::findGraphKernel(kernels, launch.getKernel()))
         if (graph::IndexingOpInterface move = assemblyKernelOp(kernel); move && !gpuOf(launch))
           place(launch, kernel, move);
     for (LaunchOp launch : changed)
@@ -173,7 +173,7 @@ private:
     Value value = operand.get();
     auto type = cast<RankedTensorType>(value.getType());
     auto maker = value.getDefiningOp<LaunchOp>();
-    auto kernel = maker ? kernels.lookup<KernelOp>(maker.getKernel()) : KernelOp();
+    auto kernel = maker ? plan::findGraphKernel(kernels, maker.getKernel()) : KernelOp();
     if (!kernel || maker->getBlock() != operand.getOwner()->getBlock())
       return Eligibility::no(
           "concat copies its operands: most of them are inputs, constants, or produced outside of the loop");
@@ -236,7 +236,7 @@ private:
   /// Replaces the kernel of a launch by one whose operand and result types are those of the launch:
   /// the present kernel if they match, or else a variant with strided types.
   void matchKernelTypes(LaunchOp launch) {
-    auto kernel = kernels.lookup<KernelOp>(launch.getKernel());
+    auto kernel = plan::findGraphKernel(kernels, launch.getKernel());
     auto type = FunctionType::get(launch.getContext(), launch.getInputs().getTypes(), launch.getOutputs().getTypes());
     if (kernel.getFunctionType() == type)
       return;

@@ -1,7 +1,7 @@
 // Each GPU kernel gets its schedule as an attribute, and the scratch memory that the schedule
 // needs.
-// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules | FileCheck %s
-// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-assign-schedules | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-insert-scratch | FileCheck %s
+// RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-insert-scratch --hewn-assign-schedules | FileCheck %s
 
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>

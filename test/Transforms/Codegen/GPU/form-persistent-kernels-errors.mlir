@@ -1,8 +1,10 @@
 // Launches with a hand-written plan.persistent attribute that can't be merged.
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-form-persistent-kernels
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
@@ -14,8 +16,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{has a result whose buffer is not available in the persistent kernel}}
@@ -26,8 +30,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @some(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %k: index) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = ["k"]>} {
-  return
+plan.kernel @some(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = ["k"]} {
+  func.func @some(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %k: index) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = ["k"]>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{has a symbol value that is not an expression: 1.0}}
@@ -38,8 +44,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @step(tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>) attributes {symbols = []} {
+  func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> attributes {plan.arena_bytes = 192 : i64} {
   // expected-error@+1 {{has a loop-carried value whose buffer is not available in the persistent kernel}}
@@ -53,8 +61,10 @@ func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> a
 
 // -----
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{has a result in an output or sequence that does not exist: #plan.buffer<slice, 0>}}
@@ -65,8 +75,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{has a result in an output or sequence that does not exist}}
@@ -77,8 +89,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{a buffer of kind 'output' needs an offset}}
@@ -89,8 +103,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{a buffer of kind 'arena' needs an offset}}
@@ -101,8 +117,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   // expected-error@+1 {{launches a kernel without launch information, or with another number of symbols}}
@@ -113,8 +131,10 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @step(tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>) attributes {symbols = []} {
+  func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> attributes {plan.arena_bytes = 192 : i64} {
   %1:2 = graph.scan %h0, %s attributes {backward = array<i1: false, true>, plan.persistent = 0 : i64, numStates = 1 : i64, plan.buffers = [#plan.buffer<arena, 0>, #plan.buffer<output, 0>]} {
@@ -128,8 +148,10 @@ func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> a
 
 // -----
 
-func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @step(tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>) attributes {symbols = []} {
+  func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%h0: tensor<10xf32>, %s: tensor<4x10xf32>) -> tensor<4x10xf32> attributes {plan.arena_bytes = 192 : i64} {
   // expected-error@+1 {{has a 'plan.staging' that is invalid: it must be a list of arena buffers and units on a loop}}
@@ -151,11 +173,13 @@ func.func @main(%x: tensor<10xf32>) -> tensor<2x5xf32> attributes {plan.arena_by
 
 // -----
 
-memref.global "private" @memory : memref<4611686018427387904x4x4xf32, 3> = uninitialized
-// expected-error@+1 {{@joint0_a needs more shared memory than the 2147483647 bytes that a block may have}}
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  %0 = memref.get_global @memory : memref<4611686018427387904x4x4xf32, 3>
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  memref.global "private" @memory : memref<4611686018427387904x4x4xf32, 3> = uninitialized
+  // expected-error@+1 {{@joint0_a needs more shared memory than the 2147483647 bytes that a block may have}}
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    %0 = memref.get_global @memory : memref<4611686018427387904x4x4xf32, 3>
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
@@ -165,13 +189,15 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-memref.global "private" @memory : memref<4xf32, 3> = uninitialized {alignment = 4611686018427387904}
-memref.global "private" @more : memref<4xf32, 3> = uninitialized {alignment = 4611686018427387904}
-// expected-error@+1 {{@joint0_a needs more shared memory than the 2147483647 bytes that a block may have}}
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  %0 = memref.get_global @memory : memref<4xf32, 3>
-  %1 = memref.get_global @more : memref<4xf32, 3>
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  memref.global "private" @memory : memref<4xf32, 3> = uninitialized {alignment = 4611686018427387904}
+  memref.global "private" @more : memref<4xf32, 3> = uninitialized {alignment = 4611686018427387904}
+  // expected-error@+1 {{@joint0_a needs more shared memory than the 2147483647 bytes that a block may have}}
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    %0 = memref.get_global @memory : memref<4xf32, 3>
+    %1 = memref.get_global @more : memref<4xf32, 3>
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
@@ -181,11 +207,13 @@ func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_byt
 
 // -----
 
-memref.global "private" @memory : memref<4xvector<4xf32>, 3> = uninitialized
-// expected-error@+1 {{@joint0_a has shared memory with an element type other than integers and floats: 'vector<4xf32>'}}
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  %0 = memref.get_global @memory : memref<4xvector<4xf32>, 3>
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  memref.global "private" @memory : memref<4xvector<4xf32>, 3> = uninitialized
+  // expected-error@+1 {{@joint0_a has shared memory with an element type other than integers and floats: 'vector<4xf32>'}}
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    %0 = memref.get_global @memory : memref<4xvector<4xf32>, 3>
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> tensor<10xf32> attributes {plan.arena_bytes = 128 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>

@@ -31,12 +31,16 @@
 // CHECK: %[[OUT:.*]] = plan.launch @joint0(%arg0) symbols [] {plan.buffers = [#plan.buffer<output, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
 // CHECK-NEXT: %[[VIEW:.*]] = graph.reshape %[[OUT]]
 // CHECK-NEXT: return %[[OUT]], %[[VIEW]]
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
-func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 7, threads = 128, symbols = []>} {
-  simt.barrier
-  return
+plan.kernel @b(tensor<10xf32>, tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 7, threads = 128, symbols = []>} {
+    simt.barrier
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>) -> (tensor<10xf32>, tensor<2x5xf32>) attributes {plan.arena_bytes = 128 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
@@ -63,11 +67,15 @@ func.func @main(%x: tensor<10xf32>) -> (tensor<10xf32>, tensor<2x5xf32>) attribu
 // CHECK: scf.yield %[[NEXT]], %[[LATER]], %[[NEXT]]
 // CHECK-NOT: joint0_meet
 // CHECK: return
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<10xf32>) -> tensor<10xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
-func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %n: index) attributes {plan.launch_info = #plan.gpu_launch<blocks = "floordiv(k + 255, 256)", threads = 256, symbols = ["k"]>} {
-  return
+plan.kernel @step(tensor<10xf32>, tensor<10xf32>) -> (tensor<10xf32>, tensor<10xf32>) attributes {symbols = ["k"]} {
+  func.func @step(%ctx: !llvm.ptr, %x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %n: index) attributes {plan.launch_info = #plan.gpu_launch<blocks = "floordiv(k + 255, 256)", threads = 256, symbols = ["k"]>} {
+    return
+  }
 }
 func.func @main(%x: tensor<10xf32>, %s: tensor<?x10xf32> {graph.dims = [#graph.dim<"n">, 10]}) -> tensor<?x10xf32> attributes {plan.arena_bytes = 192 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<10xf32>) -> tensor<10xf32>
@@ -84,11 +92,15 @@ func.func @main(%x: tensor<10xf32>, %s: tensor<?x10xf32> {graph.dims = [#graph.d
 // A persistent kernel computes the number of blocks of the phases in a loop once, before the loop.
 // CHECK-LABEL: func.func @joint0(
 // CHECK-SAME: #plan.gpu_launch<blocks = "max(2*n, max(7, n))"
-func.func @some(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %k: index) attributes {plan.launch_info = #plan.gpu_launch<blocks = "k", threads = 256, symbols = ["k"]>} {
-  return
+plan.kernel @some(tensor<?xf32>) -> tensor<?xf32> attributes {symbols = ["k"]} {
+  func.func @some(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %k: index) attributes {plan.launch_info = #plan.gpu_launch<blocks = "k", threads = 256, symbols = ["k"]>} {
+    return
+  }
 }
-func.func @seven(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 7, threads = 256, symbols = []>} {
-  return
+plan.kernel @seven(tensor<?xf32>) -> tensor<?xf32> attributes {symbols = []} {
+  func.func @seven(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 7, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}) -> tensor<?xf32> attributes {plan.arena_bytes = #graph.dim<"16*n">} {
   %0 = plan.launch @some(%x) symbols [#graph.dim<"n">] {graph.dims = [[#graph.dim<"n">]], plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<?xf32>) -> tensor<?xf32>
@@ -114,17 +126,19 @@ func.func @main(%x: tensor<?xf32> {graph.dims = [#graph.dim<"n">]}) -> tensor<?x
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
-memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
-func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = [], keeps = 1, keptBytes = 65536>} {
-  return
-}
-func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<threads = 256, symbols = []>} {
-  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
-  return
-}
-func.func private @step_kept(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
-  return
+plan.kernel @step(tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
+  memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
+  func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = [], keeps = 1, keptBytes = 65536>} {
+    return
+  }
+  func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<threads = 256, symbols = []>} {
+    %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+    return
+  }
+  func.func private @step_kept(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+    return
+  }
 }
 func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf32> attributes {plan.arena_bytes = 512 : i64} {
   %w = graph.constant {value = dense<1.0> : tensor<64x64xf32>} : tensor<64x64xf32>
@@ -148,17 +162,19 @@ func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
-memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
-func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = [], keeps = 1, keptBytes = 166912>} {
-  return
-}
-func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<threads = 256, symbols = []>} {
-  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
-  return
-}
-func.func private @step_kept(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
-  return
+plan.kernel @step(tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32> attributes {symbols = []} {
+  memref.global "private" @step_kept_memory : memref<16384xf32, 3> = uninitialized {alignment = 16 : i64}
+  func.func @step(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = [], keeps = 1, keptBytes = 166912>} {
+    return
+  }
+  func.func private @step_keep(%ctx: !llvm.ptr, %w: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<threads = 256, symbols = []>} {
+    %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+    return
+  }
+  func.func private @step_kept(%ctx: !llvm.ptr, %h: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    %0 = memref.get_global @step_kept_memory : memref<16384xf32, 3>
+    return
+  }
 }
 func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf32> attributes {plan.arena_bytes = 512 : i64} {
   %w = graph.constant {value = dense<1.0> : tensor<64x64xf32>} : tensor<64x64xf32>
@@ -198,11 +214,15 @@ func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @a(tensor<128xf32>) -> tensor<128xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
-func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
-  return
+plan.kernel @b(tensor<128xf32>, tensor<128x128xf32>) -> tensor<128xf32> attributes {symbols = []} {
+  func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<128xf32>) -> tensor<128xf32> attributes {plan.arena_bytes = 1536 : i64} {
   %w = graph.constant {value = dense<1.0> : tensor<128x128xf32>} : tensor<128x128xf32>
@@ -243,15 +263,19 @@ func.func @main(%x: tensor<128xf32>) -> tensor<128xf32> attributes {plan.arena_b
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
-func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 70, threads = 256, symbols = []>} {
-  %0 = simt.block_id
-  %1 = arith.index_castui %0 : i32 to index
-  %2 = memref.load %x[%1] : memref<?xf32>
-  memref.store %2, %y[%1] : memref<?xf32>
-  return
+plan.kernel @a(tensor<70xf32>) -> tensor<70xf32> attributes {symbols = []} {
+  func.func @a(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 70, threads = 256, symbols = []>} {
+    %0 = simt.block_id
+    %1 = arith.index_castui %0 : i32 to index
+    %2 = memref.load %x[%1] : memref<?xf32>
+    memref.store %2, %y[%1] : memref<?xf32>
+    return
+  }
 }
-func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 7, threads = 256, symbols = []>} {
-  return
+plan.kernel @b(tensor<70xf32>, tensor<70xf32>) -> tensor<70xf32> attributes {symbols = []} {
+  func.func @b(%ctx: !llvm.ptr, %x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 7, threads = 256, symbols = []>} {
+    return
+  }
 }
 func.func @main(%x: tensor<70xf32>) -> tensor<70xf32> attributes {plan.arena_bytes = 1024 : i64} {
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<70xf32>) -> tensor<70xf32>
