@@ -428,7 +428,7 @@ HEWN_RT hewn_part_fn hewn_part_textmatch;
 /// to `*where` and its description to `message`. The compiler links this function, too.
 HEWN_RT int32_t hewn_part_textpattern(const char *pattern, int64_t *where, char *message, size_t bytes);
 
-/// A sequence or optional value is passed as the address of a hewn_list (runtime/handles/list.h) in
+/// A sequence or optional value is passed as the address of a hewn_list (runtime/core/list.h) in
 /// an int64 of rank 0. Address 0 is an empty sequence or an absent optional value.
 
 /// ListMake(elements...) -> list that contains copies of the tensors. params: text (1 if the

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "context.h"
+#include "core/context.h"
 #include "hewn/communicator.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@
 #endif
 
 #include "ranks/nccl.h"
-#include "context.h"
+#include "core/context.h"
 #include "hewn/communicator.h"
 
 #include <dlfcn.h>
