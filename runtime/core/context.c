@@ -100,7 +100,7 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
     return "options.threads is outside 0..1024";
   if ((uintptr_t)options->arena % HEWN_ALIGNMENT != 0)
     return "options.arena is not aligned to 64 bytes";
-  if (options->arena_bytes > INT64_MAX)
+  if (options->arena_bytes > PTRDIFF_MAX)
     return "options.arena_bytes is too large";
   if (options->weights_bytes && !options->weights)
     return "options.weights_bytes is set, but options.weights is NULL";
@@ -153,9 +153,8 @@ int32_t hewn_context_grow(hewn_context *context) {
     return failArena(context, need);
   releaseArena(context);
   context->arena_bytes = 0;
-  const hewn_allocator *allocator = &context->allocator;
   context->arena = context->communicator ? hewn_ranks_allocate(context, need)
-                                         : allocator->allocate(allocator->user, (size_t)need, HEWN_ALIGNMENT);
+                                         : hewn_allocate(&context->allocator, need, HEWN_ALIGNMENT);
   if (!context->arena)
     return context->communicator ? hewn_ranks_fail(context, NULL, HEWN_OUT_OF_MEMORY) : failArena(context, need);
   context->arena_bytes = need;
@@ -221,7 +220,7 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   start.arena_bytes = options.arena ? (int64_t)options.arena_bytes : 0;
   start.arena_is_callers = options.arena != NULL;
   size_t bytes = layOut(&start, NULL);
-  unsigned char *memory = options.allocator.allocate(options.allocator.user, bytes, HEWN_ALIGNMENT);
+  unsigned char *memory = hewn_allocate(&options.allocator, (int64_t)bytes, HEWN_ALIGNMENT);
   if (!memory)
     return failEarly(HEWN_OUT_OF_MEMORY, "out of memory for the context");
   memset(memory, 0, bytes);

@@ -130,7 +130,14 @@ int32_t hewn_variant_choose(hewn_context *context);
 
 extern const hewn_allocator hewn_default_allocator;
 
-/// Returns the size of a tensor in bytes, or -1 on overflow or a negative dim.
+/// Allocates `bytes` bytes at a multiple of `alignment`, a power of two. Returns NULL if the
+/// allocator does, if `bytes` is negative, or if it exceeds PTRDIFF_MAX, the largest size of an
+/// object on a 32-bit target. All allocations of the runtime whose size is an int64 use this
+/// function: a conversion to size_t would truncate the size on such a target.
+void *hewn_allocate(const hewn_allocator *allocator, int64_t bytes, int64_t alignment);
+
+/// Returns the size of a tensor in bytes. Returns -1 if a dim is negative, if the size overflows,
+/// or if it exceeds PTRDIFF_MAX.
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims);
 /// Frees the memory that `hewn_rt_alloc` allocated during the run.
 void hewn_memory_end_run(hewn_context *context);

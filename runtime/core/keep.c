@@ -5,6 +5,7 @@
 // the previous run, sequence.c copies that data, because the previous run's memory is freed at the
 // end of the run.
 #include "core/context.h"
+#include "core/sizes.h"
 
 /// Header of a chunk; the chunk's memory follows.
 struct hewn_kept {
@@ -17,7 +18,7 @@ enum { HEADER = HEWN_ALIGNMENT, FIRST_CHUNK = 4096, MAX_CHUNK = 1 << 24 };
 
 void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
   struct hewn_kept *chunk = context->kept;
-  int64_t room = chunk ? chunk->bytes - chunk->used : 0, wanted, total;
+  int64_t room = chunk ? chunk->bytes - chunk->used : 0, wanted;
   if (bytes < 0 || __builtin_add_overflow(bytes, HEWN_ALIGNMENT - 1, &wanted)) {
     hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for strings and sequences", bytes, 0);
     return NULL;
@@ -37,9 +38,7 @@ void *hewn_rt_keep(hewn_context *context, int64_t bytes) {
     int isLarge = wanted > size / 2;
     size = isLarge ? wanted : size;
     struct hewn_kept *before = isLarge ? chunk : NULL;
-    chunk = NULL;
-    if (!__builtin_add_overflow(size, HEADER, &total))
-      chunk = context->allocator.allocate(context->allocator.user, (size_t)total, HEWN_ALIGNMENT);
+    chunk = hewn_allocate(&context->allocator, hewn_size_add(size, HEADER), HEWN_ALIGNMENT);
     if (!chunk) {
       hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "out of memory: {a} bytes for strings and sequences", bytes, 0);
       return NULL;

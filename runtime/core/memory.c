@@ -26,6 +26,12 @@ static void defaultRelease(void *user, void *memory) {
 
 const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease, NULL};
 
+void *hewn_allocate(const hewn_allocator *allocator, int64_t bytes, int64_t alignment) {
+  if (bytes < 0 || bytes > PTRDIFF_MAX)
+    return NULL;
+  return allocator->allocate(allocator->user, (size_t)bytes, (size_t)alignment);
+}
+
 int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
   // Elements are rounded up to whole bytes: bools and 4-bit integers take one byte each, as in
   // numpy.
@@ -41,7 +47,8 @@ int64_t hewn_tensor_bytes(DLDataType dtype, int32_t rank, const int64_t *dims) {
     return 0;
   for (int32_t i = 0; i < rank; ++i)
     elements = hewn_size_mul(elements, dims[i]);
-  return hewn_size_mul(elements, bytes);
+  bytes = hewn_size_mul(elements, bytes);
+  return bytes > PTRDIFF_MAX ? -1 : bytes;
 }
 
 static void prepend(hewn_block **list, hewn_block *block) {
@@ -67,10 +74,7 @@ void *hewn_rt_alloc(hewn_context *context, int64_t bytes, int64_t align) {
     align = HEWN_ALIGNMENT;
   // The header of the block is within the first `align` bytes, so that the caller's bytes after
   // them are aligned.
-  int64_t total = hewn_size_add(bytes, align);
-  void *memory = NULL;
-  if (total >= 0)
-    memory = context->allocator.allocate(context->allocator.user, (size_t)total, (size_t)align);
+  void *memory = hewn_allocate(&context->allocator, hewn_size_add(bytes, align), align);
   if (!memory) {
     hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL,
                  "out of memory: {a} bytes for a buffer whose size depends on "
@@ -168,7 +172,7 @@ void *hewn_rt_alloc_output(hewn_context *context, int32_t index, int32_t rank, c
     if (state->allocated) // a later call for the same output (in a loop)
       context->allocator.release(context->allocator.user, context->output_data[index]);
     // Allocates at least one byte for the output, because a result of NULL means failure.
-    data = context->allocator.allocate(context->allocator.user, bytes ? (size_t)bytes : 1, HEWN_ALIGNMENT);
+    data = hewn_allocate(&context->allocator, bytes ? bytes : 1, HEWN_ALIGNMENT);
     state->allocated = data != NULL;
     if (!data) {
       context->output_data[index] = NULL;

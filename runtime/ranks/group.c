@@ -224,7 +224,7 @@ int64_t hewn_ranks_arena_bytes(hewn_context *context) {
 
 void *hewn_ranks_allocate(hewn_context *context, int64_t bytes) {
   const hewn_communicator *group = context->communicator;
-  return group->allocate(group->user, (size_t)bytes);
+  return bytes < 0 || bytes > PTRDIFF_MAX ? NULL : group->allocate(group->user, (size_t)bytes);
 }
 
 void hewn_ranks_release(hewn_context *context, void *memory) {

@@ -103,7 +103,7 @@ static void *readFile(hewn_context *context, int file, cache_key key) {
       memcmp(&header.key, &key, sizeof(key)) != 0 || hewn_sys_fstat(file, &status) != 0 || header.bytes == 0 ||
       (uint64_t)status.st_size != sizeof(header) + header.bytes)
     return NULL;
-  void *code = context->allocator.allocate(context->allocator.user, (size_t)header.bytes, HEWN_ALIGNMENT);
+  void *code = hewn_allocate(&context->allocator, (int64_t)header.bytes, HEWN_ALIGNMENT);
   if (code && readAll(file, code, (size_t)header.bytes) &&
       mix(key.digest[0], code, (size_t)header.bytes) == header.check) {
     futimens(file, NULL); // marks the file as recently used
