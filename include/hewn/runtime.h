@@ -132,19 +132,28 @@ typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
 /// Category of an input or output: a tensor, a sequence or an optional value.
 ///
-/// The `DLDataType` of strings is {kDLOpaqueHandle, 64, 1}: each element is a `const char *` to
-/// UTF-8 text that ends with a zero byte. NULL is the empty string. The strings of an output belong
-/// to the context and stay valid until the end of its next run, or are constants of the model, or
-/// are the strings of an input.
+/// The `DLDataType` of strings is {kDLOpaqueHandle, 64, 1}: each element is a hewn_handle of UTF-8
+/// text that ends with a zero byte; 0 is the empty string. The strings of an output belong to the
+/// context and stay valid until the end of its next run, or are constants of the model, or are the
+/// strings of an input.
 ///
-/// A value that is not a tensor is passed as a tensor of rank 0 with one such element, which is a
-/// pointer of the type given here.
+/// A value that is not a tensor is passed as a tensor of rank 0 with one such element, which is the
+/// handle of an object of the type given here.
 enum hewn_kind {
   HEWN_KIND_TENSOR = 0,
-  HEWN_KIND_SEQUENCE = 1,         ///< a `const hewn_sequence *`
-  HEWN_KIND_OPTIONAL = 2,         ///< a `const hewn_sequence *` with one tensor, or NULL if absent
-  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< a `const hewn_sequence *`, or NULL if absent
+  HEWN_KIND_SEQUENCE = 1,         ///< a hewn_sequence
+  HEWN_KIND_OPTIONAL = 2,         ///< a hewn_sequence with one tensor; handle 0 if absent
+  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< a hewn_sequence; handle 0 if absent
 };
+
+/// The address of a string or sequence as an element of a tensor. It has 64 bits on every target,
+/// so that tensors have the same layout everywhere. If pointers have 64 bits, a handle has the
+/// representation of the pointer: an array of `const char *` is then an array of handles.
+typedef uint64_t hewn_handle;
+
+/// Return the handle of an object, and the object of a handle. Handle 0 corresponds to NULL.
+static inline hewn_handle hewn_handle_of(const void *object) { return (hewn_handle)(uintptr_t)object; }
+static inline const void *hewn_handle_object(hewn_handle handle) { return (const void *)(uintptr_t)handle; }
 
 /// Role of a tensor that represents a map together with a neighboring tensor. An ONNX input or
 /// output `x` that is a map is two tensors of the model: `x_keys`, directly followed by `x_values`.

@@ -62,13 +62,14 @@ static int32_t checkElement(hewn_context *context, const hewn_tensor_info *info,
 
 int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *data) {
   const hewn_tensor_info *info = &context->model->inputs[index];
-  const hewn_sequence *given;
-  memcpy(&given, data, sizeof(given));
-  const void **slot = hewn_rt_keep(context, (int64_t)sizeof(void *));
+  hewn_handle handle;
+  memcpy(&handle, data, sizeof(handle)); // the caller's tensor may be unaligned
+  const hewn_sequence *given = hewn_handle_object(handle);
+  hewn_handle *slot = hewn_rt_keep(context, (int64_t)sizeof(hewn_handle));
   if (!slot)
     return HEWN_OUT_OF_MEMORY;
   context->input_data[index] = slot;
-  *slot = NULL;
+  *slot = 0;
   if (!given)
     return info->kind == HEWN_KIND_SEQUENCE ? failElement(context, info, -1, "the sequence is NULL") : HEWN_OK;
   if (given->length < 0 || (given->length > 0 && !given->elements))
@@ -85,30 +86,31 @@ int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *dat
     return HEWN_OUT_OF_MEMORY;
   list->seen = *given;
   list->store = NULL;
-  *slot = list;
+  *slot = hewn_handle_of(list);
   return HEWN_OK;
 }
 
 //===-- Outputs that are memory of the previous run ----------------------===//
 
-static int isLeaving(const hewn_context *context, const char *const *strings, int64_t count) {
+static int isLeaving(const hewn_context *context, const hewn_handle *strings, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
-    if (hewn_keep_is_leaving(context, strings[i]))
+    if (hewn_keep_is_leaving(context, hewn_handle_object(strings[i])))
       return 1;
   return 0;
 }
 
 /// Replaces strings in memory of the previous run by copies.
-static int32_t keepStrings(hewn_context *context, const char **strings, int64_t count) {
+static int32_t keepStrings(hewn_context *context, hewn_handle *strings, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    if (!hewn_keep_is_leaving(context, strings[i]))
+    const char *text = hewn_handle_object(strings[i]);
+    if (!hewn_keep_is_leaving(context, text))
       continue;
-    size_t bytes = strlen(strings[i]) + 1;
+    size_t bytes = strlen(text) + 1;
     char *copy = hewn_rt_keep(context, (int64_t)bytes);
     if (!copy)
       return HEWN_OUT_OF_MEMORY;
-    memcpy(copy, strings[i], bytes);
-    strings[i] = copy;
+    memcpy(copy, text, bytes);
+    strings[i] = hewn_handle_of(copy);
   }
   return HEWN_OK;
 }
@@ -126,8 +128,8 @@ static int isElementLeaving(const hewn_context *context, const DLTensor *tensor)
   return tensor->dtype.code == kDLOpaqueHandle && isLeaving(context, dataOf(tensor), countElements(tensor));
 }
 
-static int32_t keepSequence(hewn_context *context, const hewn_sequence **slot) {
-  const hewn_sequence *given = *slot;
+static int32_t keepSequence(hewn_context *context, hewn_handle *slot) {
+  const hewn_sequence *given = hewn_handle_object(*slot);
   if (!given)
     return HEWN_OK;
   int leaves = hewn_keep_is_leaving(context, given) || hewn_keep_is_leaving(context, given->elements);
@@ -150,7 +152,7 @@ static int32_t keepSequence(hewn_context *context, const hewn_sequence **slot) {
     if (code != HEWN_OK)
       return code;
   }
-  *slot = &list->seen;
+  *slot = hewn_handle_of(&list->seen);
   return HEWN_OK;
 }
 
@@ -162,7 +164,8 @@ int32_t hewn_sequence_keep_outputs(hewn_context *context) {
       continue;
     if (info->kind == HEWN_KIND_TENSOR)
       code = keepStrings(context, context->output_data[i],
-                         hewn_tensor_bytes(info->dtype, info->rank, context->output_dims[i]) / (int64_t)sizeof(char *));
+                         hewn_tensor_bytes(info->dtype, info->rank, context->output_dims[i]) /
+                             (int64_t)sizeof(hewn_handle));
     else
       code = keepSequence(context, context->output_data[i]);
   }
