@@ -116,6 +116,7 @@ typedef struct hewn_context hewn_context;
 typedef struct hewn_model hewn_model;
 typedef struct hewn_runtime_table hewn_runtime_table;
 typedef struct hewn_device_code hewn_device_code;   ///< see services.h
+typedef struct hewn_services hewn_services;         ///< see services.h
 typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
 /// `DLDataType.code` of ONNX's bool (bits = 8): kDLBool of DLPack 1, which older DLPack headers
@@ -321,6 +322,9 @@ struct hewn_model {
   const hewn_metadata_entry *metadata;
   int32_t num_metadata;
   uint32_t reserved;
+  /// The optional parts of the runtime that the model uses. Descriptors of hewn 0.2 end before this
+  /// member; only the runtime that is linked with the descriptor reads it.
+  const hewn_services *services;
 };
 
 /// Returns the value of an entry of the model's metadata, or NULL if there is no such entry. The
@@ -474,7 +478,8 @@ enum hewn_context_flags {
 typedef struct hewn_context_options {
   size_t size; ///< size of this struct, sizeof(hewn_context_options)
   /// Number of threads. 0 or 1: only the calling thread. n > 1: the calling thread and n - 1
-  /// threads of the runtime's pool, or the threads of `thread_hook` if that is set.
+  /// threads of the runtime's pool, or the threads of `thread_hook` if that is set. On a platform
+  /// without threads (WebAssembly, bare metal) there is no pool: only the calling thread.
   int32_t threads;
   uint32_t flags; ///< bits of hewn_context_flags
   /// Memory for the arena, 64-byte aligned, owned by the caller, used until the context is
@@ -513,8 +518,8 @@ typedef struct hewn_context_options {
   hewn_device_hook device_hook;
   /// Hook that receives the transfers between ranks. Ignored if the model is not partitioned.
   hewn_transfer_hook transfer_hook;
-  /// The content of the weights file in the caller's memory, instead of the file: its 64-byte
-  /// header and the data, `weights_bytes` in total. The address is a multiple of 64. The header is
+  /// The content of the weights file in the caller's memory, instead of the file (required on a
+  /// platform without files): its 64-byte header and the data, `weights_bytes` in total. The address is a multiple of 64. The header is
   /// checked like that of a file; with HEWN_VERIFY_WEIGHTS, the data too. The memory is used in
   /// place, so it must stay valid and unchanged until the last context that was created from it is
   /// destroyed. The context does not share weights that other contexts have loaded from a file.

@@ -4,8 +4,7 @@
 // have different versions.
 
 #include "core/context.h"
-
-#include <string.h>
+#include "core/string.h"
 
 /// The function table, which is the first member of hewn_context in every version of the runtime.
 typedef struct context_head {
@@ -82,7 +81,7 @@ const hewn_variant *hewn_model_variant(const hewn_model *model) {
 
 const hewn_metadata_entry *hewn_metadata_entries(const hewn_model *model, int32_t *count) {
   // Descriptors that were compiled before these members existed end before them.
-  int isKnown = !checkModel(model) && model->struct_bytes >= sizeof(hewn_model);
+  int isKnown = !checkModel(model) && model->struct_bytes >= offsetof(hewn_model, services);
   *count = isKnown ? model->num_metadata : 0;
   return isKnown ? model->metadata : NULL;
 }
@@ -91,14 +90,14 @@ const char *hewn_metadata(const hewn_model *model, const char *key) {
   int32_t count;
   const hewn_metadata_entry *entries = hewn_metadata_entries(model, &count);
   for (int32_t i = 0; key && i < count; ++i)
-    if (strcmp(entries[i].key, key) == 0)
+    if (hewn_strcmp(entries[i].key, key) == 0)
       return entries[i].value;
   return NULL;
 }
 
 static int32_t indexOf(const hewn_tensor_info *infos, int32_t count, const char *name) {
   for (int32_t i = 0; name && i < count; ++i)
-    if (strcmp(infos[i].name, name) == 0)
+    if (hewn_strcmp(infos[i].name, name) == 0)
       return i;
   return -1;
 }

@@ -3,6 +3,7 @@
 // of symbols for consistency. Messages name the tensor, the expected value and the actual value.
 
 #include "core/context.h"
+#include "hewn/communicator.h"
 
 /// An input or output tensor that is checked before a run, with its description for messages.
 typedef struct checked_tensor {
@@ -264,6 +265,12 @@ static int32_t chooseCase(hewn_context *context) {
   return HEWN_OK;
 }
 
+/// Sets the last symbol of a partitioned model to the rank of the context.
+static void bindRank(hewn_context *context) {
+  if (context->communicator)
+    context->symbols[context->model->num_symbols - 1] = context->communicator->rank;
+}
+
 static void forgetBindings(hewn_context *context) {
   for (int32_t s = 0; s < context->model->num_symbols; ++s)
     context->bound_by[s] = -1;
@@ -278,7 +285,7 @@ int32_t hewn_bind_symbols(hewn_context *context, const int64_t *symbols) {
     return code;
   for (int32_t s = 0; s < context->model->num_symbols; ++s)
     context->symbols[s] = symbols[s];
-  hewn_ranks_bind(context);
+  bindRank(context);
   return chooseCase(context);
 }
 
@@ -295,7 +302,7 @@ int32_t hewn_bind_inputs(hewn_context *context, const DLTensor *inputs) {
   for (int32_t s = 0; s < model->num_symbols; ++s)
     if (context->bound_by[s] < 0)
       context->symbols[s] = model->symbols[s].min;
-  hewn_ranks_bind(context);
+  bindRank(context);
   int32_t code = checkRanges(context, context->symbols);
   return code == HEWN_OK ? chooseCase(context) : code;
 }

@@ -2,9 +2,8 @@
 // The checksum of weights: the XXH64 hash (specification at https://github.com/Cyan4973/xxHash) of
 // each block, combined in order. The compiler computes it with LLVM's implementation.
 
-#include "core/context.h"
-
-#include <string.h>
+#include "core/string.h"
+#include "core/weights.h"
 
 static const uint64_t primes[] = {UINT64_C(0x9E3779B185EBCA87), UINT64_C(0xC2B2AE3D27D4EB4F),
                                   UINT64_C(0x165667B19E3779F9), UINT64_C(0x85EBCA77C2B2AE63),

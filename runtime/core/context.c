@@ -3,17 +3,40 @@
 // arrays, an arena, a reference to the model's weights, and optionally a thread pool.
 
 #include "core/context.h"
-
-#include <errno.h>
-#include <string.h>
+#include "core/string.h"
+#include "hewn/communicator.h"
 
 #define MAX_THREADS 1024
 
 const char hewn_context_busy_message[] = "the context is in use by another thread: give each thread its own";
 
-int hewn_context_enter(hewn_context *context) { return __atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE) == 0; }
+__attribute__((noinline)) int hewn_context_enter(hewn_context *context) {
+  if (__atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE) != 0)
+    return 0;
+  // The allocator, hooks, drivers and math functions may set errno during the call.
+  int *(*number)(void) = context->model->services->platform->error_number;
+  if (number) {
+    context->error_number = number();
+    context->callers_errno = *context->error_number;
+  }
+  return 1;
+}
 
-void hewn_context_leave(hewn_context *context) { __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE); }
+void hewn_context_abandon(hewn_context *context, int32_t code) {
+  const hewn_communicator *group = context->communicator;
+  if (!group || code == HEWN_OK || context->broken != HEWN_OK)
+    return;
+  context->broken = code;
+  group->abandon(group->user, context->message);
+}
+
+__attribute__((noinline)) hewn_status hewn_context_leave(hewn_context *context) {
+  hewn_status status = hewn_message_status(context);
+  if (context->error_number)
+    *context->error_number = context->callers_errno;
+  __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE);
+  return status;
+}
 
 /// Allocates the arrays of a context from its single block of memory. If `base` is NULL, only
 /// computes the size of the block.
@@ -79,7 +102,8 @@ static void findDynamicOutputs(hewn_context *context) {
 
 /// Copies options whose struct may come from an older or newer header. Members that the older
 /// struct lacks become zero. Returns an error message or NULL.
-static const char *readOptions(const hewn_context_options *given, hewn_context_options *options) {
+static const char *readOptions(const hewn_model *model, const hewn_context_options *given,
+                               hewn_context_options *options) {
   memset(options, 0, sizeof(*options));
   if (given) {
     const size_t most = 4096; // larger than the options struct of any later version
@@ -92,8 +116,12 @@ static const char *readOptions(const hewn_context_options *given, hewn_context_o
   }
   if (!options->allocator.allocate != !options->allocator.release)
     return "options.allocator needs both allocate and release, or neither";
-  if (!options->allocator.allocate)
-    options->allocator = hewn_default_allocator;
+  if (!options->allocator.allocate) {
+    const hewn_allocator *allocator = model->services->platform->allocator;
+    if (!allocator)
+      return "options.allocator is required on this platform";
+    options->allocator = *allocator;
+  }
   if (options->flags & ~(uint32_t)(HEWN_VERIFY_WEIGHTS | HEWN_COPY_WEIGHTS | HEWN_TRACE_TASKS))
     return "options.flags has a bit that is not in hewn_context_flags";
   if (options->threads < 0 || options->threads > MAX_THREADS)
@@ -135,16 +163,17 @@ static int32_t failArena(hewn_context *context, int64_t need) {
 static void releaseArena(hewn_context *context) {
   if (!context->arena || context->arena_is_callers)
     return;
-  if (context->communicator)
-    hewn_ranks_release(context, context->arena);
+  const hewn_communicator *group = context->communicator;
+  if (group)
+    group->release(group->user, context->arena);
   else
     context->allocator.release(context->allocator.user, context->arena);
   context->arena = NULL;
 }
 
 int32_t hewn_context_grow(hewn_context *context) {
-  int64_t need =
-      context->communicator ? hewn_ranks_arena_bytes(context) : context->variant->arena_bytes(context->symbols);
+  const hewn_ranks_table *ranks = context->communicator ? context->model->services->ranks : NULL;
+  int64_t need = ranks ? ranks->arena_bytes(context) : context->variant->arena_bytes(context->symbols);
   if (need < 0)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "the arena's size overflows for these dimensions");
   if (need <= context->arena_bytes)
@@ -153,10 +182,9 @@ int32_t hewn_context_grow(hewn_context *context) {
     return failArena(context, need);
   releaseArena(context);
   context->arena_bytes = 0;
-  context->arena = context->communicator ? hewn_ranks_allocate(context, need)
-                                         : hewn_allocate(&context->allocator, need, HEWN_ALIGNMENT);
+  context->arena = ranks ? ranks->allocate(context, need) : hewn_allocate(&context->allocator, need, HEWN_ALIGNMENT);
   if (!context->arena)
-    return context->communicator ? hewn_ranks_fail(context, NULL, HEWN_OUT_OF_MEMORY) : failArena(context, need);
+    return failArena(context, need); // no effect if `ranks` has recorded the failure
   context->arena_bytes = need;
   return HEWN_OK;
 }
@@ -173,23 +201,55 @@ static int isStatic(hewn_context *context) {
   return 1;
 }
 
+/// Connects the context of a partitioned model to the other ranks.
+static int32_t joinRanks(hewn_context *context, hewn_communicator *group) {
+  if (context->model->num_ranks > 0)
+    return context->model->services->ranks->join(context, group);
+  return group ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
+                                   "options.communicator is set, but the model is not partitioned")
+               : HEWN_OK;
+}
+
+static int32_t takeWeights(hewn_context *context, const hewn_context_options *options) {
+  const hewn_model *model = context->model;
+  hewn_text text;
+  if (model->weights_file)
+    return model->services->weights->acquire(context, options);
+  context->weights = model->weights;
+  if ((!options->weights && !options->weights_path) || !hewn_message_open(context, &text))
+    return HEWN_OK;
+  hewn_text_put(&text, options->weights ? "options.weights" : "options.weights_path");
+  hewn_text_put(&text, model->weights ? " is set, but the model's binary contains its weights"
+                                      : " is set, but the model has no weights");
+  return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
+}
+
+static int32_t startPool(hewn_context *context) {
+  const hewn_pool_table *pool = context->model->services->pool;
+  if (context->threads <= 1 || context->thread_hook.parallel_for)
+    return HEWN_OK;
+  if (!pool) {
+    context->threads = 1;
+    return HEWN_OK;
+  }
+  context->pool = pool->create(&context->allocator, context->threads);
+  if (!context->pool)
+    return hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "cannot start {a} threads", context->threads - 1, 0);
+  return HEWN_OK;
+}
+
 /// Performs those steps of context creation whose failure is recorded in the context.
 static int32_t furnish(hewn_context *context, const hewn_context_options *options) {
   int32_t code = hewn_variant_choose(context);
   if (code == HEWN_OK)
-    code = hewn_ranks_join(context, options->communicator);
+    code = joinRanks(context, options->communicator);
   if (code == HEWN_OK)
-    code = hewn_weights_acquire(context, options);
+    code = takeWeights(context, options);
   if (code == HEWN_OK && context->model->device)
     code = context->model->device->table->create(context, options);
   if (code == HEWN_OK && isStatic(context))
     code = hewn_context_grow(context);
-  if (code != HEWN_OK || context->threads <= 1 || context->thread_hook.parallel_for)
-    return code;
-  context->pool = hewn_pool_create(&context->allocator, context->threads);
-  if (!context->pool)
-    return hewn_rt_fail(context, HEWN_OUT_OF_MEMORY, NULL, "cannot start {a} threads", context->threads - 1, 0);
-  return HEWN_OK;
+  return code == HEWN_OK ? startPool(context) : code;
 }
 
 static hewn_status failEarly(int32_t code, const char *message) {
@@ -199,12 +259,14 @@ static hewn_status failEarly(int32_t code, const char *message) {
 
 hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context_options *given, hewn_context **out) {
   hewn_context_options options;
-  const char *problem = readOptions(given, &options);
+  if (!hewn_model_services(model))
+    return failEarly(HEWN_UNSUPPORTED, "the model needs the runtime of the hewn that compiled it");
+  const char *problem = readOptions(model, given, &options);
   if (problem)
     return failEarly(HEWN_INVALID_ARGUMENT, problem);
   hewn_context start;
   memset(&start, 0, sizeof(start));
-  start.table = &hewn_rt_table;
+  start.table = model->runtime;
   start.model = model;
   start.output_infos = model->outputs;
   start.allocator = options.allocator;
@@ -228,50 +290,50 @@ hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context
   *context = start;
   layOut(context, memory);
   findDynamicOutputs(context);
-  int savedErrno = errno;
+  hewn_context_enter(context);
   int32_t code = furnish(context, &options);
-  hewn_ranks_abandon(context, code);
+  hewn_context_abandon(context, code);
   context->broken = code;
-  errno = savedErrno;
   *out = context;
-  return hewn_message_status(context);
+  return hewn_context_leave(context);
 }
 
 void hewn_impl_context_destroy(hewn_context *context) {
-  int savedErrno = errno;
   hewn_allocator allocator = context->allocator;
+  context->busy = 0; // a child of fork may destroy a context whose run was in progress
+  hewn_context_enter(context);
+  int *number = context->error_number, saved = context->callers_errno;
+  const hewn_services *services = context->model->services;
   if (context->pool)
-    hewn_pool_destroy(&allocator, context->pool);
+    services->pool->destroy(&allocator, context->pool);
   if (context->model->device)
     context->model->device->table->destroy(context);
-  hewn_weights_release(context);
+  if (context->holds_weights)
+    services->weights->release(context);
   releaseArena(context);
-  hewn_ranks_leave(context);
+  if (context->communicator)
+    __atomic_store_n(&context->communicator->taken, 0, __ATOMIC_RELEASE);
   hewn_keep_forget(context);
   hewn_memory_forget(context);
   allocator.release(allocator.user, context);
-  errno = savedErrno;
+  if (number)
+    *number = saved;
 }
 
 hewn_status hewn_impl_context_reserve(hewn_context *context, const int64_t *symbols) {
   if (!hewn_context_enter(context))
     return failEarly(HEWN_BUSY, hewn_context_busy_message);
-  int savedErrno = errno;
   if (context->broken == HEWN_OK) {
     hewn_message_clear(context);
     if (hewn_bind_symbols(context, symbols) == HEWN_OK)
       hewn_context_grow(context);
   }
-  hewn_status status = hewn_message_status(context);
-  errno = savedErrno;
-  hewn_context_leave(context);
-  return status;
+  return hewn_context_leave(context);
 }
 
 hewn_status hewn_impl_context_set_stream(hewn_context *context, void *stream) {
   if (!hewn_context_enter(context))
     return failEarly(HEWN_BUSY, hewn_context_busy_message);
-  int savedErrno = errno;
   if (context->broken == HEWN_OK) {
     hewn_message_clear(context);
     if (context->model->device)
@@ -279,10 +341,7 @@ hewn_status hewn_impl_context_set_stream(hewn_context *context, void *stream) {
     else
       hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the model runs on the host: it has no stream");
   }
-  hewn_status status = hewn_message_status(context);
-  errno = savedErrno;
-  hewn_context_leave(context);
-  return status;
+  return hewn_context_leave(context);
 }
 
 const char *hewn_impl_context_message(const hewn_context *context) { return context->message; }

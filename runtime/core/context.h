@@ -7,7 +7,6 @@
 /// applications and generated code use an opaque pointer.
 
 #include "hewn/services.h"
-#include "platform/posix/pool.h"
 
 #define HEWN_MESSAGE_BYTES 512
 #define HEWN_ALIGNMENT 64
@@ -27,6 +26,8 @@ typedef struct hewn_output_state {
   uint8_t dynamic;   ///< 1 if a dim depends on data
   uint8_t on_device; ///< 1 if the caller's memory is device memory
 } hewn_output_state;
+
+typedef struct hewn_pool hewn_pool;
 
 struct hewn_context {
   /// First member in every version of the runtime: api.c of other versions reads it.
@@ -82,6 +83,9 @@ struct hewn_context {
   /// Memory of hewn_rt_keep from this run and from the previous run.
   struct hewn_kept *kept, *kept_before;
 
+  int *error_number; ///< address of the caller's errno during a call; NULL if there is no errno
+  int callers_errno;
+
   uint32_t failed; ///< 1 once a thread starts to write `message`
   int32_t code;
   char message[HEWN_MESSAGE_BYTES];
@@ -120,15 +124,12 @@ hewn_status hewn_message_status(const hewn_context *context);
 
 //===-- variant.c ---------------------------------------------------------===//
 
-/// Return the HEWN_CPU_* bits of this machine, and the name of one bit.
-uint64_t hewn_cpu_query(void);
-const char *hewn_cpu_name(uint64_t bit);
+/// Returns the services of a model; NULL if its descriptor is older than this runtime.
+const hewn_services *hewn_model_services(const hewn_model *model);
 /// Selects the variant of the context's model for this machine.
 int32_t hewn_variant_choose(hewn_context *context);
 
 //===-- memory.c ----------------------------------------------------------===//
-
-extern const hewn_allocator hewn_default_allocator;
 
 /// Allocates `bytes` bytes at a multiple of `alignment`, a power of two. Returns NULL if the
 /// allocator does, if `bytes` is negative, or if it exceeds PTRDIFF_MAX, the largest size of an
@@ -181,10 +182,15 @@ int32_t hewn_bind_allocate(hewn_context *context);
 
 /// Grows the arena to the size that the context's symbols need.
 int32_t hewn_context_grow(hewn_context *context);
-/// Marks the context as busy. Returns false if another thread uses it.
+/// Begins a call: marks the context as busy. Returns false if another thread uses it.
 int hewn_context_enter(hewn_context *context);
-void hewn_context_leave(hewn_context *context);
+/// Ends the call that hewn_context_enter began, and returns its status.
+hewn_status hewn_context_leave(hewn_context *context);
 extern const char hewn_context_busy_message[];
+/// If `code` is not HEWN_OK and the model is partitioned, announces the failure to the other ranks
+/// and marks the context as broken, so that its calls cannot be paired with later calls of other
+/// ranks.
+void hewn_context_abandon(hewn_context *context, int32_t code);
 
 hewn_status hewn_impl_context_create(const hewn_model *model, const hewn_context_options *options,
                                      hewn_context **context);
@@ -201,51 +207,11 @@ hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *contex
                                    void **outputs, int64_t *const *output_dims, const int64_t *symbols);
 void hewn_impl_output_release(hewn_context *context, void *data);
 
-//===-- weights.c ---------------------------------------------------------===//
-
-/// Sets the weights of the context: those in the caller's memory, or those of the weights file,
-/// which are mapped or read unless another context has loaded them.
-int32_t hewn_weights_acquire(hewn_context *context, const hewn_context_options *options);
-void hewn_weights_release(hewn_context *context);
-
-//===-- binary.c ----------------------------------------------------------===//
-
-/// Writes the absolute path, without symbolic links, of the file that is mapped at `address`.
-/// `path` has space for `bytes` bytes. Returns the length of the path, or 0 if no file is mapped
-/// there, the path is too long, or /proc is not available.
-size_t hewn_binary_path(const void *address, char *path, size_t bytes);
-
 //===-- ranks/group.c -----------------------------------------------------===//
 
-/// Stores the communicator in the context of a partitioned model, and checks that all ranks have
-/// the same artifact.
-int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group);
-/// If `code` is not HEWN_OK, announces the failure to the other ranks and marks the context as
-/// broken, so that its calls cannot be paired with later calls of other ranks.
-void hewn_ranks_abandon(hewn_context *context, int32_t code);
-/// Releases the context's communicator, so that another context may use it.
-void hewn_ranks_leave(hewn_context *context);
 /// Returns the communicator's functions for device memory, or NULL.
 const struct hewn_device_transport *hewn_ranks_transport(const hewn_context *context);
 /// Checks that all ranks run with the same symbols. `digests` has space for one entry per rank.
 int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests);
-/// Sets the model's last symbol to the rank of the context.
-void hewn_ranks_bind(hewn_context *context);
-/// Returns the largest arena size that any rank needs. All ranks allocate arenas of this size.
-int64_t hewn_ranks_arena_bytes(hewn_context *context);
-void *hewn_ranks_allocate(hewn_context *context, int64_t bytes);
-void hewn_ranks_release(hewn_context *context, void *memory);
-
-//===-- checksum.c --------------------------------------------------------===//
-
-/// Returns the checksum of the weights at `data`, as it is stored in hewn_weights_header.
-uint64_t hewn_weights_checksum(const unsigned char *data, uint64_t bytes);
-
-//===-- load.c ------------------------------------------------------------===//
-
-/// Part of the path under which the dynamic loader knows a library that was loaded by file
-/// descriptor. In that path, it is preceded by the library's folder and one `/..` per path
-/// component.
-#define HEWN_LOADED_BY_FILE "/proc/self/fd"
 
 #endif // HEWN_RUNTIME_CONTEXT_H

@@ -2,8 +2,7 @@
 #include "core/list.h"
 
 #include "core/context.h"
-
-#include <string.h>
+#include "core/string.h"
 
 hewn_list *hewn_list_make(hewn_context *context, int64_t length, int64_t capacity) {
   int64_t bytes;

@@ -1,30 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory from the context's allocator: scratch memory whose size depends on data, objects that
 // runtime functions keep for all runs, and outputs. All other memory is in the arena.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 
 #include "core/context.h"
 #include "core/sizes.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static void *defaultAllocate(void *user, size_t bytes, size_t alignment) {
-  (void)user;
-  void *memory = NULL;
-  if (alignment < sizeof(void *))
-    alignment = sizeof(void *);
-  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
-}
-
-static void defaultRelease(void *user, void *memory) {
-  (void)user;
-  free(memory);
-}
-
-const hewn_allocator hewn_default_allocator = {defaultAllocate, defaultRelease, NULL};
+#include "core/string.h"
 
 void *hewn_allocate(const hewn_allocator *allocator, int64_t bytes, int64_t alignment) {
   if (bytes < 0 || bytes > PTRDIFF_MAX)
@@ -118,9 +98,9 @@ struct hewn_place {
 
 void **hewn_rt_place(hewn_context *context, const void *part, const char *text) {
   for (struct hewn_place *place = context->places; place; place = place->next)
-    if (place->part == part && strcmp(place->text, text) == 0)
+    if (place->part == part && hewn_strcmp(place->text, text) == 0)
       return &place->made;
-  size_t bytes = strlen(text) + 1;
+  size_t bytes = hewn_strlen(text) + 1;
   struct hewn_place *place = hewn_rt_alloc(context, (int64_t)(sizeof(*place) + bytes), HEWN_ALIGNMENT);
   if (!place)
     return NULL;

@@ -2,8 +2,7 @@
 // Formats messages into the context's fixed buffer, without allocation and locale.
 
 #include "core/context.h"
-
-#include <string.h>
+#include "core/string.h"
 
 /// Maximum length of a name in a message, in bytes. Longer names are shortened.
 #define NAME_BYTES 120
@@ -16,10 +15,10 @@ static void putBytes(hewn_text *text, const char *bytes, size_t count) {
   text->at += count;
 }
 
-void hewn_text_put(hewn_text *text, const char *string) { putBytes(text, string, strlen(string)); }
+void hewn_text_put(hewn_text *text, const char *string) { putBytes(text, string, hewn_strlen(string)); }
 
 void hewn_text_name(hewn_text *text, const char *name) {
-  size_t length = name ? strlen(name) : 0;
+  size_t length = name ? hewn_strlen(name) : 0;
   hewn_text_put(text, "'");
   if (length <= NAME_BYTES) {
     putBytes(text, name ? name : "", length);
@@ -131,9 +130,8 @@ int32_t hewn_rt_fail(hewn_context *context, int32_t code, const char *node, cons
     hewn_text_put(&text, ": ");
   }
   for (const char *at = message; *at;) {
-    int isA = strncmp(at, "{a}", 3) == 0;
-    if (isA || strncmp(at, "{b}", 3) == 0) {
-      hewn_text_int(&text, isA ? a : b);
+    if (at[0] == '{' && (at[1] == 'a' || at[1] == 'b') && at[2] == '}') {
+      hewn_text_int(&text, at[1] == 'a' ? a : b);
       at += 3;
     } else {
       putBytes(&text, at++, 1);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a model: checks and binds the tensors, grows the arena, calls the model's code, and cleans
-// up. Also contains the services for parallel work and tracing.
+// up. Also contains the services for tracing and cancellation.
 
 #include "core/context.h"
-
-#include <errno.h>
 
 static hewn_status plainStatus(int32_t code, const char *message) {
   hewn_status status = {code, message};
@@ -119,11 +117,16 @@ static int32_t begin(const hewn_model *model, hewn_context *context) {
   return hewn_text_close(context, HEWN_INVALID_ARGUMENT, &text);
 }
 
+static hewn_status finish(hewn_context *context) {
+  hewn_context_abandon(context, hewn_rt_code(context));
+  hewn_keep_end_run(context);
+  return hewn_context_leave(context);
+}
+
 hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const DLTensor *inputs, int32_t num_inputs,
                           DLTensor *outputs, int32_t num_outputs) {
   if (!hewn_context_enter(context))
     return plainStatus(HEWN_BUSY, hewn_context_busy_message);
-  int savedErrno = errno;
   if (begin(model, context) == HEWN_OK && checkCount(context, " inputs", model->num_inputs, num_inputs) == HEWN_OK &&
       checkCount(context, " outputs", model->num_outputs, num_outputs) == HEWN_OK) {
     if ((num_inputs > 0 && !inputs) || (num_outputs > 0 && !outputs))
@@ -131,12 +134,7 @@ hewn_status hewn_impl_run(const hewn_model *model, hewn_context *context, const 
     else
       runTensors(context, inputs, outputs);
   }
-  hewn_ranks_abandon(context, hewn_rt_code(context));
-  hewn_keep_end_run(context);
-  hewn_status status = hewn_message_status(context);
-  errno = savedErrno;
-  hewn_context_leave(context);
-  return status;
+  return finish(context);
 }
 
 /// Checks that a pointer of hewn_run_pointers is not NULL, unless the tensor is empty.
@@ -235,62 +233,18 @@ hewn_status hewn_impl_run_pointers(const hewn_model *model, hewn_context *contex
                                    void **outputs, int64_t *const *output_dims, const int64_t *symbols) {
   if (!hewn_context_enter(context))
     return plainStatus(HEWN_BUSY, hewn_context_busy_message);
-  int savedErrno = errno;
   if (begin(model, context) == HEWN_OK) {
     if ((model->num_inputs > 0 && !inputs) || (model->num_outputs > 0 && !outputs))
       hewn_message_fail(context, HEWN_INVALID_ARGUMENT, "the array of pointers is NULL");
     else
       runPointers(context, inputs, outputs, output_dims, symbols);
   }
-  hewn_ranks_abandon(context, hewn_rt_code(context));
-  hewn_keep_end_run(context);
-  hewn_status status = hewn_message_status(context);
-  errno = savedErrno;
-  hewn_context_leave(context);
-  return status;
+  return finish(context);
 }
 
 void hewn_impl_output_release(hewn_context *context, void *data) {
   if (data)
     context->allocator.release(context->allocator.user, data);
-}
-
-/// A task of parallel work, wrapped to call the trace hook when it begins and ends.
-typedef struct traced_task {
-  hewn_context *context;
-  hewn_task task;
-  void *arg;
-} traced_task;
-
-static void runTraced(void *arg, int64_t begin, int64_t end) {
-  const traced_task *traced = arg;
-  const hewn_trace_hook *hook = &traced->context->trace_hook;
-  const char *kernel = traced->context->kernel;
-  hook->event(hook->user, HEWN_TRACE_TASK_BEGIN, kernel);
-  traced->task(traced->arg, begin, end);
-  hook->event(hook->user, HEWN_TRACE_TASK_END, kernel);
-}
-
-int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg) {
-  int isHooked = context->thread_hook.parallel_for != NULL;
-  if (n <= 0)
-    return hewn_rt_code(context);
-  if (n == 1 || (!context->pool && !isHooked) || __atomic_load_n(&context->parallel, __ATOMIC_RELAXED)) {
-    task(arg, 0, n);
-    return hewn_rt_code(context);
-  }
-  traced_task traced = {context, task, arg};
-  if (context->traces_tasks) {
-    task = runTraced;
-    arg = &traced;
-  }
-  __atomic_store_n(&context->parallel, 1, __ATOMIC_RELAXED);
-  if (isHooked)
-    context->thread_hook.parallel_for(context->thread_hook.user, n, task, arg);
-  else
-    hewn_pool_run(context->pool, n, task, arg);
-  __atomic_store_n(&context->parallel, 0, __ATOMIC_RELAXED);
-  return hewn_rt_code(context);
 }
 
 int32_t hewn_rt_check_cancel(hewn_context *context) {

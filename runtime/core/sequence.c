@@ -3,8 +3,7 @@
 // outputs that point to memory of the previous run.
 #include "core/context.h"
 #include "core/list.h"
-
-#include <string.h>
+#include "core/string.h"
 
 static int32_t failElement(hewn_context *context, const hewn_tensor_info *info, int64_t i, const char *what) {
   hewn_text text;
@@ -105,7 +104,7 @@ static int32_t keepStrings(hewn_context *context, hewn_handle *strings, int64_t 
     const char *text = hewn_handle_object(strings[i]);
     if (!hewn_keep_is_leaving(context, text))
       continue;
-    size_t bytes = strlen(text) + 1;
+    size_t bytes = hewn_strlen(text) + 1;
     char *copy = hewn_rt_keep(context, (int64_t)bytes);
     if (!copy)
       return HEWN_OUT_OF_MEMORY;

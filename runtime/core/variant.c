@@ -3,7 +3,13 @@
 
 #include "core/context.h"
 
-uint64_t hewn_rt_cpu(const hewn_context *context) { return context ? context->cpu : hewn_cpu_query(); }
+const hewn_services *hewn_model_services(const hewn_model *model) {
+  int isKnown = model->struct_bytes >= sizeof(hewn_model) && model->services &&
+                model->services->struct_bytes >= sizeof(hewn_services);
+  return isKnown ? model->services : NULL;
+}
+
+uint64_t hewn_rt_cpu(const hewn_context *context) { return context->cpu; }
 
 static const hewn_variant *firstThatRuns(const hewn_model *model, uint64_t cpu) {
   for (int32_t i = 0; i < model->num_variants; ++i)
@@ -12,7 +18,10 @@ static const hewn_variant *firstThatRuns(const hewn_model *model, uint64_t cpu) 
   return NULL;
 }
 
-const hewn_variant *hewn_rt_variant(const hewn_model *model) { return firstThatRuns(model, hewn_rt_cpu(NULL)); }
+const hewn_variant *hewn_rt_variant(const hewn_model *model) {
+  const hewn_services *services = hewn_model_services(model);
+  return services ? firstThatRuns(model, services->platform->cpu_features()) : NULL;
+}
 
 /// Reports which CPU features this machine lacks for the model's least demanding variant (the last
 /// one).
@@ -35,13 +44,13 @@ static int32_t failMachine(hewn_context *context) {
   for (unsigned i = 0; i < 64; ++i)
     if (missing >> i & 1) {
       hewn_text_put(&text, " ");
-      hewn_text_put(&text, hewn_cpu_name(UINT64_C(1) << i));
+      hewn_text_put(&text, model->services->platform->cpu_feature_name(UINT64_C(1) << i));
     }
   return hewn_text_close(context, HEWN_UNSUPPORTED, &text);
 }
 
 int32_t hewn_variant_choose(hewn_context *context) {
-  context->cpu = hewn_rt_cpu(NULL);
+  context->cpu = context->model->services->platform->cpu_features();
   context->variant = firstThatRuns(context->model, context->cpu);
   return context->variant ? HEWN_OK : failMachine(context);
 }

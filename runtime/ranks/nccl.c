@@ -17,6 +17,7 @@
 #include "ranks/nccl.h"
 #include "core/context.h"
 #include "hewn/communicator.h"
+#include "platform/posix/platform.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -80,7 +80,7 @@ endif()
 # them in .data.rel.ro.
 execute_process(COMMAND ${NM} ${ARCHIVE} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL " [bBcCdD] [A-Za-z_0-9.]+" globals "${symbols}")
-list(FILTER globals EXCLUDE REGEX " [dD] (hewn_rt_table|hewn_device_cuda|hewn_default_allocator|services|transport|of[A-Z][a-z0-9]+|([A-Za-z_]+\\.)?names[.0-9]*)$")
+list(FILTER globals EXCLUDE REGEX " [dD] (hewn_rt_(table|platform|pool|weights|ranks)|hewn_device_cuda|hewn_default_allocator|services|transport|of[A-Z][a-z0-9]+|([A-Za-z_]+\\.)?names[.0-9]*)$")
 if(globals)
   message(FATAL_ERROR "the runtime has mutable globals: ${globals}")
 endif()

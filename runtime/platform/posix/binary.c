@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "core/context.h"
+#include "platform/posix/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // bits are written as numbers, because the names are missing in older system headers. The numbers
 // are ABI (Documentation/arch/arm64/elf_hwcaps.rst).
 
-#include "core/context.h"
+#include "platform/posix/platform.h"
 
 #if defined(__aarch64__) && defined(__linux__)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU feature query for other architectures and systems, for which hewn generates no code.
 
-#include "core/context.h"
+#include "platform/posix/platform.h"
 
 #if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__linux__)
 

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "core/context.h"
+#include "platform/posix/platform.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 

@@ -8,6 +8,7 @@
 #endif
 
 #include "core/context.h"
+#include "platform/posix/platform.h"
 #include "platform/posix/system.h"
 
 #include <dlfcn.h>

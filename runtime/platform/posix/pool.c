@@ -29,6 +29,7 @@
 #endif
 
 #include "platform/posix/pool.h"
+#include "core/parallel.h"
 #include "platform/posix/futex.h"
 
 #include <limits.h>
@@ -312,4 +313,10 @@ void hewn_pool_run(hewn_pool *pool, int64_t n, hewn_task task, void *arg) {
   if (isInherited(pool))
     restart(pool);
   runJob(pool, n, task, arg);
+}
+
+const hewn_pool_table hewn_rt_pool = {hewn_pool_create, hewn_pool_destroy};
+
+int32_t hewn_rt_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg) {
+  return hewn_parallel_for(context, n, task, arg, hewn_pool_run);
 }

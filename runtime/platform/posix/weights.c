@@ -6,8 +6,9 @@
 #define _GNU_SOURCE
 #endif
 
-#include "core/context.h"
+#include "core/weights.h"
 #include "platform/posix/futex.h"
+#include "platform/posix/platform.h"
 #include "platform/posix/system.h"
 
 #include <dlfcn.h>
@@ -28,78 +29,30 @@ typedef struct weights_state {
   uint32_t copied; ///< 1 if `base` is private memory instead of a mapping of the file
 } weights_state;
 
-typedef char stateFits[sizeof(weights_state) <= sizeof(hewn_weights_state) ? 1 : -1];
-typedef char headerIs64[sizeof(hewn_weights_header) == 64 ? 1 : -1];
+_Static_assert(sizeof(weights_state) <= sizeof(hewn_weights_state), "the state fits");
 
 static weights_state *stateOf(const hewn_model *model) { return (weights_state *)(void *)model->weights_state; }
-
-/// Starts a failure message about the weights file `path`, or about `options.weights` if `path` is
-/// NULL.
-static int openFailure(hewn_context *context, const char *path, hewn_text *text) {
-  if (!hewn_message_open(context, text))
-    return 0;
-  hewn_text_put(text, "model ");
-  hewn_text_name(text, context->model->name);
-  hewn_text_put(text, path ? ": weights file " : ": options.weights");
-  if (path)
-    hewn_text_name(text, path);
-  return 1;
-}
-
-static int32_t fail(hewn_context *context, const char *path, const char *message) {
-  hewn_text text;
-  if (!openFailure(context, path, &text))
-    return HEWN_IO;
-  hewn_text_put(&text, message);
-  return hewn_text_close(context, HEWN_IO, &text);
-}
 
 static int32_t failErrno(hewn_context *context, const char *path, const char *what, int error) {
   hewn_text text;
   if (error == ENOENT || error == ENOTDIR)
-    return fail(context, path, " does not exist");
+    return hewn_weights_fail(context, path, " does not exist");
   if (error == EACCES || error == EPERM)
-    return fail(context, path, " may not be read (permission denied)");
-  if (!openFailure(context, path, &text))
+    return hewn_weights_fail(context, path, " may not be read (permission denied)");
+  if (!hewn_weights_open_failure(context, path, &text))
     return HEWN_IO;
   hewn_text_put(&text, what);
   hewn_text_int(&text, error);
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
-static int32_t failSize(hewn_context *context, const char *path, int64_t want, int64_t got) {
-  hewn_text text;
-  if (!openFailure(context, path, &text))
-    return HEWN_IO;
-  hewn_text_put(&text, got < want ? " is truncated: " : " is too long: ");
-  hewn_text_int(&text, want);
-  hewn_text_put(&text, " bytes expected, got ");
-  hewn_text_int(&text, got);
-  return hewn_text_close(context, HEWN_IO, &text);
-}
-
 /// Reports that neither of the two paths of the weights file exists.
 static int32_t failMissing(hewn_context *context, const char *path, const char *other) {
   hewn_text text;
-  if (!openFailure(context, path, &text))
+  if (!hewn_weights_open_failure(context, path, &text))
     return HEWN_IO;
   hewn_text_put(&text, " does not exist, nor does ");
   hewn_text_name(&text, other);
-  return hewn_text_close(context, HEWN_IO, &text);
-}
-
-/// Reports that the weights have the digest of another model.
-static int32_t failDigest(hewn_context *context, const char *path, const char *got) {
-  char digest[sizeof(((hewn_weights_header *)0)->digest) + 1];
-  memcpy(digest, got, sizeof(digest) - 1);
-  digest[sizeof(digest) - 1] = '\0';
-  hewn_text text;
-  if (!openFailure(context, path, &text))
-    return HEWN_IO;
-  hewn_text_put(&text, " belongs to another model: digest ");
-  hewn_text_name(&text, context->model->weights_digest);
-  hewn_text_put(&text, " expected, got ");
-  hewn_text_name(&text, digest);
   return hewn_text_close(context, HEWN_IO, &text);
 }
 
@@ -149,25 +102,6 @@ static int findNamed(const hewn_model *model, int isRelativeToo, char *path) {
   return appendName(model, path, length);
 }
 
-/// Checks the header of a weights file that is at least as long as the header.
-static int32_t checkHeader(hewn_context *context, const char *path, const hewn_weights_header *header) {
-  const hewn_model *model = context->model;
-  char want[sizeof(header->digest)] = {0};
-  if (memcmp(header->magic, "HEWNW", sizeof(header->magic)) != 0)
-    return fail(context, path, " is not a weights file of hewn");
-  if (header->version != HEWN_WEIGHTS_VERSION)
-    return fail(context, path,
-                " was written by another version of hewn: compile the model "
-                "again");
-  size_t length = strlen(model->weights_digest);
-  memcpy(want, model->weights_digest, length < sizeof(want) ? length : sizeof(want));
-  if (memcmp(want, header->digest, sizeof(want)) != 0)
-    return failDigest(context, path, header->digest);
-  if (header->data_bytes != model->weights_bytes)
-    return failSize(context, path, (int64_t)model->weights_bytes, (int64_t)header->data_bytes);
-  return HEWN_OK;
-}
-
 /// Reads the weights file into private memory. Returns NULL on failure, with the status code in
 /// `*code`.
 static void *readFile(hewn_context *context, const char *path, int file, size_t bytes, int32_t *code) {
@@ -188,7 +122,7 @@ static void *readFile(hewn_context *context, const char *path, int file, size_t 
   if (at == bytes && mprotect(base, bytes, PROT_READ) == 0)
     return base;
   // If the read ended early, the file was truncated since fstat.
-  *code = at < bytes && got == 0 ? failSize(context, path, (int64_t)bytes, (int64_t)at)
+  *code = at < bytes && got == 0 ? hewn_weights_fail_size(context, path, (int64_t)bytes, (int64_t)at)
                                  : failErrno(context, path, " cannot be read: errno ", errno);
   munmap(base, bytes);
   return NULL;
@@ -215,9 +149,9 @@ static int32_t takeFile(hewn_context *context, const char *path, int file, uint3
   if (hewn_sys_fstat(file, &status) != 0)
     return failErrno(context, path, " cannot be examined: errno ", errno);
   if (!S_ISREG(status.st_mode))
-    return fail(context, path, " is not a regular file");
+    return hewn_weights_fail(context, path, " is not a regular file");
   if ((uint64_t)status.st_size < sizeof(hewn_weights_header))
-    return failSize(context, path, (int64_t)want, (int64_t)status.st_size);
+    return hewn_weights_fail_size(context, path, (int64_t)want, (int64_t)status.st_size);
   size_t bytes = (size_t)status.st_size;
   int32_t code = HEWN_OK;
   // A weights file of the wrong size is never copied. It is mapped only to check its header,
@@ -226,9 +160,7 @@ static int32_t takeFile(hewn_context *context, const char *path, int file, uint3
   void *base = copy ? readFile(context, path, file, bytes, &code) : mapFile(context, path, file, bytes, &code);
   if (!base)
     return code;
-  code = checkHeader(context, path, base);
-  if (code == HEWN_OK && bytes != want)
-    code = failSize(context, path, (int64_t)want, (int64_t)bytes);
+  code = hewn_weights_check(context, path, base, bytes);
   if (code != HEWN_OK) {
     munmap(base, bytes);
     return code;
@@ -252,11 +184,11 @@ static int32_t openFile(hewn_context *context, const char *path, uint32_t copy, 
   char named[PATH_BYTES];
   int isBeside = !path;
   if (path && strlen(path) >= PATH_BYTES)
-    return fail(context, path, ": its path is too long");
+    return hewn_weights_fail(context, path, ": its path is too long");
   if (path)
     memcpy(used, path, strlen(path) + 1);
   else if (!findMapped(model, used) && !findNamed(model, /*isRelativeToo=*/1, used))
-    return fail(context, model->weights_file, ": its folder is unknown, or its path is too long");
+    return hewn_weights_fail(context, model->weights_file, ": its folder is unknown, or its path is too long");
   int file = openPath(used);
   if (file < 0 && isBeside && errno == ENOENT && findNamed(model, /*isRelativeToo=*/0, named) &&
       strcmp(named, used) != 0) {
@@ -272,15 +204,6 @@ static int32_t openFile(hewn_context *context, const char *path, uint32_t copy, 
   return code;
 }
 
-/// Compares the data after `header` with the checksum. `path` is that of the file, or NULL if the
-/// weights are in the caller's memory.
-static int32_t verify(hewn_context *context, const hewn_weights_header *header, const char *path) {
-  const unsigned char *data = (const unsigned char *)(header + 1);
-  if (hewn_weights_checksum(data, context->model->weights_bytes) == header->checksum)
-    return HEWN_OK;
-  return fail(context, path, " is damaged: the checksum does not match the data");
-}
-
 /// Checks the file at `path` like a file that is loaded, with its checksum, although the context
 /// uses the weights that another context has loaded.
 static int32_t verifyFile(hewn_context *context, const char *path, char *used) {
@@ -288,43 +211,16 @@ static int32_t verifyFile(hewn_context *context, const char *path, char *used) {
   int32_t code = openFile(context, path, /*copy=*/0, &file, used);
   if (code != HEWN_OK)
     return code;
-  code = verify(context, file.base, used);
+  code = hewn_weights_verify(context, file.base, used);
   munmap(file.base, file.bytes);
   return code;
 }
 
-/// Uses the weights in the caller's memory, which contains a weights file.
-static int32_t takeMemory(hewn_context *context, const hewn_context_options *options) {
-  const hewn_model *model = context->model;
-  if (!model->weights_file)
-    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             model->weights ? "options.weights is set, but the model's binary contains its weights"
-                                            : "options.weights is set, but the model has no weights");
-  uint64_t want = model->weights_bytes + sizeof(hewn_weights_header), bytes = options->weights_bytes;
-  if (bytes < sizeof(hewn_weights_header))
-    return failSize(context, NULL, (int64_t)want, (int64_t)bytes);
-  const hewn_weights_header *header = options->weights;
-  int32_t code = checkHeader(context, NULL, header);
-  if (code == HEWN_OK && bytes != want)
-    code = failSize(context, NULL, (int64_t)want, (int64_t)bytes);
-  if (code == HEWN_OK && (options->flags & HEWN_VERIFY_WEIGHTS))
-    code = verify(context, header, NULL);
-  context->weights = (const unsigned char *)(header + 1);
-  return code;
-}
-
-int32_t hewn_weights_acquire(hewn_context *context, const hewn_context_options *options) {
+static int32_t acquire(hewn_context *context, const hewn_context_options *options) {
   const hewn_model *model = context->model;
   const char *path = options->weights_path;
   if (options->weights)
-    return takeMemory(context, options);
-  context->weights = model->weights;
-  if (path && !model->weights_file)
-    return hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                             model->weights ? "options.weights_path is set, but the model's binary contains its weights"
-                                            : "options.weights_path is set, but the model has no weights");
-  if (!model->weights_file)
-    return HEWN_OK;
+    return hewn_weights_take_memory(context, options);
   char used[PATH_BYTES];
   weights_state *state = stateOf(model);
   int32_t code = HEWN_OK;
@@ -347,13 +243,12 @@ int32_t hewn_weights_acquire(hewn_context *context, const hewn_context_options *
   if (isShared && path && (code = verifyFile(context, path, used)) != HEWN_OK)
     return code;
   if (isShared && !hewn_binary_path(state->base, used, PATH_BYTES)) // a copy
-    return verify(context, state->base, model->weights_file);
-  return verify(context, state->base, used);
+    return hewn_weights_verify(context, state->base, model->weights_file);
+  return hewn_weights_verify(context, state->base, used);
 }
 
-void hewn_weights_release(hewn_context *context) {
-  if (!context->holds_weights)
-    return;
+/// Called if the context holds the weights that it has acquired.
+static void release(hewn_context *context) {
   weights_state *state = stateOf(context->model);
   hewn_lock(&state->lock);
   if (--state->users == 0) {
@@ -364,3 +259,5 @@ void hewn_weights_release(hewn_context *context) {
   }
   hewn_unlock(&state->lock);
 }
+
+const hewn_weights_table hewn_rt_weights = {acquire, release};
