@@ -322,7 +322,7 @@ struct hewn_model {
   const hewn_metadata_entry *metadata;
   int32_t num_metadata;
   uint32_t reserved;
-  /// The optional parts of the runtime that the model uses. Descriptors of hewn 0.2 end before this
+  /// The services of the runtime that the model uses. Descriptors of hewn 0.2 end before this
   /// member; only the runtime that is linked with the descriptor reads it.
   const hewn_services *services;
 };
@@ -518,9 +518,10 @@ typedef struct hewn_context_options {
   hewn_device_hook device_hook;
   /// Hook that receives the transfers between ranks. Ignored if the model is not partitioned.
   hewn_transfer_hook transfer_hook;
-  /// The content of the weights file in the caller's memory, instead of the file (required on a
-  /// platform without files): its 64-byte header and the data, `weights_bytes` in total. The address is a multiple of 64. The header is
-  /// checked like that of a file; with HEWN_VERIFY_WEIGHTS, the data too. The memory is used in
+  /// The content of the weights file in the caller's memory, instead of the file: its 64-byte
+  /// header and the data, `weights_bytes` in total. Required on a platform without files. The
+  /// address is a multiple of 64. The header (digest of the model, sizes) is checked like that of a
+  /// file; with HEWN_VERIFY_WEIGHTS, the data too. The memory belongs to the caller and is used in
   /// place, so it must stay valid and unchanged until the last context that was created from it is
   /// destroyed. The context does not share weights that other contexts have loaded from a file.
   /// NULL: the weights are read from the file.

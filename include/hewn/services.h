@@ -94,10 +94,10 @@ HEWN_RT uint64_t hewn_rt_draw_index(hewn_context *context);
 HEWN_RT const hewn_variant *hewn_rt_variant(const hewn_model *model);
 
 //===----------------------------------------------------------------------===//
-// Services: parts of the runtime that only some models or platforms have
+// Services, which only some models use and only some platforms have
 //===----------------------------------------------------------------------===//
 
-/// What the core needs from every platform (runtime/platform).
+/// Functions that every platform provides to the core (runtime/platform).
 typedef struct hewn_platform_table {
   /// Allocator of contexts whose options have none. NULL: callers must pass an allocator.
   const hewn_allocator *allocator;

@@ -2,19 +2,17 @@
 #include "core/list.h"
 
 #include "core/context.h"
+#include "core/sizes.h"
 #include "core/string.h"
 
 hewn_list *hewn_list_make(hewn_context *context, int64_t length, int64_t capacity) {
-  int64_t bytes;
   hewn_list *list = hewn_rt_keep(context, (int64_t)sizeof(hewn_list));
   hewn_list_store *store = list ? hewn_rt_keep(context, (int64_t)sizeof(hewn_list_store)) : NULL;
   if (!store)
     return NULL;
   if (capacity < length)
     capacity = length;
-  if (__builtin_mul_overflow(capacity, (int64_t)sizeof(DLTensor), &bytes))
-    bytes = -1;
-  store->elements = hewn_rt_keep(context, bytes);
+  store->elements = hewn_rt_keep(context, hewn_size_mul(capacity, (int64_t)sizeof(DLTensor)));
   if (!store->elements)
     return NULL;
   store->capacity = capacity;

@@ -114,9 +114,9 @@ static int32_t keepStrings(hewn_context *context, hewn_handle *strings, int64_t 
   return HEWN_OK;
 }
 
-static int64_t countElements(const DLTensor *tensor) {
-  return hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape) /
-         (tensor->dtype.bits / 8 ? tensor->dtype.bits / 8 : 1);
+/// Returns the number of elements of a tensor of strings.
+static int64_t countStrings(const DLTensor *tensor) {
+  return hewn_tensor_bytes(tensor->dtype, tensor->ndim, tensor->shape) / (int64_t)sizeof(hewn_handle);
 }
 
 static const void *dataOf(const DLTensor *tensor) { return (const char *)tensor->data + tensor->byte_offset; }
@@ -124,7 +124,7 @@ static const void *dataOf(const DLTensor *tensor) { return (const char *)tensor-
 static int isElementLeaving(const hewn_context *context, const DLTensor *tensor) {
   if (hewn_keep_is_leaving(context, tensor->data) || hewn_keep_is_leaving(context, tensor->shape))
     return 1;
-  return tensor->dtype.code == kDLOpaqueHandle && isLeaving(context, dataOf(tensor), countElements(tensor));
+  return tensor->dtype.code == kDLOpaqueHandle && isLeaving(context, dataOf(tensor), countStrings(tensor));
 }
 
 static int32_t keepSequence(hewn_context *context, hewn_handle *slot) {
@@ -147,7 +147,7 @@ static int32_t keepSequence(hewn_context *context, hewn_handle *slot) {
       continue;
     int32_t code = hewn_list_fill(context, to, from->dtype, from->ndim, from->shape, dataOf(from));
     if (code == HEWN_OK && to->dtype.code == kDLOpaqueHandle)
-      code = keepStrings(context, to->data, countElements(to));
+      code = keepStrings(context, to->data, countStrings(to));
     if (code != HEWN_OK)
       return code;
   }
