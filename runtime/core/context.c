@@ -171,22 +171,26 @@ static void releaseArena(hewn_context *context) {
   context->arena = NULL;
 }
 
-int32_t hewn_context_grow(hewn_context *context) {
-  const hewn_ranks_table *ranks = context->communicator ? context->model->services->ranks : NULL;
-  int64_t need = ranks ? ranks->arena_bytes(context) : context->variant->arena_bytes(context->symbols);
+/// Replaces the arena by one with `need` bytes.
+static __attribute__((noinline)) int32_t replaceArena(hewn_context *context, int64_t need) {
   if (need < 0)
     return hewn_message_fail(context, HEWN_OUT_OF_MEMORY, "the arena's size overflows for these dimensions");
-  if (need <= context->arena_bytes)
-    return HEWN_OK;
   if (context->arena_is_callers)
     return failArena(context, need);
   releaseArena(context);
   context->arena_bytes = 0;
-  context->arena = ranks ? ranks->allocate(context, need) : hewn_allocate(&context->allocator, need, HEWN_ALIGNMENT);
+  context->arena = context->communicator ? context->model->services->ranks->allocate(context, need)
+                                         : hewn_allocate(&context->allocator, need, HEWN_ALIGNMENT);
   if (!context->arena)
-    return failArena(context, need); // no effect if `ranks` has recorded the failure
+    return failArena(context, need); // no effect if the ranks' service has recorded the failure
   context->arena_bytes = need;
   return HEWN_OK;
+}
+
+int32_t hewn_context_grow(hewn_context *context) {
+  int64_t need = context->communicator ? context->model->services->ranks->arena_bytes(context)
+                                       : context->variant->arena_bytes(context->symbols);
+  return need >= 0 && need <= context->arena_bytes ? HEWN_OK : replaceArena(context, need);
 }
 
 /// Returns true if each symbol of the model, except for the rank, has a single value, so that the

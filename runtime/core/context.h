@@ -162,8 +162,8 @@ void hewn_keep_forget(hewn_context *context);
 /// Checks the sequence or optional value that the caller passes as input `index`, and sets the
 /// input's entry of input_data. `data` points to the caller's handle.
 int32_t hewn_sequence_take(hewn_context *context, int32_t index, const void *data);
-/// Called after a run: copies those parts of the outputs that point to memory of the previous run,
-/// which is about to be freed.
+/// Called after a run if the context has memory of the previous run, which is about to be freed:
+/// copies those parts of the outputs that point to it.
 int32_t hewn_sequence_keep_outputs(hewn_context *context);
 
 //===-- bind.c ------------------------------------------------------------===//

@@ -31,10 +31,10 @@ static void hewn_run_traced(void *arg, int64_t begin, int64_t end) {
 /// has no pool.
 static inline int32_t hewn_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg,
                                         hewn_pool_run_fn *run) {
-  int isHooked = context->thread_hook.parallel_for != NULL, isPooled = run && context->pool;
+  int isHooked = context->thread_hook.parallel_for != NULL;
   if (n <= 0)
     return hewn_rt_code(context);
-  if (n == 1 || (!isPooled && !isHooked) || __atomic_load_n(&context->parallel, __ATOMIC_RELAXED)) {
+  if (n == 1 || (!(run && context->pool) && !isHooked) || __atomic_load_n(&context->parallel, __ATOMIC_RELAXED)) {
     task(arg, 0, n);
     return hewn_rt_code(context);
   }

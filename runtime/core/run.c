@@ -66,7 +66,7 @@ static int32_t runTensors(hewn_context *context, const DLTensor *inputs, DLTenso
   code = hewn_bind_allocate(context);
   if (code == HEWN_OK)
     code = execute(context);
-  if (code == HEWN_OK)
+  if (code == HEWN_OK && context->kept_before)
     code = hewn_sequence_keep_outputs(context);
   if (code == HEWN_OK)
     describeOutputs(context, outputs);
@@ -118,7 +118,8 @@ static int32_t begin(const hewn_model *model, hewn_context *context) {
 }
 
 static hewn_status finish(hewn_context *context) {
-  hewn_context_abandon(context, hewn_rt_code(context));
+  if (context->communicator)
+    hewn_context_abandon(context, hewn_rt_code(context));
   hewn_keep_end_run(context);
   return hewn_context_leave(context);
 }
@@ -214,7 +215,7 @@ static int32_t runPointers(hewn_context *context, const void *const *inputs, voi
   code = hewn_bind_allocate(context);
   if (code == HEWN_OK)
     code = execute(context);
-  if (code == HEWN_OK)
+  if (code == HEWN_OK && context->kept_before)
     code = hewn_sequence_keep_outputs(context);
   if (code != HEWN_OK) {
     releaseOutputs(context);

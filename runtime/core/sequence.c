@@ -157,7 +157,7 @@ static int32_t keepSequence(hewn_context *context, hewn_handle *slot) {
 
 int32_t hewn_sequence_keep_outputs(hewn_context *context) {
   int32_t code = HEWN_OK;
-  for (int32_t i = 0; context->kept_before && code == HEWN_OK && i < context->model->num_outputs; ++i) {
+  for (int32_t i = 0; code == HEWN_OK && i < context->model->num_outputs; ++i) {
     const hewn_tensor_info *info = &context->output_infos[i];
     if (info->dtype.code != kDLOpaqueHandle || context->outputs[i].on_device)
       continue;
