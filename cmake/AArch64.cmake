@@ -21,7 +21,7 @@ set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT -fuse-ld=lld)
 endforeach()
-# runtime/isolate.cmake calls these.
+# runtime/ops/isolate.cmake calls these.
 find_program(CMAKE_LINKER ld.lld-22 REQUIRED)
 find_program(CMAKE_OBJCOPY llvm-objcopy-22 REQUIRED)
 find_program(CMAKE_AR llvm-ar-22 REQUIRED)

@@ -34,6 +34,33 @@ function(hewn_add_cross_runtime architecture triple)
   set(HEWN_CROSS_RUNTIMES ${HEWN_CROSS_RUNTIMES} "${name}|${triple}" CACHE INTERNAL "")
 endfunction()
 
-set(HEWN_CROSS_RUNTIMES "" CACHE INTERNAL "NAME|TRIPLE of each")
+# Builds the runtime for a target without a C library, to lib/FOLDER. Needs only Clang and DLPack's
+# header, which is copied to a folder of its own, so that no header of a C library is found.
+#   hewn_add_freestanding_runtime(FOLDER TRIPLE source...)
+function(hewn_add_freestanding_runtime folder triple)
+  find_path(HEWN_DLPACK dlpack/dlpack.h)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang" OR HEWN_SANITIZE OR NOT HEWN_DLPACK)
+    return()
+  endif()
+  set(headers "${PROJECT_BINARY_DIR}/freestanding")
+  configure_file("${HEWN_DLPACK}/dlpack/dlpack.h" "${headers}/dlpack/dlpack.h" COPYONLY)
+  set(name hewn_runtime_${folder})
+  add_library(${name} STATIC ${ARGN})
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME hewn_runtime ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/${folder}"
+    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE OFF INTERPROCEDURAL_OPTIMIZATION OFF)
+  target_include_directories(${name} PRIVATE ${HEWN_RUNTIME_INCLUDE} ${HEWN_RUNTIME_DIR})
+  target_compile_options(${name} PRIVATE --target=${triple} -ffreestanding -nostdlibinc "SHELL:-isystem ${headers}"
+    "SHELL:-isystem ${HEWN_RUNTIME_DIR}/platform/none" -Os -fno-math-errno -ffunction-sections -fdata-sections
+    -fdebug-default-version=4 -Wall -Wextra -Wpedantic -Wconversion)
+  set(HEWN_CROSS_RUNTIMES ${HEWN_CROSS_RUNTIMES} "${name}|${folder}" CACHE INTERNAL "")
+endfunction()
+
+set(HEWN_CROSS_RUNTIMES "" CACHE INTERNAL "NAME|FOLDER of each")
 hewn_add_cross_runtime(aarch64 aarch64-linux-gnu -mno-outline-atomics)
 hewn_add_cross_runtime(x86_64 x86_64-linux-gnu -fcf-protection=full)
+hewn_add_freestanding_runtime(wasm32 wasm32-unknown-unknown ${HEWN_WASM_SOURCES})
+if(TARGET hewn_runtime_wasm32 AND EXISTS "${PROJECT_SOURCE_DIR}/lib/Codegen/Math/Device/libm.c")
+  # the math functions of kernels
+  target_sources(hewn_runtime_wasm32 PRIVATE "${PROJECT_SOURCE_DIR}/lib/Codegen/Math/Device/libm.c")
+endif()

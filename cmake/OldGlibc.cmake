@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # HEWN_GLIBC: links against an older glibc than that of the machine, so that release binaries run on
-# older systems. See docs/decisions/old-glibc.md.
+# older systems. See docs/decisions/build/old-glibc.md.
 #
 # tools/setup --release puts libraries without code that have the symbol versions of this glibc,
 # and its startup object and libc_nonshared.a, into the cache folder. The compiler driver finds them

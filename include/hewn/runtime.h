@@ -116,6 +116,7 @@ typedef struct hewn_context hewn_context;
 typedef struct hewn_model hewn_model;
 typedef struct hewn_runtime_table hewn_runtime_table;
 typedef struct hewn_device_code hewn_device_code;   ///< see services.h
+typedef struct hewn_services hewn_services;         ///< see services.h
 typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
 /// `DLDataType.code` of ONNX's bool (bits = 8): kDLBool of DLPack 1, which older DLPack headers
@@ -132,19 +133,28 @@ typedef struct hewn_communicator hewn_communicator; ///< see communicator.h
 
 /// Category of an input or output: a tensor, a sequence or an optional value.
 ///
-/// The `DLDataType` of strings is {kDLOpaqueHandle, 64, 1}: each element is a `const char *` to
-/// UTF-8 text that ends with a zero byte. NULL is the empty string. The strings of an output belong
-/// to the context and stay valid until the end of its next run, or are constants of the model, or
-/// are the strings of an input.
+/// The `DLDataType` of strings is {kDLOpaqueHandle, 64, 1}: each element is a hewn_handle of UTF-8
+/// text that ends with a zero byte; 0 is the empty string. The strings of an output belong to the
+/// context and stay valid until the end of its next run, or are constants of the model, or are the
+/// strings of an input.
 ///
-/// A value that is not a tensor is passed as a tensor of rank 0 with one such element, which is a
-/// pointer of the type given here.
+/// A value that is not a tensor is passed as a tensor of rank 0 with one such element, which is the
+/// handle of an object of the type given here.
 enum hewn_kind {
   HEWN_KIND_TENSOR = 0,
-  HEWN_KIND_SEQUENCE = 1,         ///< a `const hewn_sequence *`
-  HEWN_KIND_OPTIONAL = 2,         ///< a `const hewn_sequence *` with one tensor, or NULL if absent
-  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< a `const hewn_sequence *`, or NULL if absent
+  HEWN_KIND_SEQUENCE = 1,         ///< a hewn_sequence
+  HEWN_KIND_OPTIONAL = 2,         ///< a hewn_sequence with one tensor; handle 0 if absent
+  HEWN_KIND_OPTIONAL_SEQUENCE = 3 ///< a hewn_sequence; handle 0 if absent
 };
+
+/// The address of a string or sequence as an element of a tensor. It has 64 bits on every target,
+/// so that tensors have the same layout everywhere. If pointers have 64 bits, a handle has the
+/// representation of the pointer: an array of `const char *` is then an array of handles.
+typedef uint64_t hewn_handle;
+
+/// Return the handle of an object, and the object of a handle. Handle 0 corresponds to NULL.
+static inline hewn_handle hewn_handle_of(const void *object) { return (hewn_handle)(uintptr_t)object; }
+static inline const void *hewn_handle_object(hewn_handle handle) { return (const void *)(uintptr_t)handle; }
 
 /// Role of a tensor that represents a map together with a neighboring tensor. An ONNX input or
 /// output `x` that is a map is two tensors of the model: `x_keys`, directly followed by `x_values`.
@@ -312,6 +322,9 @@ struct hewn_model {
   const hewn_metadata_entry *metadata;
   int32_t num_metadata;
   uint32_t reserved;
+  /// The services of the runtime that the model uses. Descriptors of hewn 0.2 end before this
+  /// member; only the runtime that is linked with the descriptor reads it.
+  const hewn_services *services;
 };
 
 /// Returns the value of an entry of the model's metadata, or NULL if there is no such entry. The
@@ -465,7 +478,8 @@ enum hewn_context_flags {
 typedef struct hewn_context_options {
   size_t size; ///< size of this struct, sizeof(hewn_context_options)
   /// Number of threads. 0 or 1: only the calling thread. n > 1: the calling thread and n - 1
-  /// threads of the runtime's pool, or the threads of `thread_hook` if that is set.
+  /// threads of the runtime's pool, or the threads of `thread_hook` if that is set. On a platform
+  /// without threads (WebAssembly, bare metal) there is no pool: only the calling thread.
   int32_t threads;
   uint32_t flags; ///< bits of hewn_context_flags
   /// Memory for the arena, 64-byte aligned, owned by the caller, used until the context is
@@ -505,8 +519,9 @@ typedef struct hewn_context_options {
   /// Hook that receives the transfers between ranks. Ignored if the model is not partitioned.
   hewn_transfer_hook transfer_hook;
   /// The content of the weights file in the caller's memory, instead of the file: its 64-byte
-  /// header and the data, `weights_bytes` in total. The address is a multiple of 64. The header is
-  /// checked like that of a file; with HEWN_VERIFY_WEIGHTS, the data too. The memory is used in
+  /// header and the data, `weights_bytes` in total. Required on a platform without files. The
+  /// address is a multiple of 64. The header (digest of the model, sizes) is checked like that of a
+  /// file; with HEWN_VERIFY_WEIGHTS, the data too. The memory belongs to the caller and is used in
   /// place, so it must stay valid and unchanged until the last context that was created from it is
   /// destroyed. The context does not share weights that other contexts have loaded from a file.
   /// NULL: the weights are read from the file.

@@ -94,12 +94,78 @@ HEWN_RT uint64_t hewn_rt_draw_index(hewn_context *context);
 HEWN_RT const hewn_variant *hewn_rt_variant(const hewn_model *model);
 
 //===----------------------------------------------------------------------===//
+// Services, which only some models use and only some platforms have
+//===----------------------------------------------------------------------===//
+
+/// Functions that every platform provides to the core (runtime/platform).
+typedef struct hewn_platform_table {
+  /// Allocator of contexts whose options have none. NULL: callers must pass an allocator.
+  const hewn_allocator *allocator;
+  /// Returns the HEWN_CPU_* bits of this machine. Takes some microseconds: on x86, CPUID
+  /// instructions are slow in virtual machines. The first call requests permission for AMX.
+  uint64_t (*cpu_features)(void);
+  /// Returns the name of a HEWN_CPU_* bit, for messages. The string is a constant.
+  const char *(*cpu_feature_name)(uint64_t bit);
+  /// Returns the time of a monotonic clock in nanoseconds. NULL if there is no clock.
+  int64_t (*nanoseconds)(void);
+  /// Returns the address of the calling thread's errno, whose value the core preserves. NULL if
+  /// there is no errno.
+  int *(*error_number)(void);
+} hewn_platform_table;
+
+struct hewn_pool;
+
+/// Creation and destruction of a context's thread pool. `create` returns NULL if out of memory, or
+/// if a thread cannot be started.
+typedef struct hewn_pool_table {
+  struct hewn_pool *(*create)(const hewn_allocator *allocator, int32_t threads);
+  void (*destroy)(const hewn_allocator *allocator, struct hewn_pool *pool);
+} hewn_pool_table;
+
+/// Weights that are not embedded in the binary. `acquire` sets the context's weights from
+/// `options.weights` or, if the platform has files, from the weights file. It returns a hewn_code,
+/// after recording a failure. `release` may be NULL.
+typedef struct hewn_weights_table {
+  int32_t (*acquire)(hewn_context *context, const hewn_context_options *options);
+  void (*release)(hewn_context *context);
+} hewn_weights_table;
+
+/// Partitioned models (runtime/ranks/group.c).
+typedef struct hewn_ranks_table {
+  /// Stores the communicator in the context, and checks that all ranks have the same artifact.
+  int32_t (*join)(hewn_context *context, hewn_communicator *group);
+  /// Returns the largest arena size that any rank needs, or a negative value on overflow. All ranks
+  /// allocate arenas of this size.
+  int64_t (*arena_bytes)(hewn_context *context);
+  /// Allocates the arena from the communicator. Returns NULL on failure, after recording it.
+  void *(*allocate)(hewn_context *context, int64_t bytes);
+} hewn_ranks_table;
+
+/// The services of a model (`hewn_model.services`). Generated code defines this table and sets only
+/// the members that the model needs. Nothing else refers to a service, so that a linker with
+/// --gc-sections drops the others.
+struct hewn_services {
+  uint32_t struct_bytes; ///< size of this struct, sizeof(hewn_services)
+  uint32_t reserved;
+  const hewn_platform_table *platform; ///< `&hewn_rt_platform`; never NULL
+  const hewn_pool_table *pool;         ///< NULL: the context has no threads of its own
+  const hewn_weights_table *weights;   ///< NULL: the model has no weights, or embeds them
+  const hewn_ranks_table *ranks;       ///< NULL: the model is not partitioned
+};
+
+/// The services of the platform for which the runtime was built. Platforms without threads lack
+/// `hewn_rt_pool` and `hewn_rt_ranks`.
+extern HEWN_RT const hewn_platform_table hewn_rt_platform;
+extern HEWN_RT const hewn_pool_table hewn_rt_pool;
+extern HEWN_RT const hewn_weights_table hewn_rt_weights;
+extern HEWN_RT const hewn_ranks_table hewn_rt_ranks;
+
+//===----------------------------------------------------------------------===//
 // CPU features
 //===----------------------------------------------------------------------===//
 
 /// Bits of `hewn_rt_cpu`: the instruction sets that select between variants of a model. A bit is
-/// set if the CPU has the instructions and the operating system enables them (the first call
-/// requests permission for AMX).
+/// set if the CPU has the instructions and the operating system enables them.
 #define HEWN_CPU_X86_64_V2 (UINT64_C(1) << 0)
 #define HEWN_CPU_X86_64_V3 (UINT64_C(1) << 1)
 #define HEWN_CPU_X86_64_V4 (UINT64_C(1) << 2)
@@ -118,9 +184,7 @@ HEWN_RT const hewn_variant *hewn_rt_variant(const hewn_model *model);
 #define HEWN_CPU_AARCH64_I8MM (UINT64_C(1) << 34)
 #define HEWN_CPU_AARCH64_BF16 (UINT64_C(1) << 35)
 
-/// Returns the CPU features of this machine. A context queries them once. With NULL they are
-/// queried again, which takes some microseconds (on x86: CPUID instructions, which are slower in
-/// virtual machines).
+/// Returns the CPU features of this machine, which the context queried when it was created.
 HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);
 
 //===----------------------------------------------------------------------===//
@@ -428,7 +492,7 @@ HEWN_RT hewn_part_fn hewn_part_textmatch;
 /// to `*where` and its description to `message`. The compiler links this function, too.
 HEWN_RT int32_t hewn_part_textpattern(const char *pattern, int64_t *where, char *message, size_t bytes);
 
-/// A sequence or optional value is passed as the address of a hewn_list (runtime/handles/list.h) in
+/// A sequence or optional value is passed as the address of a hewn_list (runtime/core/list.h) in
 /// an int64 of rank 0. Address 0 is an empty sequence or an absent optional value.
 
 /// ListMake(elements...) -> list that contains copies of the tensors. params: text (1 if the

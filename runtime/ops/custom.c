@@ -156,7 +156,7 @@ static int64_t roomFor(int32_t num_inputs, const hewn_part_tensor *inputs, int32
   for (int32_t i = 0; i < num_outputs; ++i)
     words += tensor + outputs[i].rank;
   for (int64_t i = 0; i < params[ATTRIBUTES]; ++i, attributes += 2 + payload(attributes)) {
-    words += (int64_t)sizeof(hewn_custom_attribute) / 8;
+    words += ((int64_t)sizeof(hewn_custom_attribute) + 7) / 8;
     if (attributes[0] == HEWN_CUSTOM_STRINGS)
       words += attributes[1];
   }

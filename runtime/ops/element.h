@@ -5,9 +5,9 @@
 /// \file
 /// Elements of any ONNX type, for runtime functions: sizes, order, conversion.
 
+#include "core/sizes.h"
 #include "hewn/hash.h"
 #include "hewn/services.h"
-#include "sizes.h"
 
 #include <string.h>
 

@@ -5,8 +5,6 @@
 // cache for several rows.
 #include "element.h"
 
-#include <math.h>
-
 /// A node of a decision tree, for float32 and float64. A traversal compares a feature with `split`.
 /// If the outcome of the comparison (LESS to UNORDERED) is in the bit set `outcomes`, the traversal
 /// continues at node `next`, else at node `next` + 1. In a leaf, `split` is the value to add to the
@@ -98,7 +96,7 @@ typedef struct forest {
                                                                                                                        \
   static inline void rows##SUFFIX(const forest *f, int64_t from, int64_t to, int isPlain) {                            \
     T *y = f->y;                                                                                                       \
-    T first = f->aggregate == SUM ? (T)0 : f->aggregate == LEAST ? (T)INFINITY : -(T)INFINITY;                         \
+    T first = f->aggregate == SUM ? (T)0 : f->aggregate == LEAST ? (T)__builtin_inff() : -(T)__builtin_inff();         \
     for (int64_t i = from * f->num_targets; i < to * f->num_targets; ++i)                                              \
       y[i] = first;                                                                                                    \
     if (to - from < TOGETHER) {                                                                                        \

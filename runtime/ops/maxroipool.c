@@ -2,7 +2,6 @@
 // MaxRoiPool: the maxima of the cells into which boxes of a feature map are divided.
 #include "element.h"
 
-#include <math.h>
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #endif
@@ -71,14 +70,14 @@ static void maximaDown(const float *from, int64_t width, int64_t lines, int64_t 
   for (; k + TOGETHER <= count; k += TOGETHER) {
     float best[TOGETHER];
     for (int j = 0; j < TOGETHER; ++j)
-      best[j] = -INFINITY;
+      best[j] = -__builtin_inff();
     for (int64_t r = 0; r < lines; ++r)
       for (int j = 0; j < TOGETHER; ++j)
         best[j] = larger(from[r * width + k + j], best[j]);
     memcpy(to + k, best, sizeof(best));
   }
   for (; k < count; ++k) {
-    to[k] = -INFINITY;
+    to[k] = -__builtin_inff();
     for (int64_t r = 0; r < lines; ++r)
       to[k] = larger(from[r * width + k], to[k]);
   }
@@ -161,7 +160,7 @@ __attribute__((target("avx2"))) static void rowOfPlanes(const box *b, const floa
     const float *from = top + columns.from + k;
     __m256 best[TOGETHER];
     for (int c = 0; c < TOGETHER; ++c)
-      best[c] = _mm256_set1_ps(-INFINITY);
+      best[c] = _mm256_set1_ps(-__builtin_inff());
     for (int64_t r = rows.from; r < rows.to; ++r, from += width)
       for (int c = 0; c < TOGETHER; ++c)
         best[c] = _mm256_max_ps(_mm256_loadu_ps(from + c * size), best[c]);

@@ -5,9 +5,9 @@
 #define _GNU_SOURCE
 #endif
 
+#include "platform/posix/system.h"
 #include "ranks/local.h"
 #include "ranks/process.h"
-#include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>

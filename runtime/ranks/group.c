@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The context of one rank: takes the communicator, compares artifacts with the other ranks before
 // the first run, and reports transfers to hooks.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include "context.h"
+#include "core/context.h"
+#include "core/string.h"
 #include "hewn/communicator.h"
-
-#include <string.h>
-#include <time.h>
 
 /// Data that ranks exchange to compare their artifacts.
 typedef struct introduction {
@@ -60,9 +54,9 @@ static int32_t meet(hewn_context *context) {
   size_t count = (size_t)group->num_ranks;
   introduction mine;
   memset(&mine, 0, sizeof(mine));
-  size_t length = strlen(context->model->digest);
+  size_t length = hewn_strlen(context->model->digest);
   memcpy(mine.digest, context->model->digest, length < sizeof(mine.digest) ? length : sizeof(mine.digest) - 1);
-  length = strlen(context->variant->target);
+  length = hewn_strlen(context->variant->target);
   memcpy(mine.variant, context->variant->target, length < sizeof(mine.variant) ? length : sizeof(mine.variant) - 1);
   mine.num_ranks = group->num_ranks;
   mine.rank = group->rank;
@@ -88,25 +82,8 @@ static int32_t meet(hewn_context *context) {
   return code;
 }
 
-void hewn_ranks_abandon(hewn_context *context, int32_t code) {
-  const hewn_communicator *group = context->communicator;
-  if (!group || code == HEWN_OK || context->broken != HEWN_OK)
-    return;
-  context->broken = code;
-  group->abandon(group->user, context->message);
-}
-
-void hewn_ranks_leave(hewn_context *context) {
-  if (context->communicator)
-    __atomic_store_n(&context->communicator->taken, 0, __ATOMIC_RELEASE);
-}
-
-int32_t hewn_ranks_join(hewn_context *context, hewn_communicator *group) {
+static int32_t joinRanks(hewn_context *context, hewn_communicator *group) {
   const hewn_model *model = context->model;
-  if (model->num_ranks == 0)
-    return group ? hewn_message_fail(context, HEWN_INVALID_ARGUMENT,
-                                     "options.communicator is set, but the model is not partitioned")
-                 : HEWN_OK;
   if (!group)
     return hewn_rt_fail(context, HEWN_INVALID_ARGUMENT, NULL,
                         "the model is partitioned over {a} ranks: each rank needs a context with options.communicator",
@@ -162,10 +139,10 @@ int32_t hewn_ranks_agree(hewn_context *context, uint64_t *digests) {
   return HEWN_OK;
 }
 
-static double microseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+/// Returns the time of the platform's clock in microseconds; 0 if there is no clock.
+static double microseconds(const hewn_context *context) {
+  const hewn_platform_table *platform = context->model->services->platform;
+  return platform->nanoseconds ? (double)platform->nanoseconds() / 1e3 : 0;
 }
 
 /// Returns true if the transport may report waiting times: older tables lack the member.
@@ -180,7 +157,7 @@ void hewn_rt_transfer(hewn_context *context, const char *what, int32_t first, in
   context->transfer = transfer;
   if (tellsWaits(group))
     group->waited = -1;
-  context->transfer.begin = microseconds();
+  context->transfer.begin = microseconds(context);
 }
 
 int32_t hewn_rt_transferred(hewn_context *context, const char *node, int32_t code) {
@@ -190,7 +167,7 @@ int32_t hewn_rt_transferred(hewn_context *context, const char *node, int32_t cod
     return hewn_ranks_fail(context, node, code);
   if (!context->transfer_hook.transfer)
     return code;
-  transfer->end = microseconds();
+  transfer->end = microseconds(context);
   transfer->node = node ? node : "";
   transfer->moved = group->moved - transfer->moved;
   // The transfer is only enqueued on the device: the hook is called with the device times after the
@@ -205,12 +182,7 @@ int32_t hewn_rt_transferred(hewn_context *context, const char *node, int32_t cod
   return code;
 }
 
-void hewn_ranks_bind(hewn_context *context) {
-  if (context->communicator)
-    context->symbols[context->model->num_symbols - 1] = context->communicator->rank;
-}
-
-int64_t hewn_ranks_arena_bytes(hewn_context *context) {
+static int64_t arenaBytes(hewn_context *context) {
   int64_t *symbols = context->symbols, most = 0;
   int32_t last = context->model->num_symbols - 1;
   for (int32_t r = 0; r < context->communicator->num_ranks && most >= 0; ++r) {
@@ -222,14 +194,14 @@ int64_t hewn_ranks_arena_bytes(hewn_context *context) {
   return most;
 }
 
-void *hewn_ranks_allocate(hewn_context *context, int64_t bytes) {
+static void *allocateArena(hewn_context *context, int64_t bytes) {
   const hewn_communicator *group = context->communicator;
-  return group->allocate(group->user, (size_t)bytes);
+  void *memory = bytes <= PTRDIFF_MAX ? group->allocate(group->user, (size_t)bytes) : NULL;
+  if (!memory)
+    hewn_ranks_fail(context, NULL, HEWN_OUT_OF_MEMORY);
+  return memory;
 }
 
-void hewn_ranks_release(hewn_context *context, void *memory) {
-  const hewn_communicator *group = context->communicator;
-  group->release(group->user, memory);
-}
+const hewn_ranks_table hewn_rt_ranks = {joinRanks, arenaBytes, allocateArena};
 
 const hewn_communicator *hewn_rt_communicator(const hewn_context *context) { return context->communicator; }

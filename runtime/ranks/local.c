@@ -19,9 +19,9 @@
 #endif
 
 #include "ranks/local.h"
-#include "context.h"
+#include "core/context.h"
 #include "hewn/communicator.h"
-#include "system.h"
+#include "platform/posix/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

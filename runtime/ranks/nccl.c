@@ -15,8 +15,9 @@
 #endif
 
 #include "ranks/nccl.h"
-#include "context.h"
+#include "core/context.h"
 #include "hewn/communicator.h"
+#include "platform/posix/platform.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #endif
 
 #include "ranks/process.h"
-#include "context.h"
+#include "core/context.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // Measures the overhead of a fork and join of two threads: the time in microseconds beyond half of
 // the single-threaded time, by percentile.
 extern "C" {
-#include "runtime/threads/pool.h"
+#include "runtime/platform/posix/pool.h"
 }
 
 #include <algorithm>

@@ -21,6 +21,7 @@ public:
     model.struct_bytes = sizeof(hewn_model);
     model.name = "cases";
     model.runtime = &hewn_rt_table;
+    model.services = &allServices;
     model.num_inputs = model.num_outputs = model.num_symbols = model.num_variants = 1;
     model.inputs = &input;
     model.outputs = &matrix;

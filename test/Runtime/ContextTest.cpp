@@ -66,11 +66,9 @@ TEST(Context, AcceptsADescriptorWithoutMetadata) {
   EXPECT_EQ(hewn_metadata_entries(&fake.model, &count), nullptr);
   EXPECT_EQ(count, 0);
   EXPECT_EQ(hewn_metadata(&fake.model, "classes"), nullptr);
-  hewn_context *context = nullptr;
-  EXPECT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_OK);
-  hewn_context_destroy(context);
+  EXPECT_EQ(hewn_input_index(&fake.model, "right"), 1);
   --fake.model.struct_bytes;
-  EXPECT_EQ(hewn_context_create(&fake.model, nullptr, &context).code, HEWN_UNSUPPORTED);
+  EXPECT_EQ(hewn_input_index(&fake.model, "right"), -1);
 }
 
 TEST(Context, FindsInputsAndOutputsByName) {
@@ -340,7 +338,7 @@ TEST(Context, TraceHookHearsOfTasksWhereAsked) {
 }
 
 TEST(Context, CpuFeaturesImplyEachOther) {
-  uint64_t cpu = hewn_rt_cpu(nullptr);
+  uint64_t cpu = hewn_rt_platform.cpu_features();
   if (cpu & HEWN_CPU_X86_64_V4)
     EXPECT_TRUE(cpu & HEWN_CPU_X86_64_V3);
   if (cpu & HEWN_CPU_X86_64_V3)
@@ -349,6 +347,51 @@ TEST(Context, CpuFeaturesImplyEachOther) {
   EXPECT_EQ((cpu & HEWN_CPU_X86_64_V4) != 0, __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"));
   EXPECT_EQ((cpu & HEWN_CPU_AVX512_VNNI) != 0, __builtin_cpu_supports("avx512vnni") != 0);
 #endif
+}
+
+TEST(Context, ADescriptorWithoutServicesIsRefused) {
+  FakeModel fake;
+  hewn_context *context = nullptr;
+  fake.model.struct_bytes = offsetof(hewn_model, services);
+  hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_UNSUPPORTED);
+  EXPECT_STREQ(status.message, "the model needs the runtime of the hewn that compiled it");
+  EXPECT_EQ(context, nullptr);
+  EXPECT_EQ(hewn_model_variant(&fake.model), nullptr);
+}
+
+TEST(Context, WithoutAPoolTheCallingThreadRunsAllTasks) {
+  BodyModel model([](hewn_context *context, const hewn_frame *) {
+    auto caller = std::this_thread::get_id();
+    auto task = [](void *arg, int64_t, int64_t) {
+      EXPECT_EQ(*static_cast<std::thread::id *>(arg), std::this_thread::get_id());
+    };
+    EXPECT_EQ(hewn_rt_threads(context), 1);
+    return hewn_rt_parallel_for(context, 1000, task, &caller);
+  });
+  hewn_services services = allServices;
+  services.pool = nullptr;
+  model.model.services = &services;
+  hewn_context_options options = defaultOptions();
+  options.threads = 4;
+  EXPECT_EQ(model.run(&options), HEWN_OK) << model.message;
+}
+
+TEST(Context, WithoutAnAllocatorOfThePlatformTheOptionsNeedOne) {
+  FakeModel fake;
+  hewn_platform_table platform = hewn_rt_platform;
+  hewn_services services = allServices;
+  platform.allocator = nullptr;
+  services.platform = &platform;
+  fake.model.services = &services;
+  hewn_context *context = nullptr;
+  hewn_status status = hewn_context_create(&fake.model, nullptr, &context);
+  EXPECT_EQ(status.code, HEWN_INVALID_ARGUMENT);
+  EXPECT_STREQ(status.message, "options.allocator is required on this platform");
+  hewn_context_options options = defaultOptions();
+  options.allocator = *hewn_rt_platform.allocator;
+  EXPECT_EQ(hewn_context_create(&fake.model, &options, &context).code, HEWN_OK);
+  hewn_context_destroy(context);
 }
 
 TEST(Context, ErrnoStaysAsItWas) {

@@ -76,6 +76,7 @@ FakeModel::FakeModel() {
   model.num_variants = 1;
   model.variants = &variant;
   model.runtime = &hewn_rt_table;
+  model.services = &allServices;
   model.num_inputs = 2;
   model.num_outputs = 2;
   model.num_symbols = 1;
@@ -95,6 +96,7 @@ BodyModel::BodyModel(Body body) : body(std::move(body)) {
   model.struct_bytes = sizeof(hewn_model);
   model.name = "body";
   model.runtime = &hewn_rt_table;
+  model.services = &allServices;
   model.num_outputs = 1;
   model.outputs = &output;
   variant.arena_bytes = [](const int64_t *) -> int64_t { return 0; };

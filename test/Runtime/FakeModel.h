@@ -72,6 +72,10 @@ public:
 inline constexpr DLDataType float32{kDLFloat, 32, 1};
 inline constexpr DLDataType int64{kDLInt, 64, 1};
 
+/// The services of models in these tests, as generated code defines them.
+inline const hewn_services allServices = {sizeof(hewn_services), 0, &hewn_rt_platform, &hewn_rt_pool, &hewn_rt_weights,
+                                          &hewn_rt_ranks};
+
 /// Returns options with only `size` set.
 inline hewn_context_options defaultOptions() {
   hewn_context_options options{};

@@ -242,7 +242,7 @@ TEST(Unique, SlicesAlongAnAxis) {
 }
 
 TEST(Unique, StringsAbsentOutputsAndEmpty) {
-  Tensor<const char *> x({4}, {"b", "a", "b", ""}), y({4}, std::vector<const char *>(4));
+  Tensor<const char *> x({4}, {"b", "a", "b", nullptr}), y({4}, std::vector<const char *>(4));
   ASSERT_EQ(call(hewn_part_unique, {part(x)}, {part(y), absent(), absent(), absent()}, {1, 0, 0}), HEWN_OK);
   EXPECT_THAT(y.shape, ElementsAre(3));
   EXPECT_STREQ(y.data[1], "a");

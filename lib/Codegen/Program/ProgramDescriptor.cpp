@@ -64,6 +64,8 @@ private:
   void typedRun(Constant *model);
   void typedArenaBytes(Constant *model);
   Constant *deviceCode(const DeviceReference &device);
+  Constant *runtimeTable(StringRef name);
+  Constant *services(bool hasWeightsFile);
   Value *arrayOf(ArrayRef<Value *> entries, Type *type);
   Error checkLayout(StructType *type);
 
@@ -352,7 +354,7 @@ Error DescriptorEmitter::checkLayout(StructType *type) {
       offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device),
       offsetof(hewn_model, cases),          offsetof(hewn_model, case_of),       offsetof(hewn_model, num_cases),
       offsetof(hewn_model, num_ranks),      offsetof(hewn_model, metadata),      offsetof(hewn_model, num_metadata),
-      offsetof(hewn_model, reserved)};
+      offsetof(hewn_model, reserved),       offsetof(hewn_model, services)};
   const StructLayout *layout = module.getDataLayout().getStructLayout(type);
   bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
   for (auto [i, offset] : enumerate(offsets))
@@ -372,6 +374,10 @@ static_assert(sizeof(hewn_tensor_info) == 48 && offsetof(hewn_tensor_info, rank)
 
 static_assert(sizeof(hewn_case) == 24 && offsetof(hewn_case, refusal) == 8 && offsetof(hewn_case, outputs) == 16);
 
+static_assert(sizeof(hewn_services) == 40 && offsetof(hewn_services, platform) == 8 &&
+              offsetof(hewn_services, pool) == 16 && offsetof(hewn_services, weights) == 24 &&
+              offsetof(hewn_services, ranks) == 32);
+
 static_assert(sizeof(hewn_device_kernel) == 24 && sizeof(hewn_device_code) == 48 &&
               offsetof(hewn_device_code, kernels) == 32);
 
@@ -381,13 +387,27 @@ Constant *DescriptorEmitter::deviceCode(const DeviceReference &device) {
     kernels.push_back(
         record({text(kernel.name), number(uint64_t(kernel.threads), 32), number(uint64_t(kernel.sharedBytes), 32),
                 number(kernel.meets, 32), number(uint64_t(kernel.counters), 32)}));
-  auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, device.table);
-  table->setVisibility(GlobalValue::HiddenVisibility);
   auto *state = ArrayType::get(b.getInt64Ty(), sizeof(hewn_device_state) / 8);
-  return global(
-      record({table, text(device.text), text(device.language), number(kernels.size(), 32), number(0, 32),
-              array(kernels, "kernels"), global(Constant::getNullValue(state), "device_state", /*isConstant=*/false)}),
-      "device");
+  return global(record({runtimeTable(device.table), text(device.text), text(device.language),
+                        number(kernels.size(), 32), number(0, 32), array(kernels, "kernels"),
+                        global(Constant::getNullValue(state), "device_state", /*isConstant=*/false)}),
+                "device");
+}
+
+/// Declares a table of the runtime.
+Constant *DescriptorEmitter::runtimeTable(StringRef name) {
+  auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, name);
+  table->setVisibility(GlobalValue::HiddenVisibility);
+  return table;
+}
+
+/// Emits the hewn_services of the model. The linker keeps only the services that this table
+/// references.
+Constant *DescriptorEmitter::services(bool hasWeightsFile) {
+  return global(record({number(sizeof(hewn_services), 32), number(0, 32), runtimeTable("hewn_rt_platform"),
+                        runtimeTable("hewn_rt_pool"), hasWeightsFile ? runtimeTable("hewn_rt_weights") : null(),
+                        interface.numRanks > 0 ? runtimeTable("hewn_rt_ranks") : null()}),
+                "services");
 }
 
 Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceReference *device) {
@@ -408,8 +428,6 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
       state = global(Constant::getNullValue(type), "weights_state", /*isConstant=*/false);
     }
   }
-  auto *table = new GlobalVariable(module, b.getInt8Ty(), true, GlobalValue::ExternalLinkage, nullptr, "hewn_rt_table");
-  table->setVisibility(GlobalValue::HiddenVisibility);
   Constant *variantTable = variants();
   bool several = interface.cases.size() > 1;
   Function *dims = outputDims();
@@ -418,7 +436,7 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
                             text(interface.name),
                             text(interface.digest),
                             text(interface.target),
-                            table,
+                            runtimeTable("hewn_rt_table"),
                             number(interface.inputs.size(), 32),
                             number(interface.outputs.size(), 32),
                             number(interface.symbols.size(), 32),
@@ -440,7 +458,8 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
                             number(uint64_t(interface.numRanks), 32),
                             metadata(),
                             number(interface.metadata.size(), 32),
-                            number(0, 32)});
+                            number(0, 32),
+                            services(!file->isNullValue())});
   if (Error error = checkLayout(cast<StructType>(value->getType())))
     return error;
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);

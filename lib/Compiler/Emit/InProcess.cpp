@@ -59,6 +59,9 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap map;
 #define HEWN_SERVICE(name) map[jit.mangleAndIntern(#name)] = symbolOf(&name);
   HEWN_SERVICE(hewn_rt_table)
+  HEWN_SERVICE(hewn_rt_platform)
+  HEWN_SERVICE(hewn_rt_pool)
+  HEWN_SERVICE(hewn_rt_weights)
   HEWN_SERVICE(hewn_rt_parallel_for)
   HEWN_SERVICE(hewn_rt_threads)
   HEWN_SERVICE(hewn_rt_alloc)

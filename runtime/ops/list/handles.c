@@ -4,12 +4,13 @@
 static const hewn_list empty = {{0, NULL}, NULL};
 
 const hewn_list *hewn_list_of(const hewn_part_tensor *handle) {
-  const hewn_list *list;
-  memcpy(&list, handle->data, sizeof(list));
+  const hewn_list *list = hewn_handle_object(*(const hewn_handle *)handle->data);
   return list ? list : &empty;
 }
 
-void hewn_list_give(hewn_part_tensor *result, const hewn_list *list) { memcpy(result->data, &list, sizeof(list)); }
+void hewn_list_give(hewn_part_tensor *result, const hewn_list *list) {
+  *(hewn_handle *)result->data = hewn_handle_of(list);
+}
 
 const DLTensor *hewn_list_element(hewn_context *context, const char *node, const hewn_list *list,
                                   const hewn_part_tensor *place) {

@@ -5,7 +5,7 @@
 /// \file
 /// Access to operands of the runtime functions for lists.
 
-#include "handles/list.h"
+#include "core/list.h"
 #include "ops/element.h"
 
 /// Returns the list of an operand; an empty list for address 0.

@@ -20,9 +20,14 @@ typedef struct scratch {
   int64_t *inverse; ///< for each slice, its group
 } scratch;
 
+static const char *textAt(const slices *s, int64_t i) {
+  const char *text = hewn_handle_object(((const hewn_handle *)(const void *)s->data)[i]);
+  return text ? text : "";
+}
+
 static int compareElements(const slices *s, int64_t a, int64_t b) {
   if (s->dtype == HEWN_PART_STRING)
-    return strcmp(((const char *const *)(const void *)s->data)[a], ((const char *const *)(const void *)s->data)[b]);
+    return strcmp(textAt(s, a), textAt(s, b));
   uint64_t keyA = hewn_part_key(s->data, a, s->dtype);
   uint64_t keyB = hewn_part_key(s->data, b, s->dtype);
   return (keyA > keyB) - (keyA < keyB);

@@ -9,8 +9,13 @@
 
 /// Returns element `i` of a tensor of strings; "" if its address is 0.
 static inline const char *hewn_text_at(const hewn_part_tensor *tensor, int64_t i) {
-  const char *text = ((const char *const *)tensor->data)[i];
+  const char *text = hewn_handle_object(((const hewn_handle *)tensor->data)[i]);
   return text ? text : "";
+}
+
+/// Sets element `i` of a tensor of strings.
+static inline void hewn_text_set(hewn_part_tensor *tensor, int64_t i, const char *text) {
+  ((hewn_handle *)tensor->data)[i] = hewn_handle_of(text);
 }
 
 static inline int64_t hewn_text_count(const hewn_part_tensor *tensor) {

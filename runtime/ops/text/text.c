@@ -15,7 +15,7 @@ int32_t hewn_part_text(hewn_context *context, const char *node, int32_t num_inpu
     if (starts[i] < 0 || starts[i] >= inputs[0].dims[0])
       return hewn_rt_fail(context, HEWN_INTERNAL, node, "a constant string begins at byte {a} of {b}", starts[i],
                           inputs[0].dims[0]);
-    ((const char **)outputs[0].data)[i] = bytes + starts[i];
+    hewn_text_set(&outputs[0], i, bytes + starts[i]);
   }
   return HEWN_OK;
 }

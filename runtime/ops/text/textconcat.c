@@ -17,7 +17,7 @@ int32_t hewn_part_textconcat(hewn_context *context, const char *node, int32_t nu
       return HEWN_OUT_OF_MEMORY;
     memcpy(both, a, left);
     memcpy(both + left, b, right + 1);
-    ((const char **)outputs[0].data)[i] = both;
+    hewn_text_set(&outputs[0], i, both);
   }
   return HEWN_OK;
 }

@@ -30,7 +30,6 @@ int32_t hewn_part_textformat(hewn_context *context, const char *node, int32_t nu
   (void)num_outputs;
   (void)params;
   const hewn_part_tensor *x = &inputs[0];
-  const char **y = outputs[0].data;
   hewn_number_scope scope;
   int32_t code = hewn_number_enter(context, node, &scope);
   if (code != HEWN_OK)
@@ -61,7 +60,7 @@ int32_t hewn_part_textformat(hewn_context *context, const char *node, int32_t nu
       continue;
     }
     memcpy(kept, text, bytes);
-    y[i] = kept;
+    hewn_text_set(&outputs[0], i, kept);
   }
   hewn_number_leave(scope);
   return code;

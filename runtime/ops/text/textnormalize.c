@@ -19,7 +19,6 @@ int32_t hewn_part_textnormalize(hewn_context *context, const char *node, int32_t
   (void)num_inputs;
   (void)num_outputs;
   const hewn_part_tensor *x = &inputs[0], *dropped = &inputs[1];
-  const char **y = outputs[0].data;
   int64_t kept = 0;
   for (int64_t i = 0, n = hewn_text_count(x), m = hewn_text_count(dropped); i < n; ++i) {
     const char *text = hewn_text_at(x, i);
@@ -29,7 +28,7 @@ int32_t hewn_part_textnormalize(hewn_context *context, const char *node, int32_t
     if (isDropped)
       continue;
     if (params[0] == 0) {
-      y[kept++] = text;
+      hewn_text_set(&outputs[0], kept++, text);
       continue;
     }
     size_t length = strlen(text);
@@ -38,10 +37,10 @@ int32_t hewn_part_textnormalize(hewn_context *context, const char *node, int32_t
       return HEWN_OUT_OF_MEMORY;
     for (size_t k = 0; k <= length; ++k)
       changed[k] = params[0] == 1 ? lower(text[k]) : upper(text[k]);
-    y[kept++] = changed;
+    hewn_text_set(&outputs[0], kept++, changed);
   }
   if (kept == 0)
-    y[kept++] = "";
+    hewn_text_set(&outputs[0], kept++, "");
   outputs[0].dims[0] = kept;
   return HEWN_OK;
 }

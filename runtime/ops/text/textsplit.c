@@ -64,14 +64,14 @@ int32_t hewn_part_textsplit(hewn_context *context, const char *node, int32_t num
   if (!hewn_text_ends(&inputs[1]))
     return hewn_part_refuse(context, node, inputs[1].dtype);
   for (int64_t i = 0, n = hewn_text_count(&inputs[0]); i < n; ++i) {
-    const char *rest = hewn_text_at(&inputs[0], i), **out = (const char **)y->data + i * width;
+    const char *rest = hewn_text_at(&inputs[0], i);
     int64_t splits = params[0] < 0 ? INT64_MAX : params[0];
     if (!*rest)
       rest = NULL;
     for (int64_t k = 0; k < width; ++k) {
       size_t length;
       const char *substring = rest ? next(rest, delimiter, splits - k, &length, &rest) : NULL;
-      out[k] = "";
+      hewn_text_set(y, i * width + k, "");
       if (!substring)
         continue;
       char *copy = hewn_rt_keep(context, (int64_t)length + 1);
@@ -79,7 +79,7 @@ int32_t hewn_part_textsplit(hewn_context *context, const char *node, int32_t num
         return HEWN_OUT_OF_MEMORY;
       memcpy(copy, substring, length);
       copy[length] = '\0';
-      out[k] = copy;
+      hewn_text_set(y, i * width + k, copy);
     }
   }
   return HEWN_OK;
