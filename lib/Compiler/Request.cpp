@@ -85,10 +85,10 @@ void readValues(Request &request, Diagnostics &diagnostics) {
     refuse("unknown stage '" + options.emit + "' for --emit; there are: " + llvm::join(emitStages(), ", "));
   if (auto machines = target::findAll(options.target)) {
     request.machines = std::move(*machines);
-    bool isDevice = request.machines.front().device;
-    if (options.emit == "ptx" && !isDevice)
-      refuse("--emit=ptx is for GPUs; '" + options.target + "' is none");
-    if (isDevice && !options.optimize)
+    const codegen::Device *device = request.machines.front().device;
+    if (llvm::is_contained(target::deviceStages(), options.emit) && (!device || device->stage() != options.emit))
+      refuse("--emit=" + options.emit + " is for GPUs; '" + options.target + "' is none");
+    if (device && !options.optimize)
       refuse("-O0 has no code for GPUs: '" + options.target + "'");
   } else {
     refuse(llvm::toString(machines.takeError()));

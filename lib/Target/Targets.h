@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The targets of the compiler, for all architectures.
+// The registry of targets: all families (lib/Target/Base/Target.h) and platforms, by name.
 #ifndef HEWN_LIB_TARGET_TARGETS_H
 #define HEWN_LIB_TARGET_TARGETS_H
 
-#include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Emit/Machine.h"
-#include "lib/Support/Precision.h"
-#include "lib/Support/RankUpdate.h"
-#include <optional>
-#include <string>
-#include <vector>
+#include "lib/Target/Base/Target.h"
 
 namespace hewn::target {
 
 /// Initializes LLVM's code generators of all targets. May be called more than once.
 void initialize();
 
-/// Register the ops that only one architecture has (the nvptx dialect), and the passes that lower
-/// them.
+/// Register the ops that only one family has (the nvptx dialect), and the passes that lower them.
 void registerDialects(mlir::DialectRegistry &registry);
 void registerPasses();
 
-/// Return the accepted values of `--target`, and the target with a given name, or nullopt if the
-/// name is unknown.
+/// Return the accepted values of `--target` without platforms, and the target with a given name
+/// (CPU or CPU@PLATFORM), or nullopt if the name is unknown.
 std::vector<std::string> names();
 std::optional<codegen::TargetSpec> find(llvm::StringRef name);
 
 /// Returns the targets of a `--target` list, in the order in which the loader tries them. A device
-/// must be the only target. An error names the invalid target.
+/// must be the only target. An error names the invalid target or platform.
 llvm::Expected<std::vector<codegen::TargetSpec>> findAll(llvm::StringRef list);
 
 /// Returns the baseline of the architecture of the target `machine`: the instruction sets that all
@@ -39,6 +32,21 @@ codegen::TargetSpec baseTarget(const codegen::TargetSpec &machine);
 /// Returns the name by which tuning files identify a target: LLVM's CPU and a hash of the features.
 /// "host" and the name of the host have the same identity.
 std::string identity(const codegen::TargetSpec &machine);
+
+/// Returns true if code for `machine` runs in this process: it has the same architecture and
+/// platform. The CPU may lack instruction sets of the target.
+bool isForThisMachine(const codegen::TargetSpec &machine);
+
+/// Returns the folder of the runtime archive for `machine`, relative to that of the host's runtime:
+/// "aarch64-linux-gnu", or "" for the host.
+std::string runtimeFolder(const codegen::TargetSpec &machine);
+
+/// Returns the package with the C library that a build of hewn needs to include the runtime for
+/// `machine`.
+llvm::StringRef runtimePackage(const codegen::TargetSpec &machine);
+
+/// Returns the values of --emit that only devices have, such as "ptx".
+std::vector<llvm::StringRef> deviceStages();
 
 /// Returns the description of a target for passes (#plan.target). GPU targets multiply float32 as
 /// accurately as `precision` requires.

@@ -14,7 +14,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/TargetParser/Triple.h"
 #include <future>
 
 using namespace mlir;
@@ -69,10 +68,10 @@ private:
 };
 
 Error ArtifactWriter::whyNoRuntime() {
-  if (isForThisMachine(base))
+  if (target::isForThisMachine(base))
     return createStringError("libhewn_runtime.a is neither in the compiler's folder nor in ../lib");
   return createStringError("'" + options.target + "' has no runtime: hewn was built without the C library for " +
-                           llvm::Triple(base.triple).getArchName() + " (Debian's " + base.runtimeNeeds +
+                           base.family->architecture() + " (Debian's " + target::runtimePackage(base) +
                            "); an object (-o .o) needs none");
 }
 
@@ -223,7 +222,7 @@ Error ArtifactWriter::link() {
   return publish(options, files, result);
 }
 
-/// Emits the text (PTX) of the device kernels alone, without the host program.
+/// Emits the code of the device kernels alone, without the host program.
 Error ArtifactWriter::emitDeviceCode() {
   codegen::CodeOptions code = codeOptions();
   code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
@@ -239,7 +238,7 @@ Error ArtifactWriter::emitDeviceCode() {
   std::vector<StringRef> texts;
   for (const codegen::CompiledUnit &unit : kernels->units)
     texts.push_back(unit.code);
-  std::string text = options.emit == "ptx" ? machine.device->join(texts) : llvm::join(texts, "\n");
+  std::string text = options.emit == "llvm" ? llvm::join(texts, "\n") : machine.device->join(texts);
   return deliver(options, text, session.diagnostics, result) ? Error::success()
                                                              : createStringError("nothing was written");
 }
@@ -273,7 +272,8 @@ bool ArtifactWriter::write() {
   }
   if (options.emit == "header")
     return deliver(options, codegen::headerText(interface), session.diagnostics, result);
-  if (request.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
+  const codegen::Device *device = request.machines.front().device;
+  if (device && (options.emit == device->stage() || options.emit == "llvm"))
     return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
   // Without a name, the descriptor refers to the symbol of the weights that `link` embeds.
   std::string weightsFile = options.embedWeights ? "" : weightsName();

@@ -5,8 +5,6 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/Triple.h"
 #include <dlfcn.h>
 
 using namespace llvm;
@@ -28,13 +26,9 @@ static std::string ownPath() {
   return "";
 }
 
-bool isForThisMachine(const codegen::TargetSpec &machine) {
-  return Triple(sys::getProcessTriple()).getArch() == Triple(machine.triple).getArch();
-}
-
 std::string findRuntime(const codegen::TargetSpec &machine) {
   std::string own = ownPath();
-  StringRef beside = isForThisMachine(machine) ? StringRef("") : StringRef(machine.runtimeFolder);
+  const std::string beside = target::runtimeFolder(machine);
   auto in = [&](StringRef folder, StringRef place) {
     SmallString<256> path(folder);
     sys::path::append(path, place, beside, "libhewn_runtime.a");
