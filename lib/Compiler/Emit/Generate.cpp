@@ -171,8 +171,7 @@ void Generator::joinKernels(const codegen::TargetSpec &machine) {
 Error Generator::emitDescriptor(const codegen::WeightsReference &weights, llvm::Module &code) const {
   if (Error error = codegen::setMachine(code, base))
     return error;
-  if (Error error = codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr))
-    return error;
+  codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr);
   codegen::emitDescription(generated.interface, weights, code);
   return Error::success();
 }

@@ -123,11 +123,8 @@ ArrayAttr dotsOf(MLIRContext *context, const codegen::TargetSpec &machine) {
 
 constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "libc6-dev-arm64-cross"}};
 
-constexpr target::Alias kAliases[] = {{"arm64", "aarch64"},
-                                      {"armv8", "aarch64"},
-                                      {"armv8-a", "aarch64"},
-                                      {"arm", "aarch64"},
-                                      {"neon", "aarch64"}};
+constexpr target::Alias kAliases[] = {
+    {"arm64", "aarch64"}, {"armv8", "aarch64"}, {"armv8-a", "aarch64"}, {"arm", "aarch64"}, {"neon", "aarch64"}};
 
 class AArch64 : public target::Target {
 public:

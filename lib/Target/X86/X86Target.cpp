@@ -22,7 +22,7 @@ namespace {
 /// Names of the targets that "portable" consists of: one for each group of x86 CPUs for which
 /// kernels differ.
 constexpr StringRef kPortable[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4+vnni+bf16",
-                                  "x86-64-v4+vnni+bf16+amx"};
+                                   "x86-64-v4+vnni+bf16+amx"};
 
 codegen::TargetSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   codegen::TargetSpec machine;
@@ -68,8 +68,8 @@ codegen::TargetSpec hostTarget() {
 constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "libc6-dev-amd64-cross"}};
 
 constexpr StringLiteral kUnknownCpu = "portable, for all x86-64 processors";
-constexpr target::Alias kAliases[] = {{"x86", kUnknownCpu},    {"x86_64", kUnknownCpu},  {"x86-64", kUnknownCpu},
-                                      {"x64", kUnknownCpu},    {"amd64", kUnknownCpu},   {"avx2", "x86-64-v3"},
+constexpr target::Alias kAliases[] = {{"x86", kUnknownCpu},    {"x86_64", kUnknownCpu}, {"x86-64", kUnknownCpu},
+                                      {"x64", kUnknownCpu},    {"amd64", kUnknownCpu},  {"avx2", "x86-64-v3"},
                                       {"avx512", "x86-64-v4"}, {"avx-512", "x86-64-v4"}};
 
 class X86 : public target::Target {
