@@ -6,6 +6,7 @@
 # Clang can compile for all targets, so these are normal CMake libraries. They use no helpers of the
 # compiler runtime (outlined atomics): a library that hewn generates only requires the C library.
 include(CheckCSourceCompiles)
+include(HewnFamilies)
 find_package(Threads REQUIRED) # imported targets are only visible in this directory scope
 
 #   hewn_add_cross_runtime(ARCHITECTURE TRIPLE [compile flags...])
@@ -35,5 +36,7 @@ function(hewn_add_cross_runtime architecture triple)
 endfunction()
 
 set(HEWN_CROSS_RUNTIMES "" CACHE INTERNAL "NAME|TRIPLE of each")
-hewn_add_cross_runtime(aarch64 aarch64-linux-gnu -mno-outline-atomics)
-hewn_add_cross_runtime(x86_64 x86_64-linux-gnu -fcf-protection=full)
+foreach(archive IN LISTS HEWN_RUNTIME_ARCHIVES)
+  string(REPLACE "|" ";" archive "${archive}")
+  hewn_add_cross_runtime(${archive})
+endforeach()

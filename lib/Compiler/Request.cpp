@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Request.h"
-#include "lib/Codegen/Emit/UserCode.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Target/Targets.h"
@@ -123,20 +123,24 @@ void checkFiles(const Request &request, Diagnostics &diagnostics) {
   auto refuse = [&](const llvm::Twine &why) { diagnostics.error(why); };
   // Files of custom code that this compile links must exist and contain code for the target. An
   // object file (.o) is linked by the user later, so nothing is checked for it.
-  std::string triple = request.machines.empty() ? "" : target::baseTarget(request.machines.front()).triple;
-  if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
+  std::optional<codegen::TargetSpec> base;
+  if (!request.machines.empty())
+    base = target::baseTarget(request.machines.front());
+  const codegen::LinkerTool *linker = base ? &base->platform->linker : nullptr;
+  if (linker && !linker->is(codegen::ArtifactForm::Object, options.output) && options.emit.empty())
     for (const std::string &path : request.customOps.code) {
       std::string why;
       std::unique_ptr<llvm::MemoryBuffer> code = openRegular(path, why);
       if (!code)
         refuse("can't read " + path + ", the code of custom ops: " + why);
-      else if (why = codegen::whyNotLinkable(*code, triple); !why.empty())
+      else if (why = linker->whyNotLinkable(*code, llvm::Triple(base->triple)); !why.empty())
         refuse("can't link " + path + ", the code of custom ops: " + why);
     }
   if (!options.customFunctions.empty() && !options.transient)
     refuse("custom ops given as functions of this process need an artifact for this process only");
-  if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
-    refuse("the output's extension must be .so, .a or .o unless --emit is given, not that of '" + options.output + "'");
+  if (options.emit.empty() && linker && !linker->artifactKind(options.output))
+    refuse("the output's extension must be " + linker->extensions() + " unless --emit is given, not that of '" +
+           options.output + "'");
   if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Support/Files/CacheFile.h"
 #include "lib/Support/Printable.h"
 #include "lib/Target/AArch64/AArch64Target.h"
 #include "lib/Target/NVPTX/NVPTXTarget.h"
 #include "lib/Target/X86/X86Target.h"
 
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -20,14 +22,13 @@ static llvm::ArrayRef<const Target *> families() {
   return all;
 }
 
-/// Returns the names of all platforms that a family supports.
-static std::vector<StringRef> platformNames() {
-  std::vector<StringRef> names;
+std::vector<const codegen::Platform *> platforms() {
+  std::vector<const codegen::Platform *> all;
   for (const Target *family : families())
     for (const SupportedPlatform &one : family->platforms())
-      if (!llvm::is_contained(names, one.platform->name))
-        names.push_back(one.platform->name);
-  return names;
+      if (!llvm::is_contained(all, one.platform))
+        all.push_back(one.platform);
+  return all;
 }
 
 void initialize() {
@@ -108,7 +109,7 @@ static std::string suggestion(StringRef name) {
   return near.empty() ? "" : " (did you mean " + near.str() + "?)";
 }
 
-/// Returns the targets that the name "portable" stands for.
+/// Returns the targets that "portable" consists of.
 static llvm::ArrayRef<StringRef> portableNames() {
   for (const Target *family : families())
     if (llvm::ArrayRef<StringRef> names = family->portable(); !names.empty())
@@ -119,10 +120,10 @@ static llvm::ArrayRef<StringRef> portableNames() {
 /// Returns the error for an element of a `--target` list that `find` rejects.
 static llvm::Error unknownTarget(StringRef name) {
   auto [cpu, platform] = name.split('@');
-  std::vector<StringRef> platforms = platformNames();
-  if (name != cpu && !llvm::is_contained(platforms, platform))
+  auto names = llvm::map_to_vector(platforms(), [](const codegen::Platform *one) -> StringRef { return one->name; });
+  if (name != cpu && !llvm::is_contained(names, platform))
     return llvm::createStringError("unknown platform '" + platform + "' of target '" + name +
-                                   "'; there are: " + llvm::join(platforms, ", "));
+                                   "'; there are: " + llvm::join(names, ", "));
   if (name != cpu && find(cpu))
     return llvm::createStringError("target '" + cpu + "' does not support the platform '" + platform + "'");
   return llvm::createStringError(
@@ -176,10 +177,29 @@ std::string runtimeFolder(const codegen::TargetSpec &machine) {
   return isForThisMachine(machine) ? "" : (machine.family->architecture() + "-" + machine.platform->system).str();
 }
 
-StringRef runtimePackage(const codegen::TargetSpec &machine) {
+const SupportedPlatform &supportOf(const codegen::TargetSpec &machine) {
   llvm::ArrayRef<SupportedPlatform> all = machine.family->platforms();
-  return llvm::find_if(all, [&](const SupportedPlatform &one) { return one.platform == machine.platform; })->package;
+  return *llvm::find_if(all, [&](const SupportedPlatform &one) { return one.platform == machine.platform; });
 }
+
+std::vector<const codegen::LinkerTool *> linkers() {
+  std::vector<const codegen::LinkerTool *> all;
+  for (const codegen::Platform *platform : platforms())
+    if (!llvm::is_contained(all, &platform->linker))
+      all.push_back(&platform->linker);
+  return all;
+}
+
+static const codegen::LinkerTool &hostLinker() { return find("host")->platform->linker; }
+
+StringRef libraryExtension() {
+  for (const codegen::ArtifactKind &kind : hostLinker().kinds())
+    if (kind.form == codegen::ArtifactForm::Library)
+      return kind.extension;
+  return "";
+}
+
+bool isLibrary(StringRef path) { return hostLinker().is(codegen::ArtifactForm::Library, path); }
 
 std::vector<StringRef> deviceStages() {
   std::vector<StringRef> stages;

@@ -41,9 +41,20 @@ bool isForThisMachine(const codegen::TargetSpec &machine);
 /// "aarch64-linux-gnu", or "" for the host.
 std::string runtimeFolder(const codegen::TargetSpec &machine);
 
-/// Returns the package with the C library that a build of hewn needs to include the runtime for
-/// `machine`.
-llvm::StringRef runtimePackage(const codegen::TargetSpec &machine);
+/// Returns what the family of `machine` needs on its platform.
+const SupportedPlatform &supportOf(const codegen::TargetSpec &machine);
+
+/// Returns all platforms that a family supports.
+std::vector<const codegen::Platform *> platforms();
+/// Returns a Markdown page with tables of all targets and platforms.
+std::string page();
+
+/// Returns the linkers of all object formats.
+std::vector<const codegen::LinkerTool *> linkers();
+/// Returns the extension of libraries for this machine, such as ".so", and returns true if a file
+/// name has this extension.
+llvm::StringRef libraryExtension();
+bool isLibrary(llvm::StringRef path);
 
 /// Returns the values of --emit that only devices have, such as "ptx".
 std::vector<llvm::StringRef> deviceStages();

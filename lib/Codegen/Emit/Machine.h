@@ -6,6 +6,7 @@
 #define HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <string>
@@ -27,6 +28,8 @@ class Target;
 
 namespace hewn::codegen {
 
+class LinkerTool;
+
 /// Attribute of the functions that are phases of a persistent GPU kernel. It states that all
 /// pointer arguments of the function point to global memory.
 inline constexpr char kPartAttr[] = "hewn-part";
@@ -37,6 +40,10 @@ struct Platform {
   llvm::StringLiteral name;
   /// Operating system and environment in LLVM's triples, such as "linux-gnu".
   llvm::StringLiteral system;
+  /// The relocation model of generated code.
+  llvm::Reloc::Model relocation;
+  /// Links artifacts in the platform's object format.
+  const LinkerTool &linker;
 };
 
 /// A device that is separate from the CPU that runs the program. Its kernels are code that the

@@ -60,8 +60,8 @@ struct DeviceReference {
 void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
                     const DeviceReference *device = nullptr);
 
-/// Emits the JSON description of the artifact, as an ELF note.
-void emitDescription(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module);
+/// Returns the JSON description of the artifact, for LinkerTool::storeDescription.
+std::string describeProgram(const ProgramInterface &interface, const WeightsReference &weights);
 /// Returns the name of an ONNX element type (TensorProto.DataType), such as "float32" or
 /// "float8e4m3fn".
 llvm::StringRef elementTypeName(int32_t onnx);

@@ -3,6 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/CodeCache.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
@@ -172,7 +173,7 @@ Error Generator::emitDescriptor(const codegen::WeightsReference &weights, llvm::
   if (Error error = codegen::setMachine(code, base))
     return error;
   codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr);
-  codegen::emitDescription(generated.interface, weights, code);
+  base.platform->linker.storeDescription(code, codegen::describeProgram(generated.interface, weights));
   return Error::success();
 }
 

@@ -121,7 +121,7 @@ ArrayAttr dotsOf(MLIRContext *context, const codegen::TargetSpec &machine) {
   return b.getArrayAttr(dots);
 }
 
-constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "libc6-dev-arm64-cross"}};
+constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "GLIBC_2.17", "libc6-dev-arm64-cross"}};
 
 constexpr target::Alias kAliases[] = {
     {"arm64", "aarch64"}, {"armv8", "aarch64"}, {"armv8-a", "aarch64"}, {"arm", "aarch64"}, {"neon", "aarch64"}};

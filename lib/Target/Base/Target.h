@@ -18,6 +18,9 @@ namespace hewn::target {
 /// A platform that a family supports.
 struct SupportedPlatform {
   const codegen::Platform *platform;
+  /// glibc's first version for the architecture, such as "GLIBC_2.17", if it has one and is 2.17 or
+  /// newer (LinkJob::symbolVersion).
+  llvm::StringRef symbolVersion;
   /// The package, such as Debian's "libc6-dev-arm64-cross", with the C library that a build of hewn
   /// on another machine needs to include the runtime for this platform.
   llvm::StringRef package;
@@ -55,8 +58,8 @@ public:
   /// Returns the supported platforms, the default one first.
   virtual llvm::ArrayRef<SupportedPlatform> platforms() const = 0;
 
-  /// Returns the description of a target for passes (#plan.target): capabilities, and the figures of
-  /// the cost models. GPU targets multiply float32 as accurately as `precision` requires.
+  /// Returns the description of a target for passes (#plan.target): capabilities, and the figures
+  /// of the cost models. GPU targets multiply float32 as accurately as `precision` requires.
   virtual plan::TargetAttr describe(mlir::MLIRContext *context, const codegen::TargetSpec &machine,
                                     Precision precision) const = 0;
 

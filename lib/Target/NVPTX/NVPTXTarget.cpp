@@ -105,7 +105,7 @@ const Named *rowOf(StringRef name) {
 /// of the other is negligible.
 int64_t factorProducts(Precision precision) { return precision == Precision::Highest ? 3 : 1; }
 
-constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, ""}};
+constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "", ""}};
 
 constexpr llvm::StringLiteral kUnknownGpu = "sm_80 or another sm_ of the GPU";
 constexpr target::Alias kAliases[] = {

@@ -65,7 +65,7 @@ codegen::TargetSpec hostTarget() {
   return makeMachine("host", cpu, target::bitsOf(instructionSets(), features));
 }
 
-constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "libc6-dev-amd64-cross"}};
+constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "", "libc6-dev-amd64-cross"}};
 
 constexpr StringLiteral kUnknownCpu = "portable, for all x86-64 processors";
 constexpr target::Alias kAliases[] = {{"x86", kUnknownCpu},    {"x86_64", kUnknownCpu}, {"x86-64", kUnknownCpu},
