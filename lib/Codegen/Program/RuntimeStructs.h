@@ -21,11 +21,11 @@ enum class RuntimeStruct {
 
 /// The fields of each struct: `field::hewn_frame::arena`.
 namespace field {
+// clang-format off
 #define HEWN_STRUCT(name) enum class name : unsigned {
 #define HEWN_FIELD(name, type) name,
-#define HEWN_END(name)                                                                                                 \
-  }                                                                                                                    \
-  ;
+#define HEWN_END(name) };
+// clang-format on
 #include "lib/Codegen/Program/RuntimeStructs.def"
 } // namespace field
 
