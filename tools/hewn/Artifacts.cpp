@@ -34,10 +34,10 @@ public:
 
   Error readObject(const object::Binary &binary) {
     const codegen::LinkerTool *linker = linkerOf(identify_magic(binary.getData()));
-    if (!linker)
-      return createStringError("not in an object format that hewn writes");
-    if (auto *object = dyn_cast<object::ObjectFile>(&binary))
-      into.architecture = Triple::getArchTypeName(object->getArch()).str();
+    auto *object = dyn_cast<object::ObjectFile>(&binary);
+    if (!linker || !object)
+      return Error::success(); // without a description
+    into.architecture = Triple::getArchTypeName(object->getArch()).str();
     return linker->readDescriptions(binary, [&](StringRef text) { return readDescription(text); });
   }
 

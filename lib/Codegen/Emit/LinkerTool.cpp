@@ -41,8 +41,7 @@ Expected<std::string> ScratchFolder::write(StringRef name, StringRef content) co
 
 const ArtifactKind *LinkerTool::artifactKind(StringRef path) const {
   StringRef extension = sys::path::extension(path);
-  const ArtifactKind *found =
-      find_if(kinds(), [&](const ArtifactKind &kind) { return kind.extension == extension; });
+  const ArtifactKind *found = find_if(kinds(), [&](const ArtifactKind &kind) { return kind.extension == extension; });
   return found == kinds().end() ? nullptr : found;
 }
 

@@ -56,7 +56,7 @@ struct ArtifactKind {
   llvm::StringLiteral extension, prefix;
 };
 
-/// What a file contains. The system runs a program or loads a library.
+/// Contents of a binary file. A program is an executable; a library may be one, too.
 enum class BinaryKind { None, Object, Library, Program };
 
 struct LinkJob {
@@ -102,23 +102,24 @@ public:
   /// the runtime that LLVM calls.
   virtual llvm::ArrayRef<llvm::StringRef> ownSymbols() const = 0;
 
-  /// Removes the archives from `job.parts` whose runtime functions no object calls. Returns an error
-  /// if a called function is in no archive, because hewn was built without the library that it
-  /// depends on.
+  /// Removes the archives from `job.parts` whose runtime functions no object calls. Returns an
+  /// error if a called function is in no archive, because hewn was built without the library that
+  /// it depends on.
   static llvm::Error chooseParts(LinkJob &job);
-  /// Writes an artifact to `output`. A library exports only the model's symbols. An archive contains
-  /// one object with all code, the weights' object, and the objects of the runtime and of
+  /// Writes an artifact to `output`. A library exports only the model's symbols. An archive
+  /// contains one object with all code, the weights' object, and the objects of the runtime and of
   /// `job.userCode` (without libraries). Nothing is written if the link fails.
   llvm::Error link(const LinkJob &job, ArtifactForm form, OutputFile &output, const ScratchFolder &scratch) const;
 
   /// Writes a relocatable object with one read-only section, which defines the hidden symbol
-  /// `symbol`. It has the architecture and ABI of `object`, the content of another object. The bytes are streamed into the object, because compiling them as an LLVM constant
-  /// would take several times their size in memory.
+  /// `symbol`. It has the architecture and ABI of `object`, the content of another object. The bytes
+  /// are streamed into the object, because compiling them as an LLVM constant would take several
+  /// times their size in memory.
   virtual llvm::Error writeWeights(const Weights &weights, llvm::StringRef path, llvm::StringRef symbol,
                                    llvm::StringRef object) const = 0;
 
-  /// Returns the reason why a file of the user cannot be linked for the triple's architecture, or ""
-  /// if it can. The file must be an object, an archive of objects or a library.
+  /// Returns the reason why a file of the user cannot be linked for the triple's architecture, or
+  /// "" if it can. The file must be an object, an archive of objects or a library.
   std::string whyNotLinkable(llvm::MemoryBufferRef file, const llvm::Triple &triple) const;
 
   /// Returns what a file of this format contains, or None for a file of another format.
