@@ -19,10 +19,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include <chrono>
-#include <unistd.h>
 
 namespace cl = llvm::cl;
 using llvm::StringRef;
@@ -253,7 +253,7 @@ struct Progress {
   static void tell(void *user, const char *stage) {
     auto *self = static_cast<Progress *>(user);
     std::chrono::duration<double> past = std::chrono::steady_clock::now() - self->begin;
-    if (past.count() < 1 || !isatty(STDERR_FILENO))
+    if (past.count() < 1 || !llvm::sys::Process::StandardErrIsDisplayed())
       return;
     llvm::errs() << "\r\033[Khewn: " << stage << " ..." << llvm::format(" %.0f s", past.count());
     self->shown = true;
@@ -419,7 +419,7 @@ static std::string linkingText(const std::string &object, const std::string &tar
 /// Shows the time of the compilation, the CPU that it was for and how to use the artifact, if the
 /// standard error is a terminal.
 static void showNextSteps(const std::string &artifact, const std::string &target, double seconds) {
-  if (!isatty(STDERR_FILENO))
+  if (!llvm::sys::Process::StandardErrIsDisplayed())
     return;
   bool isHost = llvm::StringRef(target).split('+').first == "host";
   llvm::errs() << "compiled in " << llvm::format("%.2f", seconds) << " s for " << printable(target)

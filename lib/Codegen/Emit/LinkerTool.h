@@ -76,8 +76,8 @@ struct LinkJob {
   std::vector<std::string> userCode = {};
   /// Symbols that the linker defines as fixed addresses in this process, by name.
   std::vector<std::pair<std::string, uint64_t>> addresses = {};
-  /// Oldest version of symbols of the C library for the architecture, such as "GLIBC_2.17". Empty if
-  /// it is older than all versions that artifacts use.
+  /// Oldest version of symbols of the C library for the architecture, such as "GLIBC_2.17". Empty
+  /// if it is older than all versions that artifacts use.
   llvm::StringRef symbolVersion = {};
   /// The model's name, from which the exported symbols are derived.
   std::string model;
@@ -112,9 +112,9 @@ public:
   llvm::Error link(const LinkJob &job, ArtifactForm form, OutputFile &output, const ScratchFolder &scratch) const;
 
   /// Writes a relocatable object with one read-only section, which defines the hidden symbol
-  /// `symbol`. It has the architecture and ABI of `object`, the content of another object. The bytes
-  /// are streamed into the object, because compiling them as an LLVM constant would take several
-  /// times their size in memory.
+  /// `symbol`. It has the architecture and ABI of `object`, the content of another object. The
+  /// bytes are streamed into the object, because compiling them as an LLVM constant would take
+  /// several times their size in memory.
   virtual llvm::Error writeWeights(const Weights &weights, llvm::StringRef path, llvm::StringRef symbol,
                                    llvm::StringRef object) const = 0;
 
