@@ -6,6 +6,7 @@
 # Clang can compile for all targets, so these are normal CMake libraries. They use no helpers of the
 # compiler runtime (outlined atomics): a library that hewn generates only requires the C library.
 include(CheckCSourceCompiles)
+include(HewnFamilies)
 find_package(Threads REQUIRED) # imported targets are only visible in this directory scope
 
 #   hewn_add_cross_runtime(ARCHITECTURE TRIPLE [compile flags...])
@@ -57,8 +58,10 @@ function(hewn_add_freestanding_runtime folder triple)
 endfunction()
 
 set(HEWN_CROSS_RUNTIMES "" CACHE INTERNAL "NAME|FOLDER of each")
-hewn_add_cross_runtime(aarch64 aarch64-linux-gnu -mno-outline-atomics)
-hewn_add_cross_runtime(x86_64 x86_64-linux-gnu -fcf-protection=full)
+foreach(archive IN LISTS HEWN_RUNTIME_ARCHIVES)
+  string(REPLACE "|" ";" archive "${archive}")
+  hewn_add_cross_runtime(${archive})
+endforeach()
 hewn_add_freestanding_runtime(wasm32 wasm32-unknown-unknown ${HEWN_WASM_SOURCES})
 if(TARGET hewn_runtime_wasm32 AND EXISTS "${PROJECT_SOURCE_DIR}/lib/Codegen/Math/Device/libm.c")
   # the math functions of kernels

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/ArtifactCache.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Compiler/Emit/Emit.h"
 #include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Support/Files/CacheFile.h"
@@ -10,8 +11,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
-#include <sys/stat.h>
-#include <tuple>
 
 using llvm::StringRef;
 namespace json = llvm::json;
@@ -48,20 +47,6 @@ std::optional<json::Value> readJSON(const std::string &path) {
 
 void writeJSON(const std::string &path, json::Value value) { writeCacheFile(path, llvm::formatv("{0}", value).str()); }
 
-timespec coarseTime() {
-  timespec now = {};
-  // reads the coarse clock, because file systems use it for file times
-  clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return now;
-}
-
-/// Returns true if the file may have changed after `time`.
-bool changedSince(const std::string &path, timespec time) {
-  struct stat status;
-  return stat(path.c_str(), &status) != 0 ||
-         std::tie(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) >= std::tie(time.tv_sec, time.tv_nsec);
-}
-
 json::Object toJSON(const Message &message) {
   return json::Object{{"node", message.node},
                       {"op", message.op},
@@ -78,14 +63,16 @@ Message messageFrom(const json::Object &object) {
 
 } // namespace
 
-ArtifactCache::ArtifactCache(const Request &request) : options(request.options), began(coarseTime()) {
+ArtifactCache::ArtifactCache(const Request &request) : options(request.options), began(fileTime()) {
   const CompileOptions &o = options;
   // Does not cache compiles with custom functions that are given by address, because addresses are
   // valid in this process only, nor the steps of a quantizing compile, because they have results
   // besides the artifact.
   if (o.cacheDir.empty() || !o.emit.empty() || o.output.empty() || !o.customFunctions.empty() || o.step)
     return;
-  std::string runtimePath = o.runtime.empty() ? findRuntime(target::baseTarget(request.machines.front())) : o.runtime;
+  const codegen::TargetSpec base = target::baseTarget(request.machines.front());
+  isLibrary = base.platform->linker.is(codegen::ArtifactForm::Library, o.output);
+  std::string runtimePath = o.runtime.empty() ? findRuntime(base) : o.runtime;
   std::unique_ptr<llvm::MemoryBuffer> model, runtime = open(runtimePath);
   if (o.modelBytes.empty() && !(model = open(o.modelPath)))
     return; // the model cannot be read: the importer reports the error
@@ -234,7 +221,7 @@ std::optional<json::Object> ArtifactCache::copyIn(const OutputFile &file) const 
   }
   return json::Object{{"name", llvm::sys::path::filename(file.path())},
                       {"digest", digest},
-                      {"executable", file.path() == options.output && StringRef(file.path()).ends_with(".so")}};
+                      {"executable", file.path() == options.output && isLibrary}};
 }
 
 void ArtifactCache::keep(Session &session, llvm::ArrayRef<OutputFile> written, const CompileResult &result) {

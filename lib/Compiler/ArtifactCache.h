@@ -53,7 +53,8 @@ private:
   std::string modelFolder() const;
 
   const CompileOptions &options;
-  std::string key; // hash of compiler, options and model, or empty if nothing is cached
+  bool isLibrary = false; // the output is a library, whose file is executable
+  std::string key;        // hash of compiler, options and model, or empty if nothing is cached
   std::string modelDigest;
   timespec began;
 };

@@ -188,8 +188,12 @@ void addInputs(const Request &request, const WeightStore &weights, CompileResult
 std::vector<std::string> compileTargets() { return target::names(); }
 
 ArrayRef<StringRef> emitStages() {
-  static const StringRef names[] = {"graph", "kernels", "loops",  "plan",   "llvm",
-                                    "asm",   "ptx",     "header", kExplain, kExplainJson};
+  static const std::vector<StringRef> names = [] {
+    std::vector<StringRef> all = {"graph", "kernels", "loops", "plan", "llvm", "asm"};
+    llvm::append_range(all, target::deviceStages());
+    all.insert(all.end(), {"header", kExplain, kExplainJson});
+    return all;
+  }();
   return names;
 }
 

@@ -346,7 +346,7 @@ Expected<MachineRates> measureMachine(StringRef name, int threads) {
     return llvm::createStringError("unknown target '" + name + "'");
   if (spec->device)
     return llvm::createStringError("'" + name + "' is a GPU, whose rates are not measured");
-  if (!isForThisMachine(*spec) || (spec->cpuFeatures & ~hewn_rt_platform.cpu_features()))
+  if (!target::isForThisMachine(*spec) || (spec->cpuFeatures & ~hewn_rt_platform.cpu_features()))
     return llvm::createStringError("this machine does not run code for '" + name + "'");
   MachineRates rates;
   rates.target = name.str();

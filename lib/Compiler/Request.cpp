@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Request.h"
-#include "lib/Codegen/Emit/UserCode.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Target/Targets.h"
@@ -85,10 +85,10 @@ void readValues(Request &request, Diagnostics &diagnostics) {
     refuse("unknown stage '" + options.emit + "' for --emit; there are: " + llvm::join(emitStages(), ", "));
   if (auto machines = target::findAll(options.target)) {
     request.machines = std::move(*machines);
-    bool isDevice = request.machines.front().device;
-    if (options.emit == "ptx" && !isDevice)
-      refuse("--emit=ptx is for GPUs; '" + options.target + "' is none");
-    if (isDevice && !options.optimize)
+    const codegen::Device *device = request.machines.front().device;
+    if (llvm::is_contained(target::deviceStages(), options.emit) && (!device || device->stage() != options.emit))
+      refuse("--emit=" + options.emit + " is for GPUs; '" + options.target + "' is none");
+    if (device && !options.optimize)
       refuse("-O0 has no code for GPUs: '" + options.target + "'");
   } else {
     refuse(llvm::toString(machines.takeError()));
@@ -123,20 +123,24 @@ void checkFiles(const Request &request, Diagnostics &diagnostics) {
   auto refuse = [&](const llvm::Twine &why) { diagnostics.error(why); };
   // Files of custom code that this compile links must exist and contain code for the target. An
   // object file (.o) is linked by the user later, so nothing is checked for it.
-  std::string triple = request.machines.empty() ? "" : target::baseTarget(request.machines.front()).triple;
-  if (llvm::sys::path::extension(options.output) != ".o" && options.emit.empty() && !triple.empty())
+  std::optional<codegen::TargetSpec> base;
+  if (!request.machines.empty())
+    base = target::baseTarget(request.machines.front());
+  const codegen::LinkerTool *linker = base ? &base->platform->linker : nullptr;
+  if (linker && !linker->is(codegen::ArtifactForm::Object, options.output) && options.emit.empty())
     for (const std::string &path : request.customOps.code) {
       std::string why;
       std::unique_ptr<llvm::MemoryBuffer> code = openRegular(path, why);
       if (!code)
         refuse("can't read " + path + ", the code of custom ops: " + why);
-      else if (why = codegen::whyNotLinkable(*code, triple); !why.empty())
+      else if (why = linker->whyNotLinkable(*code, llvm::Triple(base->triple)); !why.empty())
         refuse("can't link " + path + ", the code of custom ops: " + why);
     }
   if (!options.customFunctions.empty() && !options.transient)
     refuse("custom ops given as functions of this process need an artifact for this process only");
-  if (options.emit.empty() && !llvm::is_contained({".so", ".a", ".o"}, llvm::sys::path::extension(options.output)))
-    refuse("the output's extension must be .so, .a or .o unless --emit is given, not that of '" + options.output + "'");
+  if (options.emit.empty() && linker && !linker->artifactKind(options.output))
+    refuse("the output's extension must be " + linker->extensions() + " unless --emit is given, not that of '" +
+           options.output + "'");
   if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);

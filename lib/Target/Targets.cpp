@@ -1,42 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/Targets.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Support/Files/CacheFile.h"
 #include "lib/Support/Printable.h"
 #include "lib/Target/AArch64/AArch64Target.h"
 #include "lib/Target/NVPTX/NVPTXTarget.h"
-#include "lib/Target/NVPTX/Passes.h"
-#include "lib/Target/X86/X86RankUpdate.h"
 #include "lib/Target/X86/X86Target.h"
 
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
 using llvm::StringRef;
 
 namespace hewn::target {
 
-void initialize() {
-  x86::initialize();
-  aarch64::initialize();
-  nvptx::initialize();
+/// Returns all families, in the order of their names in messages.
+static llvm::ArrayRef<const Target *> families() {
+  static const Target *const all[] = {&x86::family(), &aarch64::family(), &nvptx::family()};
+  return all;
 }
 
-void registerDialects(mlir::DialectRegistry &registry) { nvptx::registerDialects(registry); }
-void registerPasses() { nvptx::registerHewnNVPTXPasses(); }
+std::vector<const codegen::Platform *> platforms() {
+  std::vector<const codegen::Platform *> all;
+  for (const Target *family : families())
+    for (const SupportedPlatform &one : family->platforms())
+      if (!llvm::is_contained(all, one.platform))
+        all.push_back(one.platform);
+  return all;
+}
+
+void initialize() {
+  for (const Target *family : families())
+    family->initialize();
+}
+
+void registerDialects(mlir::DialectRegistry &registry) {
+  for (const Target *family : families())
+    family->registerDialects(registry);
+}
+
+void registerPasses() {
+  for (const Target *family : families())
+    family->registerPasses();
+}
 
 std::vector<std::string> names() {
   std::vector<std::string> all = {"host", "portable"};
-  for (auto names : {x86::targetNames, aarch64::targetNames, nvptx::targetNames})
-    for (std::string &name : names())
+  for (const Target *family : families())
+    for (std::string &name : family->names())
       all.push_back(std::move(name));
   return all;
 }
 
+/// Sets the fields of `machine` that the registry determines.
+static codegen::TargetSpec registered(codegen::TargetSpec machine, const Target &family,
+                                      const codegen::Platform &platform) {
+  machine.family = &family;
+  machine.platform = &platform;
+  machine.device = family.device();
+  if (!machine.device)
+    machine.triple = (family.architecture() + "-unknown-" + platform.system).str();
+  return machine;
+}
+
 std::optional<codegen::TargetSpec> find(StringRef name) {
-  for (auto find : {x86::findTarget, aarch64::findTarget, nvptx::findTarget})
-    if (std::optional<codegen::TargetSpec> machine = find(name))
-      return machine;
+  auto [cpu, wanted] = name.split('@');
+  for (const Target *family : families()) {
+    std::optional<codegen::TargetSpec> machine = cpu == "host" ? family->host() : family->find(cpu);
+    if (!machine)
+      continue;
+    for (const SupportedPlatform &one : family->platforms()) {
+      if (name != cpu && wanted != one.platform->name)
+        continue;
+      // the name of a target on its default platform has no suffix
+      if (one.platform != family->platforms().front().platform)
+        machine->name += ("@" + one.platform->name).str();
+      return registered(std::move(*machine), *family, *one.platform);
+    }
+  }
   return std::nullopt;
 }
 
@@ -51,15 +94,11 @@ static bool comesBefore(const codegen::TargetSpec &a, const codegen::TargetSpec 
 /// Returns the end of a message about an unknown target: the name that the user may have meant, if
 /// there is one. Other compilers have other names for some targets.
 static std::string suggestion(StringRef name) {
-  StringRef near = llvm::StringSwitch<StringRef>(name.lower())
-                       .Cases({"native", "cpu", "local", "auto"}, "host")
-                       .Cases({"x86", "x86_64", "x86-64", "x64", "amd64"}, "portable, for all x86-64 processors")
-                       .Cases({"arm64", "armv8", "armv8-a", "arm"}, "aarch64")
-                       .Cases({"cuda", "gpu", "nvidia", "nvptx"}, "sm_80 or another sm_ of the GPU")
-                       .Case("avx2", "x86-64-v3")
-                       .Cases({"avx512", "avx-512"}, "x86-64-v4")
-                       .Case("neon", "aarch64")
-                       .Default("");
+  StringRef near = llvm::is_contained({"native", "cpu", "local", "auto"}, name.lower()) ? "host" : "";
+  for (const Target *family : families())
+    for (const Alias &alias : family->aliases())
+      if (alias.name == name.lower())
+        near = alias.suggestion;
   std::vector<std::string> all = target::names();
   llvm::SmallVector<StringRef> names(all.begin(), all.end());
   std::string specific = name.str() + "a"; // sm_90a for sm_90
@@ -70,57 +109,104 @@ static std::string suggestion(StringRef name) {
   return near.empty() ? "" : " (did you mean " + near.str() + "?)";
 }
 
-llvm::Expected<std::vector<codegen::TargetSpec>> findAll(StringRef list) {
-  llvm::SmallVector<StringRef> names;
-  list.split(names, ',');
-  std::vector<codegen::TargetSpec> found;
-  for (StringRef name : names) {
-    for (StringRef one : name == "portable" ? x86::portableNames() : llvm::ArrayRef(name)) {
-      std::optional<codegen::TargetSpec> machine = find(one);
-      if (!machine)
-        return llvm::createStringError(
-            "unknown target '" + one + "'" + suggestion(one) + "; there are: " + llvm::join(target::names(), ", ") +
-            "; a name may be followed by +vnni, -amx and others, and a list is separated by commas");
-      for (const codegen::TargetSpec &other : found) {
-        if (machine->device || other.device)
-          return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
-                                         "' cannot be combined: an artifact for a device has no other target");
-        if (machine->triple != other.triple)
-          return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
-                                         "' have different architectures: an artifact supports one");
-        if (machine->cpuFeatures == other.cpuFeatures)
-          return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
-                                         "' have the same instruction sets: remove one");
-      }
-      found.insert(llvm::upper_bound(found, *machine, comesBefore), *machine);
-    }
-  }
-  return found;
+/// Returns the targets that "portable" consists of.
+static llvm::ArrayRef<StringRef> portableNames() {
+  for (const Target *family : families())
+    if (llvm::ArrayRef<StringRef> names = family->portable(); !names.empty())
+      return names;
+  return {};
 }
 
-namespace {
-/// A CPU architecture: its name and the functions that its target library provides.
-struct Architecture {
-  llvm::Triple::ArchType type;
-  codegen::TargetSpec (*baseTarget)();
-  plan::TargetAttr (*attribute)(mlir::MLIRContext *, const codegen::TargetSpec &);
-};
-} // namespace
+/// Returns the error for an element of a `--target` list that `find` rejects.
+static llvm::Error unknownTarget(StringRef name) {
+  auto [cpu, platform] = name.split('@');
+  auto names = llvm::map_to_vector(platforms(), [](const codegen::Platform *one) -> StringRef { return one->name; });
+  if (name != cpu && !llvm::is_contained(names, platform))
+    return llvm::createStringError("unknown platform '" + platform + "' of target '" + name +
+                                   "'; there are: " + llvm::join(names, ", "));
+  if (name != cpu && find(cpu))
+    return llvm::createStringError("target '" + cpu + "' does not support the platform '" + platform + "'");
+  return llvm::createStringError(
+      "unknown target '" + cpu + "'" + suggestion(cpu) + "; there are: " + llvm::join(target::names(), ", ") +
+      "; a name may be followed by +vnni, -amx and others, and a list is separated by commas");
+}
 
-static const Architecture &architectureOf(const codegen::TargetSpec &machine) {
-  static constexpr Architecture all[] = {{llvm::Triple::x86_64, x86::baseTarget, x86::targetAttr},
-                                         {llvm::Triple::aarch64, aarch64::baseTarget, aarch64::targetAttr}};
-  llvm::Triple::ArchType type = llvm::Triple(machine.triple).getArch();
-  const Architecture *found = llvm::find_if(all, [&](const Architecture &row) { return row.type == type; });
-  assert(found != std::end(all) && "each target that find() returns has an architecture");
-  return *found;
+llvm::Expected<std::vector<codegen::TargetSpec>> findAll(StringRef list) {
+  llvm::SmallVector<std::string> names;
+  for (StringRef name : llvm::split(list, ',')) {
+    auto [cpu, platform] = name.split('@');
+    for (StringRef one : cpu == "portable" ? portableNames() : llvm::ArrayRef(cpu))
+      names.push_back((one + name.drop_front(cpu.size())).str());
+  }
+  std::vector<codegen::TargetSpec> found;
+  for (StringRef name : names) {
+    std::optional<codegen::TargetSpec> machine = find(name);
+    if (!machine)
+      return unknownTarget(name);
+    for (const codegen::TargetSpec &other : found) {
+      if (machine->device || other.device)
+        return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
+                                       "' cannot be combined: an artifact for a device has no other target");
+      if (machine->triple != other.triple)
+        return llvm::createStringError("targets '" + other.name + "' and '" + machine->name + "' have different " +
+                                       (machine->family == other.family ? "platforms" : "architectures") +
+                                       ": an artifact supports one");
+      if (machine->cpuFeatures == other.cpuFeatures)
+        return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
+                                       "' have the same instruction sets: remove one");
+    }
+    found.insert(llvm::upper_bound(found, *machine, comesBefore), *machine);
+  }
+  return found;
 }
 
 codegen::TargetSpec baseTarget(const codegen::TargetSpec &machine) {
   // A device target (GPU) has no host code of its own: the code that launches its kernels is
   // compiled for the host.
-  codegen::TargetSpec processor = machine.device ? *find("host") : machine;
-  return architectureOf(processor).baseTarget();
+  const codegen::TargetSpec processor = machine.device ? *find("host") : machine;
+  return registered(*processor.family->base(), *processor.family, *processor.platform);
+}
+
+bool isForThisMachine(const codegen::TargetSpec &machine) {
+  llvm::Triple here(llvm::sys::getProcessTriple()), there(machine.triple);
+  return here.getArch() == there.getArch() && here.getOS() == there.getOS() &&
+         here.getEnvironment() == there.getEnvironment();
+}
+
+std::string runtimeFolder(const codegen::TargetSpec &machine) {
+  return isForThisMachine(machine) ? "" : (machine.family->architecture() + "-" + machine.platform->system).str();
+}
+
+const SupportedPlatform &supportOf(const codegen::TargetSpec &machine) {
+  llvm::ArrayRef<SupportedPlatform> all = machine.family->platforms();
+  return *llvm::find_if(all, [&](const SupportedPlatform &one) { return one.platform == machine.platform; });
+}
+
+std::vector<const codegen::LinkerTool *> linkers() {
+  std::vector<const codegen::LinkerTool *> all;
+  for (const codegen::Platform *platform : platforms())
+    if (!llvm::is_contained(all, &platform->linker))
+      all.push_back(&platform->linker);
+  return all;
+}
+
+static const codegen::LinkerTool &hostLinker() { return find("host")->platform->linker; }
+
+StringRef libraryExtension() {
+  for (const codegen::ArtifactKind &kind : hostLinker().kinds())
+    if (kind.form == codegen::ArtifactForm::Library)
+      return kind.extension;
+  return "";
+}
+
+bool isLibrary(StringRef path) { return hostLinker().is(codegen::ArtifactForm::Library, path); }
+
+std::vector<StringRef> deviceStages() {
+  std::vector<StringRef> stages;
+  for (const Target *family : families())
+    if (const codegen::Device *device = family->device())
+      stages.push_back(device->stage());
+  return stages;
 }
 
 std::string identity(const codegen::TargetSpec &machine) {
@@ -131,15 +217,16 @@ std::string identity(const codegen::TargetSpec &machine) {
 }
 
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::TargetSpec &machine, Precision precision) {
-  return machine.device ? nvptx::targetAttr(context, machine, precision)
-                        : architectureOf(machine).attribute(context, machine);
+  return machine.family->describe(context, machine, precision);
 }
 
 static void updateByShortVectors(const RowPanel &panel, float *sums) { updateByVectors<4>(panel, sums); }
 
 RankUpdate *rankUpdate() {
-  RankUpdate *longer = x86::rankUpdate();
-  return longer ? longer : updateByShortVectors;
+  for (const Target *family : families())
+    if (RankUpdate *longer = family->rankUpdate())
+      return longer;
+  return updateByShortVectors;
 }
 
 } // namespace hewn::target

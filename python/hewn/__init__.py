@@ -676,17 +676,17 @@ def compile(
     `function` and `shape_function` can be Python functions, for experiments: they take arrays and
     attributes and return arrays. Such a module cannot have an `output`.
     """
-    from . import _arguments, frontends
+    from . import _arguments, frontends, libraries
 
     _expect_threads(threads)
     custom = CustomOps(custom_ops)
     if output and custom.functions:
         raise ValueError("a library cannot contain Python functions: implement custom ops in C to use `output`")
-    if output and pathlib.Path(os.fsdecode(output)).suffix != ".so":
-        why = f"output must be a library (.so), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
+    if output and pathlib.Path(os.fsdecode(output)).suffix != libraries.EXTENSION:
+        why = f"output must be a library ({libraries.EXTENSION}), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
         raise CompileError([Diagnostic("", "", "", 0, why, False, why)])
     folder = None if output else _arguments.temporary_folder()
-    artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / "model.so")
+    artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / f"model{libraries.EXTENSION}")
     try:
         with frontends.as_onnx(model, example_inputs, dynamic_shapes) as onnx_model:
             _, report = _compile_and_report(

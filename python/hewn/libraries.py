@@ -6,6 +6,9 @@ from __future__ import annotations
 import os
 import pathlib
 
+#: Extension of libraries for this machine.
+EXTENSION = ".so"
+
 
 def own_folder(folder: str | os.PathLike[str]) -> None:
     """Creates a folder for libraries, or checks that no other user can write to an existing one,

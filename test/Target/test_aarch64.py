@@ -7,8 +7,10 @@ instruction ends the run with SIGILL. Without qemu or the C library for AArch64,
 skipped, but objects are still compiled.
 """
 
+import json
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 
@@ -19,6 +21,7 @@ from libraries import HEWN, MODELS, ROOT, build_runner, compile_library, feeds
 from sessions import oracle
 
 EM_AARCH64 = 183
+CLANG = shutil.which("clang-22") or "clang"
 # Processor that qemu emulates -> the variant that the loader must choose on it.
 TARGETS = {
     "cortex-a57": "aarch64",
@@ -110,6 +113,32 @@ def test_all_is_for_aarch64(kind, least, tmp_path):
     assert len(files) >= least
     for file in files:
         assert file[:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<H", file, 18)[0] == EM_AARCH64
+
+
+def test_custom_ops_call_the_c_library_of_the_target(tmp_path):
+    """A library may call the functions of glibc 2.17. Functions that only the host's C library has
+    are undefined symbols."""
+    if not processors.emulator("max")[1]:
+        pytest.skip(processors.emulator("max")[2])
+    model, ops = tmp_path / "m.onnxtxt", tmp_path / "ops.json"
+    model.write_text(
+        '<ir_version: 10, opset_import: ["" : 18, "t" : 1]>\ng (float[2] x) => (float[2] y) { y = t.Op(x) }'
+    )
+    definition = {"domain": "t", "name": "Op", "function": "op", "inputs": [{"type": "float32", "dims": ["n"]}]}
+    definition["outputs"] = [{"type": "float32", "dims": ["n"]}]
+    for called, missing in (("getenv", ""), ("getentropy", "undefined symbols in the library: 'getentropy'")):
+        source = tmp_path / f"{called}.c"
+        source.write_text(
+            f'#include "hewn/custom.h"\nextern void *{called}(void *);\n'
+            f"int32_t op(hewn_custom_call *c) {{ return {called}(c) == 0; }}"
+        )
+        code = source.with_suffix(".o")
+        flags = ["--target=aarch64-linux-gnu", "-fPIC", "-ffreestanding", f"-I{ROOT / 'include'}"]
+        subprocess.run([CLANG, *flags, "-c", source, "-o", code], check=True)
+        ops.write_text(json.dumps({"ops": [definition], "link": [str(code)]}))
+        command = [HEWN, "compile", model, "--custom-ops", ops, "--target=aarch64", "-o", tmp_path / "m.so"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode != 0, missing in done.stderr) == (bool(missing), True), done.stderr
 
 
 def test_an_archive_in_a_c_program(tmp_path):

@@ -7,7 +7,7 @@ library (`__truncsfbf2`), which may be missing in the process that loads the art
 rejects such code (lib/Codegen/Emit/Calls.h). These tests check the artifacts.
 
 Artifacts load on glibc 2.17 and newer, so each undefined symbol has a version of glibc 2.17 or older
-(lib/Codegen/Emit/GlibcSymbols.h). test/Install/test_roots.py runs an artifact with an old glibc.
+(lib/Target/Linkers/GlibcSymbols.h). test/Install/test_roots.py runs an artifact with an old glibc.
 """
 
 import ctypes
@@ -195,7 +195,7 @@ def test_runtime_has_versions(name):
     archive = pathlib.Path(HEWN).parents[1] / "lib" / name
     if not archive.exists():
         pytest.skip(f"this build has no {name}")
-    source = (ROOT / "lib/Codegen/Emit/GlibcSymbols.cpp").read_text()
+    source = (ROOT / "lib/Target/Linkers/GlibcSymbols.cpp").read_text()
     known = {word for text in re.findall(r'"([^"]*)"', source) for word in text.split()}
     said = subprocess.run([NM, "-u", archive], check=True, capture_output=True, text=True).stdout
     called = {line.split()[1] for line in said.splitlines() if line.strip().startswith("U ")}

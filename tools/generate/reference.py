@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference of passes and dialects in docs/generated from the TableGen records.
+"""Writes the reference of passes and dialects in docs/generated from the TableGen records, and the
+table of targets from the compiler's registry.
 
-    tools/generate/reference.py [--check]
+    tools/generate/reference.py [--hewn build/dev/bin/hewn] [--check]
 
 --check generates the pages, compares them with the stored ones, and exits with 1 if one differs. A
-page is the output of `mlir-tblgen -gen-pass-doc` or `-gen-dialect-doc`, with shorter type lists.
+page is the output of `mlir-tblgen -gen-pass-doc` or `-gen-dialect-doc`, with shorter type lists, or
+of `hewn help targets`.
 """
 
 import argparse
@@ -65,13 +67,22 @@ def dialect_page(name: str, file: str) -> str:
     return f"{title}\n\n{note}\n{rest}\n"
 
 
+def targets_page(hewn: pathlib.Path) -> str:
+    text = subprocess.run([hewn, "help", "targets"], capture_output=True, text=True, check=True).stdout
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\nWritten by `tools/generate/reference.py` from the output of `hewn help targets`.\n{rest}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--hewn", type=pathlib.Path, default=ROOT / "build/dev/bin/hewn", help="the compiler")
     arguments = parser.parse_args()
     if not TBLGEN:
         sys.exit("reference: mlir-tblgen-22 not found: run tools/setup")
-    pages = {"passes.md": passes_page()}
+    if not arguments.hewn.exists():
+        sys.exit(f"reference: {arguments.hewn} not found: run tools/build, or give --hewn")
+    pages = {"passes.md": passes_page(), "targets.md": targets_page(arguments.hewn)}
     pages |= {f"dialect-{name}.md": dialect_page(name, file) for name, file in DIALECTS.items()}
     stale = [name for name, text in pages.items() if not (PAGES / name).exists() or (PAGES / name).read_text() != text]
     if arguments.check and stale:

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Artifacts.h"
-#include "hewn/runtime.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Support/JsonReader.h"
+#include "lib/Target/Targets.h"
 
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Object/Archive.h"
-#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
 namespace hewn::tool {
 
+/// Returns the linker whose format the file has, or null.
+static const codegen::LinkerTool *linkerOf(file_magic magic) {
+  for (const codegen::LinkerTool *linker : target::linkers())
+    if (linker->binaryKind(magic) != codegen::BinaryKind::None)
+      return linker;
+  return nullptr;
+}
+
 bool isArtifact(StringRef bytes) {
-  switch (identify_magic(bytes)) {
-  case file_magic::archive:
-  case file_magic::elf:
-  case file_magic::elf_relocatable:
-  case file_magic::elf_executable:
-  case file_magic::elf_shared_object:
-  case file_magic::elf_core:
-    return true;
-  default:
-    return false;
-  }
+  file_magic magic = identify_magic(bytes);
+  return magic == file_magic::archive || linkerOf(magic);
 }
 
 namespace {
@@ -33,11 +33,12 @@ public:
   explicit Reader(ArtifactDescription &into) : into(into) {}
 
   Error readObject(const object::Binary &binary) {
-    auto *elf = dyn_cast<object::ELFObjectFile<object::ELF64LE>>(&binary);
-    if (!elf)
-      return createStringError("not a 64-bit little-endian ELF file, the only format that hewn writes");
-    into.architecture = Triple::getArchTypeName(elf->getArch()).str();
-    return readNotes(elf->getELFFile());
+    const codegen::LinkerTool *linker = linkerOf(identify_magic(binary.getData()));
+    auto *object = dyn_cast<object::ObjectFile>(&binary);
+    if (!linker || !object)
+      return Error::success(); // without a description
+    into.architecture = Triple::getArchTypeName(object->getArch()).str();
+    return linker->readDescriptions(binary, [&](StringRef text) { return readDescription(text); });
   }
 
   Error readArchive(const object::Archive &archive) {
@@ -51,7 +52,8 @@ public:
       // LLVM checks the size of an archive member only when it advances to the next member.
       if (bytes->getBufferSize() > size_t(archive.getData().end() - bytes->getBufferStart()))
         return joinErrors(std::move(error), createStringError("an archive member extends past the end of the file"));
-      if (identify_magic(bytes->getBuffer()) != file_magic::elf_relocatable)
+      const codegen::LinkerTool *linker = linkerOf(identify_magic(bytes->getBuffer()));
+      if (!linker || linker->binaryKind(identify_magic(bytes->getBuffer())) != codegen::BinaryKind::Object)
         continue;
       Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
       if (!member)
@@ -63,38 +65,6 @@ public:
   }
 
 private:
-  using File = object::ELFFile<object::ELF64LE>;
-
-  /// Reads the note sections, or the note segments if the file has no sections (stripped).
-  Error readNotes(const File &file) {
-    auto sections = file.sections();
-    if (!sections)
-      return sections.takeError();
-    for (const auto &section : *sections)
-      if (section.sh_type == ELF::SHT_NOTE)
-        if (Error error = readNotesOf(file, section))
-          return error;
-    if (!sections->empty())
-      return Error::success();
-    auto segments = file.program_headers();
-    if (!segments)
-      return segments.takeError();
-    for (const auto &segment : *segments)
-      if (segment.p_type == ELF::PT_NOTE)
-        if (Error error = readNotesOf(file, segment))
-          return error;
-    return Error::success();
-  }
-
-  template <typename Place> Error readNotesOf(const File &file, const Place &place) {
-    Error error = Error::success();
-    for (const auto &note : file.notes(place, error))
-      if (note.getName() == HEWN_NOTE_NAME && note.getType() == HEWN_NOTE_DESCRIPTION)
-        if (Error wrong = readDescription(toStringRef(note.getDesc(/*Align=*/4))))
-          return joinErrors(std::move(error), std::move(wrong));
-    return error;
-  }
-
   Error readDescription(StringRef text) {
     Diagnostics diagnostics;
     std::optional<JsonText> read;
@@ -110,12 +80,13 @@ private:
 };
 
 StringRef kindOf(file_magic magic) {
-  switch (magic) {
-  case file_magic::archive:
+  if (magic == file_magic::archive)
     return "archive";
-  case file_magic::elf_relocatable:
+  const codegen::LinkerTool *linker = linkerOf(magic);
+  switch (linker ? linker->binaryKind(magic) : codegen::BinaryKind::Program) {
+  case codegen::BinaryKind::Object:
     return "object";
-  case file_magic::elf_shared_object: // or a position-independent executable
+  case codegen::BinaryKind::Library:
     return "library";
   default:
     return "program";

@@ -11,7 +11,7 @@
 
 namespace hewn::tool {
 
-/// Returns true if the contents of a file are those of an ELF file or an archive.
+/// Returns true if the contents of a file are in an object format that hewn writes, or an archive.
 bool isArtifact(llvm::StringRef bytes);
 
 struct ArtifactDescription {
@@ -23,8 +23,8 @@ struct ArtifactDescription {
   std::vector<llvm::json::Object> models;
 };
 
-/// Reads the ELF notes of a file, or of the members of an archive. Returns an error if the file is
-/// damaged or was not written by hewn.
+/// Reads the descriptions in a file, or in the members of an archive. Returns an error if the file
+/// is damaged or was not written by hewn.
 llvm::Expected<ArtifactDescription> describeArtifact(llvm::MemoryBufferRef file);
 
 } // namespace hewn::tool

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/compiler.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Compiler/Compiler.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Precision.h"
 #include "lib/Support/Printable.h"
+#include "lib/Target/Targets.h"
 #include "tools/hewn/Arrays/Calibration.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Pages/QuantizeReport.h"
@@ -17,10 +19,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include <chrono>
-#include <unistd.h>
 
 namespace cl = llvm::cl;
 using llvm::StringRef;
@@ -35,7 +37,8 @@ static cl::opt<std::string> target(
     "target", cl::init("host"), cl::value_desc("target"),
     cl::desc("Processor or GPU to compile for: host (default), x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, "
              "neoverse-n1, ..., sm_80, sm_86, sm_89, sm_90a, sm_100a. A comma-separated list puts one variant per "
-             "target into the library; the loader picks one. portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX"),
+             "target into the library; the loader picks one. portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX. "
+             "hewn help targets lists all targets and the platforms that may follow a target (CPU@PLATFORM)"),
     cl::cat(targetFlags()), cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
                                       cl::value_desc("precision"),
@@ -250,7 +253,7 @@ struct Progress {
   static void tell(void *user, const char *stage) {
     auto *self = static_cast<Progress *>(user);
     std::chrono::duration<double> past = std::chrono::steady_clock::now() - self->begin;
-    if (past.count() < 1 || !isatty(STDERR_FILENO))
+    if (past.count() < 1 || !llvm::sys::Process::StandardErrIsDisplayed())
       return;
     llvm::errs() << "\r\033[Khewn: " << stage << " ..." << llvm::format(" %.0f s", past.count());
     self->shown = true;
@@ -397,29 +400,37 @@ static std::string writtenText(llvm::ArrayRef<std::string> files) {
   return text;
 }
 
+/// Returns the form of the artifact with this file name. The compiler has accepted the name.
+static codegen::ArtifactForm formOf(StringRef path) {
+  for (const codegen::LinkerTool *linker : target::linkers())
+    if (const codegen::ArtifactKind *kind = linker->artifactKind(path))
+      return kind->form;
+  return codegen::ArtifactForm::Library;
+}
+
 /// Returns a note on what to link with an object file.
 static std::string linkingText(const std::string &object, const std::string &target) {
   std::string runtime = runtimeFor(target);
   return "note: " + llvm::sys::path::filename(object).str() +
-         " must be linked with hewn's runtime (a .so or .a already contains it): " +
+         " must be linked with hewn's runtime (libraries and archives already contain it): " +
          (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + " -lm -pthread";
 }
 
 /// Shows the time of the compilation, the CPU that it was for and how to use the artifact, if the
 /// standard error is a terminal.
 static void showNextSteps(const std::string &artifact, const std::string &target, double seconds) {
-  if (!isatty(STDERR_FILENO))
+  if (!llvm::sys::Process::StandardErrIsDisplayed())
     return;
   bool isHost = llvm::StringRef(target).split('+').first == "host";
   llvm::errs() << "compiled in " << llvm::format("%.2f", seconds) << " s for " << printable(target)
                << (isHost ? " (" + llvm::sys::getHostCPUName().str() + "): use --target=portable for other machines"
                           : "")
                << "\n";
-  StringRef kind = llvm::sys::path::extension(artifact);
-  if (kind == ".so")
+  codegen::ArtifactForm form = formOf(artifact);
+  if (form == codegen::ArtifactForm::Library)
     llvm::errs() << "run it: hewn run " << shellWord(artifact) << " --input NAME=FILE.npy (hewn info "
                  << shellWord(artifact) << " lists the inputs)\n";
-  else if (kind == ".a")
+  else if (form == codegen::ArtifactForm::Archive)
     llvm::errs() << "link it: cc main.c " << shellWord(artifact) << " -I\"$PREFIX/include\" -lm\n";
 }
 
@@ -521,7 +532,7 @@ int compileMain() {
   if (!isQuiet) {
     if (std::string written = writtenText(texts.files); !written.empty())
       llvm::errs() << written << "\n";
-    if (job.stage.empty() && llvm::sys::path::extension(job.output) == ".o")
+    if (job.stage.empty() && formOf(job.output) == codegen::ArtifactForm::Object)
       printMessage(linkingText(job.output, flags.target));
     if (job.stage.empty() && !toTriton)
       showNextSteps(job.output, flags.target,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hewn/Loaded.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
+#include "lib/Target/Targets.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Subcommands.h"
 
@@ -119,7 +121,7 @@ std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::
   }
   folder = std::move(*made);
   CompileJob whole = job;
-  whole.output = folder + "/model.so";
+  whole.output = folder + "/model" + target::libraryExtension().str();
   whole.transient = true;
   whole.explain = explanation;
   CompileTexts texts;
@@ -131,9 +133,10 @@ std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::
 
 /// Returns the error for a file that is neither a library nor a model, or an empty string.
 static std::string whyNotRun(llvm::StringRef path) {
-  llvm::StringRef extension = llvm::sys::path::extension(path);
-  if (extension == ".a" || extension == ".o")
-    return path.str() + " cannot be run; link it into a program, or run a library (.so) or a model";
+  for (const codegen::LinkerTool *linker : target::linkers())
+    if (linker->artifactKind(path) && !target::isLibrary(path))
+      return path.str() + " cannot be run; link it into a program, or run a library (" +
+             target::libraryExtension().str() + ") or a model";
   return "";
 }
 
@@ -156,7 +159,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
     fail(why, nullptr);
     return nullptr;
   }
-  if (llvm::sys::path::extension(path) != ".so") {
+  if (!target::isLibrary(path)) {
     CompileJob job;
     job.path = path;
     library = loaded->make(job, flags, nullptr, opening.explanation);

@@ -4,6 +4,7 @@
 #include "hewn/compiler.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Support/Printable.h"
+#include "lib/Target/Targets.h"
 #include "tools/hewn/CommandLine.h"
 #include "tools/hewn/Measure/Interrupt.h"
 #include "tools/hewn/Subcommands.h"
@@ -36,7 +37,8 @@ int usage(llvm::raw_ostream &os, int status) {
         "  hewn tune model.onnx -o FILE             measure schedules, for --tuning of later compiles\n"
         "  hewn demo                                compile, run and time a small model (Python package only)\n"
         "  hewn completion bash|zsh|fish            print a completion script for a shell\n"
-        "  hewn help COMMAND                        print the flags of a command\n";
+        "  hewn help COMMAND                        print the flags of a command\n"
+        "  hewn help targets                        print the values of --target\n";
   return status;
 }
 
@@ -88,6 +90,10 @@ int hewn_main(int argc, char **argv) {
   }
   bool help = first == "help";
   std::string name = help ? argv[2] : first;
+  if (help && name == "targets") {
+    llvm::outs() << hewn::target::page();
+    return closeOutput(0);
+  }
   llvm::SmallVector<llvm::StringRef> names = {"help", "version"};
   for (const Subcommand &one : all) {
     names.push_back(one.command.getName());

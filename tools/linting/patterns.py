@@ -112,6 +112,26 @@ PATTERNS = [
         ("tools/linting/",),
     ),
     Pattern(
+        "includes the header of an object format: use LinkerTool",
+        r"#include [<\"](lld/|llvm/(BinaryFormat|Object)/(ELF|COFF|MachO|Wasm|XCOFF))",
+        "dialects lib tools",
+        ("lib/Target/",),
+    ),
+    Pattern(
+        "includes the header of an operating system: use lib/Support/Files, or llvm/Support",
+        r"#include <(dlfcn|elf|fcntl|link|poll|pthread|sched|signal|spawn|unistd|windows|(linux|mach|sys)/\w+)\.h>",
+        "dialects lib tools",
+        # Subcommands that measure processors, start processes or load MPI.
+        (
+            "lib/Support/",
+            "lib/Target/",
+            "tools/hewn/Measure/Counters.cpp",
+            "tools/hewn/Ranks/",
+            "tools/hewn/Reduce/ChildProcess.cpp",
+            "tools/measure/",
+        ),
+    ),
+    Pattern(
         "includes LLVM outside of the compiler",
         r'#include [<"](mlir|llvm|lld)/',
         "include runtime python integrations",

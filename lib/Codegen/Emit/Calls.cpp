@@ -9,11 +9,10 @@ using namespace llvm;
 
 namespace hewn::codegen {
 
-/// Returns the names of undefined symbols that are allowed: C99 functions to which LLVM lowers its
-/// intrinsics, and symbols that the linker defines.
+/// Returns the names of the C99 functions to which LLVM lowers its intrinsics.
 static const StringSet<> &knownNames() {
   static const StringSet<> names = [] {
-    StringSet<> all = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_"};
+    StringSet<> all = {"memcpy", "memmove", "memset", "memcmp"};
     for (StringRef name : {"acos", "asin",  "atan",  "atan2", "ceil",   "copysign", "cos",     "cosh",      "exp",
                            "exp2", "fabs",  "floor", "fma",   "fmax",   "fmin",     "fmod",    "frexp",     "ldexp",
                            "log",  "log10", "log2",  "lrint", "lround", "llrint",   "llround", "nearbyint", "pow",
@@ -26,7 +25,7 @@ static const StringSet<> &knownNames() {
   return names;
 }
 
-Error checkCalls(const Module &module, StringRef object) {
+Error checkCalls(const Module &module, StringRef object, const LinkerTool &linker) {
   auto file = object::ObjectFile::createObjectFile(MemoryBufferRef(object, module.getName()));
   if (!file)
     return file.takeError();
@@ -39,7 +38,8 @@ Error checkCalls(const Module &module, StringRef object) {
     Expected<StringRef> name = symbol.getName();
     if (!name)
       return name.takeError();
-    if (!name->empty() && !module.getNamedValue(*name) && !knownNames().contains(*name))
+    if (!name->empty() && !module.getNamedValue(*name) && !knownNames().contains(*name) &&
+        !is_contained(linker.ownSymbols(), *name))
       return createStringError("internal error: the code of " + module.getName() + " calls '" + *name +
                                "', which is neither a hewn function nor in the C library");
   }

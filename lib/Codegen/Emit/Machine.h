@@ -6,6 +6,7 @@
 #define HEWN_LIB_CODEGEN_EMIT_MACHINE_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <string>
@@ -21,16 +22,32 @@ class DialectRegistry;
 class OpPassManager;
 } // namespace mlir
 
+namespace hewn::target {
+class Target;
+}
+
 namespace hewn::codegen {
 
-struct TargetSpec;
+class LinkerTool;
 
 /// Attribute of the functions that are phases of a persistent GPU kernel. It states that all
 /// pointer arguments of the function point to global memory.
 inline constexpr char kPartAttr[] = "hewn-part";
 
-/// A device that is separate from the CPU that runs the program. Its kernels are text that the
-/// program passes to the device's driver.
+/// An operating system (or none) that artifacts run on, with its object format.
+struct Platform {
+  /// Name in --target=CPU@PLATFORM.
+  llvm::StringLiteral name;
+  /// Operating system and environment in LLVM's triples, such as "linux-gnu".
+  llvm::StringLiteral system;
+  /// The relocation model of generated code.
+  llvm::Reloc::Model relocation;
+  /// Links artifacts in the platform's object format.
+  const LinkerTool &linker;
+};
+
+/// A device that is separate from the CPU that runs the program. Its kernels are code that the
+/// program passes to the device's driver: text such as PTX, or bytes.
 class Device {
 public:
   /// The thread block of a kernel. `threads` is the number of threads; `registers` the approximate
@@ -53,10 +70,12 @@ public:
   /// Prepares `module` for the device's code generator. Its function `kernel` runs on thread blocks
   /// as `block` describes.
   virtual void finish(llvm::Module &module, llvm::Function &kernel, const Block &block) const = 0;
-  /// Joins the texts of several kernels into one text.
+  /// Returns the value of --emit for the code of all kernels, such as "ptx".
+  virtual llvm::StringRef stage() const = 0;
+  /// Joins the code of several kernels.
   virtual std::string join(const std::vector<llvm::StringRef> &kernels) const = 0;
-  /// Returns the language in which a kernel's text is written, such as "PTX 7.0", for messages.
-  virtual std::string language(llvm::StringRef text) const = 0;
+  /// Returns the language of a kernel's code, such as "PTX 7.0", for messages.
+  virtual std::string language(llvm::StringRef code) const = 0;
   /// Returns the symbol of the runtime's function table for devices of this kind (services.h).
   virtual std::string table() const = 0;
 };
@@ -65,10 +84,10 @@ struct TargetSpec {
   /// Name of the target as the user wrote it, such as "host" or "x86-64-v3".
   std::string name;
   std::string triple;
-  /// `runtimeFolder` is the folder of the target's runtime, relative to that of the host's runtime.
-  /// `runtimeNeeds` is the Debian package (a C library for the target) that a build of hewn needs
-  /// to include that runtime.
-  llvm::StringRef runtimeFolder, runtimeNeeds;
+  /// The platform that the artifact runs on; for a device, that of its host.
+  const Platform *platform = nullptr;
+  /// The family of the target (lib/Target/Base/Target.h).
+  const target::Target *family = nullptr;
   std::string cpu;
   /// CPU features in LLVM's syntax, such as "+fma,-sse4a".
   std::string features;

@@ -48,7 +48,7 @@ static Expected<std::unique_ptr<TargetMachine>> createMachine(const TargetSpec &
   options.FunctionSections = true;
   options.DataSections = true;
   std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, spec.cpu, spec.features, options, Reloc::PIC_, CodeModel::Small,
+      target->createTargetMachine(triple, spec.cpu, spec.features, options, spec.platform->relocation, CodeModel::Small,
                                   optimize ? CodeGenOptLevel::Default : CodeGenOptLevel::None));
   if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(spec.cpu))
     return createStringError("LLVM has no processor '" + spec.cpu + "'");
@@ -169,7 +169,7 @@ Expected<std::string> generateCode(Module &module, const TargetSpec &spec, const
     return createStringError("the code generator for " + spec.triple + " cannot emit this form of output");
   emit.run(module);
   if (options.form == CodeForm::Object)
-    if (Error error = checkCalls(module, StringRef(code.data(), code.size())))
+    if (Error error = checkCalls(module, StringRef(code.data(), code.size()), spec.platform->linker))
       return std::move(error);
   return std::string(code.begin(), code.end());
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects the constants of an artifact, assigns their offsets, and writes them as a memory-mapped
-// file or as an object.
+// Collects the constants of an artifact, assigns their offsets, and writes them.
 #ifndef HEWN_LIB_CODEGEN_EMIT_WEIGHTS_H
 #define HEWN_LIB_CODEGEN_EMIT_WEIGHTS_H
 
@@ -23,6 +22,9 @@ namespace hewn::codegen {
 /// once. Bytes are not copied: the caller keeps them alive until they are written.
 class Weights {
 public:
+  /// Alignment of each constant, and of the weights in memory, in bytes.
+  static constexpr uint64_t kAlignment = 64;
+
   /// Adds a constant and returns its offset, a multiple of 64. If `table` is given, it owns the
   /// bytes, and is notified after each read so that it can release their pages.
   uint64_t add(llvm::ArrayRef<char> bytes, const WeightStore *table = nullptr);
@@ -41,10 +43,6 @@ public:
   void write(llvm::raw_ostream &os) const;
   /// Writes the weights file: the header and the constants.
   void writeFile(llvm::raw_pwrite_stream &os) const;
-  /// Writes a relocatable object for `triple` with one read-only section, which defines the hidden
-  /// symbol `symbol`. The bytes are streamed into the object, because compiling them as an LLVM
-  /// constant would take several times their size in memory.
-  llvm::Error writeObject(llvm::StringRef path, llvm::StringRef symbol, llvm::StringRef triple) const;
 
 private:
   struct Blob {

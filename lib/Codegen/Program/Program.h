@@ -57,11 +57,11 @@ struct DeviceReference {
 /// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed
 /// functions `<name>_run` and `<name>_arena_bytes`. The descriptor refers to the functions of the
 /// variants by their symbols. If `device` is null, the program runs on the host.
-llvm::Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
-                           const DeviceReference *device = nullptr);
+void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
+                    const DeviceReference *device = nullptr);
 
-/// Emits the JSON description of the artifact, as an ELF note.
-void emitDescription(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module);
+/// Returns the JSON description of the artifact, for LinkerTool::storeDescription.
+std::string describeProgram(const ProgramInterface &interface, const WeightsReference &weights);
 /// Returns the name of an ONNX element type (TensorProto.DataType), such as "float32" or
 /// "float8e4m3fn".
 llvm::StringRef elementTypeName(int32_t onnx);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the description of an artifact as JSON in an ELF note, so that tools can read it without
-// loading the artifact (docs/reference/json.md).
+// Describes an artifact as JSON, so that tools can read it without loading the artifact
+// (docs/reference/json.md).
 #include "hewn/runtime.h"
 #include "hewn/version.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Support/JsonWriter.h"
 
-#include "llvm/IR/Constants.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
-#include "llvm/Transforms/Utils/ModuleUtils.h"
 
 namespace json = llvm::json;
 using hewn::graph::DimExpr;
@@ -121,25 +117,8 @@ private:
 
 } // namespace
 
-/// The description is an ELF note, because notes survive `strip` and the linker's garbage
-/// collection of unreferenced sections.
-void emitDescription(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module) {
-  using namespace llvm;
-  LLVMContext &context = module.getContext();
-  std::string text = formatv("{0}", json::Value(Description(interface, weights).all())).str();
-  uint32_t bytes = uint32_t(text.size());
-  text.resize(alignTo(text.size(), 4), '\0');
-  std::string owner(HEWN_NOTE_NAME, sizeof(HEWN_NOTE_NAME));
-  uint32_t ownerBytes = uint32_t(owner.size());
-  owner.resize(alignTo(owner.size(), 4), '\0');
-  auto number = [&](uint32_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); };
-  Constant *note = ConstantStruct::getAnon(context, {number(ownerBytes), number(bytes), number(HEWN_NOTE_DESCRIPTION),
-                                                     ConstantDataArray::getString(context, owner, /*AddNull=*/false),
-                                                     ConstantDataArray::getString(context, text, /*AddNull=*/false)});
-  auto *global = new GlobalVariable(module, note->getType(), true, GlobalValue::PrivateLinkage, note, ".description");
-  global->setSection(HEWN_NOTE_SECTION);
-  global->setAlignment(Align(4));
-  appendToCompilerUsed(module, global);
+std::string describeProgram(const ProgramInterface &interface, const WeightsReference &weights) {
+  return llvm::formatv("{0}", json::Value(Description(interface, weights).all())).str();
 }
 
 } // namespace hewn::codegen

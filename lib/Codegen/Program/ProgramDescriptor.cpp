@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the descriptor of a model and the functions around it. The emitted structs have the same
-// fields as those of runtime.h, in the same order. `checkLayout` compares their offsets with that
-// header.
+// Emits the descriptor of a model and the functions around it.
 #include "hewn/services.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Codegen/Program/ProgramExpressions.h"
+#include "lib/Codegen/Program/RuntimeStructs.h"
 
-#include "llvm/IR/DataLayout.h"
 #include "llvm/IR/IRBuilder.h"
 
 using namespace llvm;
@@ -20,9 +18,10 @@ namespace {
 class DescriptorEmitter {
 public:
   DescriptorEmitter(const ProgramInterface &interface, Module &module)
-      : interface(interface), module(module), context(module.getContext()), b(context), ptr(b.getPtrTy()) {}
+      : interface(interface), module(module), structs(module), context(module.getContext()), b(context),
+        ptr(b.getPtrTy()) {}
 
-  Error emit(const WeightsReference &weights, const DeviceReference *device);
+  void emit(const WeightsReference &weights, const DeviceReference *device);
 
 private:
   /// Creates a private global. Its name begins with a dot, so that it differs from the model's
@@ -33,7 +32,9 @@ private:
   Constant *text(StringRef content) { return global(ConstantDataArray::getString(context, content), "text"); }
   Constant *null() { return ConstantPointerNull::get(cast<PointerType>(ptr)); }
   Constant *number(uint64_t value, unsigned bits) { return ConstantInt::get(b.getIntNTy(bits), value); }
-  Constant *record(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
+  Constant *record(RuntimeStruct type, ArrayRef<Constant *> fields) {
+    return ConstantStruct::get(structs.type(type), fields);
+  }
   /// Returns a pointer to an array of records that have the same type, or null if there are no
   /// records.
   Constant *array(ArrayRef<Constant *> entries, const Twine &name) {
@@ -44,8 +45,8 @@ private:
   /// Returns the DLDataType of an element type, with zero in all fields if `type` is null.
   Constant *dlType(mlir::Type type) {
     std::optional<ElementCodes> codes = type ? elementCodes(type) : std::nullopt;
-    return record(
-        {number(codes ? codes->dlCode : 0, 8), number(codes ? codes->dlBits : 0, 8), number(codes ? 1 : 0, 16)});
+    return record(RuntimeStruct::DLDataType, {number(codes ? codes->dlCode : 0, 8),
+                                              number(codes ? codes->dlBits : 0, 8), number(codes ? 1 : 0, 16)});
   }
   Constant *tensors(ArrayRef<TensorInterface> list, StringRef name);
   int64_t dimCode(const TensorInterface &tensor, size_t dim);
@@ -67,10 +68,10 @@ private:
   Constant *runtimeTable(StringRef name);
   Constant *services(bool hasWeightsFile);
   Value *arrayOf(ArrayRef<Value *> entries, Type *type);
-  Error checkLayout(StructType *type);
 
   const ProgramInterface &interface;
   Module &module;
+  const RuntimeStructs structs;
   LLVMContext &context;
   IRBuilder<> b;
   Type *ptr;
@@ -105,7 +106,8 @@ Constant *DescriptorEmitter::tensors(ArrayRef<TensorInterface> list, StringRef n
       anyFormula |= code == HEWN_DIM_FORMULA;
     }
     entries.push_back(
-        record({text(tensor.name), dlType(tensor.elementType), number(tensor.dims.size(), 32), array(dims, "dims"),
+        record(RuntimeStruct::hewn_tensor_info,
+               {text(tensor.name), dlType(tensor.elementType), number(tensor.dims.size(), 32), array(dims, "dims"),
                 anyFormula ? array(formulas, "formulas") : null(), number(uint64_t(tensor.kind), 32),
                 dlType(tensor.held), number(uint64_t(int64_t(tensor.heldRank)), 32), number(tensor.role, 32)}));
   }
@@ -167,7 +169,8 @@ Constant *DescriptorEmitter::variants() {
       arenas.push_back({variant.programs, arenaBytes(variant.programs)});
       same = std::prev(arenas.end());
     }
-    entries.push_back(record({text(variant.target), number(variant.cpuFeatures, 64), same->second, run(variant)}));
+    entries.push_back(record(RuntimeStruct::hewn_variant,
+                             {text(variant.target), number(variant.cpuFeatures, 64), same->second, run(variant)}));
   }
   return array(entries, "variants");
 }
@@ -184,8 +187,8 @@ Constant *DescriptorEmitter::run(const VariantInterface &variant) {
   if (interface.tree.questions.empty())
     return cast<Constant>(programOf(variant.programs.front()).getCallee());
   Function *f = function(interface.name + ".run", b.getInt32Ty(), {ptr, ptr}, GlobalValue::InternalLinkage);
-  Value *symbols =
-      b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), f->getArg(1), offsetof(hewn_frame, symbols)));
+  Value *symbols = b.CreateLoad(
+      ptr, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), f->getArg(1), structs.offset(field::hewn_frame::symbols)));
   eachCase(symbols, [&](size_t k) {
     const ProgramCode &program = variant.programs[k];
     if (program.run.empty()) // the runtime rejects this case before the call
@@ -262,15 +265,16 @@ Function *DescriptorEmitter::caseOf() {
 Constant *DescriptorEmitter::cases() {
   SmallVector<Constant *> entries;
   for (const CaseInterface &one : interface.cases)
-    entries.push_back(record(
-        {text(one.condition), one.refusal.empty() ? null() : text(one.refusal), tensors(one.outputs, "outputs")}));
+    entries.push_back(
+        record(RuntimeStruct::hewn_case, {text(one.condition), one.refusal.empty() ? null() : text(one.refusal),
+                                          tensors(one.outputs, "outputs")}));
   return array(entries, "cases");
 }
 
 Constant *DescriptorEmitter::metadata() {
   SmallVector<Constant *> entries;
   for (const auto &[key, value] : interface.metadata)
-    entries.push_back(record({text(key), text(value)}));
+    entries.push_back(record(RuntimeStruct::hewn_metadata_entry, {text(key), text(value)}));
   return array(entries, "metadata");
 }
 
@@ -297,7 +301,7 @@ void DescriptorEmitter::rejectNull(Value *address, const TensorInterface &output
 /// Emits hewn_status NAME_run(context, inputs..., outputs..., symbols...), which headerText
 /// declares.
 void DescriptorEmitter::typedRun(Constant *model) {
-  Type *status = StructType::get(b.getInt32Ty(), ptr);
+  Type *status = structs.type(RuntimeStruct::hewn_status);
   SmallVector<Type *> types(1 + interface.inputs.size(), ptr);
   for (const TensorInterface &output : interface.outputs)
     types.append(output.dynamic ? 2 : 1, ptr);
@@ -343,52 +347,16 @@ void DescriptorEmitter::typedArenaBytes(Constant *model) {
   b.CreateRet(b.CreateCall(callee, {model, arrayOf(symbols, b.getInt64Ty())}));
 }
 
-Error DescriptorEmitter::checkLayout(StructType *type) {
-  const size_t offsets[] = {
-      offsetof(hewn_model, abi_version),    offsetof(hewn_model, struct_bytes),  offsetof(hewn_model, name),
-      offsetof(hewn_model, digest),         offsetof(hewn_model, target),        offsetof(hewn_model, runtime),
-      offsetof(hewn_model, num_inputs),     offsetof(hewn_model, num_outputs),   offsetof(hewn_model, num_symbols),
-      offsetof(hewn_model, num_variants),   offsetof(hewn_model, inputs),        offsetof(hewn_model, outputs),
-      offsetof(hewn_model, symbols),        offsetof(hewn_model, variants),      offsetof(hewn_model, weights_file),
-      offsetof(hewn_model, weights_digest), offsetof(hewn_model, weights_bytes), offsetof(hewn_model, weights),
-      offsetof(hewn_model, weights_state),  offsetof(hewn_model, output_dims),   offsetof(hewn_model, device),
-      offsetof(hewn_model, cases),          offsetof(hewn_model, case_of),       offsetof(hewn_model, num_cases),
-      offsetof(hewn_model, num_ranks),      offsetof(hewn_model, metadata),      offsetof(hewn_model, num_metadata),
-      offsetof(hewn_model, reserved),       offsetof(hewn_model, services)};
-  const StructLayout *layout = module.getDataLayout().getStructLayout(type);
-  bool fits = type->getNumElements() == std::size(offsets) && layout->getSizeInBytes() == sizeof(hewn_model);
-  for (auto [i, offset] : enumerate(offsets))
-    fits = fits && layout->getElementOffset(i).getFixedValue() == offset;
-  return fits ? Error::success()
-              : createStringError("internal error: the descriptor's layout differs from struct hewn_model");
-}
-
-// The structs of runtime.h other than hewn_model have the same layout on every 64-bit target.
-static_assert(sizeof(hewn_tensor_info) == 48 && offsetof(hewn_tensor_info, rank) == 12 &&
-              offsetof(hewn_tensor_info, dims) == 16 && offsetof(hewn_tensor_info, kind) == 32 &&
-              offsetof(hewn_tensor_info, element) == 36 && offsetof(hewn_tensor_info, element_rank) == 40 &&
-              offsetof(hewn_tensor_info, role) == 44 && sizeof(hewn_symbol) == 24 && sizeof(DLDataType) == 4 &&
-              sizeof(hewn_weights_state) == 32 && sizeof(hewn_variant) == 32 &&
-              offsetof(hewn_variant, cpu_features) == 8 && offsetof(hewn_variant, arena_bytes) == 16 &&
-              offsetof(hewn_variant, run) == 24);
-
-static_assert(sizeof(hewn_case) == 24 && offsetof(hewn_case, refusal) == 8 && offsetof(hewn_case, outputs) == 16);
-
-static_assert(sizeof(hewn_services) == 40 && offsetof(hewn_services, platform) == 8 &&
-              offsetof(hewn_services, pool) == 16 && offsetof(hewn_services, weights) == 24 &&
-              offsetof(hewn_services, ranks) == 32);
-
-static_assert(sizeof(hewn_device_kernel) == 24 && sizeof(hewn_device_code) == 48 &&
-              offsetof(hewn_device_code, kernels) == 32);
-
 Constant *DescriptorEmitter::deviceCode(const DeviceReference &device) {
   SmallVector<Constant *> kernels;
   for (const DeviceKernels::Kernel &kernel : device.kernels->kernels)
     kernels.push_back(
-        record({text(kernel.name), number(uint64_t(kernel.threads), 32), number(uint64_t(kernel.sharedBytes), 32),
+        record(RuntimeStruct::hewn_device_kernel,
+               {text(kernel.name), number(uint64_t(kernel.threads), 32), number(uint64_t(kernel.sharedBytes), 32),
                 number(kernel.meets, 32), number(uint64_t(kernel.counters), 32)}));
-  auto *state = ArrayType::get(b.getInt64Ty(), sizeof(hewn_device_state) / 8);
-  return global(record({runtimeTable(device.table), text(device.text), text(device.language),
+  StructType *state = structs.type(RuntimeStruct::hewn_device_state);
+  return global(record(RuntimeStruct::hewn_device_code,
+                       {runtimeTable(device.table), text(device.text), text(device.language),
                         number(kernels.size(), 32), number(0, 32), array(kernels, "kernels"),
                         global(Constant::getNullValue(state), "device_state", /*isConstant=*/false)}),
                 "device");
@@ -404,16 +372,19 @@ Constant *DescriptorEmitter::runtimeTable(StringRef name) {
 /// Emits the hewn_services of the model. The linker keeps only the services that this table
 /// references.
 Constant *DescriptorEmitter::services(bool hasWeightsFile) {
-  return global(record({number(sizeof(hewn_services), 32), number(0, 32), runtimeTable("hewn_rt_platform"),
-                        runtimeTable("hewn_rt_pool"), hasWeightsFile ? runtimeTable("hewn_rt_weights") : null(),
-                        interface.numRanks > 0 ? runtimeTable("hewn_rt_ranks") : null()}),
-                "services");
+  return global(
+      record(RuntimeStruct::hewn_services,
+             {number(structs.size(RuntimeStruct::hewn_services), 32), number(0, 32), runtimeTable("hewn_rt_platform"),
+              runtimeTable("hewn_rt_pool"), hasWeightsFile ? runtimeTable("hewn_rt_weights") : null(),
+              interface.numRanks > 0 ? runtimeTable("hewn_rt_ranks") : null()}),
+      "services");
 }
 
-Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceReference *device) {
+void DescriptorEmitter::emit(const WeightsReference &weights, const DeviceReference *device) {
   SmallVector<Constant *> symbols;
   for (const SymbolInterface &symbol : interface.symbols)
-    symbols.push_back(record({text(symbol.name), number(uint64_t(symbol.min), 64), number(uint64_t(symbol.max), 64)}));
+    symbols.push_back(record(RuntimeStruct::hewn_symbol,
+                             {text(symbol.name), number(uint64_t(symbol.min), 64), number(uint64_t(symbol.max), 64)}));
   Constant *file = null(), *embedded = null(), *state = null(), *digest = null();
   if (weights.bytes) {
     digest = text(weights.digest);
@@ -424,53 +395,50 @@ Error DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefer
       embedded = data;
     } else {
       file = text(weights.file);
-      auto *type = ArrayType::get(b.getInt64Ty(), sizeof(hewn_weights_state) / 8);
+      StructType *type = structs.type(RuntimeStruct::hewn_weights_state);
       state = global(Constant::getNullValue(type), "weights_state", /*isConstant=*/false);
     }
   }
   Constant *variantTable = variants();
   bool several = interface.cases.size() > 1;
   Function *dims = outputDims();
-  Constant *value = record({number(HEWN_ABI_VERSION, 32),
-                            number(sizeof(hewn_model), 32),
-                            text(interface.name),
-                            text(interface.digest),
-                            text(interface.target),
-                            runtimeTable("hewn_rt_table"),
-                            number(interface.inputs.size(), 32),
-                            number(interface.outputs.size(), 32),
-                            number(interface.symbols.size(), 32),
-                            number(interface.variants.size(), 32),
-                            tensors(interface.inputs, "inputs"),
-                            tensors(interface.outputs, "outputs"),
-                            array(symbols, "symbols"),
-                            variantTable,
-                            file,
-                            digest,
-                            number(weights.bytes, 64),
-                            embedded,
-                            state,
-                            dims,
-                            device ? deviceCode(*device) : null(),
-                            several ? cases() : null(),
-                            several ? caseOf() : null(),
-                            number(several ? interface.cases.size() : 0, 32),
-                            number(uint64_t(interface.numRanks), 32),
-                            metadata(),
-                            number(interface.metadata.size(), 32),
-                            number(0, 32),
-                            services(!file->isNullValue())});
-  if (Error error = checkLayout(cast<StructType>(value->getType())))
-    return error;
+  Constant *value = record(RuntimeStruct::hewn_model, {number(HEWN_ABI_VERSION, 32),
+                                                       number(structs.size(RuntimeStruct::hewn_model), 32),
+                                                       text(interface.name),
+                                                       text(interface.digest),
+                                                       text(interface.target),
+                                                       runtimeTable("hewn_rt_table"),
+                                                       number(interface.inputs.size(), 32),
+                                                       number(interface.outputs.size(), 32),
+                                                       number(interface.symbols.size(), 32),
+                                                       number(interface.variants.size(), 32),
+                                                       tensors(interface.inputs, "inputs"),
+                                                       tensors(interface.outputs, "outputs"),
+                                                       array(symbols, "symbols"),
+                                                       variantTable,
+                                                       file,
+                                                       digest,
+                                                       number(weights.bytes, 64),
+                                                       embedded,
+                                                       state,
+                                                       dims,
+                                                       device ? deviceCode(*device) : null(),
+                                                       several ? cases() : null(),
+                                                       several ? caseOf() : null(),
+                                                       number(several ? interface.cases.size() : 0, 32),
+                                                       number(uint64_t(interface.numRanks), 32),
+                                                       metadata(),
+                                                       number(interface.metadata.size(), 32),
+                                                       number(0, 32),
+                                                       services(!file->isNullValue())});
   auto *model = new GlobalVariable(module, value->getType(), true, GlobalValue::ExternalLinkage, value, interface.name);
   typedRun(model);
   typedArenaBytes(model);
-  return Error::success();
 }
 
-Error emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Module &module,
-                     const DeviceReference *device) {
-  return DescriptorEmitter(interface, module).emit(weights, device);
+void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Module &module,
+                    const DeviceReference *device) {
+  DescriptorEmitter(interface, module).emit(weights, device);
 }
 
 } // namespace hewn::codegen

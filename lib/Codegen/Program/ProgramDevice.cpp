@@ -112,7 +112,7 @@ llvm::Value *ProgramEmitter::describeBox(plan::LaunchOp op, plan::TmaTileAttr bo
     return nullptr;
   for (int64_t size : box.getSizes().asArrayRef())
     sizes.push_back(b.getInt64(uint64_t(size)));
-  Slot memory = variable(i64, b.getInt64(sizes.size())), made = variable(i64, b.getInt64(sizeof(hewn_device_box) / 8));
+  Slot memory = variable(i64, b.getInt64(sizes.size())), made = variable(structs.type(RuntimeStruct::hewn_device_box));
   made->setAlignment(llvm::Align(64));
   for (auto [i, size] : llvm::enumerate(sizes))
     b.CreateStore(size, b.CreateConstInBoundsGEP1_64(i64, memory, i));

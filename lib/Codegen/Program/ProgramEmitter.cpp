@@ -26,7 +26,7 @@ ProgramEmitter::ProgramEmitter(func::FuncOp program, const ProgramInterface &int
     : program(program), interface(interface), kernels(kernels), table(table), weights(weights), module(module),
       context(module.getContext()), b(context),
       expressions(b, [this](StringRef name) -> llvm::Value * { return symbolValue(name); }), ptr(b.getPtrTy()),
-      i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()), device(device) {}
+      i64(b.getInt64Ty()), i32(b.getInt32Ty()), i8(b.getInt8Ty()), structs(module), device(device) {}
 
 FailureOr<llvm::Function *> ProgramEmitter::emit() {
   if (auto text = program->getAttrOfType<StringAttr>(graph::kCaseAttr))
@@ -60,17 +60,17 @@ void ProgramEmitter::begin() {
   if (!device)
     atExit.CreateRet(exitCode);
 
-  auto field = [&](size_t offset, llvm::Type *type = nullptr) -> llvm::Value * {
-    return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(i8, frame, offset));
+  auto load = [&](field::hewn_frame which) -> llvm::Value * {
+    return b.CreateLoad(ptr, b.CreateConstInBoundsGEP1_64(i8, frame, structs.offset(which)));
   };
   auto element = [&](llvm::Value *array, llvm::Type *type, unsigned i) -> llvm::Value * {
     return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(type, array, i));
   };
-  inputPointers = field(offsetof(hewn_frame, inputs));
-  outputPointers = field(offsetof(hewn_frame, outputs));
-  llvm::Value *symbolValues = field(offsetof(hewn_frame, symbols));
-  arena = field(offsetof(hewn_frame, arena));
-  weightsBase = field(offsetof(hewn_frame, weights));
+  inputPointers = load(field::hewn_frame::inputs);
+  outputPointers = load(field::hewn_frame::outputs);
+  llvm::Value *symbolValues = load(field::hewn_frame::symbols);
+  arena = load(field::hewn_frame::arena);
+  weightsBase = load(field::hewn_frame::weights);
   for (auto [i, symbol] : llvm::enumerate(interface.symbols))
     symbols[symbol.name] = element(symbolValues, i64, i);
   emitRequirements();
@@ -361,16 +361,16 @@ void ProgramEmitter::callTasks(plan::LaunchOp op, SmallVector<llvm::Value *> arg
 
 void ProgramEmitter::fillPartTensor(llvm::Value *record, llvm::Value *data, RankedTensorType type,
                                     ArrayRef<llvm::Value *> dims, llvm::Value *&dimsArray) {
-  auto store = [&](size_t offset, llvm::Value *field) {
-    b.CreateStore(field, b.CreateConstInBoundsGEP1_64(i8, record, offset));
+  auto store = [&](field::hewn_part_tensor which, llvm::Value *value) {
+    b.CreateStore(value, b.CreateConstInBoundsGEP1_64(i8, record, structs.offset(which)));
   };
   dimsArray = variable(i64, b.getInt64(std::max<size_t>(dims.size(), 1)));
   for (auto [d, size] : llvm::enumerate(dims))
     b.CreateStore(size, b.CreateConstInBoundsGEP1_64(i64, dimsArray, d));
-  store(offsetof(hewn_part_tensor, data), data);
-  store(offsetof(hewn_part_tensor, dtype), b.getInt32(elementCodes(type.getElementType())->onnx));
-  store(offsetof(hewn_part_tensor, rank), b.getInt32(dims.size()));
-  store(offsetof(hewn_part_tensor, dims), dimsArray);
+  store(field::hewn_part_tensor::data, data);
+  store(field::hewn_part_tensor::dtype, b.getInt32(elementCodes(type.getElementType())->onnx));
+  store(field::hewn_part_tensor::rank, b.getInt32(dims.size()));
+  store(field::hewn_part_tensor::dims, dimsArray);
 }
 
 /// For each operand (or result) in the op's definition, returns the index of its value, or -1 for
@@ -393,19 +393,24 @@ static SmallVector<int> segments(Operation *op, StringRef attribute, unsigned co
 /// Returns the parameters of a runtime call as a constant array: first the addresses of external
 /// functions, then the integer parameters.
 llvm::Value *ProgramEmitter::partParams(graph::RuntimeCallOpInterface part) {
+  // An address has the size of a pointer, and a 32-bit target cannot extend it to 64 bits in a
+  // constant: the upper half is a constant of its own. All targets are little-endian.
+  const unsigned addressBits = module.getDataLayout().getPointerSizeInBits();
   SmallVector<llvm::Constant *> words;
   if (auto foreign = dyn_cast<graph::ForeignOpInterface>(part.getOperation()))
     for (StringRef name : foreign.getFunctions()) {
       auto callee = module.getOrInsertFunction(name, llvm::FunctionType::get(i32, {ptr}, false));
-      words.push_back(llvm::ConstantExpr::getPtrToInt(cast<llvm::Constant>(callee.getCallee()), i64));
+      words.push_back(cast<llvm::Constant>(callee.getCallee()));
+      if (addressBits < 64)
+        words.push_back(ConstantInt::get(b.getIntNTy(64 - addressBits), 0));
     }
   for (int64_t param : part.getCallParams())
     words.push_back(b.getInt64(uint64_t(param)));
   if (words.empty())
     return llvm::ConstantPointerNull::get(ptr);
-  auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(i64, words.size()), words);
-  auto *global = new llvm::GlobalVariable(module, array->getType(), /*isConstant=*/true,
-                                          llvm::GlobalValue::PrivateLinkage, array, "params");
+  llvm::Constant *record = llvm::ConstantStruct::getAnon(context, words);
+  auto *global = new llvm::GlobalVariable(module, record->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, record, "params");
   global->setAlignment(llvm::Align(8));
   return global;
 }
@@ -414,11 +419,12 @@ LogicalResult ProgramEmitter::emitPart(graph::RuntimeCallOpInterface part) {
   Operation *op = part;
   SmallVector<int> ins = segments(op, "operandSegmentSizes", op->getNumOperands());
   SmallVector<int> outs = segments(op, "resultSegmentSizes", op->getNumResults());
-  llvm::Type *record = llvm::ArrayType::get(i8, sizeof(hewn_part_tensor));
+  llvm::Type *record = llvm::ArrayType::get(i8, structs.size(RuntimeStruct::hewn_part_tensor));
   auto table = [&](size_t count) {
     Slot array = variable(record, b.getInt64(std::max<size_t>(count, 1)));
-    array->setAlignment(llvm::Align(alignof(hewn_part_tensor)));
-    b.CreateMemSet(array, b.getInt8(0), count * sizeof(hewn_part_tensor), llvm::Align(8));
+    const llvm::Align alignment = structs.alignment(RuntimeStruct::hewn_part_tensor);
+    array->setAlignment(alignment);
+    b.CreateMemSet(array, b.getInt8(0), count * structs.size(RuntimeStruct::hewn_part_tensor), alignment);
     return array;
   };
   Slot inputTable = table(ins.size()), outputTable = table(outs.size());

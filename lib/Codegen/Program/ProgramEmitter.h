@@ -12,6 +12,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Codegen/Program/ProgramExpressions.h"
+#include "lib/Codegen/Program/RuntimeStructs.h"
 
 namespace hewn::codegen {
 
@@ -162,6 +163,7 @@ private:
 
   llvm::PointerType *ptr;
   llvm::Type *i64, *i32, *i8;
+  const RuntimeStructs structs;
   llvm::Function *run = nullptr;
   llvm::Value *runContext = nullptr, *arena = nullptr, *weightsBase = nullptr;
   llvm::BasicBlock *exit = nullptr;

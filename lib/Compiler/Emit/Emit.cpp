@@ -4,7 +4,7 @@
 // links them, and writes the weights file and the header next to the library.
 #include "lib/Compiler/Emit/Emit.h"
 #include "dialects/Plan/Plan.h"
-#include "lib/Codegen/Emit/Link.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 #include "lib/Compiler/Emit/Generate.h"
 #include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Support/Files/InputFile.h"
@@ -14,7 +14,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/TargetParser/Triple.h"
 #include <future>
 
 using namespace mlir;
@@ -29,7 +28,7 @@ class ArtifactWriter {
 public:
   ArtifactWriter(Session &session, const Request &request, Artifact &artifact, CompileResult &result)
       : session(session), request(request), artifact(artifact), result(result), options(request.options),
-        base(target::baseTarget(request.machines.front())) {}
+        base(target::baseTarget(request.machines.front())), linker(base.platform->linker) {}
   bool write();
   /// The files that were written.
   std::vector<OutputFile> files;
@@ -65,23 +64,24 @@ private:
   /// The instruction set that all targets support. Code that runs before a variant is selected is
   /// compiled for it.
   const codegen::TargetSpec base;
+  const codegen::LinkerTool &linker;
   GeneratedCode generated;
 };
 
 Error ArtifactWriter::whyNoRuntime() {
-  if (isForThisMachine(base))
+  if (target::isForThisMachine(base))
     return createStringError("libhewn_runtime.a is neither in the compiler's folder nor in ../lib");
   return createStringError("'" + options.target + "' has no runtime: hewn was built without the C library for " +
-                           llvm::Triple(base.triple).getArchName() + " (Debian's " + base.runtimeNeeds +
+                           base.family->architecture() + " (Debian's " + target::supportOf(base).package +
                            "); an object (-o .o) needs none");
 }
 
-/// Returns the artifact's file name without the prefix "lib" and without its extension.
+/// Returns the artifact's file name without its prefix ("lib") and without its extension.
 std::string ArtifactWriter::stem() {
   StringRef path = !options.output.empty() ? StringRef(options.output) : StringRef(options.modelPath);
-  StringRef stem = llvm::sys::path::stem(path), extension = llvm::sys::path::extension(path);
-  if (extension == ".so" || extension == ".a")
-    stem.consume_front("lib");
+  StringRef stem = llvm::sys::path::stem(path);
+  if (const codegen::ArtifactKind *kind = linker.artifactKind(path))
+    stem.consume_front(kind->prefix);
   return stem.empty() ? "model" : stem.str();
 }
 
@@ -97,11 +97,10 @@ std::string ArtifactWriter::beside(StringRef file) {
 /// of a stage contains the name for a shared library.
 std::string ArtifactWriter::weightsName() {
   StringRef file = llvm::sys::path::filename(options.output);
-  auto isArtifact = [](StringRef name) {
-    return name.ends_with(".so") || name.ends_with(".a") || name.ends_with(".o");
-  };
-  bool isForLinkers = file.starts_with("lib") && file.ends_with(".so") && file.size() > StringRef("lib.so").size();
-  if (!isArtifact(file) || (isForLinkers && !isArtifact(stem())))
+  const codegen::ArtifactKind *kind = linker.artifactKind(file);
+  bool isForLinkers = kind && kind->form == codegen::ArtifactForm::Library && !kind->prefix.empty() &&
+                      file.starts_with(kind->prefix) && file.size() > kind->prefix.size() + kind->extension.size();
+  if (!kind || (isForLinkers && !linker.artifactKind(stem())))
     return stem() + ".weights";
   return (file + ".weights").str();
 }
@@ -127,9 +126,13 @@ void ArtifactWriter::writeHeader(llvm::raw_ostream &os) {
   if (!before || withoutTargets(before->getBuffer()) == withoutTargets(text))
     return;
   std::vector<std::string> others;
-  for (std::string file : {"lib" + stem() + ".so", stem() + ".so", "lib" + stem() + ".a", stem() + ".a", stem() + ".o"})
-    if (file != llvm::sys::path::filename(options.output) && llvm::sys::fs::exists(beside(file)))
-      others.push_back(file);
+  for (const codegen::ArtifactKind &kind : linker.kinds()) {
+    std::string file = stem() + kind.extension.str();
+    for (const std::string &name : {kind.prefix.str() + file, file})
+      if (name != llvm::sys::path::filename(options.output) && !llvm::is_contained(others, name) &&
+          llvm::sys::fs::exists(beside(name)))
+        others.push_back(name);
+  }
   if (!others.empty())
     session.diagnostics.warning("'" + path + "' is now the header of " + llvm::sys::path::filename(options.output) +
                                 " and differs from the previous one: compile " + llvm::join(others, " and ") +
@@ -157,7 +160,8 @@ llvm::Expected<std::string> ArtifactWriter::embedWeights(const codegen::ScratchF
   if (generated.weights.size() > uint64_t(1) << 30)
     return createStringError("weights of more than 1 GiB cannot be embedded: leave --embed-weights out");
   std::string object = scratch.path("weights.o");
-  if (Error error = generated.weights.writeObject(object, generated.interface.name + "_weights", base.triple))
+  if (Error error = linker.writeWeights(generated.weights, object, generated.interface.name + "_weights",
+                                        generated.code.front().code))
     return std::move(error);
   return object;
 }
@@ -168,10 +172,11 @@ Error ArtifactWriter::link() {
     return scratch.takeError();
   codegen::LinkJob job;
   job.model = generated.interface.name;
-  job.triple = base.triple;
+  job.triple = llvm::Triple(base.triple);
+  job.symbolVersion = target::supportOf(base).symbolVersion;
   job.runtime = options.runtime.empty() ? findRuntime(base) : options.runtime;
-  StringRef kind = llvm::sys::path::extension(options.output);
-  if (job.runtime.empty() && kind != ".o")
+  const codegen::ArtifactForm form = linker.artifactKind(options.output)->form; // readRequest has checked it
+  if (job.runtime.empty() && form != codegen::ArtifactForm::Object)
     return whyNoRuntime();
   job.userCode = request.customOps.code;
   job.addresses = options.customFunctions;
@@ -202,17 +207,14 @@ Error ArtifactWriter::link() {
       return error;
     written = std::async(std::launch::async, [&os = files.back().stream(), this] { generated.weights.writeFile(os); });
   }
-  if (kind != ".o") {
+  if (form != codegen::ArtifactForm::Object) {
     job.parts = findParts(job.runtime);
-    if (Error error = codegen::chooseParts(job))
+    if (Error error = codegen::LinkerTool::chooseParts(job))
       return error;
   }
-  if (Error error = begin(options.output, /*executable=*/kind == ".so"))
+  if (Error error = begin(options.output, /*executable=*/form == codegen::ArtifactForm::Library))
     return error;
-  OutputFile &output = files.back();
-  Error linked = kind == ".so"  ? codegen::linkShared(job, output, *scratch)
-                 : kind == ".a" ? codegen::writeArchive(job, output, *scratch)
-                                : codegen::linkObject(job, output, *scratch);
+  Error linked = linker.link(job, form, files.back(), *scratch);
   if (written.valid())
     written.wait();
   if (linked)
@@ -223,7 +225,7 @@ Error ArtifactWriter::link() {
   return publish(options, files, result);
 }
 
-/// Emits the text (PTX) of the device kernels alone, without the host program.
+/// Emits the code of the device kernels alone, without the host program.
 Error ArtifactWriter::emitDeviceCode() {
   codegen::CodeOptions code = codeOptions();
   code.form = options.emit == "llvm" ? codegen::CodeForm::LLVM : codegen::CodeForm::Assembly;
@@ -239,7 +241,7 @@ Error ArtifactWriter::emitDeviceCode() {
   std::vector<StringRef> texts;
   for (const codegen::CompiledUnit &unit : kernels->units)
     texts.push_back(unit.code);
-  std::string text = options.emit == "ptx" ? machine.device->join(texts) : llvm::join(texts, "\n");
+  std::string text = options.emit == "llvm" ? llvm::join(texts, "\n") : machine.device->join(texts);
   return deliver(options, text, session.diagnostics, result) ? Error::success()
                                                              : createStringError("nothing was written");
 }
@@ -273,7 +275,8 @@ bool ArtifactWriter::write() {
   }
   if (options.emit == "header")
     return deliver(options, codegen::headerText(interface), session.diagnostics, result);
-  if (request.machines.front().device && (options.emit == "ptx" || options.emit == "llvm"))
+  const codegen::Device *device = request.machines.front().device;
+  if (device && (options.emit == device->stage() || options.emit == "llvm"))
     return report(codegen::guardLLVM([&] { return emitDeviceCode(); }));
   // Without a name, the descriptor refers to the symbol of the weights that `link` embeds.
   std::string weightsFile = options.embedWeights ? "" : weightsName();

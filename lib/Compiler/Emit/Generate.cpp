@@ -3,6 +3,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/CodeCache.h"
+#include "lib/Codegen/Emit/LinkerTool.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
@@ -171,9 +172,8 @@ void Generator::joinKernels(const codegen::TargetSpec &machine) {
 Error Generator::emitDescriptor(const codegen::WeightsReference &weights, llvm::Module &code) const {
   if (Error error = codegen::setMachine(code, base))
     return error;
-  if (Error error = codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr))
-    return error;
-  codegen::emitDescription(generated.interface, weights, code);
+  codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr);
+  base.platform->linker.storeDescription(code, codegen::describeProgram(generated.interface, weights));
   return Error::success();
 }
 

@@ -1,40 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Emit/Runtime.h"
 #include "lib/Compiler/Compiler.h"
+#include "lib/Support/Files/OwnBinary.h"
 #include "lib/Target/Targets.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/Triple.h"
-#include <dlfcn.h>
 
 using namespace llvm;
 
 namespace hewn {
 
-/// Returns the path of the binary that contains this code: the command-line tool or the Python
-/// extension.
-static std::string ownPath() {
-  Dl_info info;
-  SmallString<256> real;
-  if (dladdr(reinterpret_cast<void *>(&ownPath), &info) && info.dli_fname) {
-    if (StringRef(info.dli_fname).contains('/') && !sys::fs::real_path(info.dli_fname, real) &&
-        StringRef(info.dli_fname).contains(".so"))
-      return real.str().str();
-    if (!sys::fs::real_path("/proc/self/exe", real))
-      return real.str().str();
-  }
-  return "";
-}
-
-bool isForThisMachine(const codegen::TargetSpec &machine) {
-  return Triple(sys::getProcessTriple()).getArch() == Triple(machine.triple).getArch();
-}
-
 std::string findRuntime(const codegen::TargetSpec &machine) {
-  std::string own = ownPath();
-  StringRef beside = isForThisMachine(machine) ? StringRef("") : StringRef(machine.runtimeFolder);
+  const std::string own = ownBinary();
+  const std::string beside = target::runtimeFolder(machine);
   auto in = [&](StringRef folder, StringRef place) {
     SmallString<256> path(folder);
     sys::path::append(path, place, beside, "libhewn_runtime.a");

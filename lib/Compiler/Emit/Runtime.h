@@ -11,8 +11,6 @@
 
 namespace hewn {
 
-/// Returns true if code for `machine` has the architecture of this process.
-bool isForThisMachine(const codegen::TargetSpec &machine);
 /// Returns the path of libhewn_runtime.a for `machine`, or an empty string if there is none.
 std::string findRuntime(const codegen::TargetSpec &machine);
 /// Returns the paths of the archives with runtime functions that need third-party libraries. If

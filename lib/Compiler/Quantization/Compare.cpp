@@ -4,6 +4,7 @@
 #include "lib/Compiler/Quantization/Quantizer.h"
 #include "lib/Compiler/Quantization/Timing.h"
 #include "lib/Support/Printable.h"
+#include "lib/Target/Targets.h"
 #include "lib/Transforms/Quantize/Numbers/RoundWeights.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -76,8 +77,7 @@ bool Quantizer::compare() {
 /// Loads the compiled artifact into this process. Returns null if it cannot be run here: it is the
 /// text of a stage, is for another target, or is no shared library.
 std::unique_ptr<LoadedLibrary> Quantizer::artifact() const {
-  if (!given.emit.empty() || given.target != "host" || !given.partition.empty() ||
-      !llvm::StringRef(given.output).ends_with(".so"))
+  if (!given.emit.empty() || given.target != "host" || !given.partition.empty() || !target::isLibrary(given.output))
     return nullptr;
   std::string problem;
   return LoadedLibrary::open(given.output, "", {}, problem);

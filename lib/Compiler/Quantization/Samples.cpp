@@ -3,6 +3,7 @@
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Support/Files/ScratchFolders.h"
 #include "lib/Support/Printable.h"
+#include "lib/Target/Targets.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,7 +52,7 @@ std::unique_ptr<ScratchModel> ScratchModel::compile(CompileOptions options, Diag
     return nullptr;
   }
   model->folder = std::move(*folder);
-  options.output = model->folder + "/model.so";
+  options.output = model->folder + "/model" + target::libraryExtension().str();
   options.transient = true;
   options.embedWeights = false;
   options.emit.clear();

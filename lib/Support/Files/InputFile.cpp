@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 using llvm::StringRef;
@@ -109,6 +110,18 @@ std::unique_ptr<llvm::MemoryBuffer> openInside(StringRef folder, StringRef locat
   if (!buffer)
     reason = "can't be opened: " + reason;
   return buffer;
+}
+
+timespec fileTime() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now;
+}
+
+bool changedSince(const std::string &path, timespec time) {
+  struct stat status;
+  return stat(path.c_str(), &status) != 0 ||
+         std::tie(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) >= std::tie(time.tv_sec, time.tv_nsec);
 }
 
 } // namespace hewn

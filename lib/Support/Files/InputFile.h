@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <ctime>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,11 @@ std::unique_ptr<llvm::MemoryBuffer> openRegular(llvm::StringRef path, std::strin
 /// other hard links. Otherwise returns null and sets `reason` to a clause that follows "which" in a
 /// message.
 std::unique_ptr<llvm::MemoryBuffer> openInside(llvm::StringRef folder, llvm::StringRef location, std::string &reason);
+
+/// Returns the time of the clock that file systems use for file times.
+timespec fileTime();
+/// Returns true if the file may have changed after `time`, or does not exist.
+bool changedSince(const std::string &path, timespec time);
 
 } // namespace hewn
 

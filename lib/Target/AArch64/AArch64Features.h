@@ -5,7 +5,7 @@
 #define HEWN_LIB_TARGET_AARCH64_AARCH64FEATURES_H
 
 #include "hewn/services.h"
-#include "lib/Target/Processors/Processors.h"
+#include "lib/Target/Base/Processors.h"
 
 namespace hewn::aarch64 {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/AArch64/AArch64Target.h"
 #include "lib/Target/AArch64/AArch64Features.h"
+#include "lib/Target/Base/Platforms.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/TargetSelect.h"
@@ -12,17 +13,6 @@ using namespace mlir;
 using llvm::StringRef;
 
 namespace hewn::aarch64 {
-
-void initialize() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
-    LLVMInitializeAArch64AsmParser();
-  });
-}
 
 namespace {
 
@@ -90,9 +80,6 @@ plan::VectorCostsAttr costsOf(MLIRContext *context, const Row &row) {
 codegen::TargetSpec makeMachine(StringRef name, StringRef cpu, uint64_t bits) {
   codegen::TargetSpec machine;
   machine.name = name.str();
-  machine.triple = "aarch64-unknown-linux-gnu";
-  machine.runtimeFolder = "aarch64-linux-gnu";
-  machine.runtimeNeeds = "libc6-dev-arm64-cross";
   machine.cpu = cpu.str();
   machine.features = featureList(cpu, bits);
   machine.vectorBytes = 16;
@@ -134,34 +121,57 @@ ArrayAttr dotsOf(MLIRContext *context, const codegen::TargetSpec &machine) {
   return b.getArrayAttr(dots);
 }
 
+constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "GLIBC_2.17", "libc6-dev-arm64-cross"}};
+
+constexpr target::Alias kAliases[] = {
+    {"arm64", "aarch64"}, {"armv8", "aarch64"}, {"armv8-a", "aarch64"}, {"arm", "aarch64"}, {"neon", "aarch64"}};
+
+class AArch64 : public target::Target {
+public:
+  StringRef architecture() const override { return "aarch64"; }
+  void initialize() const override {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      LLVMInitializeAArch64TargetInfo();
+      LLVMInitializeAArch64Target();
+      LLVMInitializeAArch64TargetMC();
+      LLVMInitializeAArch64AsmPrinter();
+      LLVMInitializeAArch64AsmParser();
+    });
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const Row &row : rows)
+      names.push_back(row.name.str());
+    return names;
+  }
+  std::optional<codegen::TargetSpec> find(StringRef name) const override {
+    auto processors =
+        llvm::map_to_vector(rows, [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
+    std::optional<target::Processor> found = target::parseProcessor(name, processors, instructionSets());
+    return found ? std::optional(makeMachine(name, found->cpu, found->bits)) : std::nullopt;
+  }
+  std::optional<codegen::TargetSpec> host() const override {
+    return llvm::Triple(llvm::sys::getProcessTriple()).isAArch64() ? std::optional(hostTarget()) : std::nullopt;
+  }
+  std::optional<codegen::TargetSpec> base() const override { return makeMachine("aarch64", "generic", 0); }
+  ArrayRef<target::Alias> aliases() const override { return kAliases; }
+  ArrayRef<target::SupportedPlatform> platforms() const override { return kPlatforms; }
+  plan::TargetAttr describe(MLIRContext *context, const codegen::TargetSpec &machine, Precision) const override {
+    const Row &row = rowOf(machine.cpu);
+    return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2,
+                                 row.l3, costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
+                                 plan::GpuAttr(), /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
+                                 machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
+                                 /*permuteBytesIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
+  }
+};
+
 } // namespace
 
-std::vector<std::string> targetNames() {
-  std::vector<std::string> names;
-  for (const Row &row : rows)
-    names.push_back(row.name.str());
-  return names;
-}
-
-std::optional<codegen::TargetSpec> findTarget(StringRef name) {
-  if (name == "host" && llvm::Triple(llvm::sys::getProcessTriple()).isAArch64())
-    return hostTarget();
-  auto processors =
-      llvm::map_to_vector(rows, [](const Row &row) { return target::Processor{row.name, row.cpu, row.bits}; });
-  std::optional<target::Processor> found = target::parseProcessor(name, processors, instructionSets());
-  return found ? std::optional(makeMachine(name, found->cpu, found->bits)) : std::nullopt;
-}
-
-codegen::TargetSpec baseTarget() { return makeMachine("aarch64", "generic", 0); }
-
-plan::TargetAttr targetAttr(MLIRContext *context, const codegen::TargetSpec &machine) {
-  const Row &row = rowOf(machine.cpu);
-  return plan::TargetAttr::get(
-      context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3, costsOf(context, row),
-      dotsOf(context, machine), /*matrices=*/ArrayAttr(), plan::GpuAttr(),
-      /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(), machine.hasHalfConversions,
-      /*permuteIntrinsic=*/StringAttr(), /*permuteBytesIntrinsic=*/StringAttr(),
-      /*hasFmaByLane=*/true, /*hasFma=*/true);
+const target::Target &family() {
+  static const AArch64 one;
+  return one;
 }
 
 } // namespace hewn::aarch64

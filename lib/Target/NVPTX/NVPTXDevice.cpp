@@ -201,6 +201,8 @@ public:
     kernel.setVisibility(GlobalValue::DefaultVisibility); // PTX has no hidden symbols
   }
 
+  StringRef stage() const override { return "ptx"; }
+
   std::string join(const std::vector<StringRef> &kernels) const override {
     std::string text;
     // header lines of the PTX of single kernels, each emitted once for all kernels

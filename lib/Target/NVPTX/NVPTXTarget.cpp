@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/NVPTX/NVPTXTarget.h"
+#include "lib/Target/Base/Platforms.h"
 #include "lib/Target/NVPTX/NVPTXDevice.h"
+#include "lib/Target/NVPTX/Passes.h"
 
 #include "llvm/Support/TargetSelect.h"
 #include <mutex>
@@ -9,16 +11,6 @@ using namespace mlir;
 using llvm::StringRef;
 
 namespace hewn::nvptx {
-
-void initialize() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-  });
-}
 
 namespace {
 
@@ -103,52 +95,75 @@ plan::GpuCostsAttr costsOf(MLIRContext *context, const Named &row) {
                                  /*latencyHidingThreads=*/256, row.persistentMmaCycles);
 }
 
-const Named *find(StringRef name) {
-  for (const Named &machine : machines)
-    if (name == machine.name)
-      return &machine;
-  return nullptr;
-}
-
-} // namespace
-
-std::vector<std::string> targetNames() {
-  std::vector<std::string> names;
-  for (const Named &machine : machines)
-    names.push_back(machine.name);
-  return names;
-}
-
-std::optional<codegen::TargetSpec> findTarget(StringRef name) {
-  const Named *found = find(name);
-  if (!found)
-    return std::nullopt;
-  codegen::TargetSpec machine;
-  machine.name = found->name;
-  machine.triple = "nvptx64-nvidia-cuda";
-  machine.cpu = found->name;
-  machine.features = found->features;
-  machine.device = &device();
-  return machine;
+const Named *rowOf(StringRef name) {
+  const Named *found = llvm::find_if(machines, [&](const Named &machine) { return name == machine.name; });
+  return found == std::end(machines) ? nullptr : found;
 }
 
 /// Returns the number of TF32 MMAs that a float32 MMA consists of. For 3xTF32 each operand is the
 /// sum of two TF32 components with 11 significant bits; the low component of one operand times that
 /// of the other is negligible.
-static int64_t factorProducts(Precision precision) { return precision == Precision::Highest ? 3 : 1; }
+int64_t factorProducts(Precision precision) { return precision == Precision::Highest ? 3 : 1; }
 
-plan::TargetAttr targetAttr(MLIRContext *context, const codegen::TargetSpec &machine, Precision precision) {
-  const Named *found = find(machine.name);
-  const Named &row = found ? *found : machines[0];
-  auto gpu = plan::GpuAttr::get(context, row.processors, kWarp, row.sharedBytes, row.processorSharedBytes,
-                                factorProducts(precision), limitsOf(context, row), costsOf(context, row));
-  return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
-                               /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
-                               /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), gpu, /*doubleRateHalfVectors=*/false,
-                               /*scaleIntrinsic=*/StringAttr(), /*hasHalfConversions=*/true,
-                               /*permuteIntrinsic=*/StringAttr(),
-                               /*permuteBytesIntrinsic=*/StringAttr(),
-                               /*hasFmaByLane=*/false, /*hasFma=*/true);
+constexpr target::SupportedPlatform kPlatforms[] = {{&target::kLinux, "", ""}};
+
+constexpr llvm::StringLiteral kUnknownGpu = "sm_80 or another sm_ of the GPU";
+constexpr target::Alias kAliases[] = {
+    {"cuda", kUnknownGpu}, {"gpu", kUnknownGpu}, {"nvidia", kUnknownGpu}, {"nvptx", kUnknownGpu}};
+
+class NVPTX : public target::Target {
+public:
+  StringRef architecture() const override { return "nvptx64"; }
+  void initialize() const override {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      LLVMInitializeNVPTXTargetInfo();
+      LLVMInitializeNVPTXTarget();
+      LLVMInitializeNVPTXTargetMC();
+      LLVMInitializeNVPTXAsmPrinter();
+    });
+  }
+  const codegen::Device *device() const override { return &nvptx::device(); }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const Named &machine : machines)
+      names.push_back(machine.name);
+    return names;
+  }
+  std::optional<codegen::TargetSpec> find(StringRef name) const override {
+    const Named *found = rowOf(name);
+    if (!found)
+      return std::nullopt;
+    codegen::TargetSpec machine;
+    machine.name = found->name;
+    machine.triple = "nvptx64-nvidia-cuda";
+    machine.cpu = found->name;
+    machine.features = found->features;
+    return machine;
+  }
+  ArrayRef<target::Alias> aliases() const override { return kAliases; }
+  ArrayRef<target::SupportedPlatform> platforms() const override { return kPlatforms; }
+  plan::TargetAttr describe(MLIRContext *context, const codegen::TargetSpec &machine,
+                            Precision precision) const override {
+    const Named &row = *rowOf(machine.cpu);
+    auto gpu = plan::GpuAttr::get(context, row.processors, kWarp, row.sharedBytes, row.processorSharedBytes,
+                                  factorProducts(precision), limitsOf(context, row), costsOf(context, row));
+    return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
+                                 /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
+                                 /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), gpu, /*doubleRateHalfVectors=*/false,
+                                 /*scaleIntrinsic=*/StringAttr(), /*hasHalfConversions=*/true,
+                                 /*permuteIntrinsic=*/StringAttr(), /*permuteBytesIntrinsic=*/StringAttr(),
+                                 /*hasFmaByLane=*/false, /*hasFma=*/true);
+  }
+  void registerDialects(DialectRegistry &registry) const override { nvptx::registerDialects(registry); }
+  void registerPasses() const override { registerHewnNVPTXPasses(); }
+};
+
+} // namespace
+
+const target::Target &family() {
+  static const NVPTX one;
+  return one;
 }
 
 } // namespace hewn::nvptx

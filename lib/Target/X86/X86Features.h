@@ -5,7 +5,7 @@
 #define HEWN_LIB_TARGET_X86_X86FEATURES_H
 
 #include "hewn/services.h"
-#include "lib/Target/Processors/Processors.h"
+#include "lib/Target/Base/Processors.h"
 
 namespace hewn::x86 {
 

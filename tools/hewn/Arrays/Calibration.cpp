@@ -4,8 +4,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
-#include <unistd.h>
 
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
@@ -61,7 +61,7 @@ bool CalibrationFolder::read(std::string &problem) {
 
 int32_t CalibrationFolder::next(void *user, hewn_sample *sample) {
   auto &self = *static_cast<CalibrationFolder *>(user);
-  bool isSeen = isatty(STDERR_FILENO);
+  bool isSeen = llvm::sys::Process::StandardErrIsDisplayed();
   if (self.at == self.paths.size()) {
     if (isSeen)
       llvm::errs() << "\r\033[K";

@@ -17,9 +17,9 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
-#include <unistd.h>
 
 namespace cl = llvm::cl;
 
@@ -87,7 +87,7 @@ int complain(const std::string &why) {
 
 /// Replaces the line that shows what `hewn check` is doing, if the standard error is a terminal.
 void showStep(const std::string &what) {
-  if (isatty(STDERR_FILENO))
+  if (llvm::sys::Process::StandardErrIsDisplayed())
     llvm::errs() << "\r\033[K" << (what.empty() ? "" : "hewn: " + what + " ...");
 }
 

@@ -4,7 +4,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
-#include <unistd.h>
+#include <cstdlib>
 
 namespace hewn::tool {
 
@@ -24,7 +24,7 @@ void TimeLimit::wait(double seconds) {
     llvm::errs() << "error: can't write to the standard output: " << llvm::outs().error().message() << "\n";
   removeScratchFolders();
   // _exit, because destructors of static objects would race with the threads that still run.
-  _exit(status);
+  std::_Exit(status);
 }
 
 void TimeLimit::change(llvm::function_ref<void()> make) {

@@ -10,7 +10,7 @@
 #include "llvm/Support/Path.h"
 #include <chrono>
 #include <csignal>
-#include <unistd.h>
+#include <cstdlib>
 
 namespace json = llvm::json;
 
@@ -286,7 +286,7 @@ void Probe::lookHere(const std::string &path, const Symptom *wanted, bool drawsA
     return;
   }
   execl("/bin/sh", "sh", "-c", commandFor(path).c_str(), nullptr);
-  _exit(127);
+  std::_Exit(127);
 }
 
 /// Prefix of the JSON keys that hold the type and dims of a value.

@@ -18,11 +18,11 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 #include <chrono>
 #include <cstring>
-#include <unistd.h>
 
 namespace cl = llvm::cl;
 
@@ -135,7 +135,7 @@ private:
 };
 
 void Reduction::progress() const {
-  if (isatty(STDERR_FILENO))
+  if (llvm::sys::Process::StandardErrIsDisplayed())
     llvm::errs() << "\r\033[Khewn: " << bestNodes << (bestNodes == 1 ? " node, " : " nodes, ") << tried << " tried ...";
 }
 
@@ -313,7 +313,7 @@ std::string Reduction::again() const {
 }
 
 int Reduction::report() const {
-  if (isatty(STDERR_FILENO))
+  if (llvm::sys::Process::StandardErrIsDisplayed())
     llvm::errs() << "\r\033[K";
   if (!problem.empty())
     return refuse(problem);

@@ -58,7 +58,7 @@ void measureHere(const TunedModel &model, const std::string &tuning, double seco
   if (!tuning.empty()) {
     CompileFlags flags = model.flags;
     flags.tunings = {tuning};
-    library = model.folder + "/round.so";
+    library = model.folder + "/round" + target::libraryExtension().str();
     CompileJob job;
     job.path = model.path;
     job.output = library;

@@ -5,6 +5,7 @@
 #ifndef HEWN_TOOLS_HEWN_TUNE_ROUND_H
 #define HEWN_TOOLS_HEWN_TUNE_ROUND_H
 
+#include "lib/Target/Targets.h"
 #include "tools/hewn/Subcommands.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/JSON.h"
@@ -18,7 +19,7 @@ struct TunedModel {
   std::vector<std::string> inputs;
   CompileFlags flags;
   /// Path of the library compiled without a tuning; `survey` creates it.
-  std::string base() const { return folder + "/base.so"; }
+  std::string base() const { return folder + "/base" + target::libraryExtension().str(); }
 };
 
 /// Times of the base library and of another library in microseconds. The time of a kernel is the

@@ -10,9 +10,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
-#include <unistd.h>
 
 namespace json = llvm::json;
 
@@ -75,7 +75,7 @@ private:
   }
   /// Replaces the line that shows the current step, if the standard error is a terminal.
   static void show(const llvm::Twine &step) {
-    if (isatty(STDERR_FILENO))
+    if (llvm::sys::Process::StandardErrIsDisplayed())
       llvm::errs() << "\r\033[K" << step;
   }
   static void say(const llvm::Twine &text) {

@@ -2,14 +2,14 @@
 //
 // The functions of glibc 2.17 that artifacts may call, with the library that exports each one there
 // and its symbol version. Shared libraries that hewn links load on this and all later versions.
-#ifndef HEWN_LIB_CODEGEN_EMIT_GLIBCSYMBOLS_H
-#define HEWN_LIB_CODEGEN_EMIT_GLIBCSYMBOLS_H
+#ifndef HEWN_LIB_TARGET_LINKERS_GLIBCSYMBOLS_H
+#define HEWN_LIB_TARGET_LINKERS_GLIBCSYMBOLS_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
 
-namespace hewn::codegen {
+namespace hewn::target {
 
 /// The functions of a library with the same symbol version on x86-64.
 struct GlibcVersion {
@@ -34,10 +34,11 @@ llvm::ArrayRef<GlibcLibrary> glibcLibraries();
 /// Returns true if one of the libraries exports the function.
 bool isInGlibc(llvm::StringRef function);
 
-/// Returns a version script that defines the symbol versions of the library for the target
-/// `triple`, or an empty string if the symbol versions of that architecture are unknown.
-std::string glibcVersionScript(const GlibcLibrary &library, llvm::StringRef triple);
+/// Returns a version script that defines the symbol versions of the library. `oldest` is glibc's
+/// first version for the architecture if that is 2.17 or newer: all functions then have this
+/// version. For older architectures it is empty, and functions have the versions of x86-64.
+std::string glibcVersionScript(const GlibcLibrary &library, llvm::StringRef oldest);
 
-} // namespace hewn::codegen
+} // namespace hewn::target
 
 #endif

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Codegen/Emit/GlibcSymbols.h"
+#include "lib/Target/Linkers/GlibcSymbols.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
-namespace hewn::codegen {
+namespace hewn::target {
 
 /// The functions of C99's math.h.
 static constexpr GlibcVersion mathVersions[] = {
@@ -89,21 +88,13 @@ bool isInGlibc(StringRef function) {
   return all.contains(function);
 }
 
-std::string glibcVersionScript(const GlibcLibrary &library, StringRef triple) {
-  Triple target(triple);
-  // glibc's first release for AArch64 is 2.17, so that all its functions have this version.
-  bool isAArch64 = target.getArch() == Triple::aarch64;
-  if (!target.isOSLinux() || (target.getArch() != Triple::x86_64 && !isAArch64))
-    return "";
+std::string glibcVersionScript(const GlibcLibrary &library, StringRef oldest) {
   std::string script;
   for (const GlibcVersion &version : library.versions) {
     std::string functions = join(split(version.functions, ' '), "; ");
-    if (isAArch64)
-      script += functions + "; ";
-    else
-      script += version.version.str() + " { global: " + functions + "; };\n";
+    script += oldest.empty() ? version.version.str() + " { global: " + functions + "; };\n" : functions + "; ";
   }
-  return isAArch64 ? "GLIBC_2.17 { global: " + script + "};\n" : script;
+  return oldest.empty() ? script : oldest.str() + " { global: " + script + "};\n";
 }
 
-} // namespace hewn::codegen
+} // namespace hewn::target

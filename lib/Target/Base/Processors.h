@@ -4,8 +4,8 @@
 //
 // The code of a target uses only the instruction sets of the target. The loader checks that the CPU
 // has these sets; it could not detect that another feature is missing.
-#ifndef HEWN_LIB_TARGET_PROCESSORS_PROCESSORS_H
-#define HEWN_LIB_TARGET_PROCESSORS_PROCESSORS_H
+#ifndef HEWN_LIB_TARGET_BASE_PROCESSORS_H
+#define HEWN_LIB_TARGET_BASE_PROCESSORS_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
