@@ -30,13 +30,14 @@ namespace {
 /// Returns the schedule of a kernel for a CPU. If the shapes of one of the steps of fused attention
 /// do not match, emits an error and fails.
 FailureOr<Attribute> choose(KernelContext &k) {
-  if (OrReason<graph::FusedAttention> attention = attentionIn(k)) {
+  const OrReason<graph::FusedAttention> &attention = k.analysis->attention;
+  if (attention) {
     FailureOr<plan::AttentionAttr> schedule = chooseAttention(k, *attention);
     if (failed(schedule))
       return failure();
     if (*schedule)
       return Attribute(*schedule);
-  } else if (hasSeveralContractions(k)) {
+  } else if (k.analysis->contractions.size() > 1) {
     missedContraction(k, "NotChained", attention.why());
   }
   if (Attribute schedule = chooseWinograd(k))
@@ -116,9 +117,9 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
   }
 
   /// Returns the schedule of a kernel for a GPU.
-  static Attribute chooseForGpu(plan::KernelOp kernel, plan::GpuTileAttr wanted) {
+  static Attribute chooseForGpu(plan::KernelOp kernel, const KernelAnalysis &analysis, plan::GpuTileAttr wanted) {
     OpBuilder b(kernel);
-    KernelContext k = beginKernelFunction(kernel, b);
+    KernelContext k = beginKernelFunction(kernel, analysis, b);
     takeScratch(k);
     return chooseGpu(k, b, wanted);
   }
@@ -128,14 +129,16 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
     bool ofGpu = bool(plan::gpuOf(kernel));
     if (ofGpu && failed(verifyForGpu(kernel)))
       return failure();
-    // The analyses of some kernels emit code next to their ops and inspect it.
+    const auto &analysis = getAnalysis<KernelAnalysis>();
+    markAnalysesPreserved<KernelAnalysis>(); // it does not depend on attributes
+    // The choice of some schedules emits code next to the ops and inspects it.
     plan::KernelSource source(kernel);
-    KernelContext k = describeKernel(source.get());
+    KernelContext k = describeKernel(source.get(), analysis);
     std::optional<Buffer> memory = takeScratch(k);
     FailureOr<Attribute> schedule = kernel.getScheduleAttr();
     auto wanted = dyn_cast_or_null<plan::GpuTileAttr>(*schedule);
     if (ofGpu && (!*schedule || wanted))
-      schedule = chooseForGpu(source.get(), wanted);
+      schedule = chooseForGpu(source.get(), analysis, wanted);
     else if (!*schedule && succeeded(schedule = choose(k)))
       schedule = tuned(k, *schedule);
     if (failed(schedule))

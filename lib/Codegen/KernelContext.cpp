@@ -10,9 +10,10 @@ using namespace mlir;
 
 namespace hewn::codegen {
 
-KernelContext describeKernel(plan::KernelOp kernel) {
+KernelContext describeKernel(plan::KernelOp kernel, const KernelAnalysis &analysis) {
   KernelContext k;
   k.kernel = kernel;
+  k.analysis = &analysis;
   auto describe = [](Value value) {
     return describeBuffer({}, cast<RankedTensorType>(value.getType()), graph::getDims(value));
   };
@@ -25,7 +26,7 @@ KernelContext describeKernel(plan::KernelOp kernel) {
   return k;
 }
 
-KernelContext beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
+KernelContext beginKernelFunction(plan::KernelOp kernel, const KernelAnalysis &analysis, OpBuilder &b) {
   MLIRContext *context = kernel.getContext();
   auto memrefOf = [&](Type tensor) -> Type {
     return MemRefType::get({ShapedType::kDynamic}, storageType(cast<RankedTensorType>(tensor).getElementType()));
@@ -38,7 +39,7 @@ KernelContext beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   types.append(kernel.getSymbols().size(), IndexType::get(context));
 
   b.setInsertionPoint(kernel);
-  KernelContext k = describeKernel(kernel);
+  KernelContext k = describeKernel(kernel, analysis);
   k.function = func::FuncOp::create(b, kernel.getLoc(), kernel.getSymName(), b.getFunctionType(types, {}));
   Block *entry = k.function.addEntryBlock();
   b.setInsertionPointToEnd(entry);
@@ -55,19 +56,6 @@ KernelContext beginKernelFunction(plan::KernelOp kernel, OpBuilder &b) {
   return k;
 }
 
-std::optional<graph::SpaceMap> spaceMap(plan::KernelOp kernel, Value held) {
-  SmallVector<Operation *> ops =
-      llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
-  for (Operation *op : ops) {
-    if (!map || !map->add(op))
-      return std::nullopt;
-    if (held && held.getDefiningOp() == op)
-      map->hold(held);
-  }
-  return map;
-}
-
 std::optional<Buffer> takeScratch(KernelContext &k) {
   for (size_t i = 0; i < k.results.size(); ++i)
     if (k.results[i].getDefiningOp<graph::ScratchOp>()) {
@@ -81,12 +69,8 @@ std::optional<Buffer> takeScratch(KernelContext &k) {
 
 static constexpr StringLiteral kDecides = "hewn-assign-schedules";
 
-bool hasSeveralContractions(KernelContext &k) {
-  return llvm::range_size(k.kernel.getBody().getOps<graph::ContractOpInterface>()) > 1;
-}
-
 void missedContraction(KernelContext &k, StringRef name, StringRef why) {
-  for (auto op : k.kernel.getBody().getOps<graph::ContractOpInterface>())
+  for (graph::ContractOpInterface op : k.analysis->contractions)
     missed(op, kDecides, name, why);
 }
 

@@ -4,8 +4,8 @@
 #ifndef HEWN_LIB_CODEGEN_KERNELCONTEXT_H
 #define HEWN_LIB_CODEGEN_KERNELCONTEXT_H
 
-#include "dialects/Graph/Analysis/SpaceMap.h"
 #include "lib/Codegen/ElementEmitter.h"
+#include "lib/Codegen/KernelAnalysis.h"
 #include "lib/Schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -15,6 +15,8 @@ namespace hewn::codegen {
 /// its values.
 struct KernelContext {
   plan::KernelOp kernel;
+  /// The form of the kernel. Not null; lives as long as the context.
+  const KernelAnalysis *analysis = nullptr;
   mlir::func::FuncOp function;
   llvm::StringMap<mlir::Value> symbols;
   /// Buffers of the kernel's arguments, by the block argument in the kernel's body.
@@ -35,23 +37,16 @@ struct KernelContext {
 };
 
 /// Returns the context of a kernel without a function: buffers have layouts but no memory.
-KernelContext describeKernel(plan::KernelOp kernel);
+KernelContext describeKernel(plan::KernelOp kernel, const KernelAnalysis &analysis);
 
 /// Creates an empty function before `kernel`, with arguments as in the kernel ABI
 /// (docs/architecture.md). Sets the insertion point of `b` before the function's return.
-KernelContext beginKernelFunction(plan::KernelOp kernel, mlir::OpBuilder &b);
-
-/// Returns the map from the iteration space of the kernel's reductions or contraction to the
-/// indices of all values that are computed from them, or from `held`. Returns nullopt if the kernel
-/// has neither, or if an op reads such a value at another index. Generators that hold the results
-/// in registers do not support these kernels.
-std::optional<graph::SpaceMap> spaceMap(plan::KernelOp kernel, mlir::Value held = {});
+KernelContext beginKernelFunction(plan::KernelOp kernel, const KernelAnalysis &analysis, mlir::OpBuilder &b);
 
 /// Removes the scratch memory from the kernel's results and returns it, or nullopt if there is
 /// none.
 std::optional<Buffer> takeScratch(KernelContext &k);
 
-bool hasSeveralContractions(KernelContext &k);
 /// Emits, on each of the kernel's contractions, a missed remark with this name and reason.
 void missedContraction(KernelContext &k, llvm::StringRef name, llvm::StringRef why);
 /// Emits a missed-optimization remark on each of the kernel's reductions, if the kernel is not

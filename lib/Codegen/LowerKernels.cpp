@@ -74,9 +74,10 @@ struct LowerKernelsPass : impl::LowerKernelsPassBase<LowerKernelsPass> {
   }
 
   LogicalResult lower() {
+    const auto &analysis = getAnalysis<KernelAnalysis>();
     plan::KernelSource source(getOperation());
     OpBuilder b(source.get());
-    KernelContext k = beginKernelFunction(source.get(), b);
+    KernelContext k = beginKernelFunction(source.get(), analysis, b);
     Attribute schedule = k.kernel.getScheduleAttr();
     if (failed(verifySchedule(k, schedule)) || failed(emitBySchedule(k, b, schedule)) ||
         (plan::isOfGpu(schedule) && failed(finishGrid(k, b, schedule))))

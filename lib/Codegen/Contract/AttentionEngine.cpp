@@ -16,17 +16,6 @@ using hewn::graph::Index;
 
 namespace hewn::codegen {
 
-OrReason<FusedAttention> attentionIn(KernelContext &k) {
-  SmallVector<Operation *> ops =
-      llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  OrReason<FusedAttention> attention = graph::matchAttention(ops);
-  if (attention && !llvm::all_of(k.results, [&](Value result) {
-        return llvm::is_contained(attention->tail, result.getDefiningOp());
-      }))
-    return Eligibility::no("a result of the kernel is not computed from the second contraction's result");
-  return attention;
-}
-
 /// Returns true if the rows of attention scores and weights can be stored in scratch memory, whose
 /// elements are float32.
 static bool fitsScratchMemory(const FusedAttention &attention) {
@@ -275,7 +264,7 @@ private:
 
 LogicalResult emitAttention(KernelContext &k, OpBuilder &b, plan::AttentionAttr schedule,
                             const std::optional<Buffer> &memory) {
-  OrReason<FusedAttention> attention = attentionIn(k);
+  const OrReason<FusedAttention> &attention = k.analysis->attention;
   if (!attention)
     return refuse(k, schedule) << ", but is not fused attention: " << attention.why();
   if (failed(verifyStack(k, *attention, schedule)))

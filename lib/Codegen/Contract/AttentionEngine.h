@@ -16,10 +16,6 @@
 
 namespace hewn::codegen {
 
-/// Analyzes the kernel, without its scratch memory, as fused attention. Returns the reason if it is
-/// not.
-OrReason<graph::FusedAttention> attentionIn(KernelContext &k);
-
 /// Returns the cost model's schedule for fused attention. Returns null if the rows fit neither the
 /// stack nor scratch memory. If the shapes of a step do not match, emits an error and fails.
 mlir::FailureOr<plan::AttentionAttr> chooseAttention(KernelContext &k, const graph::FusedAttention &attention);

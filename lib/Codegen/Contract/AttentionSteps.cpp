@@ -131,6 +131,8 @@ FailureOr<AttentionStep> AttentionSteps::make(unsigned number) {
     nested.outputs.push_back(number == 0 ? scores : number == 1 ? weights : part(k.outputs[i], alongOfResults()));
   }
   graph::YieldOp::create(build, k.loc(), nested.results);
+  step.analysis = std::make_unique<KernelAnalysis>(kernel);
+  nested.analysis = step.analysis.get();
   return step;
 }
 

@@ -17,6 +17,7 @@ struct AttentionStep {
   /// offsets of these buffers are not set yet. If the attention kernel's buffers have memory, the
   /// step's buffers use it.
   KernelContext function;
+  std::unique_ptr<KernelAnalysis> analysis;
   struct Argument {
     /// The argument in the step's kernel, and the corresponding value in the attention kernel.
     mlir::Value value, operand;

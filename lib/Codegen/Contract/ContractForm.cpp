@@ -184,8 +184,7 @@ bool setWeightEncoding(ContractForm &form, KernelContext &k, graph::PackedWeight
 /// of which may reject the kernel.
 class FormFinder {
 public:
-  FormFinder(KernelContext &k, std::optional<plan::Unit> unit)
-      : k(k), unit(unit), op(graph::onlyContraction(k.kernel.getBody().front())) {}
+  FormFinder(KernelContext &k, std::optional<plan::Unit> unit) : k(k), unit(unit), op(k.analysis->contraction) {}
 
   OrReason<ContractForm> find() {
     if (!op)
@@ -276,7 +275,7 @@ private:
   }
 
   Eligibility checkResults() {
-    std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
+    const std::optional<graph::SpaceMap> &map = k.analysis->space;
     bool isKnown = map && llvm::all_of(k.results, [&](Value output) { return map->placeOf(output).has_value(); });
     return isKnown
                ? Eligibility::yes()

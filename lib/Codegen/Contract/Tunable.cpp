@@ -169,9 +169,9 @@ template <typename T> SmallVector<Attribute> attributes(const SmallVector<T> &al
 std::string tuningKey(KernelContext &k) {
   if (plan::gpuOf(k.kernel))
     return "";
-  if (OrReason<graph::FusedAttention> attention = attentionIn(k))
+  if (const OrReason<graph::FusedAttention> &attention = k.analysis->attention)
     return keyOf(k, *attention);
-  graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
+  graph::ContractOpInterface op = k.analysis->contraction;
   if (op && graph::winogradTile(op->getOperand(1).getType())) {
     std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
     return dims ? keyOfWindows(k, op, *dims) : "";
@@ -183,7 +183,7 @@ std::string tuningKey(KernelContext &k) {
 Dims contractionScratch(KernelContext &k, Attribute schedule) {
   return llvm::TypeSwitch<Attribute, Dims>(schedule)
       .Case([&](plan::AttentionAttr attr) {
-        OrReason<graph::FusedAttention> attention = attentionIn(k);
+        const OrReason<graph::FusedAttention> &attention = k.analysis->attention;
         return attention ? attentionScratch(*attention, attr) : Dims();
       })
       .Case([&](plan::WinogradAttr attr) { return winogradScratch(k, attr); })
@@ -255,7 +255,7 @@ static std::string whyTooLarge(KernelContext &k, Attribute chosen, Attribute giv
 }
 
 static SmallVector<Attribute> allCandidates(KernelContext &k) {
-  if (OrReason<graph::FusedAttention> attention = attentionIn(k))
+  if (const OrReason<graph::FusedAttention> &attention = k.analysis->attention)
     return attributes(attentionCandidates(k, *attention));
   if (SmallVector<plan::WinogradAttr> windows = winogradCandidates(k); !windows.empty())
     return attributes(windows);
@@ -288,7 +288,7 @@ LogicalResult verifyInstead(KernelContext &k, Attribute chosen, Attribute given)
   return llvm::TypeSwitch<Attribute, LogicalResult>(given)
       .Case([&](plan::ContractAttr contract) { return verifyContraction(k, contract); })
       .Case([&](plan::WinogradAttr winograd) { return verifyWinograd(k, winograd); })
-      .Case([&](plan::AttentionAttr attention) { return verifyAttention(k, *attentionIn(k), attention); })
+      .Case([&](plan::AttentionAttr attention) { return verifyAttention(k, *k.analysis->attention, attention); })
       .Default([&](Attribute) { return success(given == chosen); });
 }
 

@@ -34,7 +34,7 @@ struct WinogradForm {
 /// Analyzes the kernel's contraction if its weights are Winograd-transformed. Returns the reason if
 /// they are not, or if the kernel is not supported.
 OrReason<WinogradForm> winogradForm(KernelContext &k) {
-  graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
+  graph::ContractOpInterface op = k.analysis->contraction;
   int64_t tile = op ? graph::winogradTile(op->getOperand(1).getType()) : 0;
   if (!tile)
     return Eligibility::no("is not a contraction with Winograd-transformed weights");
@@ -70,7 +70,7 @@ OrReason<WinogradForm> winogradForm(KernelContext &k) {
   form.lhs = k.inputs.find(left)->second;
   if (!ContractForm::strideAlong(form.lhs, form.maps[0], form.dims.channels).is(1))
     return Eligibility::no("the input's channels are not contiguous in memory");
-  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
+  const std::optional<graph::SpaceMap> &map = k.analysis->space;
   for (Value output : k.results)
     if (!map || !map->placeOf(output))
       return Eligibility::no("an op of the epilogue reads the contraction's result at another index than its own");
@@ -485,8 +485,7 @@ plan::WinogradAttr chooseWinograd(KernelContext &k) {
   OrReason<WinogradForm> form = winogradForm(k);
   if (form)
     return plan::winogradSchedule(form->op, form->transform->tile, form->rhs.block);
-  if (graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
-      op && graph::winogradTile(op->getOperand(1).getType()))
+  if (graph::ContractOpInterface op = k.analysis->contraction; op && graph::winogradTile(op->getOperand(1).getType()))
     missedContraction(k, "NoMinimalFiltering", form.why());
   return {};
 }

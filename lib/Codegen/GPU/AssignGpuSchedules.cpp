@@ -121,7 +121,7 @@ Attribute chooseGpu(KernelContext &k, OpBuilder &b, plan::GpuTileAttr wanted) {
   OrReason<graph::FusedAttention> attention = gpuAttention(k);
   if (attention)
     return chooseAttention(k, b, *attention);
-  if (hasSeveralContractions(k))
+  if (k.analysis->contractions.size() > 1)
     missedContraction(k, "NotChained", attention.why());
   OrReason<plan::GpuContractAttr> contraction = chooseContraction(k, wanted);
   if (contraction)

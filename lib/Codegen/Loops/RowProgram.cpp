@@ -123,7 +123,7 @@ OrReason<RowProgram> planRows(KernelContext &k) {
   if (rows.passes.empty())
     return Eligibility::no("the kernel has no reduction");
   auto elsewhere = [] { return Eligibility::no("a result of the kernel reads the reduction of another row"); };
-  std::optional<graph::SpaceMap> map = spaceMap(k.kernel);
+  const std::optional<graph::SpaceMap> &map = k.analysis->space;
   if (!map)
     return elsewhere();
   Dims kept;
@@ -517,7 +517,7 @@ private:
   /// Returns true if all results still have an index in the space (KernelContext.h, spaceMap) when
   /// `value` is loaded from memory.
   bool hasBuffers(Value value) {
-    std::optional<graph::SpaceMap> map = spaceMap(k.kernel, value);
+    std::optional<graph::SpaceMap> map = spaceMap(k.analysis->ops, value);
     return map && llvm::all_of(k.results, [&](Value result) { return map->placeOf(result).has_value(); });
   }
 

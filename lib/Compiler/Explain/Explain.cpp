@@ -75,7 +75,8 @@ std::string multipliedType(plan::KernelOp kernel) {
 static void tellCandidates(plan::KernelOp kernel, ExplainedKernel &one) {
   if (!kernel.getScheduleAttr()) // -O0 has no schedules
     return;
-  codegen::KernelContext k = codegen::describeKernel(kernel);
+  codegen::KernelAnalysis analysis(kernel);
+  codegen::KernelContext k = codegen::describeKernel(kernel, analysis);
   (void)codegen::takeScratch(k);
   SmallVector<Attribute> candidates = codegen::tuningCandidates(k);
   if (candidates.size() < 2)

@@ -279,18 +279,11 @@ void GpuAttention::finish(ArrayRef<Value> given) {
 }
 
 OrReason<FusedAttention> gpuAttention(KernelContext &k) {
-  SmallVector<Operation *> ops =
-      llvm::map_to_vector(k.kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  OrReason<FusedAttention> attention = graph::matchAttention(ops, /*narrow=*/true);
+  const OrReason<FusedAttention> &attention = k.analysis->attention;
   if (!attention)
     return attention;
-  if (Eligibility takes = plan::gpuTakesAttention(*attention); !takes)
-    return takes;
-  bool isOfTail = llvm::all_of(k.results, [&](Value result) {
-    return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(attention->tail, result.getDefiningOp());
-  });
-  return isOfTail ? attention
-                  : Eligibility::no("a result of the kernel is not computed from the second contraction's result");
+  Eligibility takes = plan::gpuTakesAttention(*attention);
+  return takes ? attention : takes;
 }
 
 OrReason<OnlineRows> onlineRows(KernelContext &k, OpBuilder &b, const FusedAttention &attention) {

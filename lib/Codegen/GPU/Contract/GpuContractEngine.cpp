@@ -48,7 +48,7 @@ void emitKept(KernelContext &k, OpBuilder &b, plan::GpuContractAttr schedule) {
   memref::GlobalOp::create(top, k.loc(), memory, b.getStringAttr("private"), type, b.getUnitAttr(), /*constant=*/false,
                            b.getI64IntegerAttr(16));
   for (StringRef suffix : {plan::kKeepSuffix, plan::kKeptSuffix}) {
-    KernelContext other = beginKernelFunction(k.kernel, b);
+    KernelContext other = beginKernelFunction(k.kernel, *k.analysis, b);
     other.function.setName((k.function.getName() + suffix).str());
     other.function.setPrivate();
     OrReason<GpuTiles> own = gpuTiles(other);

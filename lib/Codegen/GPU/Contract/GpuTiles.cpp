@@ -73,7 +73,7 @@ static void countAsStored(GpuTiles &tiles) {
 }
 
 OrReason<GpuTiles> gpuTiles(KernelContext &k) {
-  graph::ContractOpInterface op = graph::onlyContraction(k.kernel.getBody().front());
+  graph::ContractOpInterface op = k.analysis->contraction;
   if (!op)
     return Eligibility::no("its kernel has ops other than one contraction, elementwise ops and indexing ops");
   GpuTiles tiles{graph::productDims(op), op};

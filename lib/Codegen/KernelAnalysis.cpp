@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/Codegen/KernelAnalysis.h"
+#include "dialects/Graph/Contract/ContractRoles.h"
+#include "dialects/Plan/Target.h"
+
+using namespace mlir;
+
+namespace hewn::codegen {
+
+static OrReason<graph::FusedAttention> attentionOf(plan::KernelOp kernel, ArrayRef<Operation *> ops) {
+  OrReason<graph::FusedAttention> attention = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(kernel)));
+  if (!attention)
+    return attention;
+  bool isOfTail = llvm::all_of(kernel.getBody().front().getTerminator()->getOperands(), [&](Value result) {
+    return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(attention->tail, result.getDefiningOp());
+  });
+  return isOfTail ? attention
+                  : Eligibility::no("a result of the kernel is not computed from the second contraction's result");
+}
+
+KernelAnalysis::KernelAnalysis(plan::KernelOp kernel)
+    : ops(llvm::map_to_vector(kernel.getBody().front().without_terminator(), [](Operation &op) { return &op; })),
+      contractions(kernel.getBody().getOps<graph::ContractOpInterface>()),
+      contraction(graph::onlyContraction(kernel.getBody().front())), attention(attentionOf(kernel, ops)),
+      space(spaceMap(ops)) {}
+
+std::optional<graph::SpaceMap> spaceMap(ArrayRef<Operation *> ops, Value held) {
+  std::optional<graph::SpaceMap> map = graph::SpaceMap::spaceOf(ops);
+  for (Operation *op : ops) {
+    if (!map || !map->add(op))
+      return std::nullopt;
+    if (held && held.getDefiningOp() == op)
+      map->hold(held);
+  }
+  return map;
+}
+
+} // namespace hewn::codegen
