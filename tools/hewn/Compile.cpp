@@ -421,7 +421,7 @@ static std::string linkingText(const std::string &object, const std::string &tar
 static void showNextSteps(const std::string &artifact, const std::string &target, double seconds) {
   if (!llvm::sys::Process::StandardErrIsDisplayed())
     return;
-  bool isHost = llvm::StringRef(target).split('+').first == "host";
+  bool isHost = llvm::StringRef(target).take_until([](char c) { return c == '+' || c == '@'; }) == "host";
   llvm::errs() << "compiled in " << llvm::format("%.2f", seconds) << " s for " << printable(target)
                << (isHost ? " (" + llvm::sys::getHostCPUName().str() + "): use --target=portable for other machines"
                           : "")
