@@ -86,6 +86,8 @@ PATTERNS = [
     ("lib/Codegen/GPU/a.cpp", 'call("hewn.simt.barrier");', "lib/Codegen/GPU/LowerSimt.cpp", "names a GPU runtime"),
     ("lib/Transforms/a.cpp", 'build("graph.relu");', "test/a.cpp", "names an op or an attribute in quotes"),
     ("runtime/a.c", "#include <llvm/IR/Module.h>", "lib/Codegen/a.cpp", "includes LLVM outside"),
+    ("lib/Codegen/a.cpp", '#include "llvm/Object/ELFObjectFile.h"', "lib/Target/a.cpp", "header of an object format"),
+    ("lib/Compiler/a.cpp", "#include <sys/stat.h>", "lib/Support/a.cpp", "header of an operating system"),
     ("python/a.cpp", "PyTuple_GET_ITEM(x, 0);", "lib/Codegen/b.cpp", "stable ABI"),
     ("lib/Codegen/a.cpp", "for (auto x : f()->items)", "test/b.cpp", "a part of a temporary"),
 ]

@@ -35,10 +35,11 @@ static cl::SubCommandGroup compiling = {&compileCommand(),  &checkCommand(),   &
                                         &quantizeCommand(), &reduceCommand(),  &tuneCommand()};
 static cl::opt<std::string> target(
     "target", cl::init("host"), cl::value_desc("target"),
-    cl::desc("Processor or GPU to compile for: host (default), x86-64-v2, x86-64-v3, x86-64-v4, znver4, ..., aarch64, "
-             "neoverse-n1, ..., sm_80, sm_86, sm_89, sm_90a, sm_100a. A comma-separated list puts one variant per "
-             "target into the library; the loader picks one. portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX. "
-             "hewn help targets lists all targets and the platforms that may follow a target (CPU@PLATFORM)"),
+    cl::desc(
+        "Processor or GPU to compile for: host (default), a processor such as x86-64-v3 or neoverse-v1, or a GPU such "
+        "as sm_90a. @PLATFORM may follow. A comma-separated list puts one variant per target into the library; the "
+        "loader picks one. portable: x86-64-v2, -v3, -v4, and -v4 with VNNI and AMX. hewn help targets lists all "
+        "targets and platforms"),
     cl::cat(targetFlags()), cl::sub(compiling));
 static cl::opt<std::string> precision("float32-precision", cl::init(nameOf(Precision::Highest).str()),
                                       cl::value_desc("precision"),
@@ -421,7 +422,7 @@ static std::string linkingText(const std::string &object, const std::string &tar
 static void showNextSteps(const std::string &artifact, const std::string &target, double seconds) {
   if (!llvm::sys::Process::StandardErrIsDisplayed())
     return;
-  bool isHost = llvm::StringRef(target).split('+').first == "host";
+  bool isHost = llvm::StringRef(target).take_until([](char c) { return c == '+' || c == '@'; }) == "host";
   llvm::errs() << "compiled in " << llvm::format("%.2f", seconds) << " s for " << printable(target)
                << (isHost ? " (" + llvm::sys::getHostCPUName().str() + "): use --target=portable for other machines"
                           : "")
