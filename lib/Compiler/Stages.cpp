@@ -3,7 +3,6 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
-#include "lib/Compiler/Emit/InProcess.h"
 #include "lib/Compiler/Quantization/Quantize.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
@@ -218,23 +217,13 @@ PipelineOptions pipelineOptions(const Request &request) {
   options.optimize = request.options.optimize;
   options.precision = request.precision;
   options.maxFoldedOps = request.limits.folding;
-  options.tuning = request.tuning.size() > 0 ? &request.tuning : nullptr;
-  options.evaluate = [&given = request.options](OwningOpRef<ModuleOp> module) {
-    codegen::CodeOptions code;
-    code.threads = unsigned(std::max(given.jobs, 0));
-    code.cacheDir = given.cacheDir;
-    code.store = given.codeStore;
-    code.namesByContent = code.store;
-    code.isCancelled = given.isCancelled;
-    return evaluate(std::move(module), code);
-  };
+  options.tuning = request.tuning.size() > 0 ? request.tuning.text() : "";
   return options;
 }
 
 bool runStages(Session &session, const Request &request, Artifact &artifact, CompileResult &result,
                Explanation *explanation) {
   PipelineOptions options = pipelineOptions(request);
-  options.sharesWeights = artifact.cases().size() > 1;
   options.tensorRanks = request.partition.tensor;
   options.stages = request.partition.stages;
   options.microBatches = request.partition.microBatches;
