@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/version.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Compiler/Passes.h"
 #include "lib/Compiler/Session.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
@@ -40,6 +41,7 @@ int hewn_opt_main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   mlir::registerConvertLinalgToLoopsPass();
   hewn::registerHewnPlanPasses();
+  hewn::registerHewnCompilerPasses();
   hewn::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hewn's passes on the text of a stage\n", registry));
 }
