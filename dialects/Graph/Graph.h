@@ -15,15 +15,26 @@
 #include "dialects/Graph/Control/ControlValues.h"
 #include "lib/Support/WeightStore.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <functional>
+#include <vector>
+
+namespace hewn::graph {
+/// Compiles and runs the function `main` of a graph-stage module, and returns the bytes of each
+/// result. `main` has no arguments. The module is consumed. Several threads may call it at once.
+using ConstantEvaluator =
+    std::function<mlir::FailureOr<std::vector<std::vector<char>>>(mlir::OwningOpRef<mlir::ModuleOp>)>;
+} // namespace hewn::graph
 
 #include "dialects/Graph/GraphDialect.h.inc"
 #include "dialects/Graph/GraphInterfaces.h.inc"
@@ -33,6 +44,12 @@ namespace hewn::graph {
 /// have loaded the dialect.
 inline WeightStore &weightsOf(mlir::MLIRContext *context) {
   return context->getLoadedDialect<GraphDialect>()->getWeights();
+}
+
+/// Returns the evaluator of constants, or null if there is none. lib/Compiler sets it, since passes
+/// must not depend on lib/Compiler. The context must have loaded the dialect.
+inline const ConstantEvaluator &evaluatorOf(mlir::MLIRContext *context) {
+  return context->getLoadedDialect<GraphDialect>()->getEvaluator();
 }
 
 /// Side-effect resource for the symbols of a run. An op that defines a symbol writes to it, so that

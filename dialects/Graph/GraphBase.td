@@ -37,9 +37,13 @@ def GraphDialect : Dialect {
   let extraClassDeclaration = [{
     /// Returns the bytes to which the `#graph.weight` attributes of the context refer.
     ::hewn::WeightStore &getWeights() { return weights; }
+    /// The evaluator of constants of the context, or null. Set it before passes run.
+    const ::hewn::graph::ConstantEvaluator &getEvaluator() const { return evaluator; }
+    void setEvaluator(::hewn::graph::ConstantEvaluator given) { evaluator = std::move(given); }
 
   private:
     ::hewn::WeightStore weights;
+    ::hewn::graph::ConstantEvaluator evaluator;
   }];
 }
 

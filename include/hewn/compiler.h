@@ -58,8 +58,8 @@ typedef struct hewn_compile_options {
   const char *model_folder;
   /// Path of the artifact. The extension selects its kind: .so, .a or .o.
   const char *output;
-  /// Emits the text of a stage instead of an artifact: "graph", "kernels", "loops", "plan", "llvm",
-  /// "asm", "ptx" or "header". The text is written to `output`, or returned by
+  /// Emits the text of a stage instead of an artifact: "import", "graph", "kernels", "loops",
+  /// "plan", "llvm", "asm", "ptx" or "header". The text is written to `output`, or returned by
   /// hewn_compilation_text if `output` is not set.
   const char *emit;
   const char *target; ///< for example "host" (default) or "x86-64-v3"
@@ -136,6 +136,12 @@ typedef struct hewn_compile_options {
   /// cancelled.
   int32_t (*is_cancelled)(void *user);
   void *is_cancelled_user;
+  /// If the model is the text of a stage: the file of its weights. Two options of a compile with
+  /// `emit` write such a pair of files: `output` and `save_weights`.
+  const char *weights;
+  /// Path of a file for the weights to which the emitted text refers; the text then names the nodes
+  /// of its ops, too. For the stages import, graph, kernels, loops and plan.
+  const char *save_weights;
 } hewn_compile_options;
 
 /// A diagnostic. No member is NULL; strings are owned by the compilation.

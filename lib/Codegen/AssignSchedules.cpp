@@ -9,6 +9,7 @@
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Passes.h"
 #include "lib/Schedule/GpuAttentionSchedule.h"
+#include "lib/Schedule/Tuning.h"
 #include "lib/Support/Diagnostics.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -74,10 +75,8 @@ Attribute scheduleOf(KernelContext &k, Attribute chosen, StringRef text, std::st
 
 struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> {
   using AssignSchedulesPassBase::AssignSchedulesPassBase;
-  explicit AssignSchedulesPass(const plan::Tuning *given) : given(given) {}
 
-  /// The tuning that the caller passed, or the one read from the file of the option `tuning`. Null
-  /// if schedules come from the cost model alone.
+  /// The tuning of the option `tuning`. Null if schedules come from the cost model alone.
   const plan::Tuning *given = nullptr;
   std::shared_ptr<plan::Tuning> ofFile;
   /// Name by which the tuning identifies the target of the current module.
@@ -155,9 +154,5 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createAssignSchedulesPass(const plan::Tuning *tuning) {
-  return std::make_unique<AssignSchedulesPass>(tuning);
-}
 
 } // namespace hewn::codegen

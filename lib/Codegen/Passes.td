@@ -96,7 +96,7 @@ def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::hewn::plan::KernelOp"
     If a schedule needs scratch memory and the kernel has none of this size, the pass records the
     dims in the attribute `plan.scratch`; `hewn-insert-scratch` then adds the memory.
   }];
-  let options = [Option<"tuning", "tuning", "std::string", "", "File of measured schedules (docs/tutorials/tuning.md)">,
+  let options = [Option<"tuning", "tuning", "std::string", "", "Measured schedules (docs/tutorials/tuning.md): a file or its text, which starts with a brace">,
                  Option<"machine", "machine", "std::string", "", 
                         "Name of the target in the tuning file; if empty, the attribute plan.tuning_target of the module">];
   // The analyses of some kernels emit their code, inspect it and erase it.

@@ -40,7 +40,7 @@ Artifact Artifact::ofCases(MLIRContext &context, importer::Cases cases, int64_t 
     program->setAttr(graph::kCaseNumberAttr, b.getI64IntegerAttr(int64_t(number)));
     if (ranks > 1)
       program->setAttr(graph::kRankAttr, b.getI64IntegerAttr(int64_t(number / casesPerRank)));
-    artifact.owned->push_back(program);
+    artifact.module().push_back(program);
   }
   for (const graph::CaseTree::Question &question : cases.tree.questions)
     questions.push_back(graph::QuestionAttr::get(&context, question.condition.difference,
@@ -57,11 +57,11 @@ Artifact Artifact::ofText(OwningOpRef<ModuleOp> module) {
   if (!module->getOps<ModuleOp>().empty())
     return Artifact(std::move(module));
   Artifact artifact(ModuleOp::create(module->getLoc()));
-  artifact.owned->push_back(module.release());
+  artifact.module().push_back(module.release());
   return artifact;
 }
 
-SmallVector<ModuleOp> Artifact::programs() { return llvm::to_vector(owned->getOps<ModuleOp>()); }
+SmallVector<ModuleOp> Artifact::programs() { return llvm::to_vector(outer.getOps<ModuleOp>()); }
 
 std::vector<ModelCase> Artifact::cases() {
   std::vector<ModelCase> list;
@@ -158,12 +158,14 @@ void Artifact::addVariants(ArrayRef<codegen::TargetSpec> machines, Precision pre
     }
 }
 
-std::string Artifact::text() {
+std::string Artifact::text(bool withLocations) {
   std::string text;
   llvm::raw_string_ostream os(text);
   SmallVector<ModuleOp> all = programs();
   // Local scope is used because printing would otherwise visit everything that attributes refer to.
-  (all.size() == 1 ? all.front() : module()).print(os, OpPrintingFlags().useLocalScope());
+  OpPrintingFlags flags = OpPrintingFlags().useLocalScope().enableDebugInfo(withLocations);
+  bool isProgram = all.size() == 1 && !module()->hasAttr(graph::kCasesAttr);
+  (isProgram ? all.front() : module()).print(os, flags);
   os << "\n";
   return text;
 }

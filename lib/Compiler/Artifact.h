@@ -38,7 +38,10 @@ public:
   /// Takes a module that was read from text: an artifact, or a single program.
   static Artifact ofText(mlir::OwningOpRef<mlir::ModuleOp> module);
 
-  mlir::ModuleOp module() { return *owned; }
+  /// Returns the artifact that `module` is. The caller owns the module.
+  static Artifact of(mlir::ModuleOp module) { return Artifact(module, {}); }
+
+  mlir::ModuleOp module() { return outer; }
   /// Returns the nested modules in the order of the text: grouped by target, in the order in which
   /// a loader tries them, then by case.
   llvm::SmallVector<mlir::ModuleOp> programs();
@@ -56,12 +59,17 @@ public:
   /// Returns the names of the targets of the nested modules, each once.
   llvm::SmallVector<llvm::StringRef> targetNames();
 
-  /// Returns the text of the artifact. If it has one program, returns the text of this module,
-  /// which `ofText` accepts, too.
-  std::string text();
+  /// Returns the text of the artifact. If it has one program and one case, returns the text of this
+  /// module, which `ofText` accepts, too. `withLocations`: the text contains the locations of ops,
+  /// which name their ONNX nodes. Without them, code that is compiled from the text has the same
+  /// kernels, but names no nodes in messages and profiles.
+  std::string text(bool withLocations);
 
 private:
-  explicit Artifact(mlir::OwningOpRef<mlir::ModuleOp> module) : owned(std::move(module)) {}
+  explicit Artifact(mlir::OwningOpRef<mlir::ModuleOp> module) : outer(*module), owned(std::move(module)) {}
+  Artifact(mlir::ModuleOp module, mlir::OwningOpRef<mlir::ModuleOp> owned) : outer(module), owned(std::move(owned)) {}
+  mlir::ModuleOp outer;
+  /// Owns `outer`, or is null if the caller owns it.
   mlir::OwningOpRef<mlir::ModuleOp> owned;
 };
 

@@ -83,6 +83,7 @@ ArtifactCache::ArtifactCache(const Request &request) : options(request.options),
       hash << part << archive->getBuffer();
   for (const codegen::TargetSpec &machine : request.machines)
     hash << machine.name << machine.triple << machine.cpu << machine.features;
+  hash << o.weights; // `keep` records the content
   hash << o.target << nameOf(request.precision) << o.name << int64_t(o.optimize) << int64_t(o.embedWeights);
   for (const std::string &dim : o.dims)
     hash << dim;

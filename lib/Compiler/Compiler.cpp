@@ -7,6 +7,7 @@
 #include "lib/Compiler/Emit/Emit.h"
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Compiler/StageWeights.h"
 #include "lib/Compiler/Stages.h"
 #include "lib/Compiler/WeightGrowth.h"
 #include "lib/Support/JsonWriter.h"
@@ -80,6 +81,24 @@ bool writeRemarks(Session &session, CompileResult &result) {
   return true;
 }
 
+/// Removes the positions in the text that was read. Otherwise equal kernels of several programs
+/// would not be shared, because their positions differ.
+void dropTextLocations(Artifact &artifact) {
+  Location nowhere = UnknownLoc::get(artifact.module().getContext());
+  auto isPosition = [](Location location) { return bool(location->findInstanceOf<FileLineColRange>()); };
+  for (ModuleOp program : artifact.programs())
+    for (Operation &function : *program.getBody())
+      function.walk([&](Operation *op) {
+        if (isPosition(op->getLoc()))
+          op->setLoc(nowhere);
+        for (Region &region : op->getRegions())
+          for (Block &block : region)
+            for (BlockArgument argument : block.getArguments())
+              if (isPosition(argument.getLoc()))
+                argument.setLoc(nowhere);
+      });
+}
+
 /// Emits code for a planned artifact. Warns if its weights are larger than those of the model.
 /// Returns the open files, or nullopt after an error.
 std::optional<std::vector<OutputFile>> emit(Session &session, const Request &request, Artifact &artifact,
@@ -91,6 +110,8 @@ std::optional<std::vector<OutputFile>> emit(Session &session, const Request &req
     return std::nullopt;
   if (session.isCancelled())
     return std::nullopt;
+  if (request.isStageText())
+    dropTextLocations(artifact);
   std::optional<std::vector<OutputFile>> files = emitArtifact(session, request, artifact, result);
   // The steps of a quantizing compile and the ranks of a partition have other weights by intent.
   bool isCompared = files && !request.options.step && request.partition.ranks() == 1 && request.options.emit.empty();
@@ -116,6 +137,20 @@ bool choosePartition(Session &session, Request &request, CompileResult &result, 
   request.partition.tensor = plan->splits.front().tensor;
   request.partition.stages = plan->splits.front().stages;
   request.rowCosts = rowCosts(plan->cluster, request.partition.tensor);
+  return true;
+}
+
+/// Writes the weights of the artifact to the file that the user requested. Returns false after an
+/// error.
+bool deliverWeights(Session &session, Artifact &artifact, CompileResult &result) {
+  const std::string &path = session.options.saveWeights;
+  if (path.empty())
+    return true;
+  if (llvm::Error error = saveWeights(artifact.module(), path)) {
+    session.diagnostics.error(llvm::toString(std::move(error)));
+    return false;
+  }
+  result.files.push_back(path);
   return true;
 }
 
@@ -153,7 +188,9 @@ bool run(const Request &checked, Session &session, CompileResult &result) {
   if (!writeRemarks(session, result))
     return false;
   if (isIRStage(options.emit))
-    return deliver(options, artifact->text(), session.diagnostics, result);
+    return deliverWeights(session, *artifact, result) &&
+           deliver(options, artifact->text(/*withLocations=*/!options.saveWeights.empty()), session.diagnostics,
+                   result);
   // The data of an explanation is collected before kernels are lowered to code.
   std::string explained = explanation ? explain(session, request, *artifact, result, *explanation) : "";
   if (request.isExplained())
@@ -189,7 +226,7 @@ std::vector<std::string> compileTargets() { return target::names(); }
 
 ArrayRef<StringRef> emitStages() {
   static const std::vector<StringRef> names = [] {
-    std::vector<StringRef> all = {"graph", "kernels", "loops", "plan", "llvm", "asm"};
+    std::vector<StringRef> all = {"import", "graph", "kernels", "loops", "plan", "llvm", "asm"};
     llvm::append_range(all, target::deviceStages());
     all.insert(all.end(), {"header", kExplain, kExplainJson});
     return all;

@@ -38,6 +38,13 @@ struct CompileOptions {
   /// returned in the result if `output` is empty or "-". If `emit` is empty, an artifact is
   /// compiled.
   std::string emit;
+  /// For the text of a stage as input: the file of its weights, which `saveWeights` wrote. Empty if
+  /// the text refers to none, or if only text is emitted.
+  std::string weights;
+  /// If `emit` is a stage whose text is MLIR: the file to which its weights are written. The text
+  /// then contains the names of nodes, too. A compile that continues from both files gives the same
+  /// artifact. Empty if the weights are not needed.
+  std::string saveWeights;
   std::string target = "host";
   /// Values or ranges of the model's symbolic dims: "batch=1", "seq=1..512", "seq=1,128,1..512".
   std::vector<std::string> dims;

@@ -54,6 +54,8 @@ static CompileOptions optionsOf(const hewn_compile_options &o) {
   options.modelFolder = text(o.model_folder);
   options.output = text(o.output);
   options.emit = text(o.emit);
+  options.weights = text(o.weights);
+  options.saveWeights = text(o.save_weights);
   if (!text(o.target).empty())
     options.target = o.target;
   for (size_t i = 0; i < o.num_dims; ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Request.h"
 #include "lib/Codegen/Emit/LinkerTool.h"
+#include "lib/Compiler/Stages.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Target/Targets.h"
@@ -144,6 +145,16 @@ void checkFiles(const Request &request, Diagnostics &diagnostics) {
   if (!options.output.empty() && (options.output != "-" || options.emit.empty()))
     if (std::string why = whyNotWritable(options.output); !why.empty())
       refuse("can't write '" + options.output + "': " + why);
+  if (!options.weights.empty() && !request.isStageText())
+    refuse("--weights is for the text of a stage, and '" + options.modelPath + "' is a model");
+  if (!options.saveWeights.empty()) {
+    if (!isIRStage(options.emit))
+      refuse("--save-weights needs --emit=import, graph, kernels, loops or plan");
+    else if (options.saveWeights == options.output || options.saveWeights == "-")
+      refuse("--save-weights needs a file of its own, not '" + options.saveWeights + "'");
+    else if (std::string why = whyNotWritable(options.saveWeights); !why.empty())
+      refuse("can't write '" + options.saveWeights + "': " + why);
+  }
   if (!options.remarks.empty()) {
     auto isOne = [&](StringRef other) {
       return options.remarks == other || llvm::sys::fs::equivalent(options.remarks, other);

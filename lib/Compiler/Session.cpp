@@ -4,6 +4,7 @@
 #include "dialects/Handle/Handle.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
+#include "lib/Compiler/Emit/InProcess.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
 
@@ -13,13 +14,36 @@ using namespace mlir;
 
 namespace hewn {
 
-static DialectRegistry dialects() {
-  DialectRegistry registry;
+void registerDialects(DialectRegistry &registry) {
   registry.insert<handle::HandleDialect, graph::GraphDialect, plan::PlanDialect>();
   codegen::registerLoweringDialects(registry);
   target::registerDialects(registry);
   registerStageDialects(registry);
+  registry.addExtension(+[](MLIRContext *context, graph::GraphDialect *dialect) {
+    target::initialize();
+    dialect->setEvaluator([](OwningOpRef<ModuleOp> module) { return evaluate(std::move(module), {}); });
+    // passes that call the evaluator run in parallel, and loading a dialect is not thread-safe
+    context->loadAllAvailableDialects();
+  });
+}
+
+static DialectRegistry dialects() {
+  DialectRegistry registry;
+  registerDialects(registry);
   return registry;
+}
+
+/// Returns an evaluator of constants with the threads and caches of a compile.
+static graph::ConstantEvaluator evaluatorFor(const CompileOptions &options) {
+  return [&options](OwningOpRef<ModuleOp> module) {
+    codegen::CodeOptions code;
+    code.threads = unsigned(std::max(options.jobs, 0));
+    code.cacheDir = options.cacheDir;
+    code.store = options.codeStore;
+    code.namesByContent = code.store;
+    code.isCancelled = options.isCancelled;
+    return evaluate(std::move(module), code);
+  };
 }
 
 Session::Session(const CompileOptions &options, Diagnostics &diagnostics, bool wantsRemarks)
@@ -31,6 +55,7 @@ Session::Session(const CompileOptions &options, Diagnostics &diagnostics, bool w
     context.setThreadPool(*pool);
   }
   context.loadAllAvailableDialects();
+  context.getLoadedDialect<graph::GraphDialect>()->setEvaluator(evaluatorFor(options));
   // Skips all passes that begin after the user has cancelled the compile.
   if (options.isCancelled)
     context.registerActionHandler([&options](llvm::function_ref<void()> execute, const tracing::Action &action) {

@@ -15,6 +15,9 @@
 
 namespace hewn {
 
+/// Registers the dialects of all stages, and the evaluator of constants with default options.
+void registerDialects(mlir::DialectRegistry &registry);
+
 class Session {
 public:
   /// Collects missed-optimization remarks if `wantsRemarks` is true. Both references must outlive

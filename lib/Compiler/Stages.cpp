@@ -3,15 +3,15 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
-#include "lib/Compiler/Emit/InProcess.h"
 #include "lib/Compiler/Quantization/Quantize.h"
+#include "lib/Compiler/StageWeights.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Fuse/Passes.h"
+#include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -21,37 +21,41 @@ namespace hewn {
 
 namespace {
 
-enum Stage { Graph, Kernels, Loops, Plan, End };
+enum Stage { Import, Graph, Kernels, Loops, Plan, End };
 
 struct StageInfo {
   StringRef name;
   void (*build)(OpPassManager &, const PipelineOptions &);
 };
-const StageInfo stages[] = {
-    {"graph", buildGraphStage}, {"kernels", buildKernelsStage}, {"loops", buildLoopsStage}, {"plan", buildPlanStage}};
+const StageInfo stages[] = {{"import", nullptr}, // imported models pass no stage
+                            {"graph", buildGraphStage},
+                            {"kernels", buildKernelsStage},
+                            {"loops", buildLoopsStage},
+                            {"plan", buildPlanStage}};
 
 //===------------------------------------------------------------------------------------------===//
 // Text of a stage as input
 //===------------------------------------------------------------------------------------------===//
 
-/// Returns true if the stage text that is the input can be compiled to code: it must not refer to
-/// weights, because the text does not contain their bytes. Without the bytes, the compile can only
-/// print the text of a stage.
+/// Returns true if the stage text that is the input can be compiled to code: the weights to which
+/// it refers must come from a file, because the text does not contain their bytes. Without the
+/// bytes, the compile can only print the text of a stage.
 bool hasAllConstants(Session &session, const Request &request, ModuleOp module) {
-  if (isIRStage(request.options.emit) || request.isExplained())
+  const std::string &file = request.options.weights;
+  if (file.empty() && (isIRStage(request.options.emit) || request.isExplained()))
     return true;
-  llvm::SetVector<StringRef> names;
-  module.walk([&](graph::ConstantOp constant) {
-    if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()))
-      names.insert(weight.getKey());
-  });
+  SmallVector<StringRef> names = missingWeights(module);
   if (names.empty())
     return true;
   constexpr size_t maxListed = 3;
   std::string more = names.size() > maxListed ? " and " + std::to_string(names.size() - maxListed) + " more" : "";
-  session.diagnostics.error(
-      "'" + request.options.modelPath + "' refers to weights whose bytes are not part of a stage's text: '" +
-      llvm::join(names.getArrayRef().take_front(maxListed), "', '") + "'" + more + "; compile the original model");
+  std::string listed = "'" + llvm::join(ArrayRef(names).take_front(maxListed), "', '") + "'" + more;
+  if (file.empty())
+    session.diagnostics.error("'" + request.options.modelPath +
+                              "' refers to weights whose bytes are not part of a stage's text: " + listed +
+                              "; compile the original model, or add --weights=FILE, a file that --save-weights wrote");
+  else
+    session.diagnostics.error("'" + file + "' lacks weights of '" + request.options.modelPath + "': " + listed);
   return false;
 }
 
@@ -60,13 +64,22 @@ bool hasGraphKernels(ModuleOp program) {
   return llvm::any_of(program.getOps<plan::KernelOp>(), [](plan::KernelOp kernel) { return !kernel.isLowered(); });
 }
 
+/// Returns true if the program has passed the plan stage.
+bool isPlanned(ModuleOp program) {
+  auto main = program.lookupSymbol<func::FuncOp>(plan::kProgramName);
+  return main && main->hasAttr(plan::kArenaBytesAttr);
+}
+
 /// Verifies the invariants that passes rely on, in an artifact that was read from the text of a
 /// stage: a hand-written text may violate them.
 bool isWellFormed(Session &session, Artifact &artifact) {
   for (ModuleOp program : artifact.programs()) {
     auto pm = PassManager::on<ModuleOp>(&session.context);
-    pm.addPass(createVerifyKernelsPass());
-    if (hasGraphKernels(program) && failed(pm.run(program)))
+    if (hasGraphKernels(program))
+      pm.addPass(createVerifyKernelsPass());
+    else if (isPlanned(program))
+      pm.addPass(createVerifyPlanPass());
+    if (failed(pm.run(program)))
       return false;
   }
   return true;
@@ -106,6 +119,11 @@ std::optional<Artifact> readText(Session &session, const Request &request) {
       parseSourceString<ModuleOp>(file->getBuffer().str(), ParserConfig(&session.context), request.options.modelPath);
   if (!module)
     return std::nullopt;
+  if (!request.options.weights.empty())
+    if (llvm::Error error = loadWeights(*module, request.options.weights)) {
+      session.diagnostics.error(llvm::toString(std::move(error)));
+      return std::nullopt;
+    }
   if (request.partition.ranks() > 1 && module->getOps<ModuleOp>().empty()) {
     importer::Cases cases;
     cases.list.push_back({{}, std::move(module), ""});
@@ -129,11 +147,13 @@ Stage stageOf(StringRef emit) {
 }
 
 /// Returns the stage from which a compile continues, judged by the first nested module. Text of the
-/// graph stage passes through this stage again.
+/// graph stage passes through this stage again, text of the plan stage through none.
 Stage firstStage(Artifact &artifact) {
   ModuleOp program = artifact.programs().front();
   if (hasGraphKernels(program))
     return Loops;
+  if (isPlanned(program))
+    return End;
   bool launches = program->walk([](plan::LaunchOp) { return WalkResult::interrupt(); }).wasInterrupted();
   return launches ? Plan : Graph;
 }
@@ -223,23 +243,13 @@ PipelineOptions pipelineOptions(const Request &request) {
   options.optimize = request.options.optimize;
   options.precision = request.precision;
   options.maxFoldedOps = request.limits.folding;
-  options.tuning = request.tuning.size() > 0 ? &request.tuning : nullptr;
-  options.evaluate = [&given = request.options](OwningOpRef<ModuleOp> module) {
-    codegen::CodeOptions code;
-    code.threads = unsigned(std::max(given.jobs, 0));
-    code.cacheDir = given.cacheDir;
-    code.store = given.codeStore;
-    code.namesByContent = code.store;
-    code.isCancelled = given.isCancelled;
-    return evaluate(std::move(module), code);
-  };
+  options.tuning = request.tuning.size() > 0 ? request.tuning.text() : "";
   return options;
 }
 
 bool runStages(Session &session, const Request &request, Artifact &artifact, CompileResult &result,
                Explanation *explanation) {
   PipelineOptions options = pipelineOptions(request);
-  options.sharesWeights = artifact.cases().size() > 1;
   options.tensorRanks = request.partition.tensor;
   options.stages = request.partition.stages;
   options.microBatches = request.partition.microBatches;
@@ -253,6 +263,8 @@ bool runStages(Session &session, const Request &request, Artifact &artifact, Com
                               ": --emit needs a later stage");
     return false;
   }
+  if (last == Import)
+    return true;
   if (s == Graph) {
     StageTimer timer(request.options, result, stages[s].name);
     // All targets share the graph stage. If there is only one target, the graph stage can already

@@ -26,7 +26,7 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// Returns true if the text of the stage `emit` is MLIR: graph, kernels, loops or plan.
+/// Returns true if the text of the stage `emit` is MLIR: import, graph, kernels, loops or plan.
 bool isIRStage(llvm::StringRef emit);
 
 /// Imports the model, or reads the text of a stage, as an artifact without variants. Adds the ONNX

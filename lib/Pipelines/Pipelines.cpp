@@ -19,6 +19,16 @@ using namespace mlir;
 
 namespace hewn {
 
+/// Adds the pass that folds constants, unless the options disable it.
+static void foldConstants(OpPassManager &pm, const PipelineOptions &options, KeptCodes kept) {
+  if (!options.foldConstants)
+    return;
+  FoldConstantsPassOptions folding;
+  folding.maxFoldedOps = options.maxFoldedOps;
+  folding.kept = kept;
+  pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(folding));
+}
+
 void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Lower strings, sequences and optional values to integer handles.
   pm.addPass(createLowerHandlesPass());
@@ -29,20 +39,21 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createEraseDeadOpsPass());
   pm.addPass(createCSEPass());
   // Raise Cast/Sub/Mul chains over integer constants to `graph.dequantize`.
-  if (options.optimize && options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createRaiseDequantizePass(options.evaluate));
+  if (options.optimize && options.foldConstants)
+    pm.addNestedPass<func::FuncOp>(createRaiseDequantizePass());
   // Quantize the contractions that the user selected. Fold constants before, because only
   // contractions with constant weights can be quantized.
-  if (options.quantization) {
-    if (options.evaluate)
-      pm.addNestedPass<func::FuncOp>(
-          createFoldConstantsPass(options.evaluate, options.maxFoldedOps, KeptCodes::Matrices));
+  if (options.quantization || !options.quantizationText.empty()) {
+    foldConstants(pm, options, KeptCodes::Matrices);
     if (options.exposed)
       pm.addNestedPass<func::FuncOp>(createInsertObserversPass(options.quantization, options.exposed));
-    if (options.quantized)
+    QuantizeContractionsPassOptions quantizing;
+    quantizing.text = options.quantizationText;
+    quantizing.tables = options.tensorRanks <= 1;
+    quantizing.precision = options.precision;
+    if (options.quantized || !options.quantization)
       pm.addNestedPass<func::FuncOp>(createQuantizeContractionsPass(
-          {options.quantization, options.quantized, options.shifts, options.trial, options.evidence,
-           /*tables=*/options.tensorRanks <= 1, options.precision}));
+          quantizing, {options.quantization, options.quantized, options.shifts, options.trial, options.evidence}));
   }
   // Gather rows of a quantized embedding table first, then dequantize only those rows.
   if (options.optimize && options.tensorRanks <= 1)
@@ -55,9 +66,8 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
   // Insert run-time guards for the dims that the types leave dynamic.
   pm.addNestedPass<func::FuncOp>(createInsertShapeGuardsPass());
   // Fold constants. Low-bit weights stay integers, since a kernel may read them packed.
-  if (options.evaluate)
-    pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps,
-                                                           options.optimize ? KeptCodes::All : KeptCodes::None));
+  KeptCodes kept = options.optimize ? KeptCodes::All : KeptCodes::None;
+  foldConstants(pm, options, kept);
   // Reduce a model that is partitioned over ranks to the program of this rank. Its shards of
   // constants are folded.
   if (options.tensorRanks > 1 || options.stages > 1) {
@@ -68,9 +78,7 @@ void buildGraphStage(OpPassManager &pm, const PipelineOptions &options) {
     if (options.microBatches > 1)
       pm.addNestedPass<func::FuncOp>(createInsertShapeGuardsPass());
     pm.addPass(createCSEPass());
-    if (options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps,
-                                                             options.optimize ? KeptCodes::All : KeptCodes::None));
+    foldConstants(pm, options, kept);
   }
   // Verify that no op accesses memory out of bounds: by its types, by a shape guard, or by a check
   // at run time.
@@ -88,8 +96,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     packing.precision = options.precision;
     pm.addNestedPass<func::FuncOp>(createPackLowBitWeightsPass(packing));
     pm.addPass(createCSEPass());
-    if (options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps));
+    foldConstants(pm, options, KeptCodes::None);
     // Merge GEMVs that use the same weights into one GEMM.
     pm.addNestedPass<func::FuncOp>(createMergeGemvsPass());
     // Sink reshapes below elementwise ops, so that these fuse into the contraction's epilogue.
@@ -111,8 +118,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     pm.addNestedPass<func::FuncOp>(createExpandChannelMultiplierPass());
     pm.addNestedPass<func::FuncOp>(createSinkReshapesPass());
     pm.addPass(createCSEPass());
-    if (options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldConstantsPass(options.evaluate, options.maxFoldedOps));
+    foldConstants(pm, options, KeptCodes::None);
     // Rewrite matrix-vector products whose matrix is contiguous along K as multiply + reduce.
     pm.addNestedPass<func::FuncOp>(createMatvecToReductionPass());
     // Erase dead ops before layouts are assigned. The CSE pass visits an op before its users, so it
@@ -122,9 +128,7 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     AssignLayoutsPassOptions layouts;
     layouts.largestTile = plan::largestWinogradTile(options.precision);
     pm.addNestedPass<func::FuncOp>(createAssignLayoutsPass(layouts));
-    PackConstantsPassOptions constants;
-    constants.shares = options.sharesWeights;
-    pm.addNestedPass<func::FuncOp>(createPackConstantsPass(constants));
+    pm.addNestedPass<func::FuncOp>(createPackConstantsPass());
     pm.addPass(createCSEPass());
   }
   // Decide which ops form a kernel; FormFusionGroups applies the decision.
@@ -135,8 +139,8 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
     // Sink dequantize and extend ops into the fusion groups of their users. Replace the division of
     // a quantize op by a multiplication where the results are equal.
     pm.addNestedPass<func::FuncOp>(createSinkDequantizePass());
-    if (options.evaluate)
-      pm.addNestedPass<func::FuncOp>(createFoldToLookupTablePass(options.evaluate));
+    if (options.foldConstants)
+      pm.addNestedPass<func::FuncOp>(createFoldToLookupTablePass());
     pm.addNestedPass<func::FuncOp>(createQuantizeByReciprocalPass());
   }
   pm.addNestedPass<func::FuncOp>(createFormFusionGroupsPass());
@@ -153,7 +157,9 @@ void buildKernelsStage(OpPassManager &pm, const PipelineOptions &options) {
   if (options.optimize) {
     pm.addPass(createConcatInPlacePass());
     // Choose the schedule of each kernel, and add the scratch memory that the schedules need.
-    pm.addNestedPass<plan::KernelOp>(codegen::createAssignSchedulesPass(options.tuning));
+    codegen::AssignSchedulesPassOptions schedules;
+    schedules.tuning = options.tuning;
+    pm.addNestedPass<plan::KernelOp>(codegen::createAssignSchedulesPass(schedules));
     pm.addPass(createInsertScratchPass());
   }
   // Alternate the task order of kernels in loop bodies, so that a step starts with the data that
@@ -218,25 +224,58 @@ void registerStageDialects(DialectRegistry &registry) {
 
 namespace {
 
-/// The flags of `hewn compile` that concern the pipeline stages, with their defaults.
+/// The values of PipelineOptions that a pipeline text can have.
 struct StageOptions : PassPipelineOptions<StageOptions> {
   Option<bool> optimize{*this, "optimize",
                         llvm::cl::desc("Fuse ops and choose layouts; if false, each op is its own kernel"),
                         llvm::cl::init(PipelineOptions().optimize)};
   Option<Precision> precision{*this, "precision", llvm::cl::desc("Precision of float32 matmuls and convolutions"),
                               llvm::cl::init(PipelineOptions().precision), precisionValues()};
+  Option<bool> foldConstants{*this, "fold-constants", llvm::cl::desc("Evaluate constant subgraphs at compile time"),
+                             llvm::cl::init(PipelineOptions().foldConstants)};
+  Option<int64_t> maxFoldedOps{*this, "max-folded-ops",
+                               llvm::cl::desc("Element operations that constant folding may execute, in addition to a "
+                                              "number per element of the constants"),
+                               llvm::cl::init(PipelineOptions().maxFoldedOps)};
+  Option<std::string> quantization{*this, "quantization",
+                                   llvm::cl::desc("A preset (int8, int4), a quantization file or its text")};
+  Option<std::string> tuning{*this, "tuning", llvm::cl::desc("Measured schedules: a file or its text")};
+  Option<int64_t> tensorRanks{*this, "tensor", llvm::cl::desc("Number of ranks that share each contraction"),
+                              llvm::cl::init(PipelineOptions().tensorRanks)};
+  Option<int64_t> stages{*this, "stages", llvm::cl::desc("Number of pipeline stages of the ranks"),
+                         llvm::cl::init(PipelineOptions().stages)};
+  Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::desc("Number of micro-batches per batch"),
+                               llvm::cl::init(PipelineOptions().microBatches)};
+  Option<bool> orderedSums{*this, "ordered-sums", llvm::cl::desc("Sum over ranks in rank order (deterministic)"),
+                           llvm::cl::init(PipelineOptions().orderedSums)};
+  Option<int64_t> lines{*this, "lines",
+                        llvm::cl::desc("Percentage of the bytes of constants whose ops are sharded by rows of the "
+                                       "feature map; below 0: chosen by cost"),
+                        llvm::cl::init(PipelineOptions().lines)};
 };
+
+PipelineOptions valuesOf(const StageOptions &given) {
+  PipelineOptions options;
+  options.optimize = given.optimize;
+  options.precision = given.precision;
+  options.foldConstants = given.foldConstants;
+  options.maxFoldedOps = given.maxFoldedOps;
+  options.quantizationText = given.quantization;
+  options.tuning = given.tuning;
+  options.tensorRanks = given.tensorRanks;
+  options.stages = given.stages;
+  options.microBatches = given.microBatches;
+  options.orderedSums = given.orderedSums;
+  options.lines = given.lines;
+  return options;
+}
 
 } // namespace
 
 void registerPipelines() {
   auto add = [&](StringRef name, StringRef summary, void (*build)(OpPassManager &, const PipelineOptions &)) {
-    PassPipelineRegistration<StageOptions>(name, summary, [build](OpPassManager &pm, const StageOptions &given) {
-      PipelineOptions options;
-      options.optimize = given.optimize;
-      options.precision = given.precision;
-      build(pm, options);
-    });
+    PassPipelineRegistration<StageOptions>(
+        name, summary, [build](OpPassManager &pm, const StageOptions &given) { build(pm, valuesOf(given)); });
   };
   add("hewn-graph-stage", "Simplify and check an imported graph", buildGraphStage);
   add("hewn-kernels-stage", "Fuse the graph into kernels and choose their schedules", buildKernelsStage);

@@ -3,7 +3,6 @@
 #ifndef HEWN_LIB_PIPELINES_PIPELINES_H
 #define HEWN_LIB_PIPELINES_PIPELINES_H
 
-#include "lib/Schedule/Tuning.h"
 #include "lib/Support/Limits.h"
 #include "lib/Support/Precision.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -23,11 +22,13 @@ struct PipelineOptions {
   /// The lowest precision allowed for float32 contractions. A precision lower than float32 is used
   /// only where it is faster.
   Precision precision = Precision::Highest;
-  /// True if another module of the same compile reads the same constants.
-  bool sharesWeights = false;
-  /// Evaluates constant subgraphs at compile time. If null, they are not folded.
-  ConstantEvaluator evaluate;
-  /// The contractions to quantize, and how to quantize each. If null, none is quantized.
+  /// True if constant subgraphs are evaluated at compile time. The context must have an evaluator
+  /// (graph::evaluatorOf); without one they are not folded either.
+  bool foldConstants = true;
+  /// The contractions to quantize, and how to quantize each, as the name of a preset, a file or its
+  /// text. If empty, and if `quantization` is null, none is quantized.
+  std::string quantizationText;
+  /// The quantization of a step of a quantizing compile, instead of `quantizationText`.
   const quantize::Quantization *quantization = nullptr;
   /// If set, contractions are quantized, and the outcome for each candidate is appended here.
   std::vector<QuantizedCandidate> *quantized = nullptr;
@@ -42,8 +43,9 @@ struct PipelineOptions {
   /// If set, the program returns the operands to be quantized as additional results, for
   /// calibration.
   std::vector<ExposedOperand> *exposed = nullptr;
-  /// Schedules that `hewn tune` has measured. If null, cost models alone choose the schedules.
-  const plan::Tuning *tuning = nullptr;
+  /// Schedules that `hewn tune` has measured, as the text of a tuning file or its path. If empty,
+  /// cost models alone choose the schedules.
+  std::string tuning;
   /// For a model that is partitioned over ranks: number of ranks that share each contraction, of
   /// pipeline stages, and of micro-batches per batch.
   int64_t tensorRanks = 1, stages = 1, microBatches = 1;
@@ -74,8 +76,8 @@ void buildPersistentKernelStage(mlir::OpPassManager &pm);
 /// run in parallel, because loading a dialect is not thread-safe.
 void registerStageDialects(mlir::DialectRegistry &registry);
 
-/// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults. Weights
-/// that the parsed text only names have no bytes. Constant expressions are not evaluated.
+/// Registers each stage as --hewn-<name>-stage, with the driver's options and defaults, as far as
+/// they are plain values.
 void registerPipelines();
 
 } // namespace hewn

@@ -71,6 +71,12 @@ std::string WeightStore::addNamed(llvm::StringRef wanted, std::vector<char> byte
   return free;
 }
 
+bool WeightStore::addUnder(llvm::StringRef key, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
+  std::unique_lock lock(mutex);
+  auto [there, isNew] = entries.try_emplace(key, Entry{bytes, std::move(owner), /*isOwn=*/false});
+  return isNew || (!there->second.isNameOnly && there->second.bytes == bytes);
+}
+
 /// Returns the hash that is appended to the key of bytes, as hexadecimal digits.
 static std::string shortHash(llvm::ArrayRef<char> bytes) { return WeightStore::contentHash(bytes).substr(0, 16); }
 
@@ -105,6 +111,13 @@ std::optional<std::string> WeightStore::tryDerive(llvm::StringRef base, llvm::St
     return std::nullopt;
   return derive(base, recipe, compute);
 }
+
+std::optional<llvm::ArrayRef<char>> WeightStore::find(llvm::StringRef key) const {
+  std::shared_lock lock(mutex);
+  auto found = entries.find(key);
+  return found == entries.end() || found->second.isNameOnly ? std::nullopt : std::optional(found->second.bytes);
+}
+
 llvm::ArrayRef<char> WeightStore::bytes(llvm::StringRef key, int64_t offset, int64_t size) const {
   std::shared_lock lock(mutex);
   auto found = entries.find(key);

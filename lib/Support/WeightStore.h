@@ -5,8 +5,8 @@
 // little-endian, as ONNX stores them: one byte per bool, two 4-bit integers per byte.
 //
 // The store only grows, and bytes do not change once they have a key. All functions may be called
-// by several threads at once, except those that importers call (`addNamed`, `add` with an owner,
-// `noteMapping`). Keys do not depend on the order in which threads add bytes.
+// by several threads at once, except those that readers of files call (`addNamed`, `addUnder`,
+// `add` with an owner, `noteMapping`). Keys do not depend on the order in which threads add bytes.
 #ifndef HEWN_LIB_SUPPORT_WEIGHTSTORE_H
 #define HEWN_LIB_SUPPORT_WEIGHTSTORE_H
 
@@ -39,6 +39,9 @@ public:
   /// Adds imported bytes, which the store owns, under the key `wanted`, or `wanted` with a number
   /// appended if other bytes have that key. Equal bytes get the same key. Returns the key.
   std::string addNamed(llvm::StringRef wanted, std::vector<char> bytes);
+  /// Adds bytes under exactly this key. The store holds a reference to `owner`, which owns the
+  /// bytes. Returns false if the key has other bytes.
+  bool addUnder(llvm::StringRef key, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner);
   /// Adds bytes under the key `base` with a hash of the bytes appended. Equal bytes get the same
   /// key. Returns the key.
   std::string add(llvm::StringRef base, std::vector<char> bytes);
@@ -81,6 +84,8 @@ public:
   /// Returns the bytes of a weight. Returns an empty array if the key is unknown or the range is
   /// out of bounds, which is possible for IR that was parsed from text.
   llvm::ArrayRef<char> bytes(llvm::StringRef key, int64_t offset, int64_t size) const;
+  /// Returns all bytes of a key, or nullopt if the store does not have them.
+  std::optional<llvm::ArrayRef<char>> find(llvm::StringRef key) const;
   /// Returns the bytes of a `#graph.weight`. It is a template because this library must not depend
   /// on dialects.
   template <typename WeightAttr> llvm::ArrayRef<char> bytes(WeightAttr weight) const {

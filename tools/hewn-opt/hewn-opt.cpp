@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/version.h"
 #include "lib/Codegen/Passes.h"
+#include "lib/Compiler/Passes.h"
+#include "lib/Compiler/Session.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Batch/Passes.h"
@@ -26,6 +28,7 @@ int hewn_opt_main(int argc, char **argv) {
       [](llvm::raw_ostream &os) { os << "hewn-opt " HEWN_VERSION " (LLVM " LLVM_VERSION_STRING ")\n"; });
   mlir::DialectRegistry registry;
   hewn::tool::registerStageDialects(registry);
+  hewn::registerDialects(registry);
   hewn::registerHewnSimplifyPasses();
   hewn::registerHewnQuantizePasses();
   hewn::registerHewnBatchPasses();
@@ -38,6 +41,7 @@ int hewn_opt_main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   mlir::registerConvertLinalgToLoopsPass();
   hewn::registerHewnPlanPasses();
+  hewn::registerHewnCompilerPasses();
   hewn::registerPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hewn's passes on the text of a stage\n", registry));
 }

@@ -129,8 +129,15 @@ static cl::opt<std::string> output("o", cl::value_desc("file"),
                                    cl::cat(outputFlags()), cl::sub(compileCommand()));
 static cl::opt<std::string>
     emit("emit", cl::value_desc("stage"),
-         cl::desc("Stop at a stage and print its text: graph, kernels, loops, plan, llvm, asm, ptx, header"),
+         cl::desc("Stop at a stage and print its text: import, graph, kernels, loops, plan, llvm, asm, ptx, header"),
          cl::cat(outputFlags()), cl::sub(compileCommand()));
+static cl::opt<std::string> saveWeights("save-weights", cl::value_desc("file"),
+                                        cl::desc("Write the weights of the text that --emit prints, so that "
+                                                 "`hewn compile x.mlir --weights=FILE` can continue"),
+                                        cl::cat(outputFlags()), cl::sub(compileCommand()));
+static cl::opt<std::string> weights("weights", cl::value_desc("file"),
+                                    cl::desc("Weights of the text of a stage (.mlir), written by --save-weights"),
+                                    cl::sub(compileCommand()));
 static cl::opt<std::string> name("name", cl::value_desc("name"),
                                  cl::desc("Name of the model in C (default: derived from the name of the output)"),
                                  cl::cat(outputFlags()), cl::sub(compileCommand()));
@@ -305,6 +312,8 @@ bool compileModel(const CompileJob &job, const CompileFlags &flags, CompileTexts
   options.model_folder = orNull(job.folder);
   options.output = orNull(job.output);
   options.emit = orNull(job.stage);
+  options.weights = orNull(job.weights);
+  options.save_weights = orNull(job.saveWeights);
   options.name = orNull(job.name);
   options.target = flags.target.c_str();
   options.precision = flags.precision.c_str();
@@ -521,6 +530,8 @@ int compileMain() {
   job.path = compiledModel;
   job.output = output;
   job.stage = emit;
+  job.weights = weights;
+  job.saveWeights = saveWeights;
   job.name = name;
   job.embedWeights = embed;
   CompileTexts texts;

@@ -71,6 +71,8 @@ struct CompileJob {
   /// Path of the compiled artifact. If it is empty, the compilation returns the text of `stage`
   /// instead.
   std::string output, stage;
+  /// Files with the weights of a stage's text, if it is the input or the output.
+  std::string weights, saveWeights;
   /// Name of the model in the generated C interface.
   std::string name;
   bool embedWeights = false;

@@ -10,8 +10,8 @@ compilers for each target. Compares:
 - the object file, in which the artifact's id is masked. The runtime library is not part of it.
 - the weights file and the C header, in which the id is masked.
 
-If the compilers refuse a model, their diagnostics are compared. If object files differ, compiles both to assembler text and compares it by code unit (kernel,
-program, descriptor). Prints the names of units that differ, exist only once or are in another
+If the compilers refuse a model, their diagnostics are compared. If object files differ, compiles
+both to assembler text and compares it by code unit (kernel, program, descriptor). Prints the names of units that differ, exist only once or are in another
 order, and with --show the first lines of their differences. For GPUs, units are the functions of
 the PTX text.
 
@@ -50,22 +50,30 @@ def run(tree: pathlib.Path, *arguments: object) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, check=False)
 
 
-def flags(model: pathlib.Path, target: str, dims: list[str]) -> list[str]:
-    return [str(model), f"--target={target}", *(f"--dim={dim}" for dim in dims)]
+@dataclasses.dataclass
+class Side:
+    """One of the two compiles that are compared: a build folder, and the input with its flags."""
+
+    tree: pathlib.Path
+    input: pathlib.Path
+    flags: list[str]
+
+    def compile(self, target: str, *more: object) -> subprocess.CompletedProcess:
+        return run(self.tree, "compile", self.input, f"--target={target}", *self.flags, *more)
 
 
 def masked(data: bytes, digest: str) -> bytes:
     return data.replace(digest.encode(), b"0" * len(digest)) if digest else data
 
 
-def compiled(tree: pathlib.Path, model: pathlib.Path, target: str, dims: list[str]) -> Compiled:
-    """Compiles `model` to an object file in a scratch folder."""
+def compiled(side: Side, target: str) -> Compiled:
+    """Compiles a model to an object file in a scratch folder."""
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "model.o"
-        done = run(tree, "compile", *flags(model, target, dims), "-o", out)
+        done = side.compile(target, "-o", out)
         if done.returncode:
-            return Compiled(error=done.stderr.decode(errors="replace"))
-        about = json.loads(run(tree, "info", "--json", out).stdout)
+            return Compiled(error=done.stderr.decode(errors="replace") or f"exit status {done.returncode}")
+        about = json.loads(run(side.tree, "info", "--json", out).stdout)
         digest = about["models"][0]["digest"]
         weights = out.with_name("model.o.weights")
         return Compiled(
@@ -90,12 +98,12 @@ def units(text: str, is_device: bool) -> dict[str, str]:
     return found
 
 
-def text_units(tree: pathlib.Path, model: pathlib.Path, target: str, dims: list[str]) -> dict[str, str]:
+def text_units(side: Side, target: str) -> dict[str, str]:
     is_device = target.startswith("sm_")
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "model.txt"
         stage = "ptx" if is_device else "asm"
-        done = run(tree, "compile", *flags(model, target, dims), f"--emit={stage}", "-o", out)
+        done = side.compile(target, f"--emit={stage}", "-o", out)
         if done.returncode:
             return {"error": done.stderr.decode(errors="replace")}
         # the id of an artifact has 40 hexadecimal digits, and is the only such text
@@ -115,9 +123,9 @@ def text_difference(title: str, before: str, after: str) -> Difference | None:
     return Difference(title, list(lines))
 
 
-def compare(said: argparse.Namespace, model: pathlib.Path, target: str) -> tuple[list[Difference], str]:
+def compare(sides: tuple[Side, Side], target: str) -> tuple[list[Difference], str]:
     """Returns the differences, and the diagnostics if both compilers refuse the model."""
-    before, after = (compiled(tree, model, target, said.dim) for tree in (said.before, said.after))
+    before, after = (compiled(side, target) for side in sides)
     if before.error or after.error:
         error = text_difference("diagnostics differ", before.error, after.error)
         return [error] if error else [], before.error
@@ -126,7 +134,7 @@ def compare(said: argparse.Namespace, model: pathlib.Path, target: str) -> tuple
         sizes = f"{len(before.weights)} and {len(after.weights)} bytes"
         found.append(Difference("weights", [sizes]))
     if before.object != after.object:
-        old, new = (text_units(tree, model, target, said.dim) for tree in (said.before, said.after))
+        old, new = (text_units(side, target) for side in sides)
         changed = []
         for name in {**old, **new}:
             if name not in new or name not in old:
@@ -139,6 +147,17 @@ def compare(said: argparse.Namespace, model: pathlib.Path, target: str) -> tuple
         if not any(changed):
             found.append(Difference("object file: other bytes, equal assembler text", []))
     return [difference for difference in found if difference], ""
+
+
+def report(title: str, found: list[Difference], refusal: str, show: int) -> None:
+    """Prints the result of `compare`, with the first `show` lines of each difference."""
+    if refusal and not found:
+        print(f"{title}: both refuse it: {refusal.strip().splitlines()[0]}")
+    for difference in found:
+        print(f"{title}: {difference.title}")
+        for line in difference.lines[:show]:
+            print(f"    {line}")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -154,19 +173,19 @@ def main() -> None:
     for tree in (said.before, said.after):
         if not (tree / "bin/hewn").is_file():
             parser.error(f"'{tree}' has no bin/hewn")
+    flags = [f"--dim={dim}" for dim in said.dim]
+
+    def work(pair: tuple[pathlib.Path, str]) -> tuple[list[Difference], str]:
+        model, target = pair
+        return compare((Side(said.before, model, flags), Side(said.after, model, flags)), target)
+
     begin, differing, refused = time.monotonic(), 0, 0
     pairs = [(model, target) for model in said.models for target in said.targets.split(",")]
     with concurrent.futures.ThreadPoolExecutor(said.jobs) as pool:
-        for (model, target), (found, refusal) in zip(pairs, pool.map(lambda pair: compare(said, *pair), pairs)):
+        for (model, target), (found, refusal) in zip(pairs, pool.map(work, pairs)):
             differing += bool(found)
-            if refusal and not found:
-                refused += 1
-                print(f"{model.stem} {target}: both refuse it: {refusal.strip().splitlines()[0]}")
-            for difference in found:
-                print(f"{model.stem} {target}: {difference.title}")
-                for line in difference.lines[: said.show]:
-                    print(f"    {line}")
-            sys.stdout.flush()
+            refused += bool(refusal and not found)
+            report(f"{model.stem} {target}", found, refusal, said.show)
     equal, seconds = len(pairs) - differing - refused, time.monotonic() - begin
     print(f"{len(pairs)} artifacts: {equal} equal, {differing} differ, {refused} refused ({seconds:.0f} s)")
     sys.exit(1 if differing else 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Verification of constants, symbols and fusion groups.
+#include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Builders/OnnxNode.h"
 #include "dialects/Graph/Graph.h"
 
@@ -12,6 +13,16 @@ LogicalResult ConstantOp::verify() {
   auto type = cast<TensorType>(getResult().getType());
   auto ranked = dyn_cast<RankedTensorType>(type);
   auto elements = dyn_cast<ElementsAttr>(getValue());
+  if (auto weight = dyn_cast<WeightAttr>(getValue())) {
+    // passes read all elements of a weight without a check
+    std::optional<int64_t> elements =
+        type.hasStaticShape() ? storedElements(ranked, getDims(getResult())).constant() : std::nullopt;
+    int64_t bits = type.getElementTypeBitWidth(), bytes = 0;
+    if (!elements || llvm::MulOverflow(*elements, std::max<int64_t>(bits, bits < 4 ? 8 : bits), bytes) ||
+        weight.getOffset() < 0 || weight.getBytes() < llvm::divideCeil(bytes, int64_t(8)))
+      return emitOpError() << "has a weight of " << weight.getBytes() << " bytes, which are too few for " << type;
+    return success();
+  }
   // Does not check the stored elements of a constant whose layout is not row-major, because they
   // may include padding.
   if (!elements || (ranked && ranked.getEncoding()))

@@ -84,6 +84,7 @@ llvm::orc::SymbolMap services(llvm::orc::LLJIT &jit) {
 bool lower(ModuleOp module) {
   PipelineOptions options;
   options.optimize = false;
+  options.foldConstants = false; // this module is the constant subgraph
   PassManager pm(module.getContext());
   buildGraphStage(pm, options);
   buildKernelsStage(pm, options);

@@ -105,7 +105,6 @@ private:
   bool compileFor(int64_t tensor, RankProgram &program) {
     OwningOpRef<ModuleOp> own = module->clone();
     PipelineOptions options = pipelineOptions(request);
-    options.sharesWeights = true;
     options.tensorRanks = tensor;
     options.lines = request.partition.lines;
     // an explicit number of ranks is compiled in the same way for any cluster, so no costs are

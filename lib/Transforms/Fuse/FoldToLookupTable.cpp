@@ -48,7 +48,7 @@ struct Dependents {
 
 class LookupTableRewriter {
 public:
-  LookupTableRewriter(func::FuncOp function, const ConstantEvaluator &evaluate)
+  LookupTableRewriter(func::FuncOp function, const graph::ConstantEvaluator &evaluate)
       : function(function), evaluate(evaluate) {}
 
   void run() {
@@ -71,7 +71,7 @@ public:
 
 private:
   func::FuncOp function;
-  const ConstantEvaluator &evaluate;
+  const graph::ConstantEvaluator &evaluate;
 
   /// Returns the only 8-bit tensor of the fusion group on which the op's result depends, if it has
   /// the dims of the result. Returns null if there is no such tensor.
@@ -199,20 +199,14 @@ private:
 };
 
 struct FoldToLookupTablePass : impl::FoldToLookupTablePassBase<FoldToLookupTablePass> {
-  FoldToLookupTablePass() = default;
-  explicit FoldToLookupTablePass(ConstantEvaluator evaluate) : evaluate(std::move(evaluate)) {}
   void runOnOperation() override {
     plan::TargetAttr target = plan::targetOf(getOperation());
+    const graph::ConstantEvaluator &evaluate = graph::evaluatorOf(&getContext());
     if (evaluate && target && target.getCosts() && !target.getGpu())
       LookupTableRewriter(getOperation(), evaluate).run();
   }
-  ConstantEvaluator evaluate;
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createFoldToLookupTablePass(ConstantEvaluator evaluate) {
-  return std::make_unique<FoldToLookupTablePass>(std::move(evaluate));
-}
 
 } // namespace hewn

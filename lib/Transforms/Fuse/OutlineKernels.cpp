@@ -157,13 +157,17 @@ private:
           namesOf[group].whole = std::move(positions);
   }
 
+  /// Returns the flags that print ops as keys: locations are not part of a kernel, even if hewn-opt
+  /// prints them (--mlir-print-debuginfo).
+  static OpPrintingFlags withoutLocations() { return OpPrintingFlags().useLocalScope().enableDebugInfo(false); }
+
   /// Returns the group's text with `?` in place of the values of constants.
   std::string textWithoutConstants(graph::GroupOp group) {
     std::string text;
     llvm::raw_string_ostream os(text);
     // Print all ops with one AsmState. Without it, printing each op would number and verify the
     // entire group again.
-    AsmState state(group, OpPrintingFlags().useLocalScope().assumeVerified());
+    AsmState state(group, withoutLocations().assumeVerified());
     for (auto [argument, dims] : llvm::zip(group.getBody().getArguments(), namesOf[group].argumentDims))
       os << argument.getType() << dims << "\n";
     for (Operation &op : group.getBody().front()) {
@@ -228,7 +232,8 @@ private:
     function_interface_impl::setAllArgAttrDicts(kernel, attributes);
 
     std::string text;
-    llvm::raw_string_ostream(text) << kernel;
+    llvm::raw_string_ostream os(text);
+    kernel->print(os, withoutLocations());
     auto [entry, isNew] = known.try_emplace(text, kernel);
     if (isNew) {
       kernel.setSymName(nameFor(kernel));

@@ -5,7 +5,6 @@
 #define HEWN_LIB_TRANSFORMS_FUSE_PASSES_H
 
 #include "dialects/Plan/Plan.h"
-#include "lib/Transforms/Simplify/ConstantEvaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -16,10 +15,6 @@ inline constexpr llvm::StringLiteral kGroupAttr = "graph.fusion_group", kWhyAttr
 
 /// Returns the number of the op's fusion group, or null if it has none.
 inline mlir::IntegerAttr groupOf(mlir::Operation *op) { return op->getAttrOfType<mlir::IntegerAttr>(kGroupAttr); }
-
-/// Creates the pass that replaces ops by lookup tables. `evaluate` computes the tables at compile
-/// time. If it is null, the pass does nothing.
-std::unique_ptr<mlir::Pass> createFoldToLookupTablePass(ConstantEvaluator evaluate);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Fuse/Passes.h.inc"

@@ -144,10 +144,11 @@ private:
   }
 
   /// Marks packings that are the only use of their weight; the weight's bytes before packing are
-  /// then dropped. Marks none if other targets or shape variants share the weights.
+  /// then dropped. Marks none if another program of the artifact reads the same weights.
   void markLastUses(ArrayRef<Job *> toPack) {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    if (toPack.empty() || shares || module->hasAttr(plan::kPackingLanesAttr))
+    auto artifact = module->getParentOfType<ModuleOp>();
+    if (toPack.empty() || (artifact && !llvm::hasSingleElement(artifact.getOps<ModuleOp>())))
       return;
     llvm::StringMap<unsigned> readers;
     module.walk([&](graph::ConstantOp constant) {

@@ -112,8 +112,6 @@ def PackConstantsPass : Pass<"hewn-pack-constants", "::mlir::func::FuncOp"> {
     Not packed: weights without bytes in the weight store (IR that was parsed from text), 4-bit
     elements.
   }];
-  let options = [Option<"shares", "shares", "bool", "false",
-                        "Another module reads the weights, too: keep the bytes of packed weights">];
 }
 
 #endif

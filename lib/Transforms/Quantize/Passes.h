@@ -7,15 +7,10 @@
 #include "lib/Support/PrecisionOption.h"
 #include "lib/Transforms/Quantize/Numbers/Evidence.h"
 #include "lib/Transforms/Quantize/Quantization.h"
-#include "lib/Transforms/Simplify/ConstantEvaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hewn {
-
-/// Creates the pass that raises ops to graph.dequantize. It does nothing if `evaluate`, the
-/// evaluator of constants, is null.
-std::unique_ptr<mlir::Pass> createRaiseDequantizePass(ConstantEvaluator evaluate);
 
 /// A value that calibration observes: the left operand of one or more contractions, returned as an
 /// additional result of the program.
@@ -83,6 +78,7 @@ struct QuantizeTrial {
   /// contraction's name.
   std::vector<std::pair<unsigned, std::string>> sites;
 };
+/// The values of a step of a quantizing compile, and its results.
 struct QuantizeRequest {
   /// The quantization to apply. If null, the pass reads it from its option.
   const quantize::Quantization *quantization = nullptr;
@@ -98,14 +94,14 @@ struct QuantizeRequest {
   /// If not null, the pass chooses quantization values from these calibration statistics and
   /// reports them in `done`.
   const quantize::EvidenceOf *evidence = nullptr;
-  /// True if embedding tables are quantized as well.
-  bool tables = true;
-  Precision precision = Precision::Highest;
 };
-std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const QuantizeRequest &request);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Quantize/Passes.h.inc"
+
+std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(const QuantizeContractionsPassOptions &options,
+                                                           const QuantizeRequest &request);
+
 #define GEN_PASS_REGISTRATION
 #include "lib/Transforms/Quantize/Passes.h.inc"
 } // namespace hewn

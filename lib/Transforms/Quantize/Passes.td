@@ -289,7 +289,10 @@ def QuantizeContractionsPass : Pass<"hewn-quantize-contractions", "::mlir::func:
     contractions without an integer form, operands without calibration statistics.
   }];
   let options = [Option<"text", "quantization", "std::string", "\"int8\"",
-                        "Name of a preset, a file, or the text of a quantization">];
+                        "Name of a preset, a file, or the text of a quantization">,
+                 Option<"tables", "tables", "bool", "true", "Quantize embedding tables, too">,
+                 Option<"precision", "precision", "::hewn::Precision", "::hewn::Precision::Highest",
+                        "Precision of float32 contractions", "::hewn::precisionValues()">];
 }
 
 def LegalizeMatmulTypesPass : Pass<"hewn-legalize-matmul-types", "::mlir::func::FuncOp"> {

@@ -53,10 +53,9 @@ std::vector<float> floatsOf(graph::ConstantOp constant, const WeightStore &weigh
 class Quantizer {
 public:
   Quantizer(func::FuncOp function, const quantize::Quantization &wanted, std::vector<QuantizedCandidate> &done,
-            const QuantizeRequest &request)
+            const QuantizeRequest &request, Precision precision)
       : function(function), context(function.getContext()), wanted(wanted), weights(graph::weightsOf(context)),
-        done(done), shifts(request.shifts), trial(request.trial), evidence(request.evidence),
-        precision(request.precision) {}
+        done(done), shifts(request.shifts), trial(request.trial), evidence(request.evidence), precision(precision) {}
 
   /// Adds an input to the function: the shares of a QuantizeTrial, by which float and quantized
   /// results are blended. Returns false if the function cannot have another input.
@@ -713,7 +712,8 @@ private:
 
 struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeContractionsPass> {
   using QuantizeContractionsPassBase::QuantizeContractionsPassBase;
-  explicit QuantizeContractionsPass(const QuantizeRequest &request) : request(request) {}
+  QuantizeContractionsPass(const QuantizeContractionsPassOptions &options, const QuantizeRequest &request)
+      : QuantizeContractionsPassBase(options), request(request) {}
   QuantizeRequest request;
 
   void runOnOperation() override {
@@ -728,12 +728,12 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
     }
     std::vector<QuantizedCandidate> ownDone;
     Quantizer quantizer(getOperation(), read ? *read : *request.quantization, request.done ? *request.done : ownDone,
-                        request);
+                        request, precision);
     std::vector<ContractionCandidate> sites = findContractionCandidates(getOperation());
-    std::vector<TableCandidate> tables;
-    if (request.tables)
-      tables = findTableCandidates(getOperation(), sites);
-    quantizer.failed = !quantizer.addShares(sites.size() + tables.size());
+    std::vector<TableCandidate> tableSites;
+    if (tables)
+      tableSites = findTableCandidates(getOperation(), sites);
+    quantizer.failed = !quantizer.addShares(sites.size() + tableSites.size());
     quantizer.smooth(sites);
     for (ContractionCandidate &site : sites) {
       // Find the contraction's source again: if an earlier contraction produces it, bias correction
@@ -741,7 +741,7 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
       site.source = sourceOf(site.op);
       quantizer.run(site);
     }
-    for (const TableCandidate &site : tables)
+    for (const TableCandidate &site : tableSites)
       quantizer.run(site);
     if (quantizer.failed)
       signalPassFailure();
@@ -750,8 +750,9 @@ struct QuantizeContractionsPass : impl::QuantizeContractionsPassBase<QuantizeCon
 
 } // namespace
 
-std::unique_ptr<Pass> createQuantizeContractionsPass(const QuantizeRequest &request) {
-  return std::make_unique<QuantizeContractionsPass>(request);
+std::unique_ptr<Pass> createQuantizeContractionsPass(const QuantizeContractionsPassOptions &options,
+                                                     const QuantizeRequest &request) {
+  return std::make_unique<QuantizeContractionsPass>(options, request);
 }
 
 } // namespace hewn

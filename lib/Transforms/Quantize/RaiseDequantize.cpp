@@ -124,7 +124,7 @@ std::optional<Fit> fit(ArrayRef<float> values, int64_t low, int64_t integers) {
 
 class DequantizeRaiser {
 public:
-  DequantizeRaiser(func::FuncOp function, const ConstantEvaluator &evaluate)
+  DequantizeRaiser(func::FuncOp function, const graph::ConstantEvaluator &evaluate)
       : function(function), weights(graph::weightsOf(function.getContext())), evaluate(evaluate) {}
 
   void run() {
@@ -243,24 +243,16 @@ private:
 
   func::FuncOp function;
   WeightStore &weights;
-  const ConstantEvaluator &evaluate;
+  const graph::ConstantEvaluator &evaluate;
 };
 
 struct RaiseDequantizePass : impl::RaiseDequantizePassBase<RaiseDequantizePass> {
-  RaiseDequantizePass() = default;
-  explicit RaiseDequantizePass(ConstantEvaluator evaluate) : evaluate(std::move(evaluate)) {}
-  ConstantEvaluator evaluate;
-
   void runOnOperation() override {
-    if (evaluate)
+    if (const graph::ConstantEvaluator &evaluate = graph::evaluatorOf(&getContext()))
       DequantizeRaiser(getOperation(), evaluate).run();
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createRaiseDequantizePass(ConstantEvaluator evaluate) {
-  return std::make_unique<RaiseDequantizePass>(std::move(evaluate));
-}
 
 } // namespace hewn

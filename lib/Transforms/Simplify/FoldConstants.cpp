@@ -84,7 +84,7 @@ void retypeView(Operation *op) {
 
 class Folder {
 public:
-  Folder(func::FuncOp function, ConstantEvaluator &evaluate, int64_t maxFoldedOps)
+  Folder(func::FuncOp function, const graph::ConstantEvaluator &evaluate, int64_t maxFoldedOps)
       : function(function), weights(graph::weightsOf(function.getContext())), evaluate(evaluate),
         operationsLeft(maxFoldedOps) {
     function.walk([&](graph::ConstantOp constant) {
@@ -163,7 +163,15 @@ private:
 
   bool isConstant(Value value) {
     Operation *op = value.getDefiningOp();
-    return op && (isa<graph::ConstantOp>(op) || foldable.contains(op));
+    auto constant = dyn_cast_or_null<graph::ConstantOp>(op);
+    return constant ? isKnown(constant) : op && foldable.contains(op);
+  }
+
+  /// Returns false if the constant refers to a weight that the weight store does not have. IR that
+  /// was parsed from text without a file of weights contains such constants.
+  bool isKnown(graph::ConstantOp constant) {
+    auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
+    return !weight || weight.getBytes() == 0 || weights.isNameOnly(weight.getKey()) || !weights.bytes(weight).empty();
   }
 
   /// Returns true if no list attribute of the op contains symbolic dims, so that the op can be
@@ -310,7 +318,7 @@ private:
 
   func::FuncOp function;
   WeightStore &weights;
-  ConstantEvaluator &evaluate;
+  const graph::ConstantEvaluator &evaluate;
   uint64_t operationsLeft;
   llvm::SetVector<Operation *> foldable;
   /// Foldable ops that read constants without bytes: only the constants' names are known.
@@ -323,23 +331,14 @@ private:
 };
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
-  FoldConstantsPass() = default;
-  FoldConstantsPass(ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept)
-      : evaluate(std::move(evaluate)), maxFoldedOps(maxFoldedOps), kept(kept) {}
+  using FoldConstantsPassBase::FoldConstantsPassBase;
   void runOnOperation() override {
     getOperation().walk(retypeView);
-    if (evaluate)
+    if (const graph::ConstantEvaluator &evaluate = graph::evaluatorOf(&getContext()))
       Folder(getOperation(), evaluate, maxFoldedOps).fold(kept);
   }
-  ConstantEvaluator evaluate;
-  int64_t maxFoldedOps = 0;
-  KeptCodes kept = KeptCodes::None;
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createFoldConstantsPass(ConstantEvaluator evaluate, int64_t maxFoldedOps, KeptCodes kept) {
-  return std::make_unique<FoldConstantsPass>(std::move(evaluate), maxFoldedOps, kept);
-}
 
 } // namespace hewn

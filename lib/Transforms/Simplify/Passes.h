@@ -4,7 +4,7 @@
 #ifndef HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 #define HEWN_LIB_TRANSFORMS_SIMPLIFY_PASSES_H
 
-#include "lib/Transforms/Simplify/ConstantEvaluator.h"
+#include "lib/Support/Limits.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hewn {
@@ -13,11 +13,6 @@ namespace hewn {
 /// read them packed: none, matrices (graph::packedWeights), or also all 8-bit weights
 /// (graph::scaledWeights).
 enum class KeptCodes { None, Matrices, All };
-
-/// Creates the constant folding pass. `maxFoldedOps` bounds the element operations that folding may
-/// execute, in addition to kFoldingPerElement for each constant element.
-std::unique_ptr<mlir::Pass> createFoldConstantsPass(ConstantEvaluator evaluate, int64_t maxFoldedOps,
-                                                    KeptCodes kept = KeptCodes::None);
 
 #define GEN_PASS_DECL
 #include "lib/Transforms/Simplify/Passes.h.inc"

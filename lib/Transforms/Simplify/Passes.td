@@ -98,7 +98,17 @@ def FoldConstantsPass : Pass<"hewn-fold-constants", "::mlir::func::FuncOp"> {
     The work of constant folding is bounded by a fixed number of operations plus a number per
     constant element, because a short model file may request any amount of work. Constant subgraphs
     are run in batches, so that the constants of a large model are never in memory twice.
+
+    The graph dialect of the context owns the evaluator (`graph::evaluatorOf`).
   }];
+  let options = [
+    Option<"maxFoldedOps", "max-folded-ops", "int64_t", "::hewn::Limits().folding",
+           "Element operations that folding may execute, in addition to a number per constant element">,
+    Option<"kept", "kept", "::hewn::KeptCodes", "::hewn::KeptCodes::None",
+           "Low-bit weights that stay integers, because a contraction may read them packed", [{::llvm::cl::values(
+             clEnumValN(::hewn::KeptCodes::None, "none", "none"),
+             clEnumValN(::hewn::KeptCodes::Matrices, "matrices", "matrices that can be packed"),
+             clEnumValN(::hewn::KeptCodes::All, "all", "also all 8-bit weights"))}]>];
 }
 
 def InsertShapeGuardsPass : Pass<"hewn-insert-shape-guards", "::mlir::func::FuncOp"> {

@@ -92,6 +92,14 @@ func.func @constant_of_another_type() {
 
 // -----
 
+func.func @weight_with_too_few_bytes() {
+  // expected-error @below {{has a weight of 8 bytes, which are too few for 'tensor<4xf32>'}}
+  %0 = graph.constant {value = #graph.weight<"w", 0 : 8>} : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @symbol_behind_the_end(%x: tensor<2xi64>) {
   // expected-error @below {{element 2 may be out of bounds for 'tensor<2xi64>'}}
   graph.read_symbol "n" = %x[2] : tensor<2xi64>
