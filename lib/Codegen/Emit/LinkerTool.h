@@ -6,6 +6,7 @@
 #define HEWN_LIB_CODEGEN_EMIT_LINKERTOOL_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBufferRef.h"
 #include "llvm/TargetParser/Triple.h"
@@ -14,7 +15,6 @@
 
 namespace llvm {
 class Module;
-struct file_magic;
 namespace object {
 class Binary;
 } // namespace object
