@@ -70,6 +70,15 @@ bool isPlanned(ModuleOp program) {
   return main && main->hasAttr(plan::kArenaBytesAttr);
 }
 
+/// Returns true if the program launches persistent kernels, which the last pass forms. The verifier
+/// of plans does not know the lifetimes inside of such a kernel.
+bool hasPersistentKernels(ModuleOp program) {
+  return llvm::any_of(program.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    plan::GpuLaunchAttr launch = plan::gpuLaunchOf(function);
+    return launch && launch.getMeets();
+  });
+}
+
 /// Verifies the invariants that passes rely on, in an artifact that was read from the text of a
 /// stage: a hand-written text may violate them.
 bool isWellFormed(Session &session, Artifact &artifact) {
@@ -77,7 +86,7 @@ bool isWellFormed(Session &session, Artifact &artifact) {
     auto pm = PassManager::on<ModuleOp>(&session.context);
     if (hasGraphKernels(program))
       pm.addPass(createVerifyKernelsPass());
-    else if (isPlanned(program))
+    else if (isPlanned(program) && !hasPersistentKernels(program))
       pm.addPass(createVerifyPlanPass());
     if (failed(pm.run(program)))
       return false;
@@ -297,6 +306,8 @@ bool runStages(Session &session, const Request &request, Artifact &artifact, Com
 }
 
 bool formPersistentKernels(Session &session, Artifact &artifact) {
+  if (llvm::any_of(artifact.programs(), hasPersistentKernels))
+    return true; // in the text that was read
   auto pm = PassManager::on<ModuleOp>(&session.context);
   buildPersistentKernelStage(pm.nest<ModuleOp>());
   return succeeded(pm.run(artifact.module())) || session.fail("internal error while forming persistent kernels");

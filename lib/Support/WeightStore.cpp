@@ -154,6 +154,7 @@ std::string WeightStore::contentHash(llvm::ArrayRef<char> bytes) {
 
 void WeightStore::letGo(llvm::ArrayRef<char> bytes) const {
   // Only pages of mapped weight files are released: anonymous memory would lose its content.
+  std::shared_lock lock(mutex);
   if (llvm::none_of(mappings, [&](const auto &mapping) {
         return mapping->getBufferStart() <= bytes.begin() && bytes.end() <= mapping->getBufferEnd() &&
                mapping->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;

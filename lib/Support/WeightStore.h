@@ -5,8 +5,8 @@
 // little-endian, as ONNX stores them: one byte per bool, two 4-bit integers per byte.
 //
 // The store only grows, and bytes do not change once they have a key. All functions may be called
-// by several threads at once, except those that readers of files call (`addNamed`, `addUnder`,
-// `add` with an owner, `noteMapping`). Keys do not depend on the order in which threads add bytes.
+// by several threads at once, except those that importers call (`addNamed`, `add` with an owner)
+// and `mappedFiles`. Keys do not depend on the order in which threads add bytes.
 #ifndef HEWN_LIB_SUPPORT_WEIGHTSTORE_H
 #define HEWN_LIB_SUPPORT_WEIGHTSTORE_H
 
@@ -61,20 +61,11 @@ public:
   std::string name(llvm::StringRef wanted);
   bool isNameOnly(llvm::StringRef key) const;
 
-  /// Records that the bytes of the key `transpose` are the transpose of the matrix `weight`.
-  template <typename WeightAttr> void noteTransposed(WeightAttr weight, llvm::StringRef transpose) {
-    std::unique_lock lock(mutex);
-    transposes[placeOf(weight)] = transpose.str();
-  }
-  /// Returns the key of the transpose of the matrix `weight`, or an empty string if there is none.
-  template <typename WeightAttr> std::string transposed(WeightAttr weight) const {
-    std::shared_lock lock(mutex);
-    auto found = transposes.find(placeOf(weight));
-    return found == transposes.end() ? "" : found->second;
-  }
-
   /// Registers a mapped file that contains weights, so that `releasePages` releases its pages.
-  void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) { mappings.push_back(std::move(mapping)); }
+  void noteMapping(std::shared_ptr<const llvm::MemoryBuffer> mapping) {
+    std::unique_lock lock(mutex);
+    mappings.push_back(std::move(mapping));
+  }
   llvm::ArrayRef<std::shared_ptr<const llvm::MemoryBuffer>> mappedFiles() const { return mappings; }
   /// Releases the memory pages of all mapped weight files, since pages that were read count as
   /// memory of the process. The operating system reads them again on demand. Called after a stage
@@ -104,10 +95,6 @@ public:
   static std::string contentHash(llvm::ArrayRef<char> bytes);
 
 private:
-  using Place = std::tuple<std::string, int64_t, int64_t>; // key, offset and size
-  template <typename WeightAttr> static Place placeOf(WeightAttr weight) {
-    return {weight.getKey().str(), weight.getOffset(), weight.getBytes()};
-  }
   struct Entry {
     llvm::ArrayRef<char> bytes;
     std::shared_ptr<const void> owner;
@@ -117,7 +104,7 @@ private:
   };
   /// Returns the key `wanted`, or `wanted` with the lowest number appended for which no key exists.
   std::string firstFree(llvm::StringRef wanted) const;
-  mutable std::shared_mutex mutex; // guards the maps below
+  mutable std::shared_mutex mutex; // guards the members below
   llvm::StringMap<Entry> entries;
   /// Maps the requested key, the address and the size of imported bytes to the key that they got.
   std::map<std::tuple<std::string, const char *, size_t>, std::string> imported;
@@ -129,7 +116,6 @@ private:
   };
   Derived &findOrAdd(llvm::StringRef recipe);
   llvm::StringMap<std::unique_ptr<Derived>> recipes;
-  std::map<Place, std::string> transposes;
   std::vector<std::shared_ptr<const llvm::MemoryBuffer>> mappings;
 };
 

@@ -36,9 +36,17 @@ def quantized():
     return g.model([("x", TensorProto.FLOAT, [16, 64])], g("MatMul", x, g.weight(96, 32)))
 
 
-ALL = MODELS | {"cases": cases, "quantized": quantized}
-PAIRS = [(name, "x86-64-v3") for name in ("picture", "text", "cases", "quantized")]
-PAIRS += [("text", "portable"), ("cases", "portable"), ("picture", "sm_90a"), ("sequence", "sm_90a")]
+def tied():
+    """A model that looks up rows of a table, and multiplies by its transpose."""
+    g = Graph()
+    table = g.weight(300, 64)
+    x = g("Gather", table, "ids")
+    return g.model([("ids", TensorProto.INT64, ["n"])], g("MatMul", x, g("Transpose", table, perm=[1, 0])))
+
+
+ALL = MODELS | {"cases": cases, "quantized": quantized, "tied": tied}
+PAIRS = [(name, "x86-64-v3") for name in ("picture", "text", "cases", "quantized", "tied")]
+PAIRS += [("cases", "portable"), *((name, "sm_90a") for name in ("picture", "text", "sequence"))]
 
 
 @pytest.mark.parametrize("name,target", PAIRS)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Applies layout conversions of constants at compile time (see Passes.td).
+#include "dialects/Graph/Analysis/Transposed.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
@@ -110,13 +111,12 @@ private:
   /// Finds lookup tables whose transpose is packed as a matrix, and adds each to the job of that
   /// packing, so that lookups read the packed bytes.
   void findTables(llvm::MapVector<std::pair<Value, Type>, Job> &found) {
-    llvm::StringMap<Job *> jobOfWeight;
+    llvm::DenseMap<Attribute, Job *> jobOfTable;
     for (auto &[what, job] : found)
-      if (auto weight = dyn_cast<graph::WeightAttr>(job.constant.getValue()); weight && isPanels(job.to))
-        jobOfWeight.try_emplace(weight.getKey(), &job);
+      if (graph::WeightAttr table = graph::transposeOf(job.constant); table && isPanels(job.to))
+        jobOfTable.try_emplace(table, &job);
     getOperation().walk([&](graph::ConstantOp constant) {
-      auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
-      Job *job = weight && !plan::gpuOf(constant) ? jobOfWeight.lookup(weights->transposed(weight)) : nullptr;
+      Job *job = plan::gpuOf(constant) ? nullptr : jobOfTable.lookup(constant.getValue());
       auto own = cast<RankedTensorType>(constant.getResult().getType());
       if (RankedTensorType type = job ? transposedType(job->to) : own;
           job && !own.getEncoding() && own.getShape() == type.getShape() && isLookedUp(constant))

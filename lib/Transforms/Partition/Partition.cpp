@@ -209,7 +209,7 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
   }
 
   LogicalResult shareLayers(Block &block, int64_t own) {
-    tieTables(block, graph::weightsOf(&getContext()));
+    tieTables(block);
     padTables(block, tensor);
     Plan plan = choosePlan(block, tensor, lines);
     // With ordered sums, every rank gathers the full addends of all ranks and sums them, so no rank

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Partition/Tables.h"
+#include "dialects/Graph/Analysis/Transposed.h"
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Collective/Collective.h"
 #include "dialects/Graph/Graph.h"
-
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using hewn::graph::DimExpr;
@@ -185,15 +184,14 @@ private:
 
 } // namespace
 
-void tieTables(Block &block, WeightStore &weights) {
-  llvm::StringMap<graph::ConstantOp> tables;
+void tieTables(Block &block) {
+  llvm::DenseMap<Attribute, graph::ConstantOp> tables;
   for (auto constant : block.getOps<graph::ConstantOp>())
-    if (auto weight = dyn_cast<graph::WeightAttr>(constant.getValue()); weight && !constant->use_empty())
-      if (std::string made = weights.transposed(weight); !made.empty())
-        tables.try_emplace(made, constant);
+    if (!constant->use_empty())
+      tables.try_emplace(constant.getValue(), constant);
   for (auto constant : llvm::to_vector(block.getOps<graph::ConstantOp>())) {
-    auto weight = dyn_cast<graph::WeightAttr>(constant.getValue());
-    graph::ConstantOp table = weight ? tables.lookup(weight.getKey()) : graph::ConstantOp();
+    graph::WeightAttr of = graph::transposeOf(constant);
+    graph::ConstantOp table = of ? tables.lookup(of) : graph::ConstantOp();
     if (!table)
       continue;
     auto type = cast<RankedTensorType>(constant.getResult().getType());

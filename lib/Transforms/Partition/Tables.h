@@ -5,7 +5,6 @@
 #ifndef HEWN_LIB_TRANSFORMS_PARTITION_TABLES_H
 #define HEWN_LIB_TRANSFORMS_PARTITION_TABLES_H
 
-#include "lib/Support/WeightStore.h"
 #include "mlir/IR/Block.h"
 
 namespace hewn::partition {
@@ -13,7 +12,7 @@ namespace hewn::partition {
 /// Replaces a constant that folding computed as the transpose of another used constant by a
 /// transpose of that constant, so that both are sharded alike. After sharding, the transposes are
 /// folded again.
-void tieTables(mlir::Block &block, WeightStore &weights);
+void tieTables(mlir::Block &block);
 
 /// Pads a large dim of constants of contractions, also through a transpose, to a multiple of
 /// `ranks`, and slices the result. The dim must be a dim of the contraction's result. Other users

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folds constant subgraphs by compiling and running them (see Passes.td).
+#include "dialects/Graph/Analysis/Transposed.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Graph.h"
@@ -78,7 +79,10 @@ void retypeView(Operation *op) {
   else if (!isa<graph::WeightAttr>(value))
     return;
   OpBuilder b(op);
-  op->getResult(0).replaceAllUsesWith(graph::ConstantOp::create(b, op->getLoc(), type, value).getResult());
+  auto view = graph::ConstantOp::create(b, op->getLoc(), type, value);
+  if (graph::WeightAttr of = graph::transposeOf(constant))
+    view->setAttr(graph::kTransposeOfAttr, of);
+  op->getResult(0).replaceAllUsesWith(view.getResult());
   op->erase();
 }
 
@@ -306,7 +310,7 @@ private:
       source = foldedConstants.lookup(move->getOperand(0));
     auto from = source ? dyn_cast<graph::WeightAttr>(source.getValue()) : graph::WeightAttr();
     if (auto to = dyn_cast<graph::WeightAttr>(folded.getValue()); from && to)
-      weights.noteTransposed(from, to.getKey());
+      folded->setAttr(graph::kTransposeOfAttr, from);
   }
 
   Attribute attributeOf(RankedTensorType type, std::vector<char> bytes) {
