@@ -11,9 +11,12 @@ static OrReason<graph::FusedAttention> attentionOf(plan::KernelOp kernel, ArrayR
   OrReason<graph::FusedAttention> attention = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(kernel)));
   if (!attention)
     return attention;
-  bool isOfTail = llvm::all_of(kernel.getBody().front().getTerminator()->getOperands(), [&](Value result) {
-    return result.getDefiningOp<graph::ScratchOp>() || llvm::is_contained(attention->tail, result.getDefiningOp());
-  });
+  SmallVector<Value> results(kernel.getBody().front().getTerminator()->getOperands());
+  auto *scratch = llvm::find_if(results, [](Value result) { return result.getDefiningOp<graph::ScratchOp>(); });
+  if (scratch != results.end())
+    results.erase(scratch);
+  bool isOfTail =
+      llvm::all_of(results, [&](Value result) { return llvm::is_contained(attention->tail, result.getDefiningOp()); });
   return isOfTail ? attention
                   : Eligibility::no("a result of the kernel is not computed from the second contraction's result");
 }

@@ -14,13 +14,18 @@ plan.kernel @product(%x: tensor<4x6xf32>, %w: tensor<6x4xf32>) -> tensor<4x4xf32
   graph.yield %0 : tensor<4x4xf32>
 }
 
+plan.kernel @four(%x: tensor<4x6xf32>) -> tensor<4x6xf32> attributes {symbols = []} {
+  %0 = graph.neg %x : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  graph.yield %0 : tensor<4x6xf32>
+}
+
 func.func @main(%x: tensor<?x6xf32> {graph.dims = [#graph.dim<"n">, 6]}, %y: tensor<4x6xf32>) -> (tensor<?x6xf32>, tensor<8x6xf32>) {
   // CHECK: plan.copy %{{.*}} to device {graph.dims = {{\[\[}}#graph.dim<"n">, 6{{\]\]}}} : tensor<?x6xf32>
   %0 = plan.copy %x to device {graph.dims = [[#graph.dim<"n">, 6]]} : tensor<?x6xf32>
   // CHECK: plan.launch @negated(%{{.*}}) symbols [#graph.dim<"n">] {graph.dims = {{\[\[}}#graph.dim<"n">, 6{{\]\]}}} : (tensor<?x6xf32>) -> tensor<?x6xf32>
   %1 = plan.launch @negated(%0) symbols [#graph.dim<"n">] {graph.dims = [[#graph.dim<"n">, 6]]} : (tensor<?x6xf32>) -> tensor<?x6xf32>
-  %2 = plan.launch @negated(%y) symbols [4] : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  %3 = plan.launch @negated(%y) symbols [4] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = plan.launch @four(%y) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %3 = plan.launch @four(%y) symbols [] : (tensor<4x6xf32>) -> tensor<4x6xf32>
   // CHECK: plan.assemble %{{.*}}, %{{.*}} along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   %4 = plan.assemble %2, %3 along 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   return %1, %4 : tensor<?x6xf32>, tensor<8x6xf32>

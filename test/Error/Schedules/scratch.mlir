@@ -30,7 +30,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %y : tensor<?x64xf32>
   }
   func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"b">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"b">, 64]}) -> tensor<?x64xf32> {
-    // expected-error@+1 {{passes symbols to 'unknown' that are not dim expressions}}
+    // expected-error@+1 {{does not match the operands, results and symbols of 'unknown'}}
     %0 = plan.launch @unknown(%q, %k, %v) symbols [#graph.dim<"a">] {graph.dims = [[#graph.dim<"a">, 64]]} : (tensor<?x64xf32>, tensor<64x?xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
     return %0 : tensor<?x64xf32>
   }
@@ -60,7 +60,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
     graph.yield %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
   }
   func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-    // expected-error@+1 {{has fewer results than 'work'}}
+    // expected-error@+1 {{does not match the operands, results and symbols of 'work'}}
     %0 = plan.launch @work(%x) symbols [] : (tensor<4x8xf32>) -> tensor<4x8xf32>
     return %0 : tensor<4x8xf32>
   }

@@ -210,7 +210,7 @@ func.func @main(%s: tensor<1x64xf32>, %x: tensor<9x1x64xf32>) -> tensor<9x1x64xf
 // CHECK: call @joint0_meet_prefetching(
 // CHECK: call @joint0_b(
 // CHECK: call @joint0_meet(
-// CHECK: call @joint0_b(
+// CHECK: call @joint0_c(
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, gridBarrierCycles = 1500, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
 module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, limits = #limits, costs = #gpuCosts>>} {
@@ -224,13 +224,18 @@ plan.kernel @b(tensor<128xf32>, tensor<128x128xf32>) -> tensor<128xf32> attribut
     return
   }
 }
+plan.kernel @c(tensor<128xf32>, tensor<128x4096xf32>) -> tensor<128xf32> attributes {symbols = []} {
+  func.func @c(%ctx: !llvm.ptr, %x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) attributes {plan.launch_info = #plan.gpu_launch<blocks = 4, threads = 256, symbols = []>} {
+    return
+  }
+}
 func.func @main(%x: tensor<128xf32>) -> tensor<128xf32> attributes {plan.arena_bytes = 1536 : i64} {
   %w = graph.constant {value = dense<1.0> : tensor<128x128xf32>} : tensor<128x128xf32>
   %v = graph.constant {value = dense<2.0> : tensor<128x4096xf32>} : tensor<128x4096xf32>
   %0 = plan.launch @a(%x) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 0>]} : (tensor<128xf32>) -> tensor<128xf32>
   %1 = plan.launch @a(%0) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 512>]} : (tensor<128xf32>) -> tensor<128xf32>
   %2 = plan.launch @b(%1, %w) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<arena, 1024>]} : (tensor<128xf32>, tensor<128x128xf32>) -> tensor<128xf32>
-  %3 = plan.launch @b(%2, %v) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<output, 0>]} : (tensor<128xf32>, tensor<128x4096xf32>) -> tensor<128xf32>
+  %3 = plan.launch @c(%2, %v) symbols [] {plan.persistent = 0 : i64, plan.buffers = [#plan.buffer<output, 0>]} : (tensor<128xf32>, tensor<128x4096xf32>) -> tensor<128xf32>
   return %3 : tensor<128xf32>
 }
 }
