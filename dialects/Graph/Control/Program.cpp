@@ -19,7 +19,7 @@ LogicalResult ConstantOp::verify() {
         type.hasStaticShape() ? storedElements(ranked, getDims(getResult())).constant() : std::nullopt;
     int64_t bits = type.getElementTypeBitWidth(), bytes = 0;
     if (!elements || llvm::MulOverflow(*elements, std::max<int64_t>(bits, bits < 4 ? 8 : bits), bytes) ||
-        weight.getOffset() < 0 || weight.getBytes() < llvm::divideCeil(bytes, int64_t(8)))
+        weight.getOffset() < 0 || weight.getBytes() < int64_t(llvm::divideCeil(uint64_t(bytes), 8)))
       return emitOpError() << "has a weight of " << weight.getBytes() << " bytes, which are too few for " << type;
     return success();
   }
