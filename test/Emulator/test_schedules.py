@@ -151,9 +151,9 @@ def test_as_on_the_host(name):
         edited, count = re.subn(r"schedule = #plan\.gpu_[^>]*>", f"schedule = #plan.gpu_{schedule}", text.read_text())
         assert count == 1
         text.write_text(edited)
-        # Runs the pass hewn-assign-schedules, which computes the shared memory that the edited
-        # schedule needs.
-        command = [os.environ["HEWN_TOOLS"] + "/hewn-opt", "--hewn-assign-schedules", str(text), "-o", str(text)]
+        # Inserts the scratch memory that the edited schedule needs.
+        passes = ["--hewn-assign-schedules", "--hewn-insert-scratch"]
+        command = [os.environ["HEWN_TOOLS"] + "/hewn-opt", *passes, str(text), "-o", str(text)]
         subprocess.run(command, check=True)
         with emulated.compiled(text, target=target) as module:
             for order in SCHEDULES:
