@@ -124,7 +124,7 @@ hewn_status hewn_message_status(const hewn_context *context);
 
 //===-- variant.c ---------------------------------------------------------===//
 
-/// Returns the services of a model; NULL if its descriptor is older than this runtime.
+/// Returns the services of a model. Returns NULL if its descriptor is older than this runtime.
 const hewn_services *hewn_model_services(const hewn_model *model);
 /// Selects the variant of the context's model for this machine.
 int32_t hewn_variant_choose(hewn_context *context);

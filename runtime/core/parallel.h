@@ -27,8 +27,8 @@ static void hewn_run_traced(void *arg, int64_t begin, int64_t end) {
   hook->event(hook->user, HEWN_TRACE_TASK_END, kernel);
 }
 
-/// Implements hewn_rt_parallel_for. `run` runs a job on the context's pool; NULL if the platform
-/// has no pool.
+/// Implements hewn_rt_parallel_for. `run` runs a job on the context's pool. It is NULL on a
+/// platform without a pool.
 static inline int32_t hewn_parallel_for(hewn_context *context, int64_t n, hewn_task task, void *arg,
                                         hewn_pool_run_fn *run) {
   int isHooked = context->thread_hook.parallel_for != NULL;
