@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/Request.h"
 #include "lib/Codegen/Emit/LinkerTool.h"
-#include "lib/Compiler/Stages.h"
+#include "lib/Compiler/Stages/Stages.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Support/Files/OutputFile.h"
 #include "lib/Target/Targets.h"

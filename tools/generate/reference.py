@@ -33,7 +33,7 @@ PASSES = {
     "Lower": "lib/Transforms/Lower/Passes.td",
     "Plan": "lib/Transforms/Plan/Passes.td",
     "Codegen": "lib/Codegen/Passes.td",
-    "Compiler": "lib/Compiler/Passes.td",
+    "Compiler": "lib/Compiler/Stages/Passes.td",
     "NVPTX": "lib/Target/NVPTX/Passes.td",
 }
 DIALECTS = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hewn/version.h"
 #include "lib/Codegen/Passes.h"
-#include "lib/Compiler/Passes.h"
 #include "lib/Compiler/Session.h"
+#include "lib/Compiler/Stages/Passes.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Batch/Passes.h"

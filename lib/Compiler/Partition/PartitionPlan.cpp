@@ -7,7 +7,7 @@
 // this program. The function that divides them is the one that the partition pass uses.
 #include "lib/Compiler/Partition/PartitionPlan.h"
 #include "lib/Compiler/Partition/RankProgram.h"
-#include "lib/Compiler/Stages.h"
+#include "lib/Compiler/Stages/Stages.h"
 #include "lib/Pipelines/Pipelines.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Partition/Stages.h"

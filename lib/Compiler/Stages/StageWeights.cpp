@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/StageWeights.h"
+#include "lib/Compiler/Stages/StageWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Support/Printable.h"
 #include "lib/Support/WeightsFile.h"

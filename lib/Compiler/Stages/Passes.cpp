@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/Passes.h"
+#include "lib/Compiler/Stages/Passes.h"
 #include "lib/Compiler/Artifact.h"
-#include "lib/Compiler/StageWeights.h"
+#include "lib/Compiler/Stages/StageWeights.h"
 #include "lib/Target/Targets.h"
 
 using namespace mlir;
@@ -10,7 +10,7 @@ namespace hewn {
 #define GEN_PASS_DEF_LOADWEIGHTSPASS
 #define GEN_PASS_DEF_SAVEWEIGHTSPASS
 #define GEN_PASS_DEF_ADDVARIANTSPASS
-#include "lib/Compiler/Passes.h.inc"
+#include "lib/Compiler/Stages/Passes.h.inc"
 
 namespace {
 

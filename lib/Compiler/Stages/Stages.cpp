@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/Compiler/Stages.h"
+#include "lib/Compiler/Stages/Stages.h"
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Codegen/Emit/Object.h"
 #include "lib/Compiler/Quantization/Quantize.h"
-#include "lib/Compiler/StageWeights.h"
+#include "lib/Compiler/Stages/StageWeights.h"
 #include "lib/Support/Files/InputFile.h"
 #include "lib/Target/Targets.h"
 #include "lib/Transforms/Fuse/Passes.h"

@@ -11,9 +11,9 @@
 
 namespace hewn {
 #define GEN_PASS_DECL
-#include "lib/Compiler/Passes.h.inc"
+#include "lib/Compiler/Stages/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
-#include "lib/Compiler/Passes.h.inc"
+#include "lib/Compiler/Stages/Passes.h.inc"
 } // namespace hewn
 
 #endif
