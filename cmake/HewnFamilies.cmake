@@ -2,7 +2,7 @@
 # Toolchain data of the target families in lib/Target.
 
 # LLVM's code generators that release binaries contain.
-set(HEWN_CODE_GENERATORS X86 AArch64 NVPTX)
+set(HEWN_CODE_GENERATORS X86 AArch64 WebAssembly NVPTX)
 
 # Runtime archives: ARCHITECTURE|TRIPLE|compile flags. TRIPLE is Clang's, and the name of the
 # archive's folder. The flags avoid calls of the compiler's support library.

@@ -38,6 +38,6 @@ add_library(HewnStaticStubs OBJECT "${PROJECT_BINARY_DIR}/StaticStubs.cpp")
 
 target_link_libraries(HewnLLVM INTERFACE
   $<TARGET_OBJECTS:HewnStaticStubs>
-  -Wl,--start-group ${mlir_archives} ${llvm_archives} "${llvm_lib}/liblldELF.a" "${llvm_lib}/liblldCommon.a" -Wl,--end-group
+  -Wl,--start-group ${mlir_archives} ${llvm_archives} "${llvm_lib}/liblldELF.a" "${llvm_lib}/liblldWasm.a" "${llvm_lib}/liblldCommon.a" -Wl,--end-group
   HewnOldGlibc libz.a libzstd.a ${CMAKE_DL_LIBS} m pthread rt)
 target_link_options(HewnLLVM INTERFACE -Wl,--gc-sections -Wl,-Bsymbolic)

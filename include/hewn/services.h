@@ -183,6 +183,7 @@ extern HEWN_RT const hewn_ranks_table hewn_rt_ranks;
 #define HEWN_CPU_AARCH64_DOTPROD (UINT64_C(1) << 33)
 #define HEWN_CPU_AARCH64_I8MM (UINT64_C(1) << 34)
 #define HEWN_CPU_AARCH64_BF16 (UINT64_C(1) << 35)
+#define HEWN_CPU_WASM_RELAXED_SIMD (UINT64_C(1) << 48)
 
 /// Returns the CPU features of this machine, which the context queried when it was created.
 HEWN_RT uint64_t hewn_rt_cpu(const hewn_context *context);

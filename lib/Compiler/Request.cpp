@@ -89,6 +89,9 @@ void readValues(Request &request, Diagnostics &diagnostics) {
     const codegen::Device *device = request.machines.front().device;
     if (llvm::is_contained(target::deviceStages(), options.emit) && (!device || device->stage() != options.emit))
       refuse("--emit=" + options.emit + " is for GPUs; '" + options.target + "' is none");
+    const codegen::Platform &platform = *request.machines.front().platform;
+    if (!platform.hasThreads && !options.partition.empty())
+      refuse("--partition needs processes that communicate, which '" + options.target + "' has not");
     if (device && !options.optimize)
       refuse("-O0 has no code for GPUs: '" + options.target + "'");
   } else {

@@ -5,6 +5,7 @@
 #include "lib/Support/Printable.h"
 #include "lib/Target/AArch64/AArch64Target.h"
 #include "lib/Target/NVPTX/NVPTXTarget.h"
+#include "lib/Target/WebAssembly/WebAssemblyTarget.h"
 #include "lib/Target/X86/X86Target.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -18,7 +19,7 @@ namespace hewn::target {
 
 /// Returns all families, in the order of their names in messages.
 static llvm::ArrayRef<const Target *> families() {
-  static const Target *const all[] = {&x86::family(), &aarch64::family(), &nvptx::family()};
+  static const Target *const all[] = {&x86::family(), &aarch64::family(), &wasm::family(), &nvptx::family()};
   return all;
 }
 
@@ -151,6 +152,10 @@ llvm::Expected<std::vector<codegen::TargetSpec>> findAll(StringRef list) {
         return llvm::createStringError("targets '" + other.name + "' and '" + machine->name + "' have different " +
                                        (machine->family == other.family ? "platforms" : "architectures") +
                                        ": an artifact supports one");
+      if (!machine->platform->hasVariants)
+        return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
+                                       "' cannot be combined: an artifact for the platform '" +
+                                       machine->platform->name + "' has one target; compile one for each");
       if (machine->cpuFeatures == other.cpuFeatures)
         return llvm::createStringError("targets '" + other.name + "' and '" + machine->name +
                                        "' have the same instruction sets: remove one");

@@ -14,17 +14,14 @@ using namespace llvm;
 namespace hewn::tool {
 
 /// Returns the linker whose format the file has, or null.
-static const codegen::LinkerTool *linkerOf(file_magic magic) {
+static const codegen::LinkerTool *linkerOf(StringRef content) {
   for (const codegen::LinkerTool *linker : target::linkers())
-    if (linker->binaryKind(magic) != codegen::BinaryKind::None)
+    if (linker->binaryKind(content) != codegen::BinaryKind::None)
       return linker;
   return nullptr;
 }
 
-bool isArtifact(StringRef bytes) {
-  file_magic magic = identify_magic(bytes);
-  return magic == file_magic::archive || linkerOf(magic);
-}
+bool isArtifact(StringRef bytes) { return identify_magic(bytes) == file_magic::archive || linkerOf(bytes); }
 
 namespace {
 
@@ -33,7 +30,7 @@ public:
   explicit Reader(ArtifactDescription &into) : into(into) {}
 
   Error readObject(const object::Binary &binary) {
-    const codegen::LinkerTool *linker = linkerOf(identify_magic(binary.getData()));
+    const codegen::LinkerTool *linker = linkerOf(binary.getData());
     auto *object = dyn_cast<object::ObjectFile>(&binary);
     if (!linker || !object)
       return Error::success(); // without a description
@@ -52,8 +49,8 @@ public:
       // LLVM checks the size of an archive member only when it advances to the next member.
       if (bytes->getBufferSize() > size_t(archive.getData().end() - bytes->getBufferStart()))
         return joinErrors(std::move(error), createStringError("an archive member extends past the end of the file"));
-      const codegen::LinkerTool *linker = linkerOf(identify_magic(bytes->getBuffer()));
-      if (!linker || linker->binaryKind(identify_magic(bytes->getBuffer())) != codegen::BinaryKind::Object)
+      const codegen::LinkerTool *linker = linkerOf(bytes->getBuffer());
+      if (!linker || linker->binaryKind(bytes->getBuffer()) != codegen::BinaryKind::Object)
         continue;
       Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
       if (!member)
@@ -79,11 +76,11 @@ private:
   ArtifactDescription &into;
 };
 
-StringRef kindOf(file_magic magic) {
-  if (magic == file_magic::archive)
+StringRef kindOf(StringRef content) {
+  if (identify_magic(content) == file_magic::archive)
     return "archive";
-  const codegen::LinkerTool *linker = linkerOf(magic);
-  switch (linker ? linker->binaryKind(magic) : codegen::BinaryKind::Program) {
+  const codegen::LinkerTool *linker = linkerOf(content);
+  switch (linker ? linker->binaryKind(content) : codegen::BinaryKind::Program) {
   case codegen::BinaryKind::Object:
     return "object";
   case codegen::BinaryKind::Library:
@@ -97,7 +94,7 @@ StringRef kindOf(file_magic magic) {
 
 Expected<ArtifactDescription> describeArtifact(MemoryBufferRef file) {
   ArtifactDescription made;
-  made.kind = kindOf(identify_magic(file.getBuffer())).str();
+  made.kind = kindOf(file.getBuffer()).str();
   Expected<std::unique_ptr<object::Binary>> binary = object::createBinary(file);
   if (!binary)
     return binary.takeError();

@@ -421,9 +421,11 @@ static codegen::ArtifactForm formOf(StringRef path) {
 /// Returns a note on what to link with an object file.
 static std::string linkingText(const std::string &object, const std::string &target) {
   std::string runtime = runtimeFor(target);
+  // `compile` has accepted the target
+  llvm::StringRef options = target::baseTarget(target::findAll(target)->front()).platform->linker.programOptions();
   return "note: " + llvm::sys::path::filename(object).str() +
          " must be linked with hewn's runtime (libraries and archives already contain it): " +
-         (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + " -lm -pthread";
+         (runtime.empty() ? "libhewn_runtime.a" : shellWord(runtime)) + (options.empty() ? "" : " " + options.str());
 }
 
 /// Shows the time of the compilation, the CPU that it was for and how to use the artifact, if the

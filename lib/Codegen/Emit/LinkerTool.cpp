@@ -141,12 +141,12 @@ Error LinkerTool::writeArchive(const LinkJob &job, OutputFile &output, const Scr
   std::vector<std::string> archives = {job.runtime};
   archives.insert(archives.end(), job.parts.begin(), job.parts.end());
   for (const std::string &path : job.userCode) {
-    file_magic magic;
-    if (std::error_code error = identify_magic(path, magic))
-      return createStringError("can't read " + path + ": " + error.message());
-    if (magic == file_magic::archive)
+    auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (!file)
+      return createStringError("can't read " + path + ": " + file.getError().message());
+    if (identify_magic((*file)->getBuffer()) == file_magic::archive)
       archives.push_back(path);
-    else if (binaryKind(magic) == BinaryKind::Object)
+    else if (binaryKind((*file)->getBuffer()) == BinaryKind::Object)
       if (Error error = addMember(members, path))
         return error;
   }
@@ -198,7 +198,7 @@ std::string LinkerTool::whyNotArchive(const Triple &triple, MemoryBufferRef file
       break;
     }
     // Skip members that are not objects, as linkers do.
-    if (binaryKind(identify_magic(member->getBuffer())) == BinaryKind::Object)
+    if (binaryKind(member->getBuffer()) == BinaryKind::Object)
       why = whyNotFor(triple, *member, "its member '" + name->str() + "'");
     if (!why.empty())
       break;
@@ -211,10 +211,9 @@ std::string LinkerTool::whyNotArchive(const Triple &triple, MemoryBufferRef file
 }
 
 std::string LinkerTool::whyNotLinkable(MemoryBufferRef file, const Triple &triple) const {
-  file_magic magic = identify_magic(file.getBuffer());
-  if (magic == file_magic::archive)
+  if (identify_magic(file.getBuffer()) == file_magic::archive)
     return whyNotArchive(triple, file);
-  BinaryKind kind = binaryKind(magic);
+  BinaryKind kind = binaryKind(file.getBuffer());
   if (kind == BinaryKind::Object || kind == BinaryKind::Library)
     return whyNotFor(triple, file, "it");
   return "it is not an object, archive or shared library";

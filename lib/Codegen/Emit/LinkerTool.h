@@ -6,7 +6,6 @@
 #define HEWN_LIB_CODEGEN_EMIT_LINKERTOOL_H
 
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBufferRef.h"
 #include "llvm/TargetParser/Triple.h"
@@ -122,8 +121,11 @@ public:
   /// "" if it can. The file must be an object, an archive of objects or a library.
   std::string whyNotLinkable(llvm::MemoryBufferRef file, const llvm::Triple &triple) const;
 
+  /// Returns the options for the linker of a program, in addition to an object and the runtime.
+  virtual llvm::StringRef programOptions() const = 0;
+
   /// Returns what a file of this format contains, or None for a file of another format.
-  virtual BinaryKind binaryKind(llvm::file_magic magic) const = 0;
+  virtual BinaryKind binaryKind(llvm::StringRef content) const = 0;
   /// Stores the description of the artifact (JSON) in the object of `module`, so that it remains in
   /// linked and stripped files and can be read without loading them.
   virtual void storeDescription(llvm::Module &module, llvm::StringRef text) const = 0;

@@ -44,6 +44,11 @@ struct Platform {
   llvm::Reloc::Model relocation;
   /// Links artifacts in the platform's object format.
   const LinkerTool &linker;
+  /// True if the runtime for the platform has threads and connects processes. Otherwise, the
+  /// calling thread runs all kernels, and a model cannot be partitioned.
+  bool hasThreads;
+  /// True if one artifact may contain code for several targets, of which the runtime selects one.
+  bool hasVariants;
 };
 
 /// A device that is separate from the CPU that runs the program. Its kernels are code that the

@@ -13,6 +13,8 @@
 
 namespace hewn::codegen {
 
+struct Platform; // Emit/Machine.h
+
 /// Maps the names of kernels in the program's module to their symbols in the artifact.
 using KernelSymbols = llvm::StringMap<std::string>;
 
@@ -56,9 +58,10 @@ struct DeviceReference {
 
 /// Emits the descriptor `<name>` (a `hewn_model`), the functions that it points to, and the typed
 /// functions `<name>_run` and `<name>_arena_bytes`. The descriptor refers to the functions of the
-/// variants by their symbols. If `device` is null, the program runs on the host.
-void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, llvm::Module &module,
-                    const DeviceReference *device = nullptr);
+/// variants by their symbols. If `device` is null, the program runs on the host. The
+/// descriptor lists the services of `platform`.
+void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, const Platform &platform,
+                    llvm::Module &module, const DeviceReference *device = nullptr);
 
 /// Returns the JSON description of the artifact, for LinkerTool::storeDescription.
 std::string describeProgram(const ProgramInterface &interface, const WeightsReference &weights);

@@ -2,6 +2,7 @@
 //
 // Emits the descriptor of a model and the functions around it.
 #include "hewn/services.h"
+#include "lib/Codegen/Emit/Machine.h"
 #include "lib/Codegen/Program/Program.h"
 #include "lib/Codegen/Program/ProgramExpressions.h"
 #include "lib/Codegen/Program/RuntimeStructs.h"
@@ -17,9 +18,9 @@ namespace {
 
 class DescriptorEmitter {
 public:
-  DescriptorEmitter(const ProgramInterface &interface, Module &module)
-      : interface(interface), module(module), structs(module), context(module.getContext()), b(context),
-        ptr(b.getPtrTy()) {}
+  DescriptorEmitter(const ProgramInterface &interface, const Platform &platform, Module &module)
+      : interface(interface), platform(platform), module(module), structs(module), context(module.getContext()),
+        b(context), ptr(b.getPtrTy()) {}
 
   void emit(const WeightsReference &weights, const DeviceReference *device);
 
@@ -70,6 +71,7 @@ private:
   Value *arrayOf(ArrayRef<Value *> entries, Type *type);
 
   const ProgramInterface &interface;
+  const Platform &platform;
   Module &module;
   const RuntimeStructs structs;
   LLVMContext &context;
@@ -372,12 +374,12 @@ Constant *DescriptorEmitter::runtimeTable(StringRef name) {
 /// Emits the hewn_services of the model. The linker keeps only the services that this table
 /// references.
 Constant *DescriptorEmitter::services(bool hasWeightsFile) {
-  return global(
-      record(RuntimeStruct::hewn_services,
-             {number(structs.size(RuntimeStruct::hewn_services), 32), number(0, 32), runtimeTable("hewn_rt_platform"),
-              runtimeTable("hewn_rt_pool"), hasWeightsFile ? runtimeTable("hewn_rt_weights") : null(),
-              interface.numRanks > 0 ? runtimeTable("hewn_rt_ranks") : null()}),
-      "services");
+  return global(record(RuntimeStruct::hewn_services,
+                       {number(structs.size(RuntimeStruct::hewn_services), 32), number(0, 32),
+                        runtimeTable("hewn_rt_platform"), platform.hasThreads ? runtimeTable("hewn_rt_pool") : null(),
+                        hasWeightsFile ? runtimeTable("hewn_rt_weights") : null(),
+                        interface.numRanks > 0 ? runtimeTable("hewn_rt_ranks") : null()}),
+                "services");
 }
 
 void DescriptorEmitter::emit(const WeightsReference &weights, const DeviceReference *device) {
@@ -436,9 +438,9 @@ void DescriptorEmitter::emit(const WeightsReference &weights, const DeviceRefere
   typedArenaBytes(model);
 }
 
-void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, Module &module,
-                    const DeviceReference *device) {
-  DescriptorEmitter(interface, module).emit(weights, device);
+void emitDescriptor(const ProgramInterface &interface, const WeightsReference &weights, const Platform &platform,
+                    Module &module, const DeviceReference *device) {
+  DescriptorEmitter(interface, platform, module).emit(weights, device);
 }
 
 } // namespace hewn::codegen

@@ -71,9 +71,13 @@ private:
 Error ArtifactWriter::whyNoRuntime() {
   if (target::isForThisMachine(base))
     return createStringError("libhewn_runtime.a is neither in the compiler's folder nor in ../lib");
-  return createStringError("'" + options.target + "' has no runtime: hewn was built without the C library for " +
-                           base.family->architecture() + " (Debian's " + target::supportOf(base).package +
-                           "); an object (-o .o) needs none");
+  StringRef package = target::supportOf(base).package;
+  return createStringError("'" + options.target + "' has no runtime: hewn was built without " +
+                           (package.empty()
+                                ? "the archive " + target::runtimeFolder(base) + "/libhewn_runtime.a"
+                                : "the C library for " + base.family->architecture() + " (Debian's " + package + ")")
+                               .str() +
+                           "; an object (-o .o) needs none");
 }
 
 /// Returns the artifact's file name without its prefix ("lib") and without its extension.

@@ -172,7 +172,7 @@ void Generator::joinKernels(const codegen::TargetSpec &machine) {
 Error Generator::emitDescriptor(const codegen::WeightsReference &weights, llvm::Module &code) const {
   if (Error error = codegen::setMachine(code, base))
     return error;
-  codegen::emitDescriptor(generated.interface, weights, code, deviceCode ? &*deviceCode : nullptr);
+  codegen::emitDescriptor(generated.interface, weights, *base.platform, code, deviceCode ? &*deviceCode : nullptr);
   base.platform->linker.storeDescription(code, codegen::describeProgram(generated.interface, weights));
   return Error::success();
 }

@@ -9,6 +9,10 @@
 namespace hewn::target {
 
 extern const codegen::Platform kLinux;
+/// WebAssembly modules without imports, for browsers and other hosts.
+extern const codegen::Platform kWeb;
+/// WebAssembly modules that import functions of WASI (wasi_snapshot_preview1) to read files.
+extern const codegen::Platform kWasi;
 
 } // namespace hewn::target
 

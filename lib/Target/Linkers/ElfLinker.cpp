@@ -174,8 +174,8 @@ Error ElfLinker::linkRelocatable(ArrayRef<std::string> objects, const std::strin
   return run(arguments);
 }
 
-BinaryKind ElfLinker::binaryKind(file_magic magic) const {
-  switch (magic) {
+BinaryKind ElfLinker::binaryKind(StringRef content) const {
+  switch (identify_magic(content)) {
   case file_magic::elf_relocatable:
     return BinaryKind::Object;
   case file_magic::elf_shared_object: // or a position-independent executable

@@ -16,7 +16,8 @@ public:
   llvm::ArrayRef<llvm::StringRef> ownSymbols() const override;
   llvm::Error writeWeights(const codegen::Weights &weights, llvm::StringRef path, llvm::StringRef symbol,
                            llvm::StringRef object) const override;
-  codegen::BinaryKind binaryKind(llvm::file_magic magic) const override;
+  llvm::StringRef programOptions() const override { return "-lm -pthread"; }
+  codegen::BinaryKind binaryKind(llvm::StringRef content) const override;
   void storeDescription(llvm::Module &module, llvm::StringRef text) const override;
   llvm::Error readDescriptions(const llvm::object::Binary &binary,
                                llvm::function_ref<llvm::Error(llvm::StringRef)> visit) const override;
