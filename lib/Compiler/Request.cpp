@@ -91,7 +91,7 @@ void readValues(Request &request, Diagnostics &diagnostics) {
       refuse("--emit=" + options.emit + " is for GPUs; '" + options.target + "' is none");
     const codegen::Platform &platform = *request.machines.front().platform;
     if (!platform.hasThreads && !options.partition.empty())
-      refuse("--partition needs processes that communicate, which '" + options.target + "' has not");
+      refuse("--partition needs processes that communicate, which the platform '" + platform.name + "' does not have");
     if (device && !options.optimize)
       refuse("-O0 has no code for GPUs: '" + options.target + "'");
   } else {

@@ -97,10 +97,37 @@ static void optimizeModule(Module &module, TargetMachine &machine) {
   all.run(module, modules);
 }
 
+/// Returns x * y + z, computed in float64 and rounded to float32.
+static Value *multiplyWide(IRBuilder<> &b, ArrayRef<Value *> operands) {
+  Type *narrow = operands[0]->getType(), *wide = narrow->getWithNewType(b.getDoubleTy());
+  Value *extended[3];
+  for (unsigned i = 0; i < 3; ++i)
+    extended[i] = b.CreateFPExt(operands[i], wide);
+  return b.CreateFPTrunc(b.CreateFAdd(b.CreateFMul(extended[0], extended[1]), extended[2]), narrow);
+}
+
+/// Returns multiplyWide of vectors that fill a vector register, by halves, each of which fills a
+/// register as float64. The conversion to float32 leaves zeros in the other half of the register:
+/// LLVM selects this instruction only if the zeros are in the IR.
+static Value *multiplyHalves(IRBuilder<> &b, ArrayRef<Value *> operands, unsigned lanes) {
+  const unsigned half = lanes / 2;
+  auto all = to_vector(seq<int>(0, int(lanes))), joined = to_vector(seq<int>(0, int(half / 2)));
+  append_range(joined, seq<int>(int(half), int(half + half / 2)));
+  auto *pairs = FixedVectorType::get(b.getInt64Ty(), half);
+  Value *halves[2];
+  for (unsigned h = 0; h < 2; ++h) {
+    auto own = to_vector(seq<int>(int(h * half), int((h + 1) * half)));
+    auto parts = map_to_vector(operands, [&](Value *operand) { return b.CreateShuffleVector(operand, own); });
+    Value *sum = multiplyWide(b, parts);
+    halves[h] = b.CreateBitCast(b.CreateShuffleVector(sum, Constant::getNullValue(sum->getType()), all), pairs);
+  }
+  return b.CreateBitCast(b.CreateShuffleVector(halves[0], halves[1], joined), operands[0]->getType());
+}
+
 /// Expands float32 FMAs to a float64 multiplication and addition, for a target without FMA
 /// instructions. LLVM would call the C library for each lane. The float64 product is exact, and the
 /// rounding of the float64 sum hardly ever changes the float32 result.
-static void expandFusedProducts(Module &module) {
+static void expandFusedProducts(Module &module, int64_t vectorBytes) {
   SmallVector<IntrinsicInst *> found;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
@@ -109,12 +136,10 @@ static void expandFusedProducts(Module &module) {
         found.push_back(call);
   for (IntrinsicInst *call : found) {
     IRBuilder<> b(call);
-    Type *wide = call->getType()->getWithNewType(b.getDoubleTy());
-    Value *operands[3];
-    for (unsigned i = 0; i < 3; ++i)
-      operands[i] = b.CreateFPExt(call->getArgOperand(i), wide);
-    Value *sum = b.CreateFAdd(b.CreateFMul(operands[0], operands[1]), operands[2]);
-    call->replaceAllUsesWith(b.CreateFPTrunc(sum, call->getType()));
+    auto operands = to_vector_of<Value *>(call->args());
+    auto *vector = dyn_cast<FixedVectorType>(call->getType());
+    const bool fills = vector && int64_t(vector->getNumElements()) * 4 == vectorBytes;
+    call->replaceAllUsesWith(fills ? multiplyHalves(b, operands, vector->getNumElements()) : multiplyWide(b, operands));
     call->eraseFromParent();
   }
 }
@@ -149,11 +174,11 @@ Expected<std::string> generateCode(Module &module, const TargetSpec &spec, const
   raw_string_ostream problems(problem);
   if (verifyModule(module, &problems))
     return createStringError("invalid LLVM IR: " + problem);
-  if (!spec.fusedProducts)
-    expandFusedProducts(module);
   splitMaskedAccesses(module, spec.vectorBytes);
   if (options.optimize)
     optimizeModule(module, **machine);
+  if (!spec.fusedProducts) // afterwards, since LLVM's combiner would remove the zeros
+    expandFusedProducts(module, spec.vectorBytes);
   storeFewLanes(module);
   if (options.form == CodeForm::LLVM) {
     std::string text;

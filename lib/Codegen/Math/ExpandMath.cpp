@@ -151,7 +151,8 @@ public:
   Expander(Operation *table, bool libm) : table(table), symbols(table), libm(libm) {
     plan::TargetAttr target = plan::targetOf(table);
     if (target) {
-      machine = {target.getVectorBytes() / 4, target.getScaleIntrinsic(), target.getPermuteIntrinsic()};
+      machine = {target.getVectorBytes() / 4, target.getScaleIntrinsic(), target.getPermuteIntrinsic(),
+                 target.getHasFma()};
       hasFma = target.getHasFma();
     }
   }

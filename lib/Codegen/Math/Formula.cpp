@@ -117,11 +117,19 @@ Num toInt32(Num a) { return castTo<arith::TruncIOp>(a, a.f->b.getI32Type()); }
 Num intToFloat(Num a) { return castTo<arith::SIToFPOp>(a, a.f->b.getF32Type()); }
 Num intToDouble(Num a) { return castTo<arith::SIToFPOp>(a, a.f->b.getF64Type()); }
 
+Num multiplyAdd(Num a, Num b, Num c) {
+  if (a.f->machine.hasFma)
+    return fma(a, b, c);
+  constexpr auto contract = arith::FastMathFlags::contract;
+  Value product = arith::MulFOp::create(a.f->b, a.v, b.v, contract);
+  return {a.f, arith::AddFOp::create(a.f->b, product, c.v, contract)};
+}
+
 Num polynomial(Num x, std::initializer_list<double> c) {
   const double *next = c.end() - 1;
   Num sum = x(*next);
   while (next != c.begin())
-    sum = fma(sum, x, *--next);
+    sum = multiplyAdd(sum, x, x(*--next));
   return sum;
 }
 

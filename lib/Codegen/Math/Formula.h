@@ -28,6 +28,8 @@ mlir::Type withElement(mlir::Type like, mlir::Type element);
 struct VectorIntrinsics {
   int64_t lanes = 0;
   mlir::StringAttr scale, permute;
+  /// True if multiplyAdd is one instruction.
+  bool hasFma = true;
 };
 
 /// Builds the ops of one formula. Each distinct constant is created once.
@@ -103,6 +105,8 @@ Num fma(Num a, Num b, Num c);
 inline Num fma(Num a, double b, Num c) { return fma(a, a(b), c); }
 inline Num fma(Num a, Num b, double c) { return fma(a, b, a(c)); }
 inline Num fma(Num a, double b, double c) { return fma(a, a(b), a(c)); }
+/// Returns a * b + c, rounded once if the target has an FMA instruction, and twice otherwise.
+Num multiplyAdd(Num a, Num b, Num c);
 Num abs(Num a);
 Num sqrt(Num a);
 Num roundeven(Num a);
@@ -132,7 +136,7 @@ Num toInt32(Num a);
 Num intToFloat(Num a);
 Num intToDouble(Num a);
 
-/// Returns c[0] + c[1] x + c[2] x^2 + ..., evaluated by Horner's rule.
+/// Returns c[0] + c[1] x + c[2] x^2 + ..., evaluated by Horner's rule with multiplyAdd.
 Num polynomial(Num x, std::initializer_list<double> c);
 
 } // namespace hewn::codegen::vecmath

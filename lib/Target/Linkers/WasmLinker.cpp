@@ -16,8 +16,8 @@ using namespace hewn::codegen;
 
 namespace hewn::target {
 
-/// Size of the stack, in bytes: kernels use up to 512 KiB (hewn/runtime.h), and a program as much as
-/// it has arguments of kernels. The stack is below all data, so that an overflow is a trap.
+/// Size of the stack, in bytes: kernels use up to 512 KiB (hewn/runtime.h), and a program some
+/// kilobytes. The stack is below all data, so that an overflow is a trap.
 static constexpr unsigned kStackBytes = 1 << 20;
 
 ArrayRef<ArtifactKind> WasmLinker::kinds() const {
@@ -28,8 +28,9 @@ ArrayRef<ArtifactKind> WasmLinker::kinds() const {
 
 ArrayRef<StringRef> WasmLinker::ownSymbols() const {
   // The last ones are in the runtime: LLVM calls them for 128-bit integers, as in checked products.
-  static constexpr StringRef names[] = {"__stack_pointer", "__indirect_function_table", "__linear_memory", "__multi3",
-                                        "__ashlti3",       "__lshrti3",                 "__ashrti3"};
+  static constexpr StringRef names[] = {
+      "__stack_pointer", "__indirect_function_table", "__linear_memory", "__multi3", "__ashlti3", "__lshrti3",
+      "__ashrti3"};
   return names;
 }
 
@@ -57,12 +58,14 @@ static Error checkImports(const std::string &library, const LinkJob &job) {
 }
 
 Error WasmLinker::linkLibrary(const LinkJob &job, StringRef, const std::string &to, const ScratchFolder &) const {
-  std::vector<std::string> arguments = {"--no-entry",  "--gc-sections", "--strip-all",
-                                        "--stack-first", "-z",           "stack-size=" + std::to_string(kStackBytes),
+  std::vector<std::string> arguments = {"--no-entry",  "--gc-sections",
+                                        "--strip-all", "--stack-first",
+                                        "-z",          "stack-size=" + std::to_string(kStackBytes),
                                         "-o",          to};
   for (const std::string &name : {job.model, job.model + "_run", job.model + "_arena_bytes"})
     arguments.push_back("--export=" + name);
-  for (StringRef name : {"hewn_context_create", "hewn_context_destroy", "hewn_context_reserve", "hewn_context_message", "hewn_run",
+  for (StringRef name :
+       {"hewn_context_create", "hewn_context_destroy", "hewn_context_reserve", "hewn_context_message", "hewn_run",
         "hewn_run_counted", "hewn_run_pointers", "hewn_output_release", "hewn_arena_bytes", "hewn_model_variant",
         "hewn_code_name", "hewn_wasm_allocate", "hewn_wasm_release", "__heap_base"})
     arguments.push_back(("--export=" + name).str());
@@ -99,12 +102,11 @@ BinaryKind WasmLinker::binaryKind(StringRef content) const {
 void WasmLinker::storeDescription(Module &module, StringRef text) const {
   LLVMContext &context = module.getContext();
   module.getOrInsertNamedMetadata("wasm.custom_sections")
-      ->addOperand(MDNode::get(context, {MDString::get(context, HEWN_NOTE_NAME),
-                                         MDString::get(context, (text + "\n").str())}));
+      ->addOperand(
+          MDNode::get(context, {MDString::get(context, HEWN_NOTE_NAME), MDString::get(context, (text + "\n").str())}));
 }
 
-Error WasmLinker::readDescriptions(const object::Binary &binary,
-                                   function_ref<Error(StringRef)> visit) const {
+Error WasmLinker::readDescriptions(const object::Binary &binary, function_ref<Error(StringRef)> visit) const {
   const auto *file = dyn_cast<object::WasmObjectFile>(&binary);
   if (!file)
     return createStringError("not a WebAssembly file");
