@@ -4,7 +4,7 @@
 // An allocation takes the first block that is large enough. A module has one thread.
 
 #include "platform/wasm/allocator.h"
-#include "platform/none/cpu.h"
+#include "hewn/services.h"
 
 #define PAGE ((size_t)1 << 16)
 #define UNIT ((size_t)16) ///< blocks begin at multiples of this size, which is that of a header
@@ -98,4 +98,13 @@ static void release(void *user, void *memory) {
 
 static const hewn_allocator allocator = {allocate, release, NULL};
 
-const hewn_platform_table hewn_rt_platform = {&allocator, hewn_no_features, hewn_no_feature_name, NULL, NULL};
+/// Returns all bits: an engine validates a module before it runs it, so that it has all
+/// instructions of a module that runs.
+static uint64_t allFeatures(void) { return UINT64_MAX; }
+
+static const char *featureName(uint64_t bit) {
+  (void)bit;
+  return "";
+}
+
+const hewn_platform_table hewn_rt_platform = {&allocator, allFeatures, featureName, NULL, NULL};
