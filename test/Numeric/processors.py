@@ -10,6 +10,9 @@ CPU model "max" has all instructions that hewn uses.
 Only numeric tensors pass through the pipes. Tests of sequences, optional values and strings are
 skipped: they are handles, processed by the runtime's C code, which is the same on all processors.
 Tests of Python functions are skipped too, because the functions exist only in this process.
+
+HEWN_PROCESSOR=wasm32 compiles WebAssembly modules and runs them in wasmtime, in this process, with
+values of all kinds. Tests that name a target of another architecture are skipped.
 """
 
 import importlib.util
@@ -244,13 +247,24 @@ def run_in_wasmtime():
     def compile_there(*, output=None, emit=None, **rest):
         if emit or not output or not output.endswith(".so"):
             return compile_module(output=output, emit=emit, **rest)
-        module = pathlib.Path(output).with_suffix(".wasm")
+        library = pathlib.Path(output)
+        module = library.with_suffix(".wasm")
         result = compile_module(output=str(module), emit=emit, **rest)
         if module.exists():
-            module.replace(output)
+            module.replace(library)
+        # The module finds its weights by their own name, some tests by that of the library's.
+        for weights in library.parent.glob(f"{module.name}.weights"):
+            name = library.stem.removeprefix("lib") if library.stem.startswith("lib") else library.name
+            shutil.copy(weights, library.with_name(f"{name}.weights"))
         return result
 
-    _hewn.compile, _hewn.Model = compile_there, _wasm.Model
+    class Module(_wasm.Model):
+        """A module, also for tests that compare several numbers of threads."""
+
+        def __init__(self, path, threads, *rest):
+            super().__init__(path, 1, *rest)
+
+    _hewn.compile, _hewn.Model = compile_there, Module
     return None
 
 
