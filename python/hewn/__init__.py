@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _abi, _device, _dlpack, _hewn, _tensors
+from . import _abi, _device, _dlpack, _hewn, _tensors, libraries
 from ._conversion import ConversionError
 from ._custom import CustomOps, raised
 from ._interface import Tensor, signature, tensors_of
@@ -106,6 +106,15 @@ def _expect_library(path: str | os.PathLike[str]) -> None:
         raise RunError(f"'{os.fsdecode(path)}' is a model, not a library: use hewn.compile to compile and load it")
 
 
+def _model_type(path: str | os.PathLike[str]) -> type:
+    """Returns the class that loads and runs the file: a native library, or a WebAssembly module."""
+    if not libraries.is_module(path):
+        return _hewn.Model
+    from . import _wasm  # imported here because native libraries don't require it
+
+    return _wasm.Model
+
+
 class _Closed:
     """Replaces the model of a closed module, so that each use of the module raises RunError."""
 
@@ -139,7 +148,9 @@ class Module:
         try:
             cache = os.fsdecode(cache_dir) if cache_dir else ""
             ranks = ranks_of(communicator)
-            model = _hewn.Model(os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks, weights)
+            model = _model_type(path)(
+                os.path.abspath(path), threads, device, cache, verify, copy_weights, ranks, weights
+            )
         except RuntimeError as problem:
             raise RunError(str(problem)) from None
         # Report of the quantization, if `compile` quantized: "sqnr_db" by output, layers, bytes,
@@ -651,15 +662,15 @@ def compile(
     (docs/python/torch.md).
 
     `target` is one target or several; the library has code for each. "portable" selects the common
-    x86 targets. `device` is the number of the GPU on which a model for GPUs is loaded. `dims` binds
-    symbolic dims: to a number, to a range (low, high), or by text such as "1,128,1..512": a range
-    preceded by sizes that get specialized code. `dim_names` is about dims of inputs for which the
-    model declares the same name: "lenient" requires equal sizes only if an op of the model does,
-    with a warning; "strict" requires them always. `cache_dir` caches artifacts and kernels for later
-    compilations, and the machine code of the GPU driver. `remarks` is a file for missed
-    optimizations (fusion, layout, in-place execution, integer arithmetic) by node, with reasons:
-    JSON if its name ends in .json, else YAML. `limits` bounds what a model file can expand to
-    (nodes, nesting, bytes, folding), see `hewn help compile`.
+    x86 targets; "wasm32" requires the extra [wasm]. `device` is the number of the GPU on which a
+    model for GPUs is loaded. `dims` binds symbolic dims: to a number, to a range (low, high), or by
+    text such as "1,128,1..512": a range preceded by sizes that get specialized code. `dim_names` is
+    about dims of inputs for which the model declares the same name: "lenient" requires equal sizes
+    only if an op of the model does, with a warning; "strict" requires them always. `cache_dir`
+    caches artifacts and kernels for later compilations, and the machine code of the GPU driver.
+    `remarks` is a file for missed optimizations (fusion, layout, in-place execution, integer
+    arithmetic) by node, with reasons: JSON if its name ends in .json, else YAML. `limits` bounds
+    what a model file can expand to (nodes, nesting, bytes, folding), see `hewn help compile`.
 
     `quantize` computes contractions in integers, or only stores their weights in a smaller type:
     "int8", "int4", "codebook16", "codebook256", "float16", "bfloat16", "float8", or a file or dict
@@ -676,17 +687,18 @@ def compile(
     `function` and `shape_function` can be Python functions, for experiments: they take arrays and
     attributes and return arrays. Such a module cannot have an `output`.
     """
-    from . import _arguments, frontends, libraries
+    from . import _arguments, frontends
 
     _expect_threads(threads)
     custom = CustomOps(custom_ops)
     if output and custom.functions:
         raise ValueError("a library cannot contain Python functions: implement custom ops in C to use `output`")
-    if output and pathlib.Path(os.fsdecode(output)).suffix != libraries.EXTENSION:
-        why = f"output must be a library ({libraries.EXTENSION}), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
+    extension = libraries.extension_of(target)
+    if output and pathlib.Path(os.fsdecode(output)).suffix != extension:
+        why = f"output must be a library ({extension}), got {os.fsdecode(output)!r}: use `hewn compile` for .a and .o"
         raise CompileError([Diagnostic("", "", "", 0, why, False, why)])
     folder = None if output else _arguments.temporary_folder()
-    artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / f"model{libraries.EXTENSION}")
+    artifact = os.fsdecode(output) if output else str(pathlib.Path(folder) / f"model{extension}")
     try:
         with frontends.as_onnx(model, example_inputs, dynamic_shapes) as onnx_model:
             _, report = _compile_and_report(
@@ -728,7 +740,8 @@ def load(
     weights: object = None,
 ) -> Module:
     """Loads a compiled library; its weights file must be in the same folder. Loading runs the
-    library's code: only load trusted files.
+    library's code: only load trusted files. A WebAssembly module (.wasm) is loaded into wasmtime,
+    and may be untrusted (docs/reference/python.md).
 
     `verify` checks the weights against their checksum, which reads all of them. `copy_weights`
     reads the weights into memory instead of mapping the file, so that they cannot change while the

@@ -34,17 +34,18 @@ class Tensor:
 
 
 KEYS, VALUES = "map keys", "map values"
-_KINDS = ("tensor", "sequence", "optional", "optional sequence", KEYS, VALUES)
+#: Kinds of the compiled model's tensors, by their number in `_hewn.Model.inputs` and `outputs`.
+KINDS = ("tensor", "sequence", "optional", "optional sequence", KEYS, VALUES)
 
 
 def tensors_of(model: object) -> tuple[list[Tensor], list[Tensor]]:
     """Returns the inputs and outputs of a loaded model. A map is two tensors."""
-    inputs = [Tensor(name, dtype_of(c, bits), shape, _KINDS[k]) for name, c, bits, shape, k in model.inputs]
+    inputs = [Tensor(name, dtype_of(c, bits), shape, KINDS[k]) for name, c, bits, shape, k in model.inputs]
     outputs = []
     for number, (name, code, bits, shape, kind) in enumerate(model.outputs):
         shapes = {condition: outputs[number][3] for condition, _, outputs in model.cases if outputs}
         unlike = shape is not None and any(len(own) != len(shape) for own in shapes.values())
-        outputs.append(Tensor(name, dtype_of(code, bits), shape, _KINDS[kind], shapes if unlike else {}))
+        outputs.append(Tensor(name, dtype_of(code, bits), shape, KINDS[kind], shapes if unlike else {}))
     return inputs, outputs
 
 

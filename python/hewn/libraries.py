@@ -5,9 +5,20 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Sequence
 
-#: Extension of libraries for this machine.
-EXTENSION = ".so"
+#: Extension of libraries for this machine, and of WebAssembly modules.
+EXTENSION, WASM = ".so", ".wasm"
+
+
+def extension_of(target: str | Sequence[str]) -> str:
+    """Returns the extension of a library for the target, or for several targets."""
+    return WASM if (target if isinstance(target, str) else ",".join(target)).startswith("wasm32") else EXTENSION
+
+
+def is_module(path: str | os.PathLike[str]) -> bool:
+    """Returns True if the path has the extension of a WebAssembly module."""
+    return pathlib.Path(os.fsdecode(path)).suffix == WASM
 
 
 def own_folder(folder: str | os.PathLike[str]) -> None:

@@ -10,8 +10,12 @@ CPU model "max" has all instructions that hewn uses.
 Only numeric tensors pass through the pipes. Tests of sequences, optional values and strings are
 skipped: they are handles, processed by the runtime's C code, which is the same on all processors.
 Tests of Python functions are skipped too, because the functions exist only in this process.
+
+HEWN_PROCESSOR=wasm32 compiles WebAssembly modules and runs them in wasmtime, in this process, with
+values of all kinds. Tests that name a target of another architecture are skipped.
 """
 
+import importlib.util
 import pathlib
 import platform
 import re
@@ -36,10 +40,13 @@ PROCESSORS = {
 # A CPU with AMX. qemu does not emulate AMX, so the code runs in this process, translated to the
 # instructions of the host (retargeted.py).
 RETARGETED = {"SapphireRapids": "sapphirerapids"}
+# WebAssembly: modules run in this process, in PyPI's wasmtime (python/hewn/_wasm.py).
+WASM = "wasm32"
 # Prefixes of target names by architecture.
 TARGETS = {
     "x86_64": ("x86-64", "portable", "haswell", "skylake", "icelake", "znver", "sapphirerapids"),
     "aarch64": ("aarch64", "cortex", "neoverse", "apple"),
+    WASM: (WASM,),
 }
 # Value of hewn_kind for tensors, and DLPack's type code of opaque handles, by which strings are
 # passed.
@@ -150,7 +157,7 @@ class Model:
 def is_of_this_machine(item, processor):
     """Returns the reason why a test can't run on this machine for the processor, or None if it
     can."""
-    foreign = processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine()
+    foreign = processor == WASM or (processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine())
     return next((why for pattern, why in OF_THIS_MACHINE.items() if foreign and re.search(pattern, item.nodeid)), None)
 
 
@@ -209,18 +216,9 @@ def retarget(own):
     return None
 
 
-def emulate(processor):
-    """Makes hewn.compile and hewn.load use the emulated processor. Returns the reason if it can't
-    be emulated, otherwise None."""
-    if processor in RETARGETED:
-        return retarget(RETARGETED[processor])
-    command, compile_c, why = emulator(processor)
-    if why:
-        return why
-    architecture, own = PROCESSORS[processor]
-    folder = tempfile.TemporaryDirectory(prefix="hewn-")
-    weakref.finalize(_hewn, folder.cleanup)
-    Model.command = [*command, build_runner(folder.name, compile_c)]
+def compiles_for(architecture, own):
+    """Returns a function like _hewn.compile that compiles for the target `own` where a test compiles
+    for the host."""
     compile_here = _hewn.compile
 
     def compile_there(*, target, custom_functions=(), **rest):
@@ -234,5 +232,55 @@ def emulate(processor):
             pytest.skip(f"image and regular expression libraries are installed for {platform.machine()} only: {lacks}")
         return ok, messages, text, report
 
-    _hewn.compile, _hewn.Model = compile_there, Model
+    return compile_there
+
+
+def run_in_wasmtime():
+    """Makes hewn.compile write WebAssembly modules, and hewn.load run them. The tests name their
+    files as on this machine (.so). Returns the reason if wasmtime is not installed, else None."""
+    if importlib.util.find_spec("wasmtime") is None:
+        return "wasmtime is not installed (tools/requirements/tests.txt)"
+    from hewn import _wasm
+
+    compile_module = compiles_for(WASM, WASM)
+
+    def compile_there(*, output=None, emit=None, **rest):
+        if emit or not output or not output.endswith(".so"):
+            return compile_module(output=output, emit=emit, **rest)
+        library = pathlib.Path(output)
+        module = library.with_suffix(".wasm")
+        result = compile_module(output=str(module), emit=emit, **rest)
+        if module.exists():
+            module.replace(library)
+        # The module finds its weights by their own name, some tests by that of the library's.
+        for weights in library.parent.glob(f"{module.name}.weights"):
+            name = library.stem.removeprefix("lib") if library.stem.startswith("lib") else library.name
+            shutil.copy(weights, library.with_name(f"{name}.weights"))
+        return result
+
+    class Module(_wasm.Model):
+        """A module, also for tests that compare several numbers of threads."""
+
+        def __init__(self, path, threads, *rest):
+            super().__init__(path, 1, *rest)
+
+    _hewn.compile, _hewn.Model = compile_there, Module
+    return None
+
+
+def emulate(processor):
+    """Makes hewn.compile and hewn.load use the emulated processor. Returns the reason if it can't
+    be emulated, otherwise None."""
+    if processor in RETARGETED:
+        return retarget(RETARGETED[processor])
+    if processor == WASM:
+        return run_in_wasmtime()
+    command, compile_c, why = emulator(processor)
+    if why:
+        return why
+    architecture, own = PROCESSORS[processor]
+    folder = tempfile.TemporaryDirectory(prefix="hewn-")
+    weakref.finalize(_hewn, folder.cleanup)
+    Model.command = [*command, build_runner(folder.name, compile_c)]
+    _hewn.compile, _hewn.Model = compiles_for(architecture, own), Model
     return None

@@ -181,7 +181,7 @@ def arguments():
         command.add_argument("--theme", choices=sorted(THEMES), help="models of one kind only")
     for command in (run, folder, reduce):
         command.add_argument(
-            "--target", default="host", help="x86-64-v2, x86-64-v3, x86-64-v4, portable, sm_80, sm_90a, ..."
+            "--target", default="host", help="x86-64-v2, x86-64-v3, x86-64-v4, portable, wasm32, sm_80, sm_90a, ..."
         )
     return parser.parse_args()
 

@@ -84,6 +84,13 @@ def test_seeds(capsys):
     assert not wrong, "\n".join(said)
 
 
+def test_seeds_in_webassembly():
+    said = []
+    counts, wrong = tell(hunt(seed_case, SEEDS, "wasm32", SECONDS / 3), lambda one: one.name, say=said.append)
+    assert counts["right"] > 3
+    assert not wrong, "\n".join(said)
+
+
 def test_children_answer_with_much_in_linear_time():
     assert forked(lambda: bytes(96 << 20), Limits(wall_seconds=20)) == ("ok", bytes(96 << 20))
     assert forked(lambda: time.sleep(60), Limits(wall_seconds=1)) == ("hang", "")

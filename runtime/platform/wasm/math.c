@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The math functions to which LLVM lowers its intrinsics where WebAssembly has no instruction, and
-// which the math library (lib/Codegen/Math/Device/libm.c) calls.
+// which the math library (lib/Codegen/Math/Device/libm.c) calls. Functions of float32 that the math
+// library has for float64 only: code that is not optimized calls them.
 
 #include <stdint.h>
 
@@ -170,3 +171,32 @@ float roundf(float x) {
     whole += __builtin_copysignf(1.0f, x);
   return __builtin_copysignf(whole, x);
 }
+
+#define HEWN_FLOAT32(name)                                                                                             \
+  double name(double x);                                                                                               \
+  float name##f(float x);                                                                                              \
+  float name##f(float x) { return (float)name(x); }
+#define HEWN_FLOAT32_PAIR(name)                                                                                        \
+  double name(double x, double y);                                                                                     \
+  float name##f(float x, float y);                                                                                     \
+  float name##f(float x, float y) { return (float)name(x, y); }
+
+HEWN_FLOAT32(exp)
+HEWN_FLOAT32(exp2)
+HEWN_FLOAT32(expm1)
+HEWN_FLOAT32(log)
+HEWN_FLOAT32(log2)
+HEWN_FLOAT32(log10)
+HEWN_FLOAT32(log1p)
+HEWN_FLOAT32(sinh)
+HEWN_FLOAT32(cosh)
+HEWN_FLOAT32(tanh)
+HEWN_FLOAT32(asinh)
+HEWN_FLOAT32(acosh)
+HEWN_FLOAT32(atanh)
+HEWN_FLOAT32(asin)
+HEWN_FLOAT32(acos)
+HEWN_FLOAT32(atan)
+HEWN_FLOAT32(erf)
+HEWN_FLOAT32_PAIR(pow)
+HEWN_FLOAT32_PAIR(atan2)
