@@ -23,11 +23,11 @@ def Plan_DotProductAttr : AttrDef<PlanDialect, "DotProduct"> {
     accumulator; otherwise the intrinsic has no accumulator operand. `rightFirst`: the right operand
     precedes the left one. `issueRate`: number of instructions that the target issues in the time of
     100 float32 FMAs of equal vector width; 0 means the rate of FMAs. `leftBits`: number of bits
-    that unsigned elements of `left` may have; the result of larger elements is undefined.
+    that elements of `left` may have, beyond which the result is undefined; 0 means all bits.
   }];
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "::mlir::StringAttr":$intrinsic,
                         DefaultValuedParameter<"bool", "true">:$accumulates, DefaultValuedParameter<"bool", "false">:$rightFirst,
-                        DefaultValuedParameter<"int64_t", "0">:$issueRate, DefaultValuedParameter<"int64_t", "8">:$leftBits);
+                        DefaultValuedParameter<"int64_t", "0">:$issueRate, DefaultValuedParameter<"int64_t", "0">:$leftBits);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -64,7 +64,7 @@ struct Int8Slices {
     constexpr int64_t room = (1 << 15) - 1, largestSlice = 128;
     return room / (2 * largestSlice * largestCode());
   }
-  /// Returns the largest operand of a multiplication that stands for a weight.
+  /// Returns the largest value of a weight in a multiplication.
   int64_t largestCode() const {
     return code.tableInBytes ? graph::WeightEncoding::tableHighest - graph::WeightEncoding::tableLowest
                              : (int64_t(1) << code.bits) - 1;

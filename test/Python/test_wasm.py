@@ -293,7 +293,7 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_buffers_at_the_end_of_the_memory(name, monkeypatch):
     """Each block of memory that the host reserves for a run, in turn, ends where the module's memory
-    ends. An access behind it is a trap."""
+    ends. An access after it is a trap."""
     model = parsed(ENDS[name])
     module, native = hewn.compile(model, target="wasm32", dim_names="strict"), hewn.compile(model, dim_names="strict")
     guest, random = module._model._guest, np.random.default_rng(1)

@@ -61,7 +61,7 @@ ArrayAttr dotsOf(MLIRContext *context, uint64_t bits) {
   constexpr int64_t rate = 100;
   SmallVector<Attribute> dots = {plan::DotProductAttr::get(
       context, b.getI16Type(), b.getI16Type(), b.getI32Type(), b.getStringAttr("llvm.wasm.dot"),
-      /*accumulates=*/false, /*rightFirst=*/false, rate, /*leftBits=*/16)};
+      /*accumulates=*/false, /*rightFirst=*/false, rate, /*leftBits=*/0)};
   if (bits & HEWN_CPU_WASM_RELAXED_SIMD)
     dots.push_back(plan::DotProductAttr::get(
         context, b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI16Type(),
