@@ -68,8 +68,9 @@ static LogicalResult verifyAtLeast(Emit emitError, int64_t least, ArrayRef<Param
 }
 
 LogicalResult DotProductAttr::verify(Emit emitError, Type left, Type right, Type sum, StringAttr, bool accumulates,
-                                     bool, int64_t issueRate) {
-  if (failed(verifyAtLeast(emitError, 0, {{"issueRate", issueRate}})))
+                                     bool, int64_t issueRate, int64_t leftBits) {
+  if (failed(verifyAtLeast(emitError, 0, {{"issueRate", issueRate}})) ||
+      failed(verifyAtLeast(emitError, 1, {{"leftBits", leftBits}})))
     return failure();
   bool ofPairs = bitsOf(left) == 8 && bitsOf(right) == 8 && bitsOf(sum) == 16;
   if (ofPairs && accumulates)

@@ -22,11 +22,12 @@ def Plan_DotProductAttr : AttrDef<PlanDialect, "DotProduct"> {
     `intrinsic` names the LLVM intrinsic. `accumulates`: the first operand of the intrinsic is the
     accumulator; otherwise the intrinsic has no accumulator operand. `rightFirst`: the right operand
     precedes the left one. `issueRate`: number of instructions that the target issues in the time of
-    100 float32 FMAs of equal vector width; 0 means the rate of FMAs.
+    100 float32 FMAs of equal vector width; 0 means the rate of FMAs. `leftBits`: number of bits
+    that unsigned elements of `left` may have; the result of larger elements is undefined.
   }];
   let parameters = (ins "::mlir::Type":$left, "::mlir::Type":$right, "::mlir::Type":$sum, "::mlir::StringAttr":$intrinsic,
                         DefaultValuedParameter<"bool", "true">:$accumulates, DefaultValuedParameter<"bool", "false">:$rightFirst,
-                        DefaultValuedParameter<"int64_t", "0">:$issueRate);
+                        DefaultValuedParameter<"int64_t", "0">:$issueRate, DefaultValuedParameter<"int64_t", "8">:$leftBits);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

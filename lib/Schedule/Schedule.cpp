@@ -78,13 +78,15 @@ static DotProductAttr findInt8SliceDot(Operation *op) {
 
 /// Sets `slices.dot` to an instruction that adds up pairs of products in 16 bits, and
 /// `slices.widen` to one that extends the 16-bit sums to 32 bits. Does nothing if the target lacks
-/// these instructions, or if a 16-bit accumulator could overflow after one such sum for each weight
-/// that is packed in a byte.
+/// these instructions, if weights may have more bits than an instruction allows, or if a 16-bit accumulator
+/// could overflow after one such sum for each weight that is packed in a byte.
 static void findPairs(Operation *op, Int8Slices &slices) {
   Builder b(op->getContext());
   Type i16 = b.getI16Type();
   DotProductAttr pairs = findDot(op, IntegerType::get(op->getContext(), 8, IntegerType::Unsigned), b.getI8Type(), i16),
                  widen = findDot(op, i16, i16, b.getI32Type());
+  if (pairs && slices.largestCode() >> pairs.getLeftBits())
+    return;
   if (pairs && widen && !widen.getAccumulates() && slices.sumsInPairs() >= 8 / slices.code.bits) {
     slices.dot = pairs;
     slices.widen = widen;

@@ -62,9 +62,12 @@ struct Int8Slices {
   /// if each byte of a lane holds one weight. Returns 0 if a single result may overflow.
   int64_t sumsInPairs() const {
     constexpr int64_t room = (1 << 15) - 1, largestSlice = 128;
-    int64_t largestCode = code.tableInBytes ? graph::WeightEncoding::tableHighest - graph::WeightEncoding::tableLowest
-                                            : (int64_t(1) << code.bits) - 1;
-    return room / (2 * largestSlice * largestCode);
+    return room / (2 * largestSlice * largestCode());
+  }
+  /// Returns the largest operand of a multiplication that stands for a weight.
+  int64_t largestCode() const {
+    return code.tableInBytes ? graph::WeightEncoding::tableHighest - graph::WeightEncoding::tableLowest
+                             : (int64_t(1) << code.bits) - 1;
   }
   /// Returns the offset that makes the stored low-bit weights unsigned: the midpoint for integers;
   /// for entries of a lookup table, minus the smallest entry.

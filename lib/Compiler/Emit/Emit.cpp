@@ -55,6 +55,9 @@ private:
   llvm::Expected<std::string> embedWeights(const codegen::ScratchFolder &scratch);
 
   Error whyNoRuntime();
+  /// Returns an error if the weights, an input, an output or the arena cannot be in the target's
+  /// memory. Sizes that depend on symbols are checked when the model runs.
+  Error checkMemory();
 
   Session &session;
   const Request &request;
@@ -78,6 +81,35 @@ Error ArtifactWriter::whyNoRuntime() {
                                 : "the C library for " + base.family->architecture() + " (Debian's " + package + ")")
                                .str() +
                            "; an object (-o .o) needs none");
+}
+
+Error ArtifactWriter::checkMemory() {
+  if (!llvm::Triple(base.triple).isArch32Bit())
+    return Error::success();
+  std::string problems;
+  auto check = [&](const std::string &what, uint64_t bytes) {
+    if (bytes > uint64_t(INT32_MAX)) // PTRDIFF_MAX
+      problems += (problems.empty() ? "" : ", ") + what + " " + std::to_string(bytes) + " bytes";
+  };
+  check("the weights have", generated.weights.size());
+  auto tensors = [&](StringRef kind, ArrayRef<codegen::TensorInterface> list) {
+    for (const codegen::TensorInterface &tensor : list) {
+      std::optional<codegen::ElementCodes> codes = codegen::elementCodes(tensor.elementType);
+      std::optional<int64_t> count = graph::numElements(tensor.dims).constant();
+      if (codes && count)
+        check((kind + " '" + tensor.name + "' has").str(),
+              llvm::SaturatingMultiply(uint64_t(*count), uint64_t(codes->dlBits)) / 8);
+    }
+  };
+  tensors("input", generated.interface.inputs);
+  tensors("output", generated.interface.outputs);
+  for (const codegen::VariantInterface &variant : generated.interface.variants)
+    for (const codegen::ProgramCode &program : variant.programs)
+      if (std::optional<int64_t> bytes = program.arena.bytes.constant())
+        check("the arena has", uint64_t(*bytes));
+  return problems.empty() ? Error::success()
+                          : createStringError("'" + options.target +
+                                              "' has 32-bit memory, with at most 2 GiB for one block: " + problems);
 }
 
 /// Returns the artifact's file name without its prefix ("lib") and without its extension.
@@ -287,6 +319,8 @@ bool ArtifactWriter::write() {
   if (!report(codegen::guardLLVM([&] { return generate(variants, base, codeOptions(), weightsFile, generated); })))
     return false;
   result.numKernels = generated.numKernels;
+  if (!report(checkMemory()))
+    return false;
   if (!options.emit.empty()) {
     std::string text;
     for (const codegen::CompiledUnit &unit : generated.code)

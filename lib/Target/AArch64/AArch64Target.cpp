@@ -109,7 +109,7 @@ ArrayAttr dotsOf(MLIRContext *context, const codegen::TargetSpec &machine) {
   // unsigned operand is a lane.
   auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool rightFirst) {
     dots.push_back(plan::DotProductAttr::get(context, left, right, sum, b.getStringAttr(intrinsic),
-                                             /*accumulates=*/true, rightFirst, kDotIssueRate));
+                                             /*accumulates=*/true, rightFirst, kDotIssueRate, /*leftBits=*/8));
   };
   Type i8 = b.getI8Type(), ui8 = b.getIntegerType(8, /*isSigned=*/false), i32 = b.getI32Type();
   if (machine.cpuFeatures & HEWN_CPU_AARCH64_BF16)

@@ -53,14 +53,21 @@ plan::VectorCostsAttr costsOf(MLIRContext *context) {
                                     /*l3ByteCost=*/40, /*laneLoadCost=*/200, /*widenCost=*/100);
 }
 
-/// Returns the dot-product instruction i32x4.dot_i16x8_s, which engines on x86 translate to
-/// VPMADDWD, at the rate of multiplications.
-ArrayAttr dotsOf(MLIRContext *context) {
+/// Returns the dot-product instructions: i32x4.dot_i16x8_s and, with relaxed SIMD,
+/// i16x8.relaxed_dot_i8x16_i7x16_s, whose second operand has 7 bits. Engines on x86 translate them
+/// to VPMADDWD and VPMADDUBSW, which issue at the rate of multiplications (X86Rows.cpp).
+ArrayAttr dotsOf(MLIRContext *context, uint64_t bits) {
   Builder b(context);
   constexpr int64_t rate = 100;
-  return b.getArrayAttr(plan::DotProductAttr::get(context, b.getI16Type(), b.getI16Type(), b.getI32Type(),
-                                                  b.getStringAttr("llvm.wasm.dot"), /*accumulates=*/false,
-                                                  /*rightFirst=*/false, rate));
+  SmallVector<Attribute> dots = {plan::DotProductAttr::get(
+      context, b.getI16Type(), b.getI16Type(), b.getI32Type(), b.getStringAttr("llvm.wasm.dot"),
+      /*accumulates=*/false, /*rightFirst=*/false, rate, /*leftBits=*/16)};
+  if (bits & HEWN_CPU_WASM_RELAXED_SIMD)
+    dots.push_back(plan::DotProductAttr::get(
+        context, b.getIntegerType(8, /*isSigned=*/false), b.getI8Type(), b.getI16Type(),
+        b.getStringAttr("llvm.wasm.relaxed.dot.i8x16.i7x16.signed"), /*accumulates=*/false, /*rightFirst=*/true, rate,
+        /*leftBits=*/7));
+  return b.getArrayAttr(dots);
 }
 
 // The runtime for these platforms needs no C library.
@@ -97,7 +104,7 @@ public:
     // engine needs some of the 16 vector registers of x86 for constants.
     return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/32 * KB,
                                  /*l1Ways=*/8, /*l2Bytes=*/256 * KB, /*l3Bytes=*/4 * MB, costsOf(context),
-                                 dotsOf(context), /*matrices=*/ArrayAttr(), plan::GpuAttr(),
+                                 dotsOf(context, machine.cpuFeatures), /*matrices=*/ArrayAttr(), plan::GpuAttr(),
                                  /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
                                  machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
                                  /*permuteBytesIntrinsic=*/StringAttr::get(context, "llvm.wasm.swizzle"),

@@ -127,7 +127,7 @@ ArrayAttr dotsOf(MLIRContext *context, const Vectors &vectors, const Rates &rate
   constexpr int64_t pairRate = 100;
   auto add = [&](Type left, Type right, Type sum, StringRef intrinsic, bool accumulates, int64_t issueRate) {
     dots.push_back(plan::DotProductAttr::get(context, left, right, sum, b.getStringAttr(intrinsic), accumulates,
-                                             /*rightFirst=*/false, issueRate));
+                                             /*rightFirst=*/false, issueRate, /*leftBits=*/8));
   };
   for (const Dot &dot : kDots) {
     if (!(bits & dot.needs) || dot.bytes != vectors.bytes)
