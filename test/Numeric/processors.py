@@ -11,8 +11,8 @@ Only numeric tensors pass through the pipes. Tests of sequences, optional values
 skipped: they are handles, processed by the runtime's C code, which is the same on all processors.
 Tests of Python functions are skipped too, because the functions exist only in this process.
 
-HEWN_PROCESSOR=wasm32 compiles WebAssembly modules and runs them in wasmtime, in this process, with
-values of all kinds. Tests that name a target of another architecture are skipped.
+HEWN_PROCESSOR=wasm32, or wasm32+relaxed, compiles WebAssembly modules and runs them in wasmtime, in
+this process, with values of all kinds. Tests that name a target of another architecture are skipped.
 """
 
 import importlib.util
@@ -169,13 +169,13 @@ class Model:
 def is_of_this_machine(item, processor):
     """Returns the reason why a test can't run on this machine for the processor, or None if it
     can."""
-    foreign = processor == WASM or (processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine())
+    foreign = processor.startswith(WASM) or (processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine())
     return next((why for pattern, why in OF_THIS_MACHINE.items() if foreign and re.search(pattern, item.nodeid)), None)
 
 
 def fails(item, processor):
     """Returns the reason why a test is known to fail on the processor, or None."""
-    known = FAIL_IN_WASM if processor == WASM else {}
+    known = FAIL_IN_WASM if processor.startswith(WASM) else {}
     return next((why for pattern, why in known.items() if re.search(pattern, item.nodeid)), None)
 
 
@@ -253,14 +253,14 @@ def compiles_for(architecture, own):
     return compile_there
 
 
-def run_in_wasmtime():
-    """Makes hewn.compile write WebAssembly modules, and hewn.load run them. The tests name their
+def run_in_wasmtime(target):
+    """Makes hewn.compile write WebAssembly modules for the target, and hewn.load run them. The tests name their
     files as on this machine (.so). Returns the reason if wasmtime is not installed, else None."""
     if importlib.util.find_spec("wasmtime") is None:
         return "wasmtime is not installed (tools/requirements/tests.txt)"
     from hewn import _wasm
 
-    compile_module = compiles_for(WASM, WASM)
+    compile_module = compiles_for(WASM, target)
 
     def compile_there(*, output=None, emit=None, **rest):
         if emit or not output or not output.endswith(".so"):
@@ -291,8 +291,8 @@ def emulate(processor):
     be emulated, otherwise None."""
     if processor in RETARGETED:
         return retarget(RETARGETED[processor])
-    if processor == WASM:
-        return run_in_wasmtime()
+    if processor.startswith(WASM):
+        return run_in_wasmtime(processor)
     command, compile_c, why = emulator(processor)
     if why:
         return why
