@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/WasmLibrary.h"
+#include "lib/Target/Targets.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,10 +48,27 @@ std::string LoadedLibrary::force(const std::string &variant) {
   return std::string(whole.name) + " has no variant '" + variant + "'; there are: " + llvm::join(names, ", ");
 }
 
+bool LoadedLibrary::loads(const std::string &path) { return target::isLibrary(path) || WasmLibrary::isModule(path); }
+
+const hewn_variant &LoadedLibrary::variant() const {
+  return module ? descriptor->variants[0] : *descriptor->runtime->model_variant(descriptor);
+}
+
 std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, const std::string &variant,
                                                    hewn_context_options options, std::string &problem,
                                                    const RanksOf &ranks) {
   std::unique_ptr<LoadedLibrary> loaded(new LoadedLibrary);
+  if (WasmLibrary::isModule(path)) {
+    llvm::Expected<std::unique_ptr<WasmLibrary>> module = WasmLibrary::open(path, options);
+    if (!module) {
+      problem = "cannot load '" + path + "': " + llvm::toString(module.takeError());
+      return nullptr;
+    }
+    loaded->module = std::move(*module);
+    loaded->descriptor = &loaded->module->descriptor;
+    problem = variant.empty() ? "" : loaded->force(variant);
+    return problem.empty() ? std::move(loaded) : nullptr;
+  }
   hewn_status status = hewn_library_open(path.c_str(), &loaded->library);
   if (status.code != HEWN_OK) {
     problem = status.message;
@@ -93,6 +112,10 @@ int LoadedLibrary::inputNamed(const std::string &name) const {
 }
 
 hewn_status LoadedLibrary::run(const std::vector<Array> &inputs, std::vector<Array> &outputs) {
+  if (module) {
+    message = llvm::toString(module->run(inputs, outputs));
+    return {message.empty() ? HEWN_OK : HEWN_INTERNAL, message.c_str()};
+  }
   std::vector<DLTensor> in(inputs.size()), out(descriptor->num_outputs);
   for (size_t i = 0; i < in.size(); ++i) {
     in[i] = {};

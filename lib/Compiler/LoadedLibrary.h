@@ -12,6 +12,8 @@
 
 namespace hewn {
 
+class WasmLibrary;
+
 /// A row-major tensor in host memory.
 struct Array {
   DLDataType type = {kDLFloat, 32, 1};
@@ -37,6 +39,10 @@ public:
   /// Returns false after an error, with the reason in `problem`.
   using RanksOf = std::function<bool(const hewn_model &model, hewn_context_options &options, std::string &problem)>;
 
+  /// Returns true if the path has the extension of a file that `open` loads: a library for this
+  /// machine, or a WebAssembly module.
+  static bool loads(const std::string &path);
+
   /// Loads the library at `path`. Selects the variant named `variant`; if the name is empty,
   /// selects the best variant for this CPU. If `options` has no allocator, a default one is used.
   /// If the model is partitioned, `ranks` must be set. Returns null after an error, with the reason
@@ -49,7 +55,7 @@ public:
 
   const hewn_model &model() const { return *descriptor; }
   /// Returns the variant of the model that `run` executes.
-  const hewn_variant &variant() const { return *descriptor->runtime->model_variant(descriptor); }
+  const hewn_variant &variant() const;
   /// Returns the index of the input with this name, or -1 if there is none.
   int inputNamed(const std::string &name) const;
   /// Runs the model. `inputs` has one array for each input, in the model's order. The results are
@@ -66,6 +72,9 @@ private:
   /// runtime has no option to force a variant.
   hewn_model forced = {};
   hewn_context *context = nullptr;
+  /// The model if it is a WebAssembly module. Its descriptor has no functions.
+  std::unique_ptr<WasmLibrary> module;
+  std::string message; ///< of the last run of the module
 };
 
 } // namespace hewn

@@ -22,3 +22,5 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if why := missing or processors.is_of_this_machine(item, processor):
                 item.add_marker(pytest.mark.skip(reason=why))
+            elif why := processors.fails(item, processor):
+                item.add_marker(pytest.mark.xfail(reason=why, strict=True))

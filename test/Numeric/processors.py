@@ -11,8 +11,8 @@ Only numeric tensors pass through the pipes. Tests of sequences, optional values
 skipped: they are handles, processed by the runtime's C code, which is the same on all processors.
 Tests of Python functions are skipped too, because the functions exist only in this process.
 
-HEWN_PROCESSOR=wasm32 compiles WebAssembly modules and runs them in wasmtime, in this process, with
-values of all kinds. Tests that name a target of another architecture are skipped.
+HEWN_PROCESSOR=wasm32, or wasm32+relaxed, compiles WebAssembly modules and runs them in wasmtime, in
+this process, with values of all kinds. Tests that name a target of another architecture are skipped.
 """
 
 import importlib.util
@@ -58,6 +58,18 @@ OF_THIS_MACHINE = {
     "test_guarded": "guard pages exist only in this process",
     "test_matrix_unit": "it retargets code to the host",
     "test_(the_case_is_taken|each_case_has|cases_share)": "the command line, or this process, loads the library",
+}
+NARROW = "WebAssembly extends narrow weights slowly, so that the compiler stores wider ones than on this machine"
+# Patterns of the names of tests that fail on WebAssembly, with the reasons. A fix removes the line.
+FAIL_IN_WASM = {
+    r"test_concat_of_many\[1100-1\]": "a function of a WebAssembly module has at most 1000 parameters",
+    "test_tiles_that_are_no_number_of_copies": "converting NaN to an integer gives 0, as on AArch64",
+    r"test_top_k_of_each_type\[float16": "a Transpose of float16 changes the signs of NaNs, as on Nehalem",
+    "test_small_deviation": "the mean of 2^20 elements is less exact, as on Nehalem",
+    r"test_windows\[.*float16-host|test_named_and_by_rule": NARROW,
+    r"test_windows_by_weights_alone\[.-.-False-.*-host": NARROW,
+    r"test_a_table_that_is_multiplied\[((?!summed).*-float16|both-bfloat16)-host": NARROW,
+    r"test_weights_that_grow\[1\]": NARROW,
 }
 HERE = pathlib.Path(__file__).parent
 
@@ -157,8 +169,14 @@ class Model:
 def is_of_this_machine(item, processor):
     """Returns the reason why a test can't run on this machine for the processor, or None if it
     can."""
-    foreign = processor == WASM or (processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine())
+    foreign = processor.startswith(WASM) or (processor in PROCESSORS and PROCESSORS[processor][0] != platform.machine())
     return next((why for pattern, why in OF_THIS_MACHINE.items() if foreign and re.search(pattern, item.nodeid)), None)
+
+
+def fails(item, processor):
+    """Returns the reason why a test is known to fail on the processor, or None."""
+    known = FAIL_IN_WASM if processor.startswith(WASM) else {}
+    return next((why for pattern, why in known.items() if re.search(pattern, item.nodeid)), None)
 
 
 def retarget(own):
@@ -235,14 +253,14 @@ def compiles_for(architecture, own):
     return compile_there
 
 
-def run_in_wasmtime():
-    """Makes hewn.compile write WebAssembly modules, and hewn.load run them. The tests name their
+def run_in_wasmtime(target):
+    """Makes hewn.compile write WebAssembly modules for the target, and hewn.load run them. The tests name their
     files as on this machine (.so). Returns the reason if wasmtime is not installed, else None."""
     if importlib.util.find_spec("wasmtime") is None:
         return "wasmtime is not installed (tools/requirements/tests.txt)"
     from hewn import _wasm
 
-    compile_module = compiles_for(WASM, WASM)
+    compile_module = compiles_for(WASM, target)
 
     def compile_there(*, output=None, emit=None, **rest):
         if emit or not output or not output.endswith(".so"):
@@ -273,8 +291,8 @@ def emulate(processor):
     be emulated, otherwise None."""
     if processor in RETARGETED:
         return retarget(RETARGETED[processor])
-    if processor == WASM:
-        return run_in_wasmtime()
+    if processor.startswith(WASM):
+        return run_in_wasmtime(processor)
     command, compile_c, why = emulator(processor)
     if why:
         return why

@@ -3,7 +3,6 @@
 weights, errors, and modules that other tools wrote or that are damaged."""
 
 import ctypes
-import json
 import os
 import pathlib
 import pickle
@@ -20,6 +19,7 @@ import pytest
 import wasmtime
 from hewn import _guest, _wasm
 from onnx import TensorProto, helper
+from wasm_modules import DESCRIPTION, TENSOR, module_of, outputs
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>'
@@ -333,53 +333,10 @@ def test_buffers_at_the_end_of_the_memory(name, monkeypatch):
 # Modules that are no models, or whose content is invalid
 
 
-def section(content):
-    """Returns a custom section 'hewn'."""
-
-    def number(value):
-        return bytes([value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14])
-
-    body = b"\4hewn" + content
-    return b"\0" + number(len(body)) + body
-
-
-TENSOR = {"name": "x", "kind": "tensor", "type": "float32", "shape": [2]}
-DESCRIPTION = {"name": "model", "variants": ["wasm32"], "inputs": [], "outputs": [TENSOR], "cases": []} | {
-    "metadata": {},
-    "weights": None,
-}
-
-
-def module_of(
-    run="", description=DESCRIPTION, create="", release="i32", memory='(memory (export "memory") 1)', more=""
-):
-    """Returns a module with the exports of a model, whose hewn_run_counted has the given code. Its
-    outputs are at $outputs."""
-    code = f"""(module {more} {memory}
-      (global (export "model") i32 (i32.const 64))
-      (func (export "hewn_context_create") (param i32 i32 i32 i32) {create})
-      (func (export "hewn_run_counted") (param $status i32) (param i32 i32 i32 i32) (param $outputs i32) (param i32) {run})
-      (func (export "hewn_output_release") (param i32 i32))
-      (func (export "hewn_wasm_allocate") (param i32 i32) (result i32)
-        (global.set $next (i32.add (global.get $next) (i32.and (i32.add (local.get 0) (i32.const 31)) (i32.const -16))))
-        (i32.sub (global.get $next) (i32.and (i32.add (local.get 0) (i32.const 31)) (i32.const -16))))
-      (func (export "hewn_wasm_release") (param {release}))
-      (global $next (mut i32) (i32.const 1024)))"""
-    text = description if isinstance(description, bytes) else json.dumps(description).encode()
-    return bytes(wasmtime.wat2wasm(code)) + section(text)
-
-
 def loaded(content, tmp_path, **options):
     path = tmp_path / "model.wasm"
     path.write_bytes(content)
     return hewn.load(path, **options)
-
-
-def outputs(data=2048, ndim=1, shape=4096, dim=2):
-    """Returns code that sets the fields of the only output."""
-    fields = {0: data, 12: ndim, 20: shape}
-    stores = [f"(i32.store offset={at} (local.get $outputs) (i32.const {value}))" for at, value in fields.items()]
-    return " ".join([*stores, f"(i64.store (i32.const 4096) (i64.const {dim}))"])
 
 
 def test_a_module_by_hand(tmp_path):
@@ -470,8 +427,8 @@ MODULES = {
         "no func 'hewn_output_release'",
     ),
     "a function of another type": (
-        module_of(release="i64"),
-        "the export 'hewn_wasm_release' has another type than the function of hewn's runtime$",
+        module_of(allocate="i64"),
+        "the export 'hewn_wasm_allocate' has another type than the function of hewn's runtime$",
     ),
     "no section": (VALID[: VALID.index(b"\4hewn{") - 4], "no custom section 'hewn': it is no model of hewn$"),
     "no JSON": (module_of(description=b"{"), "the custom section 'hewn' is damaged: JSONDecodeError"),

@@ -134,7 +134,7 @@ std::string Loaded::make(const CompileJob &job, const CompileFlags &flags, std::
 /// Returns the error for a file that is neither a library nor a model, or an empty string.
 static std::string whyNotRun(llvm::StringRef path) {
   for (const codegen::LinkerTool *linker : target::linkers())
-    if (linker->artifactKind(path) && !target::isLibrary(path))
+    if (linker->artifactKind(path) && !LoadedLibrary::loads(path.str()))
       return path.str() + " cannot be run; link it into a program, or run a library (" +
              target::libraryExtension().str() + ") or a model";
   return "";
@@ -159,7 +159,7 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
     fail(why, nullptr);
     return nullptr;
   }
-  if (!target::isLibrary(path)) {
+  if (!LoadedLibrary::loads(path)) {
     CompileJob job;
     job.path = path;
     library = loaded->make(job, flags, nullptr, opening.explanation);

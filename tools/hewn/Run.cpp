@@ -22,7 +22,7 @@ namespace json = llvm::json;
 
 namespace hewn::tool {
 
-static cl::opt<std::string> runModel(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so"),
+static cl::opt<std::string> runModel(cl::Positional, cl::Required, cl::value_desc("model.onnx|libmodel.so|model.wasm"),
                                      cl::sub(runCommand()), cl::sub(benchCommand()));
 static cl::opt<std::string> explained(cl::Positional, cl::Required, cl::value_desc("model.onnx"),
                                       cl::sub(explainCommand()));
