@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Compiler/LoadedLibrary.h"
+#include "lib/Compiler/WasmInstance.h"
 #include "lib/Compiler/WasmLibrary.h"
 #include "lib/Target/Targets.h"
 
@@ -53,6 +54,8 @@ bool LoadedLibrary::loads(const std::string &path) { return target::isLibrary(pa
 const hewn_variant &LoadedLibrary::variant() const {
   return module ? descriptor->variants[0] : *descriptor->runtime->model_variant(descriptor);
 }
+
+void LoadedLibrary::setWasmEngine(std::string path) { WasmInstance::setEngine(std::move(path)); }
 
 std::unique_ptr<LoadedLibrary> LoadedLibrary::open(const std::string &path, const std::string &variant,
                                                    hewn_context_options options, std::string &problem,

@@ -43,6 +43,10 @@ public:
   /// machine, or a WebAssembly module.
   static bool loads(const std::string &path);
 
+  /// Sets the path of the library of wasmtime, which runs WebAssembly modules. By default, the
+  /// system searches for libwasmtime.so.
+  static void setWasmEngine(std::string path);
+
   /// Loads the library at `path`. Selects the variant named `variant`; if the name is empty,
   /// selects the best variant for this CPU. If `options` has no allocator, a default one is used.
   /// If the model is partitioned, `ranks` must be set. Returns null after an error, with the reason

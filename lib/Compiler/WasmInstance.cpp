@@ -31,8 +31,7 @@ struct wasm_valtype_t;
 struct wasm_importtype_t;
 struct wasm_exporttype_t;
 
-template <typename T>
-struct Vector {
+template <typename T> struct Vector {
   size_t size = 0;
   T *data = nullptr;
 };
@@ -90,15 +89,18 @@ struct Api {
   static Expected<const Api *> load();
 };
 
+std::string &enginePath() {
+  static std::string path = "libwasmtime.so";
+  return path;
+}
+
 Expected<const Api *> Api::load() {
   static Api api;
   static bool isLoaded = false;
   if (isLoaded)
     return &api;
-  const char *given = std::getenv("HEWN_WASMTIME");
-  const std::string path = given && *given ? given : "libwasmtime.so";
   std::string why;
-  sys::DynamicLibrary library = sys::DynamicLibrary::getPermanentLibrary(path.c_str(), &why);
+  sys::DynamicLibrary library = sys::DynamicLibrary::getPermanentLibrary(enginePath().c_str(), &why);
   if (!library.isValid())
     return createStringError("WebAssembly modules run in wasmtime, whose library cannot be loaded (" + why +
                              "): install wasmtime's C API, or set HEWN_WASMTIME to its library, which PyPI's package "
@@ -143,14 +145,13 @@ Expected<const Api *> Api::load() {
   FIND(wasm_byte_vec_delete)
 #undef FIND
   if (!missing.empty())
-    return createStringError("'" + path + "' is no WebAssembly engine: it has no function " + missing);
+    return createStringError("'" + enginePath() + "' is no WebAssembly engine: it has no function " + missing);
   isLoaded = true;
   return &api;
 }
 
 /// An object of the engine, which the given function deletes.
-template <typename T>
-using Owned = std::unique_ptr<T, void (*)(T *)>;
+template <typename T> using Owned = std::unique_ptr<T, void (*)(T *)>;
 
 class Instance final : public WasmInstance {
 public:
@@ -269,6 +270,8 @@ Expected<MutableArrayRef<char>> Instance::bytes(uint64_t address, uint64_t size)
 }
 
 } // namespace
+
+void WasmInstance::setEngine(std::string path) { enginePath() = std::move(path); }
 
 Expected<std::unique_ptr<WasmInstance>> WasmInstance::create(StringRef content) {
   Expected<const Api *> api = Api::load();

@@ -4,7 +4,7 @@
 #include "lib/Target/Targets.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Object/Wasm.h"
+#include "llvm/Object/Binary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
@@ -74,7 +74,7 @@ static_assert(sizeof(TensorInfo) == 36 && sizeof(Options) == 120);
 
 /// Returns the name of the model that the valid module describes.
 static Expected<std::string> nameOf(MemoryBufferRef file) {
-  Expected<std::unique_ptr<object::WasmObjectFile>> module = object::ObjectFile::createWasmObjectFile(file);
+  Expected<std::unique_ptr<object::Binary>> module = object::createBinary(file);
   if (!module)
     return module.takeError();
   std::string name;
@@ -221,7 +221,8 @@ Error WasmLibrary::putWeights(const std::string &path, uint32_t &address, uint32
     file = linked;
   auto weights = MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!weights)
-    return createStringError("cannot read the weights file '" + file.str().str() + "': " + weights.getError().message());
+    return createStringError("cannot read the weights file '" + file.str().str() +
+                             "': " + weights.getError().message());
   Expected<uint32_t> made = instance->allocate((*weights)->getBufferSize(), /*alignment=*/64);
   if (!made)
     return made.takeError();
@@ -304,8 +305,7 @@ Error WasmLibrary::take(const Tensor &tensor, const hewn_tensor_info &info, Arra
   return Error::success();
 }
 
-Error WasmLibrary::runWith(const std::vector<Array> &inputs, std::vector<Array> &outputs,
-                           std::vector<uint32_t> &held) {
+Error WasmLibrary::runWith(const std::vector<Array> &inputs, std::vector<Array> &outputs, std::vector<uint32_t> &held) {
   std::vector<Tensor> in(inputs.size()), out(size_t(descriptor.num_outputs));
   for (auto [tensor, array] : zip_equal(in, inputs)) {
     Expected<uint32_t> data = put(array.bytes.data(), array.bytes.size(), held);
@@ -328,7 +328,8 @@ Error WasmLibrary::runWith(const std::vector<Array> &inputs, std::vector<Array> 
   Expected<uint32_t> results = put(out.data(), out.size() * sizeof(Tensor), held);
   if (!first || !results)
     return joinErrors(first.takeError(), results.takeError());
-  if (Error error = callStatus("hewn_run_counted", {model, context, *first, uint32_t(in.size()), *results, uint32_t(out.size())}))
+  if (Error error =
+          callStatus("hewn_run_counted", {model, context, *first, uint32_t(in.size()), *results, uint32_t(out.size())}))
     return error;
   outputs.resize(out.size());
   Error problem = Error::success();

@@ -21,8 +21,8 @@ public:
   static llvm::Expected<std::unique_ptr<WasmLibrary>> open(const std::string &path,
                                                            const hewn_context_options &options);
 
-  /// The model's descriptor: names, types and dims of inputs and outputs, symbols, and a variant. It
-  /// has no functions, cases and metadata.
+  /// The model's descriptor: names, types and dims of inputs and outputs, symbols, and a variant.
+  /// It has no functions, cases and metadata.
   hewn_model descriptor = {};
 
   /// Runs the model like LoadedLibrary::run.

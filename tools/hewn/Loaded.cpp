@@ -159,6 +159,8 @@ std::unique_ptr<Loaded> Loaded::open(const std::string &path, Opening opening) {
     fail(why, nullptr);
     return nullptr;
   }
+  if (const char *engine = std::getenv("HEWN_WASMTIME"); engine && *engine)
+    LoadedLibrary::setWasmEngine(engine);
   if (!LoadedLibrary::loads(path)) {
     CompileJob job;
     job.path = path;

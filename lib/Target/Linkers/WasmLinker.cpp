@@ -107,11 +107,9 @@ void WasmLinker::storeDescription(Module &module, StringRef text) const {
 }
 
 Error WasmLinker::readDescriptions(const object::Binary &binary, function_ref<Error(StringRef)> visit) const {
-  const auto *file = dyn_cast<object::WasmObjectFile>(&binary);
-  if (!file)
-    return createStringError("not a WebAssembly file");
-  for (const object::SectionRef &reference : file->sections()) {
-    const object::WasmSection &section = file->getWasmSection(reference);
+  const auto &file = cast<object::WasmObjectFile>(binary); // the only class for files with this magic number
+  for (const object::SectionRef &reference : file.sections()) {
+    const object::WasmSection &section = file.getWasmSection(reference);
     if (section.Type != wasm::WASM_SEC_CUSTOM || section.Name != HEWN_NOTE_NAME)
       continue;
     for (StringRef line : split(toStringRef(section.Content), '\n'))

@@ -4,8 +4,8 @@
 
     tools/measure/webassembly/compare.py [--rounds N] [--seconds S] [--quantize SCHEME] MODEL.onnx ...
 
-Compiles each model for x86-64-v2 (SSE4.2), wasm32 (SIMD128) and wasm32+relaxed, and runs them in
-turns, the modules in Node.js. Prints a Markdown row for each model: the fastest run of each, the
+Compiles each model for x86-64-v2 (SSE4.2), wasm32 (SIMD128) and wasm32+relaxed, and runs them
+alternately, the modules in Node.js. Prints a Markdown row for each model: the fastest run of each, the
 ratios to native code, the sizes of the module without weights, and the largest difference between
 the outputs of a module and of native code, relative to the largest output.
 """
@@ -77,7 +77,11 @@ def difference(content: bytes, wanted: list[np.ndarray]) -> float:
 def compare(model: pathlib.Path, options: argparse.Namespace) -> str:
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder)
-        paths = {"x86-64-v2": place / "libmodel.so", "wasm32": place / "model.wasm", "wasm32+relaxed": place / "relaxed.wasm"}
+        paths = {
+            "x86-64-v2": place / "libmodel.so",
+            "wasm32": place / "model.wasm",
+            "wasm32+relaxed": place / "relaxed.wasm",
+        }
         given = {"quantize": options.quantize} if options.quantize else {}
         for target, path in paths.items():
             command = [options.hewn, "compile", str(model), f"--target={target}", "-o", str(path), "--name=model"]
