@@ -33,10 +33,11 @@ std::string page() {
          << " |\n";
     }
   os << "\n## Platforms\n\n"
-        "| platform | object format | libraries | archives | objects |\n"
-        "| --- | --- | --- | --- | --- |\n";
+        "| platform | threads | object format | libraries | archives | objects |\n"
+        "| --- | --- | --- | --- | --- | --- |\n";
   for (const codegen::Platform *platform : platforms()) {
-    os << "| `" << platform->name << "` | " << platform->linker.name() << " |";
+    os << "| `" << platform->name << "` | " << (platform->hasThreads ? "yes" : "no") << " | "
+       << platform->linker.name() << " |";
     for (auto form : {codegen::ArtifactForm::Library, codegen::ArtifactForm::Archive, codegen::ArtifactForm::Object}) {
       const codegen::ArtifactKind *kind =
           llvm::find_if(platform->linker.kinds(), [&](const codegen::ArtifactKind &one) { return one.form == form; });

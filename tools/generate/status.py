@@ -51,23 +51,24 @@ All versions from opset 1 on: [ops](onnx-support.md), [refused element types](on
 compiles if ONNX defines it by a function body.
 """
 
-#: Features that `#plan.target` does not list, and whether they work on x86, AArch64 and NVIDIA.
+#: Features that `#plan.target` does not list, and whether they work on x86, AArch64, WebAssembly
+#: and NVIDIA.
 FEATURES = [
-    ("Symbolic dims, ranges, specialized sizes", YES, YES, YES, ""),
-    ("`If`, `Loop`, `Scan`", YES, YES, YES, "NVIDIA: `Loop` is not one kernel"),
-    ("Strings, sequences, optional values, maps", YES, YES, YES, "inputs that are sequences of maps"),
-    ("ai.onnx.ml", YES, YES, YES, "maps"),
-    ("ImageDecoder, RegexFullMatch", YES, "native compiles", YES, "AArch64: not when cross-compiled"),
-    ("Custom ops in C", YES, YES, "on the host", ""),
-    ("Fused attention", YES, YES, YES, "NVIDIA: no warpgroup MMA"),
-    ("Winograd 3x3 convolution", YES, YES, NO, ""),
-    ("Quantized models (QDQ, QLinear*, MatMulNBits)", YES, YES, YES, ""),
-    ("Packed 2-, 4- and 8-bit weights", YES, YES, NO, "convolutions below 8 bits"),
-    ("Codebook weights", YES, YES, NO, ""),
-    ("Several instruction sets in a library", YES, YES, NO, ""),
-    ("Tensor and pipeline parallelism", YES, YES, "emulated only", ""),
-    ("Tuning (`hewn tune`)", YES, YES, NO, ""),
-    ("Tested on", "hardware", "qemu", "emulator; H200 once", "[processors](../measured/tested-processors.md)"),
+    ("Symbolic dims, ranges, specialized sizes", YES, YES, YES, YES, ""),
+    ("`If`, `Loop`, `Scan`", YES, YES, YES, YES, "NVIDIA: `Loop` is not one kernel"),
+    ("Strings, sequences, optional values, maps", YES, YES, YES, YES, "inputs that are sequences of maps"),
+    ("ai.onnx.ml", YES, YES, YES, YES, "maps"),
+    ("ImageDecoder, RegexFullMatch", YES, "native compiles", NO, YES, "AArch64: not when cross-compiled"),
+    ("Custom ops in C", YES, YES, YES, "on the host", ""),
+    ("Fused attention", YES, YES, YES, YES, "NVIDIA: no warpgroup MMA"),
+    ("Winograd 3x3 convolution", YES, YES, YES, NO, ""),
+    ("Quantized models (QDQ, QLinear*, MatMulNBits)", YES, YES, YES, YES, ""),
+    ("Packed 2-, 4- and 8-bit weights", YES, YES, YES, NO, "convolutions below 8 bits"),
+    ("Codebook weights", YES, YES, YES, NO, ""),
+    ("Several instruction sets in a library", YES, YES, NO, NO, ""),
+    ("Tensor and pipeline parallelism", YES, YES, NO, "emulated only", ""),
+    ("Tuning (`hewn tune`)", YES, YES, NO, NO, ""),
+    ("Tested on", "hardware", "qemu", "wasmtime", "emulator; H200 once", "[processors](../measured/tested-processors.md)"),
 ]
 
 
@@ -83,6 +84,13 @@ def target_names(hewn: str, model: pathlib.Path) -> list[str]:
     return [name for name in names if name not in ("host", "portable")]
 
 
+def threads(hewn: str, name: str) -> str:
+    """Returns whether the default platform of the target `name` has threads."""
+    text = run(hewn, "help", "targets").stdout
+    platform = re.search(rf"^\| `{re.escape(name)}` \|.*\| (\w+)[^|]*\|$", text, re.MULTILINE)[1]
+    return YES if re.search(rf"^\| `{platform}` \| yes \|", text, re.MULTILINE) else NO
+
+
 def describe(hewn: str, model: pathlib.Path, name: str) -> list[str]:
     """Returns the table row of the target `name`."""
     text = run(hewn, "compile", model, f"--target={name}", "--emit=kernels", "-o", "-").stdout
@@ -94,7 +102,7 @@ def describe(hewn: str, model: pathlib.Path, name: str) -> list[str]:
     dots = {(left, right, total) for left, right, total, rows in products if not rows}
     if is_gpu:
         unit = "warpgroup MMA" if re.search(r"warpgroupProductsPerCycle", target) else "MMA"
-        return [f"`{name}`", "tensor cores", YES, YES, YES, unit, YES]
+        return [f"`{name}`", "tensor cores", YES, YES, YES, unit, threads(hewn, name)]
     exact = any(left in ("ui8", "i8") and total == "i32" for left, _, total in dots)
     has_bf16 = any(left == "bf16" for left, *_ in products)
     return [
@@ -104,7 +112,7 @@ def describe(hewn: str, model: pathlib.Path, name: str) -> list[str]:
         YES if has_bf16 else "float",
         "exact" if exact else "pairs",
         unit,
-        YES,
+        threads(hewn, name),
     ]
 
 
@@ -131,7 +139,7 @@ def page(hewn: str) -> str:
     features = [list(row) for row in FEATURES]
     return TEXT.format(
         targets=table(heads, targets),
-        features=table(["feature", "x86-64", "AArch64", "NVIDIA", "missing"], features),
+        features=table(["feature", "x86-64", "AArch64", "WebAssembly", "NVIDIA", "missing"], features),
         ops=table(["domain", "ops"], op_counts()),
     )
 
