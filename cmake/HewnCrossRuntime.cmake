@@ -62,8 +62,11 @@ foreach(archive IN LISTS HEWN_RUNTIME_ARCHIVES)
   string(REPLACE "|" ";" archive "${archive}")
   hewn_add_cross_runtime(${archive})
 endforeach()
-hewn_add_freestanding_runtime(wasm32-unknown wasm32-unknown-unknown ${HEWN_WASM_SOURCES})
-if(TARGET hewn_runtime_wasm32-unknown AND EXISTS "${PROJECT_SOURCE_DIR}/lib/Codegen/Math/Device/libm.c")
-  # the math functions of kernels
-  target_sources(hewn_runtime_wasm32-unknown PRIVATE "${PROJECT_SOURCE_DIR}/lib/Codegen/Math/Device/libm.c")
+set(libm "${PROJECT_SOURCE_DIR}/lib/Codegen/Math/Device/libm.c") # the math functions of kernels
+if(EXISTS "${libm}")
+  list(APPEND HEWN_WASM_SOURCES "${libm}")
 endif()
+hewn_add_freestanding_runtime(wasm32-unknown wasm32-unknown-unknown ${HEWN_WASM_SOURCES}
+  "${HEWN_RUNTIME_DIR}/platform/none/weights.c")
+hewn_add_freestanding_runtime(wasm32-wasip1 wasm32-unknown-wasip1 ${HEWN_WASM_SOURCES}
+  "${HEWN_RUNTIME_DIR}/platform/wasi/weights.c")

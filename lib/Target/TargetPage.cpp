@@ -36,8 +36,8 @@ std::string page() {
         "| platform | threads | object format | libraries | archives | objects |\n"
         "| --- | --- | --- | --- | --- | --- |\n";
   for (const codegen::Platform *platform : platforms()) {
-    os << "| `" << platform->name << "` | " << (platform->hasThreads ? "yes" : "no") << " | "
-       << platform->linker.name() << " |";
+    os << "| `" << platform->name << "` | " << (platform->hasThreads ? "yes" : "no") << " | " << platform->linker.name()
+       << " |";
     for (auto form : {codegen::ArtifactForm::Library, codegen::ArtifactForm::Archive, codegen::ArtifactForm::Object}) {
       const codegen::ArtifactKind *kind =
           llvm::find_if(platform->linker.kinds(), [&](const codegen::ArtifactKind &one) { return one.form == form; });

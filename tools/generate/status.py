@@ -68,7 +68,14 @@ FEATURES = [
     ("Several instruction sets in a library", YES, YES, NO, NO, ""),
     ("Tensor and pipeline parallelism", YES, YES, NO, "emulated only", ""),
     ("Tuning (`hewn tune`)", YES, YES, NO, NO, ""),
-    ("Tested on", "hardware", "qemu", "wasmtime", "emulator; H200 once", "[processors](../measured/tested-processors.md)"),
+    (
+        "Tested on",
+        "hardware",
+        "qemu",
+        "wasmtime",
+        "emulator; H200 once",
+        "[processors](../measured/tested-processors.md)",
+    ),
 ]
 
 

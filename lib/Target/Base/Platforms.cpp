@@ -22,7 +22,7 @@ const codegen::Platform kWeb = {"web",
                                 /*hasThreads=*/false,
                                 /*hasVariants=*/false};
 const codegen::Platform kWasi = {"wasi",
-                                 "wasi",
+                                 "wasip1",
                                  llvm::Reloc::Static,
                                  wasm,
                                  /*hasThreads=*/false,
