@@ -86,7 +86,7 @@ def weights():
 
 @pytest.fixture
 def compiled(tmp_path, weights):
-    """Returns the path of a module with a weights file beside it."""
+    """Returns the path of a module, whose weights file is in the same folder."""
     model = onnx.parser.parse_model(MODEL)
     model.graph.initializer.clear()
     model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))

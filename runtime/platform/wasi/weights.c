@@ -73,8 +73,8 @@ static int32_t openPath(const char *path, uint32_t *file) {
   int32_t error = WASI_NO_ENTRY;
   wasi_prestat folder;
   for (uint32_t at = WASI_FIRST_FOLDER; wasi_fd_prestat_get(at, &folder) == WASI_SUCCESS; ++at) {
-    error = wasi_path_open(at, WASI_FOLLOW_LINKS, path, strlen(path), 0, WASI_RIGHT_READ | WASI_RIGHT_FILESTAT, 0, 0,
-                           file);
+    error =
+        wasi_path_open(at, WASI_FOLLOW_LINKS, path, strlen(path), 0, WASI_RIGHT_READ | WASI_RIGHT_FILESTAT, 0, 0, file);
     if (error == WASI_SUCCESS)
       return error;
   }
