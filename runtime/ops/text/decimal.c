@@ -61,7 +61,9 @@ static int highestBit(uint64_t value) {
   return bit;
 }
 
-static int bitsOf(const natural *n) { return n->count ? 32 * (n->count - 1) + highestBit(n->words[n->count - 1]) + 1 : 0; }
+static int bitsOf(const natural *n) {
+  return n->count ? 32 * (n->count - 1) + highestBit(n->words[n->count - 1]) + 1 : 0;
+}
 
 static int compare(const natural *a, const natural *b) {
   if (a->count != b->count)

@@ -22,9 +22,9 @@ void hewn_decimal_format_uint64(char *text, uint64_t value);
 /// number. White space and a sign may precede the digits. Values that are too large become
 /// infinities, or the nearest integer.
 ///
-/// Floats have plain or scientific notation, or are "inf", "infinity" or "nan" in any case; they are
-/// rounded to nearest, ties to even: to float32 if `isFloat`, else to float64. A minus before the
-/// digits of a uint64 negates it modulo 2^64, as in C's strtoull.
+/// Floats have plain or scientific notation, or are "inf", "infinity" or "nan" in any case. They
+/// are rounded to nearest, ties to even: to float32 if `isFloat`, else to float64. A minus before
+/// the digits of a uint64 negates it modulo 2^64, as in C's strtoull.
 const char *hewn_decimal_parse(const char *text, int isFloat, double *value);
 const char *hewn_decimal_parse_int64(const char *text, int64_t *value);
 const char *hewn_decimal_parse_uint64(const char *text, uint64_t *value);
