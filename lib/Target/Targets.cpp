@@ -5,6 +5,7 @@
 #include "lib/Support/Printable.h"
 #include "lib/Target/AArch64/AArch64Target.h"
 #include "lib/Target/NVPTX/NVPTXTarget.h"
+#include "lib/Target/RISCV/RISCVTarget.h"
 #include "lib/Target/WebAssembly/WebAssemblyTarget.h"
 #include "lib/Target/X86/X86Target.h"
 
@@ -19,7 +20,8 @@ namespace hewn::target {
 
 /// Returns all families, in the order of their names in messages.
 static llvm::ArrayRef<const Target *> families() {
-  static const Target *const all[] = {&x86::family(), &aarch64::family(), &wasm::family(), &nvptx::family()};
+  static const Target *const all[] = {&x86::family(), &aarch64::family(), &riscv::family(), &wasm::family(),
+                                      &nvptx::family()};
   return all;
 }
 

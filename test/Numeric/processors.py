@@ -36,6 +36,7 @@ PROCESSORS = {
     "cortex-a57": ("aarch64", "aarch64"),
     "neoverse-n1": ("aarch64", "neoverse-n1"),
     "max": ("aarch64", "neoverse-v2"),
+    "sifive-u54": ("riscv64", "rv64gc"),
 }
 # A CPU with AMX. qemu does not emulate AMX, so the code runs in this process, translated to the
 # instructions of the host (retargeted.py).
@@ -46,6 +47,7 @@ WASM = "wasm32"
 TARGETS = {
     "x86_64": ("x86-64", "portable", "haswell", "skylake", "icelake", "znver", "sapphirerapids"),
     "aarch64": ("aarch64", "cortex", "neoverse", "apple"),
+    "riscv64": ("rv64gc",),
     WASM: (WASM,),
 }
 # Value of hewn_kind for tensors, and DLPack's type code of opaque handles, by which strings are
@@ -89,7 +91,11 @@ def emulator(processor):
         or not (libraries / "lib" / "libc.so.6").exists()
         or not shutil.which(f"{architecture}-linux-gnu-gcc")
     ):
-        return None, None, f"clang-22 or the C library for {architecture} is missing (Debian: gcc-aarch64-linux-gnu)"
+        return (
+            None,
+            None,
+            f"clang-22 or the C library for {architecture} is missing (Debian: gcc-{architecture}-linux-gnu)",
+        )
     compile_c = [compiler, f"--target={architecture}-linux-gnu", "-fuse-ld=lld"]
     return [qemu, "-L", libraries, "-cpu", processor], compile_c, None
 

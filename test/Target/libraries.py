@@ -127,3 +127,24 @@ def compile_library(model, folder, name, *flags):
     library = folder / f"lib{name}.so"
     subprocess.run([HEWN, "compile", path, "-o", library, *flags], check=True)
     return library
+
+
+def run_emulated(emulator, runner, library, *variant):
+    """Runs the library under the emulator command with the program of build_runner. Returns the exit
+    status, the output, and the values of all outputs of the model (None after an error)."""
+    out = library.with_name("out.bin")
+    done = subprocess.run([*emulator, runner, library, "1", out, *variant], capture_output=True, text=True)
+    return done.returncode, done.stdout.strip(), np.fromfile(out, np.float32) if done.returncode == 0 else None
+
+
+def members(path):
+    """Returns the ELF files that an artifact (an object, a library or an archive) contains."""
+    data = path.read_bytes()
+    if not data.startswith(b"!<arch>\n"):
+        return [data]
+    found, at = [], 8
+    while at < len(data):
+        size = int(data[at + 48 : at + 58])
+        found += [data[at + 60 : at + 60 + size]] if data[at + 60 :].startswith(b"\x7fELF") else []
+        at += 60 + size + size % 2
+    return found

@@ -17,7 +17,7 @@ import subprocess
 import numpy as np
 import processors
 import pytest
-from libraries import HEWN, MODELS, ROOT, build_runner, compile_library, feeds
+from libraries import HEWN, MODELS, ROOT, build_runner, compile_library, feeds, members, run_emulated
 from sessions import oracle
 
 EM_AARCH64 = 183
@@ -55,11 +55,7 @@ def library(request, tmp_path_factory):
 
 
 def run(runner, library, processor, *variant):
-    out = library.with_name("out.bin")
-    done = subprocess.run(
-        [*emulated(processor)[0], runner, library, "1", out, *variant], capture_output=True, text=True
-    )
-    return done.returncode, done.stdout.strip(), np.fromfile(out, np.float32) if done.returncode == 0 else None
+    return run_emulated(emulated(processor)[0], runner, library, *variant)
 
 
 @pytest.mark.parametrize("processor", TARGETS)
@@ -77,19 +73,6 @@ def test_a_processor_that_lacks_something_says_what(runner, tmp_path):
     status, said, _ = run(runner, path, "cortex-a57")
     assert status == 3
     assert said == "model 'layers' was compiled for neoverse-v1, neoverse-n1; this machine lacks FP16 DotProd"
-
-
-def members(path):
-    """Returns the ELF files that an artifact (an object, a library or an archive) contains."""
-    data = path.read_bytes()
-    if not data.startswith(b"!<arch>\n"):
-        return [data]
-    found, at = [], 8
-    while at < len(data):
-        size = int(data[at + 48 : at + 58])
-        found += [data[at + 60 : at + 60 + size]] if data[at + 60 :].startswith(b"\x7fELF") else []
-        at += 60 + size + size % 2
-    return found
 
 
 @pytest.mark.parametrize("kind, least", [(".o", 1), (".a", 40), (".so", 1)])

@@ -51,26 +51,28 @@ All versions from opset 1 on: [ops](onnx-support.md), [refused element types](on
 compiles if ONNX defines it by a function body.
 """
 
-#: Features that `#plan.target` does not list, and whether they work on x86, AArch64, WebAssembly
-#: and NVIDIA.
+#: Features that `#plan.target` does not list, and whether they work on x86, AArch64, RISC-V,
+#: WebAssembly and NVIDIA.
 FEATURES = [
-    ("Symbolic dims, ranges, specialized sizes", YES, YES, YES, YES, ""),
-    ("`If`, `Loop`, `Scan`", YES, YES, YES, YES, "NVIDIA: `Loop` is not one kernel"),
-    ("Strings, sequences, optional values, maps", YES, YES, YES, YES, "inputs that are sequences of maps"),
-    ("ai.onnx.ml", YES, YES, YES, YES, "maps"),
-    ("ImageDecoder, RegexFullMatch", YES, "native compiles", NO, YES, "AArch64: not when cross-compiled"),
-    ("Custom ops in C", YES, YES, YES, "on the host", ""),
-    ("Fused attention", YES, YES, YES, YES, "NVIDIA: no warpgroup MMA"),
-    ("Winograd 3x3 convolution", YES, YES, YES, NO, ""),
-    ("Quantized models (QDQ, QLinear*, MatMulNBits)", YES, YES, YES, YES, ""),
-    ("Packed 2-, 4- and 8-bit weights", YES, YES, YES, NO, "convolutions below 8 bits"),
-    ("Codebook weights", YES, YES, YES, NO, ""),
-    ("Several instruction sets in a library", YES, YES, NO, NO, ""),
-    ("Tensor and pipeline parallelism", YES, YES, NO, "emulated only", ""),
-    ("Tuning (`hewn tune`)", YES, YES, NO, NO, ""),
+    ("Vector instructions", YES, YES, "scalars", YES, YES, "RISC-V: extension V"),
+    ("Symbolic dims, ranges, specialized sizes", YES, YES, YES, YES, YES, ""),
+    ("`If`, `Loop`, `Scan`", YES, YES, YES, YES, YES, "NVIDIA: `Loop` is not one kernel"),
+    ("Strings, sequences, optional values, maps", YES, YES, YES, YES, YES, "inputs that are sequences of maps"),
+    ("ai.onnx.ml", YES, YES, YES, YES, YES, "maps"),
+    ("ImageDecoder, RegexFullMatch", YES, "native compiles", NO, NO, YES, "not when cross-compiled"),
+    ("Custom ops in C", YES, YES, YES, YES, "on the host", ""),
+    ("Fused attention", YES, YES, YES, YES, YES, "NVIDIA: no warpgroup MMA"),
+    ("Winograd 3x3 convolution", YES, YES, YES, YES, NO, ""),
+    ("Quantized models (QDQ, QLinear*, MatMulNBits)", YES, YES, YES, YES, YES, ""),
+    ("Packed 2-, 4- and 8-bit weights", YES, YES, YES, YES, NO, "convolutions below 8 bits"),
+    ("Codebook weights", YES, YES, YES, YES, NO, ""),
+    ("Several instruction sets in a library", YES, YES, NO, NO, NO, ""),
+    ("Tensor and pipeline parallelism", YES, YES, "untested", NO, "emulated only", ""),
+    ("Tuning (`hewn tune`)", YES, YES, NO, NO, NO, ""),
     (
         "Tested on",
         "hardware",
+        "qemu",
         "qemu",
         "wasmtime",
         "emulator; H200 once",
@@ -146,7 +148,7 @@ def page(hewn: str) -> str:
     features = [list(row) for row in FEATURES]
     return TEXT.format(
         targets=table(heads, targets),
-        features=table(["feature", "x86-64", "AArch64", "WebAssembly", "NVIDIA", "missing"], features),
+        features=table(["feature", "x86-64", "AArch64", "RISC-V", "WebAssembly", "NVIDIA", "missing"], features),
         ops=table(["domain", "ops"], op_counts()),
     )
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 // On these architectures, `struct stat` of the C library has the layout of the kernel's.
-#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 static inline int hewn_sys_fstat(int file, struct stat *status) { return (int)syscall(SYS_fstat, file, status); }
 static inline int hewn_sys_lstat(const char *path, struct stat *status) {
   return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
