@@ -30,7 +30,7 @@ static bool isInteger(Attribute attr, int64_t least) {
 }
 
 static StringRef verifyTarget(Operation *op, Attribute attr) {
-  return isa<ModuleOp>(op) && isa<TargetAttr>(attr) ? "" : "must be a #plan.target of a module";
+  return isa<ModuleOp>(op) && isa<TargetAttr>(attr) ? "" : "must be a #plan.cpu or #plan.gpu of a module";
 }
 
 static StringRef verifyText(Operation *op, Attribute attr) {

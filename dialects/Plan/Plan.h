@@ -20,6 +20,8 @@
 #include "dialects/Plan/PlanDialect.h.inc"
 #include "dialects/Plan/PlanEnums.h.inc"
 
+#include "dialects/Plan/TargetInterfaces.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.h.inc"
 

@@ -9,6 +9,7 @@ using namespace mlir;
 
 #include "dialects/Plan/PlanDialect.cpp.inc"
 #include "dialects/Plan/PlanEnums.cpp.inc"
+#include "dialects/Plan/TargetInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.cpp.inc"
@@ -172,24 +173,34 @@ LogicalResult GpuCostsAttr::verify(Emit emitError, int64_t mmaProductsPerCycle, 
                         {"splitOverheadCycles", splitOverheadCycles}});
 }
 
-LogicalResult GpuAttr::verify(Emit emitError, int64_t processors, int64_t warpSize, int64_t sharedBytes,
-                              int64_t processorSharedBytes, int64_t mmasPerProduct, GpuLimitsAttr, GpuCostsAttr) {
+/// Verifies the bytes of a vector of a target.
+static LogicalResult verifyVectorBytes(Emit emitError, int64_t bytes) {
+  if (bytes < 1 || bytes > 1024 || !llvm::isPowerOf2_64(uint64_t(bytes)))
+    return emitError() << "vectorBytes must be a power of two of at most 1024";
+  return success();
+}
+
+LogicalResult GpuAttr::verify(Emit emitError, int64_t vectorBytes, int64_t l2Bytes, int64_t processors,
+                              int64_t warpSize, int64_t sharedBytes, int64_t processorSharedBytes,
+                              int64_t mmasPerProduct, GpuLimitsAttr, GpuCostsAttr) {
   if (warpSize < 1 || warpSize > kUsualThreads || !llvm::isPowerOf2_64(uint64_t(warpSize)))
     return emitError() << "warpSize must be a power of two of at most " << kUsualThreads;
   if (failed(verifyAtLeast(emitError, 1, {{"processors", processors}})))
     return failure();
+  if (failed(verifyVectorBytes(emitError, vectorBytes)))
+    return failure();
   return verifyAtLeast(emitError, 0,
-                       {{"sharedBytes", sharedBytes},
+                       {{"l2Bytes", l2Bytes},
+                        {"sharedBytes", sharedBytes},
                         {"processorSharedBytes", processorSharedBytes},
                         {"mmasPerProduct", mmasPerProduct}});
 }
 
-LogicalResult TargetAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
-                                 int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
-                                 ArrayAttr matrices, GpuAttr, bool, StringAttr, bool, StringAttr, StringAttr, bool,
-                                 bool) {
-  if (vectorBytes < 1 || vectorBytes > 1024 || !llvm::isPowerOf2_64(uint64_t(vectorBytes)))
-    return emitError() << "vectorBytes must be a power of two of at most 1024";
+LogicalResult CpuAttr::verify(Emit emitError, int64_t vectorBytes, int64_t vectorRegisters, int64_t l1Bytes,
+                              int64_t l1Ways, int64_t l2Bytes, int64_t l3Bytes, VectorCostsAttr, ArrayAttr dots,
+                              ArrayAttr matrices, bool, StringAttr, bool, StringAttr, StringAttr, bool, bool) {
+  if (failed(verifyVectorBytes(emitError, vectorBytes)))
+    return failure();
   if (vectorRegisters < 1 || vectorRegisters > 1024)
     return emitError() << "vectorRegisters must be 1 to 1024";
   if (l1Bytes < 0 || l1Ways < 0 || l2Bytes < 0 || l3Bytes < 0)

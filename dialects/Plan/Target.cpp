@@ -12,10 +12,7 @@ TargetAttr targetOf(Operation *op) {
   return module ? module->getAttrOfType<TargetAttr>(kTargetAttr) : TargetAttr();
 }
 
-GpuAttr gpuOf(Operation *op) {
-  TargetAttr target = targetOf(op);
-  return target ? target.getGpu() : GpuAttr();
-}
+GpuAttr gpuOf(Operation *op) { return dyn_cast_or_null<GpuAttr>(targetOf(op)); }
 
 /// Returns the instruction in `list` (dot products or matrix units) for these operand element
 /// types, or null if there is none.

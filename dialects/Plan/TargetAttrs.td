@@ -7,6 +7,8 @@
 #ifndef HEWN_PLAN_MACHINE
 #define HEWN_PLAN_MACHINE
 
+include "dialects/Plan/TargetInterfaces.td"
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Vectors
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -180,13 +182,14 @@ def Plan_GpuCostsAttr : AttrDef<PlanDialect, "GpuCosts"> {
   let genVerifyDecl = 1;
 }
 
-def Plan_GpuAttr : AttrDef<PlanDialect, "Gpu"> {
+def Plan_GpuAttr : AttrDef<PlanDialect, "Gpu", [DeclareAttrInterfaceMethods<Plan_TargetAttrInterface>]> {
   let mnemonic = "gpu";
-  let summary = "A GPU: a kernel is launched with many blocks of threads, and its code is that of one thread (SIMT).";
-  let parameters = (ins "int64_t":$processors, "int64_t":$warpSize, "int64_t":$sharedBytes, DefaultValuedParameter<"int64_t", "0">:$processorSharedBytes,
-                        DefaultValuedParameter<"int64_t", "0">:$mmasPerProduct, "::hewn::plan::GpuLimitsAttr":$limits,
-                        "::hewn::plan::GpuCostsAttr":$costs);
+  let summary = "Target description of a GPU: a kernel is launched with many blocks of threads, and its code is that of one thread (SIMT).";
+  let parameters = (ins "int64_t":$vectorBytes, "int64_t":$l2Bytes, "int64_t":$processors, "int64_t":$warpSize, "int64_t":$sharedBytes,
+                        DefaultValuedParameter<"int64_t", "0">:$processorSharedBytes, DefaultValuedParameter<"int64_t", "0">:$mmasPerProduct,
+                        "::hewn::plan::GpuLimitsAttr":$limits, "::hewn::plan::GpuCostsAttr":$costs);
   let description = [{
+    `vectorBytes`: bytes of the longest load or store of a thread. `l2Bytes`: bytes of the L2 cache.
     `processors`: number of streaming multiprocessors. `warpSize`: number of threads that execute in
     lockstep and can read each other's registers. `sharedBytes`: maximum bytes of shared memory of a
     block, whose threads also have a barrier. `processorSharedBytes`: bytes of shared memory of a
@@ -197,28 +200,32 @@ def Plan_GpuAttr : AttrDef<PlanDialect, "Gpu"> {
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    // Methods of TargetAttr that have another value than the default.
+    bool getHasHalfConversions() const { return true; }
+    bool getHasFma() const { return true; }
+  }];
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// The target
+// CPUs
 //===------------------------------------------------------------------------------------------------------------------===//
 
-def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
-  let mnemonic = "target";
-  let summary = "Target description: sizes, rates and instructions, without names of targets.";
+def Plan_CpuAttr : AttrDef<PlanDialect, "Cpu", [DeclareAttrInterfaceMethods<Plan_TargetAttrInterface>]> {
+  let mnemonic = "cpu";
+  let summary = "Target description of a CPU: kernels are loops of vector instructions.";
   let parameters = (ins "int64_t":$vectorBytes, "int64_t":$vectorRegisters, "int64_t":$l1Bytes, "int64_t":$l1Ways, "int64_t":$l2Bytes, "int64_t":$l3Bytes,
                         OptionalParameter<"::hewn::plan::VectorCostsAttr">:$costs,
                         OptionalParameter<"::mlir::ArrayAttr">:$dots, OptionalParameter<"::mlir::ArrayAttr">:$matrices,
-                        OptionalParameter<"::hewn::plan::GpuAttr">:$gpu, DefaultValuedParameter<"bool", "false">:$doubleRateHalfVectors,
+                        DefaultValuedParameter<"bool", "false">:$doubleRateHalfVectors,
                         OptionalParameter<"::mlir::StringAttr">:$scaleIntrinsic, DefaultValuedParameter<"bool", "false">:$hasHalfConversions,
                         OptionalParameter<"::mlir::StringAttr">:$permuteIntrinsic, OptionalParameter<"::mlir::StringAttr">:$permuteBytesIntrinsic,
                         DefaultValuedParameter<"bool", "false">:$hasFmaByLane, DefaultValuedParameter<"bool", "false">:$hasFma);
   let description = [{
-    `costs`: parameters of the cost models for CPU vector code (a GPU has its own). If they are
-    absent, the models use round numbers that describe no real target. `dots`: the
-    `#plan.dot_product` instructions that are not slower than FMAs of the accumulator type.
-    `matrices`: the `#plan.matrix_unit`s, which are much faster than vectors. `gpu`: the GPU on
-    which kernels run, if any.
+    `costs`: parameters of the cost models for vector code. If they are absent, the models use round
+    numbers that describe no real target. `dots`: the `#plan.dot_product` instructions that are not
+    slower than FMAs of the accumulator type. `matrices`: the `#plan.matrix_unit`s, which are much
+    faster than vectors.
 
     `doubleRateHalfVectors`: instructions on vectors of half the width issue at twice the rate, so
     that columns that fill half a vector cost half as much as a vector. `hasHalfConversions`: the
@@ -239,6 +246,9 @@ def Plan_TargetAttr : AttrDef<PlanDialect, "Target"> {
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Attribute getVectorCosts() const { return getCosts(); }
+  }];
 }
 
 #endif

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses the schedule of a plan.kernel (see Passes.td).
-#include "lib/Codegen/Contract/AttentionEngine.h"
-#include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Contract/Tunable.h"
-#include "lib/Codegen/Contract/WinogradEngine.h"
-#include "lib/Codegen/GPU/GpuEngine.h"
-#include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/KernelGenerator.h"
 #include "lib/Codegen/Passes.h"
-#include "lib/Schedule/GpuAttentionSchedule.h"
 #include "lib/Schedule/Tuning.h"
 #include "lib/Support/Diagnostics.h"
 
@@ -27,36 +22,6 @@ namespace hewn::codegen {
 #include "lib/Codegen/Passes.h.inc"
 
 namespace {
-
-/// Returns the schedule of a kernel for a CPU. If the shapes of one of the steps of fused attention
-/// do not match, emits an error and fails.
-FailureOr<Attribute> choose(KernelContext &k) {
-  const OrReason<graph::FusedAttention> &attention = k.analysis->attention;
-  if (attention) {
-    FailureOr<plan::AttentionAttr> schedule = chooseAttention(k, *attention);
-    if (failed(schedule))
-      return failure();
-    if (*schedule)
-      return Attribute(*schedule);
-  } else if (k.analysis->contractions.size() > 1) {
-    missedContraction(k, "NotChained", attention.why());
-  }
-  if (Attribute schedule = chooseWinograd(k))
-    return schedule;
-  if (Attribute schedule = chooseContraction(k))
-    return schedule;
-  return Attribute(chooseLoops(k));
-}
-
-/// Returns the dims of the scratch memory that the schedule needs. Returns no dims if the schedule
-/// needs none, or if it does not apply to the kernel (the kernel generator then emits the error).
-Dims scratchOf(KernelContext &k, Attribute schedule) {
-  auto attr = dyn_cast<plan::GpuAttentionAttr>(schedule);
-  if (!attr)
-    return contractionScratch(k, schedule);
-  OrReason<graph::FusedAttention> attention = gpuAttention(k);
-  return attention ? plan::gpuAttentionScratch(*attention, attr) : Dims();
-}
 
 /// Parses `text`, the schedule in a row of the tuning file, which replaces the cost model's choice
 /// `chosen`. Returns null and sets `problem` if no code can be generated for the schedule.
@@ -115,18 +80,10 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
       signalPassFailure();
   }
 
-  /// Returns the schedule of a kernel for a GPU.
-  static Attribute chooseForGpu(plan::KernelOp kernel, const KernelAnalysis &analysis, plan::GpuTileAttr wanted) {
-    OpBuilder b(kernel);
-    KernelContext k = beginKernelFunction(kernel, analysis, b);
-    takeScratch(k);
-    return chooseGpu(k, b, wanted);
-  }
-
   LogicalResult decide() {
     plan::KernelOp kernel = getOperation();
-    bool ofGpu = bool(plan::gpuOf(kernel));
-    if (ofGpu && failed(verifyForGpu(kernel)))
+    const KernelGenerator &generator = KernelGenerator::of(kernel);
+    if (failed(generator.verify(kernel)))
       return failure();
     const auto &analysis = getAnalysis<KernelAnalysis>();
     markAnalysesPreserved<KernelAnalysis>(); // it does not depend on attributes
@@ -134,18 +91,19 @@ struct AssignSchedulesPass : impl::AssignSchedulesPassBase<AssignSchedulesPass> 
     plan::KernelSource source(kernel);
     KernelContext k = describeKernel(source.get(), analysis);
     std::optional<Buffer> memory = takeScratch(k);
-    FailureOr<Attribute> schedule = kernel.getScheduleAttr();
-    auto wanted = dyn_cast_or_null<plan::GpuTileAttr>(*schedule);
-    if (ofGpu && (!*schedule || wanted))
-      schedule = chooseForGpu(source.get(), analysis, wanted);
-    else if (!*schedule && succeeded(schedule = choose(k)))
-      schedule = tuned(k, *schedule);
+    Attribute partial = kernel.getScheduleAttr();
+    FailureOr<Attribute> schedule = partial;
+    if (!partial || (generator.owns(partial) && !generator.isComplete(partial))) {
+      schedule = generator.choose(k, partial);
+      if (succeeded(schedule))
+        schedule = tuned(k, *schedule);
+    }
     if (failed(schedule))
       return failure();
     kernel.setScheduleAttr(*schedule);
-    if (plan::isOfGpu(*schedule) != ofGpu)
+    if (!generator.owns(*schedule))
       return success(); // LowerKernels.cpp emits the error for a schedule of the wrong target
-    Dims dims = scratchOf(k, *schedule);
+    Dims dims = generator.scratch(k, *schedule);
     bool isThere = memory ? memory->dims == dims && memory->elementType.isF32() : dims.empty();
     if (!isThere)
       kernel->setAttr(plan::kScratchAttr, graph::dimsAttr(&getContext(), dims));

@@ -2,13 +2,15 @@
 #include "lib/Codegen/KernelAnalysis.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 using namespace mlir;
 
 namespace hewn::codegen {
 
 static OrReason<graph::FusedAttention> attentionOf(plan::KernelOp kernel, ArrayRef<Operation *> ops) {
-  OrReason<graph::FusedAttention> attention = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(kernel)));
+  OrReason<graph::FusedAttention> attention =
+      graph::matchAttention(ops, /*narrow=*/plan::supports(kernel, plan::KernelFeature::NarrowAttention));
   if (!attention)
     return attention;
   SmallVector<Value> results(kernel.getBody().front().getTerminator()->getOperands());

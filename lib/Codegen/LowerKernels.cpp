@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lowers a plan.kernel to loops by the kernel generator of its schedule (see Passes.td).
+#include "dialects/Graph/Contract/Winograd.h"
 #include "dialects/Simt/Simt.h"
-#include "lib/Codegen/Contract/AttentionEngine.h"
-#include "lib/Codegen/Contract/ContractEngine.h"
-#include "lib/Codegen/Contract/WinogradEngine.h"
-#include "lib/Codegen/GPU/GpuEngine.h"
-#include "lib/Codegen/Loops/LoopEngine.h"
+#include "lib/Codegen/KernelGenerator.h"
 #include "lib/Codegen/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -14,7 +11,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -34,36 +30,19 @@ static LogicalResult verifyWindows(plan::KernelOp kernel) {
   return success();
 }
 
-/// Verifies that the kernel has a complete schedule, and one for a GPU exactly if the target is a
-/// GPU.
-static LogicalResult verifySchedule(KernelContext &k, Attribute schedule) {
-  bool ofGpu = bool(plan::gpuOf(k.kernel));
-  if (ofGpu && failed(verifyForGpu(k.kernel)))
+/// Verifies that the kernel has a complete schedule of the target's generator.
+static LogicalResult verifySchedule(KernelContext &k, const KernelGenerator &generator, Attribute schedule) {
+  if (failed(generator.verify(k.kernel)))
     return failure();
   if (!schedule)
     return k.kernel.emitOpError("@") << k.kernel.getName() << " has no schedule: run hewn-assign-schedules first";
   if (failed(verifyWindows(k.kernel)))
     return failure();
-  if (plan::isOfGpu(schedule) != ofGpu)
+  if (!generator.owns(schedule))
     return refuse(k, schedule) << ", which is for another kind of target";
-  if (isa<plan::GpuTileAttr>(schedule))
+  if (!generator.isComplete(schedule))
     return refuse(k, schedule) << ", which is incomplete: run hewn-assign-schedules first";
-  return ofGpu ? verifyThreads(k, schedule) : success();
-}
-
-static LogicalResult emitBySchedule(KernelContext &k, OpBuilder &b, Attribute schedule) {
-  std::optional<Buffer> memory = takeScratch(k);
-  return llvm::TypeSwitch<Attribute, LogicalResult>(schedule)
-      .Case([&](plan::AttentionAttr attention) { return emitAttention(k, b, attention, memory); })
-      .Case([&](plan::WinogradAttr winograd) { return emitWinograd(k, b, winograd, memory); })
-      .Case([&](plan::ContractAttr contract) { return emitContraction(k, b, contract, memory); })
-      .Case([&](plan::LoopsAttr loops) { return emitLoops(k, b, loops); })
-      .Case([&](plan::GpuAttentionAttr attention) { return emitGpuAttention(k, b, attention, memory); })
-      .Case([&](plan::GpuContractAttr contract) { return emitGpuContraction(k, b, contract); })
-      .Case([&](plan::GpuRowsAttr rows) { return emitGpuRows(k, b, rows); })
-      .Case([&](plan::GpuCumulateAttr cumulate) { return emitGpuCumulate(k, b, cumulate); })
-      .Case([&](plan::GpuTransposeAttr transpose) { return emitGpuTranspose(k, b, transpose); })
-      .Case([&](plan::GpuMapAttr map) { return emitGpuMap(k, b, map); });
+  return success();
 }
 
 namespace {
@@ -79,8 +58,11 @@ struct LowerKernelsPass : impl::LowerKernelsPassBase<LowerKernelsPass> {
     OpBuilder b(source.get());
     KernelContext k = beginKernelFunction(source.get(), analysis, b);
     Attribute schedule = k.kernel.getScheduleAttr();
-    if (failed(verifySchedule(k, schedule)) || failed(emitBySchedule(k, b, schedule)) ||
-        (plan::isOfGpu(schedule) && failed(finishGrid(k, b, schedule))))
+    const KernelGenerator &generator = KernelGenerator::of(k.kernel);
+    if (failed(verifySchedule(k, generator, schedule)))
+      return failure();
+    std::optional<Buffer> memory = takeScratch(k);
+    if (failed(generator.emit(k, b, schedule, memory)))
       return failure();
     source.replaceByCode();
     return success();

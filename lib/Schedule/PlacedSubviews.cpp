@@ -3,6 +3,7 @@
 #include "dialects/Graph/Analysis/Layout.h"
 #include "dialects/Graph/Analysis/Views.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 using namespace mlir;
 
@@ -55,8 +56,8 @@ bool isPutTogether(graph::IndexingOpInterface op) {
 
 Eligibility placesSubviews(graph::IndexingOpInterface op, llvm::function_ref<bool(Value)> isMadeElsewhere) {
   std::optional<graph::Assembly> assembly = graph::assemblyOf(op);
-  if (gpuOf(op))
-    return Eligibility::no("GPU kernels access contiguous rows, and subviews may be strided");
+  if (!supports(op, KernelFeature::StridedSubviews))
+    return Eligibility::no("the target's kernels access contiguous rows, and subviews may be strided");
   if (!isMadeAtOnce(op))
     return Eligibility::no("the result would be live while many contractions are computed");
   auto whole = cast<RankedTensorType>(op->getResult(0).getType());

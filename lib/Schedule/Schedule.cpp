@@ -2,6 +2,7 @@
 #include "lib/Schedule/Schedule.h"
 #include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Contract/Winograd.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -63,7 +64,7 @@ int64_t groupSize(graph::ContractOpInterface op) {
 }
 
 graph::PackedWeightsOpInterface decoderOf(graph::ContractOpInterface op) {
-  return gpuOf(op) ? graph::PackedWeightsOpInterface() : graph::rightDecoder(op);
+  return supports(op, KernelFeature::PackedWeights) ? graph::rightDecoder(op) : graph::PackedWeightsOpInterface();
 }
 
 /// Returns the dot-product instruction for weights of at most 8 bits and signed int8 slices, or
@@ -108,7 +109,7 @@ OrReason<Int8Slices> int8SlicesFor(graph::ContractOpInterface op, graph::WeightE
   if (code.block < shortBlock && !code.roundsData &&
       contractShape(op, roles).rows.constant().value_or(0) > Int8Slices::rows)
     return Eligibility::no("with many rows, short quantization blocks cost more than int8 slices save");
-  if (gpuOf(op) || !slices.dot || (!slices.dot.getAccumulates() && !slices.widen))
+  if (!slices.dot || (!slices.dot.getAccumulates() && !slices.widen))
     return Eligibility::no("the target has no dot-product instruction for 8-bit integers");
   TargetAttr target = targetOf(op);
   if (code.tableInBytes && (code.bits != 4 || !target.getPermuteBytesIntrinsic()))
@@ -141,14 +142,15 @@ bool leavesOutBorder(graph::ContractOpInterface op, graph::IndexingOpInterface b
   if (graph::winogradTile(op->getOperand(1).getType()))
     return graph::clipsOf(op, border).has_value();
   std::optional<graph::ContractRoles> roles = rolesOf(op);
-  return roles && !findMatrix(op) && graph::leavesOutBorder(op, border, *roles, /*whenRun=*/!gpuOf(op));
+  return roles && !findMatrix(op) &&
+         graph::leavesOutBorder(op, border, *roles, /*whenRun=*/supports(op, KernelFeature::DynamicPadding));
 }
 
 std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op) {
   Type sum = graph::getElementType(op->getResult(0));
   bool ofOneType =
       llvm::all_of(op->getOperands(), [&](Value operand) { return graph::getElementType(operand) == sum; });
-  if (ofOneType && !gpuOf(op) && groupSize(op) == 1)
+  if (ofOneType && supports(op, KernelFeature::GroupedLanes) && groupSize(op) == 1)
     if (std::optional<graph::ContractRoles> roles = graph::groupedLanes(op);
         roles && roles->perGroup < vectorLanes(op) && vectorLanes(op) % roles->perGroup == 0)
       return roles;
@@ -157,8 +159,8 @@ std::optional<graph::ContractRoles> rolesOf(graph::ContractOpInterface op) {
 
 VectorCostsAttr costsOf(Operation *op) {
   TargetAttr target = targetOf(op);
-  if (target && target.getCosts())
-    return target.getCosts();
+  if (auto costs = target ? dyn_cast_or_null<VectorCostsAttr>(target.getVectorCosts()) : VectorCostsAttr())
+    return costs;
   // Costs for modules without a target, which tests use. These round numbers describe no real
   // target.
   return VectorCostsAttr::get(
@@ -207,6 +209,12 @@ ContractShape contractShape(graph::ContractOpInterface op, const graph::Contract
       shape.rowBytes = extents[*k].constant().value_or(0) * graph::factorOf(left.getResult(*i), tiled) *
                        graph::elementBytes(op->getOperand(0));
   return shape;
+}
+
+int64_t columnsFor(const ContractShape &shape) { return shape.columns.constant().value_or(int64_t(1) << 20); }
+int64_t rowsFor(const ContractShape &shape) {
+  int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
+  return std::max<int64_t>(rows, 1);
 }
 
 namespace {
@@ -281,14 +289,6 @@ int64_t registersFor(Operation *op, const ContractShape &shape) {
   return registers * 4 / std::max<int64_t>(shape.sumBytes, 4);
 }
 
-/// Return the number of columns and of rows of a contraction for the cost model, which assumes a
-/// large number for dynamic dims.
-int64_t columnsFor(const ContractShape &shape) { return shape.columns.constant().value_or(int64_t(1) << 20); }
-int64_t rowsFor(const ContractShape &shape) {
-  int64_t rows = std::min<int64_t>(shape.rows.constant().value_or(int64_t(1) << 12), int64_t(1) << 16);
-  return std::max<int64_t>(rows, 1);
-}
-
 /// Returns all register tiles that the registers and packed panels allow, those with the largest
 /// number of columns first.
 SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape, int64_t block) {
@@ -345,6 +345,10 @@ SmallVector<ContractTile> vectorTiles(Operation *op, const ContractShape &shape,
 } // namespace
 
 ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64_t block) {
+  return ScheduleModel::of(op).contractTile(op, shape, block);
+}
+
+ContractTile registerTile(Operation *op, const ContractShape &shape, int64_t block) {
   int64_t lanes = contractLanes(op, shape), registers = registersFor(op, shape);
   if (MatrixUnitAttr matrix = shape.matrix) {
     // Half of the matrix unit's registers hold tiles of accumulators. These form two rows of tiles,
@@ -358,13 +362,6 @@ ContractTile chooseContractTile(Operation *op, const ContractShape &shape, int64
     return {m, tiles * matrix.getColumns()};
   }
   int64_t columns = columnsFor(shape), rows = rowsFor(shape);
-  if (gpuOf(op)) {
-    // On a GPU, the result is the tile of a thread block. For small matrices the tile is smaller,
-    // so that they need less padding.
-    constexpr int64_t side = 64, least = 8;
-    auto fit = [&](int64_t extent) { return std::clamp(int64_t(llvm::PowerOf2Ceil(extent)), least, side); };
-    return {fit(rows), block ? block : fit(columns)};
-  }
   if (shape.columnInLeft) {
     // In a depthwise convolution, each row has an accumulator of its own. The tile has enough rows
     // to hide the latency of an addition, and all tiles have about the same size.
@@ -390,7 +387,7 @@ SmallVector<ContractTile> contractTiles(Operation *op, const ContractShape &shap
   constexpr double withinReach = 1.5;
   ContractTile chosen = chooseContractTile(op, shape, block);
   SmallVector<ContractTile> others;
-  if (shape.matrix || gpuOf(op))
+  if (shape.matrix || !supports(op, KernelFeature::MeasuredSchedules))
     return {chosen};
   int64_t registers = registersFor(op, shape), lanes = contractLanes(op, shape);
   std::optional<int64_t> rows = shape.rows.constant();
@@ -439,23 +436,6 @@ int64_t choosePanel(Operation *op, const ContractShape &shape) {
   int64_t vectors = llvm::divideCeil(shape.columns.constant().value_or(most * lanes), lanes);
   int64_t panels = llvm::divideCeil(vectors, most);
   return int64_t(llvm::divideCeil(vectors, panels)) * lanes;
-}
-
-Eligibility gpuTakesAttention(const graph::FusedAttention &attention) {
-  constexpr int64_t longest = 128;
-  GpuAttr gpu = gpuOf(attention.first);
-  graph::ContractOpInterface first = attention.first;
-  std::optional<graph::ContractRoles> roles = graph::contractRoles(first);
-  std::optional<unsigned> summed = roles ? graph::plainSummedDim(first, *roles) : std::nullopt;
-  if (!gpu || !gpu.getMmasPerProduct() || !summed)
-    return Eligibility::no("the target has no MMA for this contraction");
-  std::optional<int64_t> depth = first.getIterationDims(graph::getDims)[*summed].constant(),
-                         width = graph::getDims(attention.second->getResult(0)).back().constant();
-  if (!depth || !width)
-    return Eligibility::no("a head dimension is dynamic");
-  return *depth <= longest && *width <= longest
-             ? Eligibility::yes()
-             : Eligibility::no("a head dimension is too large for accumulators in registers");
 }
 
 int64_t attentionRows(Operation *op, int64_t columns, int64_t columnBytes) {

@@ -167,6 +167,12 @@ struct ContractTile {
 /// operand is packed in panels of `block` columns, n is a multiple of `block`, or a divisor of it
 /// if the panel was packed for a target with more registers.
 ContractTile chooseContractTile(mlir::Operation *op, const ContractShape &shape, int64_t block = 0);
+/// Returns the register tile of kernels that are loops of vector instructions.
+ContractTile registerTile(mlir::Operation *op, const ContractShape &shape, int64_t block);
+/// Return the number of columns and of rows of a contraction for the cost models, which assume a
+/// large number for dynamic dims.
+int64_t columnsFor(const ContractShape &shape);
+int64_t rowsFor(const ContractShape &shape);
 
 /// Returns the register tiles that `hewn tune` should measure: the chosen tile first, then the
 /// tiles whose expected time is close to that of the chosen one, the fastest first.
@@ -179,11 +185,6 @@ int64_t choosePanel(mlir::Operation *op, const ContractShape &shape);
 /// Returns the number of lanes of the longest vectors among the targets that share the module's
 /// constants, or 0 if the constants are not shared.
 int64_t packingLanes(mlir::Operation *op);
-
-/// Returns yes if a GPU kernel can compute the attention with MMAs, otherwise no with the reason.
-/// The head dims of both contractions must be static, and small enough for accumulators in
-/// registers.
-Eligibility gpuTakesAttention(const graph::FusedAttention &attention);
 
 /// Returns the number of rows of scores that a task of fused attention holds on its stack. A row
 /// has `columns` columns, of which each takes `columnBytes` bytes. Returns 0 if not even one tile

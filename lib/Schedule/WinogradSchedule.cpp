@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Schedule/WinogradSchedule.h"
 #include "dialects/Graph/Quant/Quant.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -180,7 +181,7 @@ int64_t largestWinogradTile(graph::ContractOpInterface op, int64_t otherwise) {
 int64_t chooseWinogradTile(graph::ContractOpInterface op, int64_t maxTile, double rate) {
   std::optional<graph::WinogradDims> dims = graph::winogradDims(op);
   TargetAttr target = targetOf(op);
-  if (!dims || !target || gpuOf(op)) // the GPU kernel generators have no Winograd form
+  if (!dims || !target || !supports(op, KernelFeature::Winograd))
     return 0;
   graph::ContractRoles roles = *graph::contractRoles(op);
   graph::Dims extents = op.getIterationDims(graph::getDims);

@@ -59,7 +59,7 @@ bool isLibrary(llvm::StringRef path);
 /// Returns the values of --emit that only devices have, such as "ptx".
 std::vector<llvm::StringRef> deviceStages();
 
-/// Returns the description of a target for passes (#plan.target). GPU targets multiply float32 as
+/// Returns the description of a target for passes (plan.target). GPU targets multiply float32 as
 /// accurately as `precision` requires.
 plan::TargetAttr attribute(mlir::MLIRContext *context, const codegen::TargetSpec &machine, Precision precision);
 

@@ -51,7 +51,7 @@ std::string opsOn(const std::string &op, int operands, const std::string &type) 
   return text;
 }
 
-/// Target properties of vectors, as attributes of #plan.target.
+/// Target properties of vectors, as attributes of plan.target.
 struct Vectors {
   int bytes;
   const char *intrinsics;
@@ -71,7 +71,7 @@ public:
                     vector::VectorDialect, hewn::plan::PlanDialect>();
     registerAllToLLVMIRTranslations(registry);
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-    std::string text = "module attributes {plan.target = #plan.target<vectorBytes = " + std::to_string(vectors.bytes) +
+    std::string text = "module attributes {plan.target = #plan.cpu<vectorBytes = " + std::to_string(vectors.bytes) +
                        ", vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608" +
                        vectors.intrinsics +
                        ">} {\n"

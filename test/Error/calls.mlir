@@ -5,7 +5,7 @@
 // CHECK: error: internal error: the code of wide calls '__divti3', which is neither a hewn function nor in the C library
 // CHECK-NOT: error
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @wide(tensor<1xi64>) -> tensor<1xi64> attributes {symbols = []} {
     func.func @wide(%arg0: !llvm.ptr, %arg1: memref<?xi64>, %arg2: memref<?xi64>) {
       %c0 = arith.constant 0 : index

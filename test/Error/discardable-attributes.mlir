@@ -7,7 +7,7 @@ func.func private @unknown() attributes {plan.blocks = 4 : i64}
 
 // -----
 
-// expected-error@+1 {{has a 'plan.target' that is invalid: it must be a #plan.target of a module}}
+// expected-error@+1 {{has a 'plan.target' that is invalid: it must be a #plan.cpu or #plan.gpu of a module}}
 module attributes {plan.target = "host"} {
 }
 

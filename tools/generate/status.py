@@ -5,7 +5,7 @@ each ONNX domain that compile.
 
 tools/generate/status.py --hewn build/dev/bin/hewn [--check]
 
-The instructions of a target come from its `#plan.target`, which `hewn compile --emit=kernels`
+The instructions of a target come from its `plan.target`, which `hewn compile --emit=kernels`
 prints. The counts of ops come from docs/generated/onnx-support.md, which onnx_table.py writes
 from the ONNX records.
 """
@@ -51,7 +51,7 @@ All versions from opset 1 on: [ops](onnx-support.md), [refused element types](on
 compiles if ONNX defines it by a function body.
 """
 
-#: Features that `#plan.target` does not list, and whether they work on x86, AArch64, RISC-V,
+#: Features that `plan.target` does not list, and whether they work on x86, AArch64, RISC-V,
 #: WebAssembly and NVIDIA.
 FEATURES = [
     ("Vector instructions", YES, YES, "scalars", YES, YES, "RISC-V: extension V"),

@@ -17,7 +17,7 @@ _MEASURES = (
     "prefetchdistance)(bytes|words)|registers|ports"
 )
 _SIZES = "vectorBytes|(vector|(max)?thread)?registers|l[123]Bytes|l1Ways|warp(size)?|processors|sharedBytes|processorSharedBytes"
-_FIGURE = "a figure of a target: it belongs in the target's row in lib/Target, as a parameter of #plan.target"
+_FIGURE = "a figure of a target: it belongs in the target's row in lib/Target, as a parameter of plan.target"
 
 TARGET_ATTRIBUTES = "dialects/Plan/TargetAttrs.td"
 
@@ -63,6 +63,7 @@ PATTERNS = [
         "lib",
         (
             "lib/Schedule/",
+            "lib/Codegen/GPU/GpuKernels.cpp",
             "lib/Codegen/AssignSchedules.cpp",
             *(f"lib/Codegen/GPU/{name}" for name in ("AssignGpuSchedules.cpp", "GpuEngine.h")),
             "lib/Transforms/Fuse/SelectGpuTiles.cpp",

@@ -5,6 +5,7 @@
 #include "lib/Codegen/Contract/AttentionSteps.h"
 #include "lib/Codegen/Contract/ContractSchedule.h"
 #include "lib/Codegen/Contract/WinogradEngine.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -167,7 +168,7 @@ template <typename T> SmallVector<Attribute> attributes(const SmallVector<T> &al
 } // namespace
 
 std::string tuningKey(KernelContext &k) {
-  if (plan::gpuOf(k.kernel))
+  if (!plan::supports(k.kernel, plan::KernelFeature::MeasuredSchedules))
     return "";
   if (const OrReason<graph::FusedAttention> &attention = k.analysis->attention)
     return keyOf(k, *attention);
@@ -263,7 +264,7 @@ static SmallVector<Attribute> allCandidates(KernelContext &k) {
 }
 
 SmallVector<Attribute> tuningCandidates(KernelContext &k) {
-  if (plan::gpuOf(k.kernel))
+  if (!plan::supports(k.kernel, plan::KernelFeature::MeasuredSchedules))
     return {};
   SmallVector<Attribute> all = allCandidates(k);
   if (!all.empty()) {

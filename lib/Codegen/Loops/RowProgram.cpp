@@ -4,6 +4,7 @@
 #include "lib/Codegen/Loops/LoopEngine.h"
 #include "lib/Codegen/Loops/RowElements.h"
 #include "lib/Codegen/Tasks.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -97,7 +98,7 @@ static bool isFasterByRows(KernelContext &k, const RowProgram &rows, int64_t wid
   bool oneRun = reducesLast && width >= lanes && (dims == 1 || rows.joined.size() == dims);
   bool manyBeside = !order.empty() && !reducesLast && width >= fewTrips &&
                     rows.space[order.back()].constant().value_or(0) >= 2 * lanes;
-  return (oneRun || manyBeside) && !plan::gpuOf(k.kernel) &&
+  return (oneRun || manyBeside) && plan::supports(k.kernel, plan::KernelFeature::InnermostVectors) &&
          llvm::none_of(k.kernel.getBody().front().without_terminator(), isIndexing);
 }
 

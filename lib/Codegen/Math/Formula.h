@@ -23,7 +23,7 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Returns the type `like`, a scalar or vector type, with its element type replaced by `element`.
 mlir::Type withElement(mlir::Type like, mlir::Type element);
 
-/// The target's vector intrinsics (from #plan.target), which are null if the target has none.
+/// The target's vector intrinsics (from plan.target), which are null if the target has none.
 /// `lanes` is the number of float32 lanes of their vectors.
 struct VectorIntrinsics {
   int64_t lanes = 0;

@@ -14,9 +14,9 @@ namespace hewn {
 void explainTime(ModuleOp module, ExplainedVariant &variant) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   auto program = module.lookupSymbol<func::FuncOp>(plan::kProgramName);
-  if (!target || !target.getGpu() || !target.getGpu().getCosts().getLaunchCycles() || !program)
+  auto grid = dyn_cast_or_null<plan::GpuAttr>(target);
+  if (!grid || !grid.getCosts().getLaunchCycles() || !program)
     return;
-  plan::GpuAttr grid = target.getGpu();
   plan::Prediction prediction = plan::predict(program, grid);
   auto microseconds = [&](double cycles) { return cycles / double(grid.getCosts().getMegahertz()); };
   ExplainedTime &time = variant.time.emplace();

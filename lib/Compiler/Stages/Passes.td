@@ -38,8 +38,8 @@ def AddVariantsPass : Pass<"hewn-add-variants", "::mlir::ModuleOp"> {
     }
     // becomes, with target=x86-64-v4,x86-64-v3
     module {
-      module @"x86-64-v4.program" attributes {plan.target = #plan.target<...>, ...} { ... }
-      module @"x86-64-v3.program" attributes {plan.target = #plan.target<...>, ...} { ... }
+      module @"x86-64-v4.program" attributes {plan.target = #plan.cpu<...>, ...} { ... }
+      module @"x86-64-v3.program" attributes {plan.target = #plan.cpu<...>, ...} { ... }
     }
     ```
 

@@ -159,11 +159,11 @@ public:
   ArrayRef<target::SupportedPlatform> platforms() const override { return kPlatforms; }
   plan::TargetAttr describe(MLIRContext *context, const codegen::TargetSpec &machine, Precision) const override {
     const Row &row = rowOf(machine.cpu);
-    return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2,
-                                 row.l3, costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
-                                 plan::GpuAttr(), /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
-                                 machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
-                                 /*permuteBytesIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
+    return plan::CpuAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/32, row.l1, row.l1Ways, row.l2, row.l3,
+                              costsOf(context, row), dotsOf(context, machine), /*matrices=*/ArrayAttr(),
+                              /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
+                              machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
+                              /*permuteBytesIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
   }
 };
 

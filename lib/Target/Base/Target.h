@@ -58,7 +58,7 @@ public:
   /// Returns the supported platforms, the default one first.
   virtual llvm::ArrayRef<SupportedPlatform> platforms() const = 0;
 
-  /// Returns the description of a target for passes (#plan.target): capabilities, and the figures
+  /// Returns the description of a target for passes (plan.target): capabilities, and the figures
   /// of the cost models. GPU targets multiply float32 as accurately as `precision` requires.
   virtual plan::TargetAttr describe(mlir::MLIRContext *context, const codegen::TargetSpec &machine,
                                     Precision precision) const = 0;

@@ -17,6 +17,12 @@ namespace {
 /// Number of threads in a warp (CUDA C++ Programming Guide).
 constexpr int64_t kWarp = 32;
 
+/// Bytes of the longest load of a thread (PTX ISA, ld.v4.b32).
+constexpr int64_t kVectorBytes = 16;
+
+/// Bytes of the L2 cache of an A100 (its white paper), assumed for all targets.
+constexpr int64_t kL2Bytes = 40 << 20;
+
 /// A row of the table of GPU targets. `features` contains the oldest PTX version that supports the
 /// target: newer PTX requires a newer driver, and LLVM aborts if the version is too old for the
 /// target.
@@ -146,14 +152,9 @@ public:
   plan::TargetAttr describe(MLIRContext *context, const codegen::TargetSpec &machine,
                             Precision precision) const override {
     const Named &row = *rowOf(machine.cpu);
-    auto gpu = plan::GpuAttr::get(context, row.processors, kWarp, row.sharedBytes, row.processorSharedBytes,
-                                  factorProducts(precision), limitsOf(context, row), costsOf(context, row));
-    return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/128 << 10,
-                                 /*l1Ways=*/0, /*l2Bytes=*/40 << 20, /*l3Bytes=*/0, plan::VectorCostsAttr(),
-                                 /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), gpu, /*doubleRateHalfVectors=*/false,
-                                 /*scaleIntrinsic=*/StringAttr(), /*hasHalfConversions=*/true,
-                                 /*permuteIntrinsic=*/StringAttr(), /*permuteBytesIntrinsic=*/StringAttr(),
-                                 /*hasFmaByLane=*/false, /*hasFma=*/true);
+    return plan::GpuAttr::get(context, kVectorBytes, kL2Bytes, row.processors, kWarp, row.sharedBytes,
+                              row.processorSharedBytes, factorProducts(precision), limitsOf(context, row),
+                              costsOf(context, row));
   }
   void registerDialects(DialectRegistry &registry) const override { nvptx::registerDialects(registry); }
   void registerPasses() const override { registerHewnNVPTXPasses(); }

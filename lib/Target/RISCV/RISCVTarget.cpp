@@ -71,12 +71,12 @@ public:
     constexpr int64_t KB = 1 << 10, MB = 1 << 20;
     // Cache sizes of SiFive's U74 (manual 21G3, section 1.4): 32 KiB with 4 ways, and 2 MiB of L2
     // for four cores. The 32 floating-point registers hold eight vectors of four elements.
-    return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/8, /*l1Bytes=*/32 * KB,
-                                 /*l1Ways=*/4, /*l2Bytes=*/MB / 2, /*l3Bytes=*/0, costsOf(context),
-                                 /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), plan::GpuAttr(),
-                                 /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
-                                 machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
-                                 /*permuteBytesIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
+    return plan::CpuAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/8, /*l1Bytes=*/32 * KB,
+                              /*l1Ways=*/4, /*l2Bytes=*/MB / 2, /*l3Bytes=*/0, costsOf(context),
+                              /*dots=*/ArrayAttr(), /*matrices=*/ArrayAttr(), /*doubleRateHalfVectors=*/false,
+                              /*scaleIntrinsic=*/StringAttr(), machine.hasHalfConversions,
+                              /*permuteIntrinsic=*/StringAttr(),
+                              /*permuteBytesIntrinsic=*/StringAttr(), /*hasFmaByLane=*/true, /*hasFma=*/true);
   }
 };
 

@@ -102,13 +102,13 @@ public:
     constexpr int64_t KB = 1 << 10, MB = 1 << 20;
     // The cache sizes are those of x86-64-v2: the smallest of desktops and phones in use. The
     // engine needs some of the 16 vector registers of x86 for constants.
-    return plan::TargetAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/32 * KB,
-                                 /*l1Ways=*/8, /*l2Bytes=*/256 * KB, /*l3Bytes=*/4 * MB, costsOf(context),
-                                 dotsOf(context, machine.cpuFeatures), /*matrices=*/ArrayAttr(), plan::GpuAttr(),
-                                 /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
-                                 machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
-                                 /*permuteBytesIntrinsic=*/StringAttr::get(context, "llvm.wasm.swizzle"),
-                                 /*hasFmaByLane=*/false, /*hasFma=*/false);
+    return plan::CpuAttr::get(context, machine.vectorBytes, /*vectorRegisters=*/16, /*l1Bytes=*/32 * KB,
+                              /*l1Ways=*/8, /*l2Bytes=*/256 * KB, /*l3Bytes=*/4 * MB, costsOf(context),
+                              dotsOf(context, machine.cpuFeatures), /*matrices=*/ArrayAttr(),
+                              /*doubleRateHalfVectors=*/false, /*scaleIntrinsic=*/StringAttr(),
+                              machine.hasHalfConversions, /*permuteIntrinsic=*/StringAttr(),
+                              /*permuteBytesIntrinsic=*/StringAttr::get(context, "llvm.wasm.swizzle"),
+                              /*hasFmaByLane=*/false, /*hasFma=*/false);
   }
 };
 

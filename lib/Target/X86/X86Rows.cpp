@@ -192,12 +192,11 @@ plan::TargetAttr targetOf(MLIRContext *context, const Row &row, uint64_t bits) {
   const Caches &caches = row.caches;
   const Rates &rates = ratesOf(row, bits);
   auto named = [&](StringRef name) { return name.empty() ? StringAttr() : StringAttr::get(context, name); };
-  return plan::TargetAttr::get(context, vectors.bytes, vectors.registers, caches.l1Bytes, caches.l1Ways, caches.l2Bytes,
-                               caches.l3Bytes, costsOf(context, vectors, rates), dotsOf(context, vectors, rates, bits),
-                               matricesOf(context, bits), plan::GpuAttr(), row.doubleRateHalfVectors,
-                               named(vectors.scaling), vectors.hasHalfConversions, named(vectors.permutation),
-                               named(vectors.bytePermutation),
-                               /*hasFmaByLane=*/false, vectors.fusedProducts);
+  return plan::CpuAttr::get(context, vectors.bytes, vectors.registers, caches.l1Bytes, caches.l1Ways, caches.l2Bytes,
+                            caches.l3Bytes, costsOf(context, vectors, rates), dotsOf(context, vectors, rates, bits),
+                            matricesOf(context, bits), row.doubleRateHalfVectors, named(vectors.scaling),
+                            vectors.hasHalfConversions, named(vectors.permutation), named(vectors.bytePermutation),
+                            /*hasFmaByLane=*/false, vectors.fusedProducts);
 }
 
 } // namespace hewn::x86

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of x86 targets. Each row gives the code generator's CPU, the target description for
-// passes (#plan.target) and the instruction sets that the runtime checks for.
+// passes (plan.target) and the instruction sets that the runtime checks for.
 #ifndef HEWN_LIB_TARGET_X86_X86ROWS_H
 #define HEWN_LIB_TARGET_X86_X86ROWS_H
 
@@ -62,7 +62,7 @@ struct Vectors {
 };
 const Vectors &vectorsOf(uint64_t bits);
 
-/// Returns the description for passes (#plan.target) of the x86 target `row` with the instruction
+/// Returns the description for passes (plan.target) of the x86 target `row` with the instruction
 /// sets `bits`.
 plan::TargetAttr targetOf(mlir::MLIRContext *context, const Row &row, uint64_t bits);
 

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Control/Control.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Batch/Passes.h"
 
@@ -248,7 +249,8 @@ struct TileBatchPass : impl::TileBatchPassBase<TileBatchPass> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     plan::TargetAttr target = plan::targetOf(function);
-    if (!target || plan::gpuOf(function) || function.isExternal() || !function.getBody().hasOneBlock())
+    if (!target || !plan::supports(function, plan::KernelFeature::OrderedTasks) || function.isExternal() ||
+        !function.getBody().hasOneBlock())
       return;
     BatchTiler(function, target).run();
   }

@@ -9,6 +9,7 @@
 #include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/PlacedSubviews.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Diagnostics.h"
 #include "lib/Support/Remarks.h"
@@ -260,10 +261,11 @@ private:
         refuse(op, op->getOperand(0), why, "NotChained");
       return false;
     };
-    OrReason<graph::FusedAttention> chain = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(op)));
+    OrReason<graph::FusedAttention> chain =
+        graph::matchAttention(ops, /*narrow=*/plan::supports(op, plan::KernelFeature::NarrowAttention));
     if (!chain)
       return refuseAttention(chain.why());
-    if (Eligibility pays = attentionPays(*chain); !pays)
+    if (Eligibility pays = plan::ScheduleModel::of(op).fusesAttention(*chain); !pays)
       return refuseAttention(pays.why());
     for (unsigned part : parts)
       groups[part].ops.clear();
@@ -283,31 +285,9 @@ private:
     SmallVector<Operation *> ops(group.ops);
     llvm::append_range(ops, more);
     llvm::sort(ops, [&](Operation *x, Operation *y) { return position[x] < position[y]; });
-    OrReason<graph::FusedAttention> chain = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(ops.front())));
+    OrReason<graph::FusedAttention> chain =
+        graph::matchAttention(ops, /*narrow=*/plan::supports(ops.front(), plan::KernelFeature::NarrowAttention));
     return chain ? Eligibility::yes() : Eligibility::no(chain.why());
-  }
-
-  /// Returns whether fusing attention pays: the result of the first GEMM (the attention scores)
-  /// must exceed the cache, and the rows of it that one step of the fused kernel computes must fit.
-  Eligibility attentionPays(const graph::FusedAttention &chain) {
-    plan::TargetAttr target = plan::targetOf(chain.first);
-    if (plan::gpuOf(chain.first)) // a GPU kernel keeps the rows in registers
-      return plan::gpuTakesAttention(chain);
-    Dims space = graph::getDims(chain.first->getResult(0));
-    // Fused attention supports rows larger than the stack buffer only in float32, because other
-    // types have no scratch memory.
-    if (!graph::getElementType(chain.weights).isF32() && !fitsStack(chain))
-      return Eligibility::no(
-          "not fused into attention: a row of a type other than float32 does not fit the stack buffer");
-    int64_t all = graph::numElements(space).constant().value_or(INT64_MAX / 4) * 4;
-    return target && all > target.getL2Bytes() / 4
-               ? Eligibility::yes()
-               : Eligibility::no("not fused into attention: the first GEMM's result fits the cache");
-  }
-
-  static bool fitsStack(const graph::FusedAttention &chain) {
-    std::optional<int64_t> columns = graph::getDims(chain.first->getResult(0)).back().constant();
-    return columns && plan::attentionRows(chain.first, *columns, chain.columnBytes()) > 0;
   }
 
   /// Returns true if the op is padding that its only user, a contraction, folds.
@@ -511,16 +491,17 @@ private:
     return !before.empty() && !after.empty() && before.back() + lead != after.back();
   }
 
-  /// Returns true if an op of a row-wise group transposes its operand. On a CPU, every pass over a
-  /// row would repeat the transpose, one element at a time. GPU threads access rows and columns at
-  /// the same cost, so the result is then false.
+  /// Returns true if an op of a row-wise group transposes its operand, in kernels that are
+  /// vectorized along the innermost dim. Every pass over a row would repeat the transpose, one
+  /// element at a time.
   static bool transposesInside(const Group &group) {
-    return !plan::gpuOf(group.ops.front()) && llvm::any_of(group.ops, [](Operation *op) {
-      return isa<graph::ElementwiseOpInterface>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
-               return graph::getDims(operand) == graph::getDims(op->getResult(0)) &&
-                      changesInnermostDim(operand, op->getResult(0));
-             });
-    });
+    return plan::supports(group.ops.front(), plan::KernelFeature::InnermostVectors) &&
+           llvm::any_of(group.ops, [](Operation *op) {
+             return isa<graph::ElementwiseOpInterface>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+                      return graph::getDims(operand) == graph::getDims(op->getResult(0)) &&
+                             changesInnermostDim(operand, op->getResult(0));
+                    });
+           });
   }
 
   static int64_t numMoves(const Group &group) {
@@ -609,7 +590,8 @@ private:
     // `op` is an indexing op here; the other op categories are handled above.
     if (!inside)
       return Eligibility::no("other kernels use the results of the producer's kernel");
-    if (op->getNumOperands() > (plan::gpuOf(op) ? kMaxFusedMoveOperands : kMaxFusedConcatOperands))
+    if (op->getNumOperands() >
+        (plan::supports(op, plan::KernelFeature::WideConcats) ? kMaxFusedConcatOperands : kMaxFusedMoveOperands))
       return Eligibility::no("a concat of this many operands does not compute them in its kernel");
     std::optional<int64_t> reads = graph::numElements(result).constant(), there = graph::numElements(from).constant();
     bool once = reads && there && *reads <= *there + *there / 4;

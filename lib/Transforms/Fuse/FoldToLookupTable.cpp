@@ -6,6 +6,7 @@
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -202,7 +203,7 @@ struct FoldToLookupTablePass : impl::FoldToLookupTablePassBase<FoldToLookupTable
   void runOnOperation() override {
     plan::TargetAttr target = plan::targetOf(getOperation());
     const graph::ConstantEvaluator &evaluate = graph::evaluatorOf(&getContext());
-    if (evaluate && target && target.getCosts() && !target.getGpu())
+    if (evaluate && target && target.getVectorCosts())
       LookupTableRewriter(getOperation(), evaluate).run();
   }
 };

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
@@ -24,8 +25,8 @@ struct MarkResidentWeightsPass : impl::MarkResidentWeightsPassBase<MarkResidentW
     SymbolTable table(getOperation());
     getOperation().walk([&](plan::LaunchOp launch) {
       auto kernel = plan::findGraphKernel(table, launch.getKernel());
-      if (!graph::countedLoopOf(launch->getParentOp()) || !kernel || !plan::gpuOf(kernel) ||
-          kernel->hasAttr(plan::kResidentWeightsAttr))
+      if (!graph::countedLoopOf(launch->getParentOp()) || !kernel ||
+          !plan::supports(kernel, plan::KernelFeature::ResidentWeights) || kernel->hasAttr(plan::kResidentWeightsAttr))
         return;
       graph::ContractOpInterface op = graph::onlyContraction(kernel.getBody().front());
       if (!op)
@@ -45,7 +46,7 @@ private:
   /// Returns the number of the kernel argument with weights to keep in shared memory, or the reason
   /// why there is none.
   static OrReason<unsigned> residentArgument(plan::KernelOp kernel, graph::ContractOpInterface op) {
-    if (plan::multipliesMatrices(op))
+    if (plan::ScheduleModel::of(op).multipliesMatrices(op))
       return Eligibility::no(
           "weights are not kept in shared memory across loop steps: kernels with matrix instructions do "
           "not support it");
@@ -54,7 +55,7 @@ private:
     int64_t rows = count(product.rows), columns = count(product.columns);
     unsigned larger = rows < columns ? 1 : 0;
     auto argument = dyn_cast<BlockArgument>(op->getOperand(larger));
-    plan::GpuAttr gpu = plan::gpuOf(kernel);
+    auto gpu = cast<plan::GpuAttr>(plan::targetOf(kernel));
     // Each thread block holds its share of the weights in float32: at most as many rows or columns
     // as a warp has threads, over the entire K dimension. kSharedBesideKept is reserved for the
     // kernel's other shared memory.

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 using namespace mlir;
@@ -114,7 +115,7 @@ struct MatvecToReductionPass : impl::MatvecToReductionPassBase<MatvecToReduction
   void runOnOperation() override {
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (!plan::gpuOf(op))
+      if (plan::supports(op, plan::KernelFeature::MatvecReductions))
         ops.push_back(op);
     });
     for (ContractOpInterface op : ops)

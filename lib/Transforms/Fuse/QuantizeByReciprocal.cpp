@@ -5,6 +5,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Fuse/Passes.h"
 
 using namespace mlir;
@@ -28,7 +29,7 @@ void joinGroup(Operation *op, Operation *made) {
 struct QuantizeByReciprocalPass : impl::QuantizeByReciprocalPassBase<QuantizeByReciprocalPass> {
   void runOnOperation() override {
     plan::TargetAttr target = plan::targetOf(getOperation());
-    if (!target || !target.getHasFma() || target.getGpu())
+    if (!target || !target.getHasFma() || !plan::supports(getOperation(), plan::KernelFeature::ReciprocalQuantize))
       return;
     SmallVector<Operation *> ops;
     getOperation().walk([&](graph::ElementwiseOpInterface op) { ops.push_back(op); });

@@ -6,6 +6,7 @@
 #include "dialects/Graph/Contract/FusedAttention.h"
 #include "dialects/Graph/Graph.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -28,7 +29,8 @@ LogicalResult verifySpace(plan::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
   if (llvm::count_if(ops, llvm::IsaPred<graph::ContractOpInterface>) > 1) {
-    OrReason<graph::FusedAttention> chain = graph::matchAttention(ops, /*narrow=*/bool(plan::gpuOf(kernel)));
+    OrReason<graph::FusedAttention> chain =
+        graph::matchAttention(ops, /*narrow=*/plan::supports(kernel, plan::KernelFeature::NarrowAttention));
     return chain ? success()
                  : kernel.emitOpError("has several contractions that cannot be fused as attention: ") << chain.why();
   }

@@ -7,6 +7,7 @@
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Indexing/Interleave.h"
 #include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Layout/LayoutPreferences.h"
@@ -147,7 +148,8 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     plan::TargetAttr target = plan::targetOf(value.getDefiningOp());
     Order kept = graph::significantOrder(order, type);
-    return target && !plan::gpuOf(value.getDefiningOp()) && !llvm::is_sorted(kept) && !type.isDynamicDim(kept.back()) &&
+    return target && plan::supports(value.getDefiningOp(), plan::KernelFeature::InnermostVectors) &&
+           !llvm::is_sorted(kept) && !type.isDynamicDim(kept.back()) &&
            type.getDimSize(kept.back()) * graph::elementBytes(value) < target.getVectorBytes();
   }
 
@@ -305,12 +307,13 @@ private:
     if (!lanes)
       return;
     bool inGroups = roles && !roles->columnInLeft && plan::groupSize(op) > 1;
-    // For GPU kernels whose matrix instructions need contiguous K, make all of K contiguous in
-    // memory, not only the elements of one block.
-    if (constant && plan::multipliesMatrices(op) && plan::wantsAlongSum(op))
+    // For kernels whose matrix instructions need contiguous K, make all of K contiguous in memory,
+    // not only the elements of one block.
+    const plan::ScheduleModel &model = plan::ScheduleModel::of(op);
+    if (constant && model.multipliesMatrices(op) && model.wantsAlongSum(op))
       return require(right, constantOrder(op, maps, *lanes), "");
     if (!constant && !inGroups) {
-      if (plan::gpuOf(op)) // GPU threads access rows and columns at the same cost
+      if (!plan::supports(op, plan::KernelFeature::InnermostVectors))
         return;
       Order significant = graph::significantOrder(type);
       if (significant.empty() || significant.back() != *lanes)
@@ -335,8 +338,9 @@ private:
     }
     if (graph::winogradDims(op))
       missed(op, kPass, "NoMinimalFiltering",
-             plan::gpuOf(op) ? "Winograd not used: the GPU kernels compute convolutions directly"
-                             : "Winograd not used: the cost model expects the direct convolution to be faster");
+             plan::supports(op, plan::KernelFeature::Winograd)
+                 ? "Winograd not used: the cost model expects the direct convolution to be faster"
+                 : "Winograd not used: the target's kernels compute convolutions directly");
     int64_t group = plan::groupSize(op);
     bool packs =
         roles && !roles->columnInLeft &&

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Contract/Contract.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Schedule/PointwiseConvCost.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Layout/Passes.h"
 
 using namespace mlir;
@@ -17,7 +18,7 @@ namespace {
 
 struct ExpandChannelMultiplierPass : impl::ExpandChannelMultiplierPassBase<ExpandChannelMultiplierPass> {
   void runOnOperation() override {
-    if (!plan::targetOf(getOperation()) || plan::gpuOf(getOperation()))
+    if (!plan::targetOf(getOperation()) || !plan::supports(getOperation(), plan::KernelFeature::ChannelMultiplier))
       return;
     SmallVector<graph::ContractOpInterface> found;
     getOperation().walk([&](graph::ContractOpInterface op) {

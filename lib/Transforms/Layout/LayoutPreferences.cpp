@@ -5,6 +5,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Indexing/Interleave.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 using namespace mlir;
 using hewn::graph::Dims;
@@ -95,10 +96,10 @@ private:
                                  [&](unsigned d) { return summed[d] && along.isFunctionOfDim(d); });
     if (operand == 0)
       return alongSum ? 1 : -1;
-    // CPU kernels vectorize along columns, so a GEMM's right operand needs contiguous columns. GPU
-    // threads access rows and columns at the same cost, so contiguous K is as good for them.
+    // Vector kernels vectorize along columns, so a GEMM's right operand needs contiguous columns.
+    // Threads that access rows and columns at the same cost read contiguous K as fast.
     bool alongColumns = roles && along.isFunctionOfDim(roles->column);
-    return alongColumns || (alongSum && plan::gpuOf(op)) ? 1 : -1;
+    return alongColumns || (alongSum && !plan::supports(op, plan::KernelFeature::InnermostVectors)) ? 1 : -1;
   }
 };
 

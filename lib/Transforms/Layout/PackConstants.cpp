@@ -6,6 +6,7 @@
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Plan/Plan.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Support/WeightStore.h"
 #include "lib/Transforms/Layout/Packing.h"
@@ -116,7 +117,8 @@ private:
       if (graph::WeightAttr table = graph::transposeOf(job.constant); table && isPanels(job.to))
         jobOfTable.try_emplace(table, &job);
     getOperation().walk([&](graph::ConstantOp constant) {
-      Job *job = plan::gpuOf(constant) ? nullptr : jobOfTable.lookup(constant.getValue());
+      Job *job = plan::supports(constant, plan::KernelFeature::PackedTables) ? jobOfTable.lookup(constant.getValue())
+                                                                             : nullptr;
       auto own = cast<RankedTensorType>(constant.getResult().getType());
       if (RankedTensorType type = job ? transposedType(job->to) : own;
           job && !own.getEncoding() && own.getShape() == type.getShape() && isLookedUp(constant))

@@ -7,6 +7,7 @@
 #include "dialects/Graph/Indexing/Interleave.h"
 #include "dialects/Plan/Target.h"
 #include "lib/Schedule/PointwiseConvCost.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Layout/Passes.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -165,7 +166,7 @@ private:
 
 struct PointwiseConvToMatmulPass : impl::PointwiseConvToMatmulPassBase<PointwiseConvToMatmulPass> {
   void runOnOperation() override {
-    if (plan::targetOf(getOperation()) && !plan::gpuOf(getOperation()))
+    if (plan::targetOf(getOperation()) && plan::supports(getOperation(), plan::KernelFeature::PixelVectors))
       PointwiseConvLowering(getOperation()).run();
   }
 };

@@ -5,6 +5,7 @@
 #include "dialects/Graph/Graph.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Values/Buffers.h"
 
@@ -45,8 +46,8 @@ struct AlternateTaskOrder : public hewn::impl::AlternateTaskOrderPassBase<Altern
   void runOnOperation() override {
     SymbolTable table(getOperation());
     TargetAttr target = targetOf(getOperation());
-    if (!target || target.getGpu())
-      return; // the order of GPU thread blocks is undefined
+    if (!target || !supports(getOperation(), KernelFeature::OrderedTasks))
+      return;
     getOperation().walk([&](graph::ControlOpInterface loop) {
       if (loop.isLoop())
         decide(loop.getLoopBody(), table, target.getL2Bytes());

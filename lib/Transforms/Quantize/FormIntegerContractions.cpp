@@ -6,6 +6,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Contract/PackedWeights.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/IntegerForm.h"
 #include "lib/Transforms/Quantize/Operands.h"
@@ -94,8 +95,8 @@ private:
   /// multiplied as they are, and the terms that the zero points add to the accumulators are
   /// computed at run time and subtracted.
   Eligibility formComputed() {
-    if (plan::gpuOf(op))
-      return Eligibility::no("the right operand is computed, and GPU kernels multiply it in float");
+    if (!plan::supports(op, plan::KernelFeature::ComputedIntegers))
+      return Eligibility::no("the right operand is computed, and the target's kernels multiply it in float");
     for (auto [side, q] : {std::pair(0u, &left), std::pair(1u, &right)})
       if (!placedAs(op, q->scale, side, 2) || !placedAs(op, q->zero, side, 2) || !placedAs(op, sumDims(side), side, 2))
         return Eligibility::no(

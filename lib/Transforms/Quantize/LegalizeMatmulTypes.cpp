@@ -6,6 +6,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Schedule/BfloatSchedule.h"
 #include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -106,7 +107,8 @@ public:
     Type sum = graph::getElementType(op->getResult(0));
     if (sum.isSignlessInteger(32))
       extendIntegers(op);
-    else if (auto floats = dyn_cast<FloatType>(sum); floats && floats.getWidth() <= 32 && !plan::gpuOf(op))
+    else if (auto floats = dyn_cast<FloatType>(sum);
+             floats && floats.getWidth() <= 32 && !plan::supports(op, plan::KernelFeature::HalfOperands))
       extendFloats(op);
   }
 
@@ -120,7 +122,8 @@ private:
   void extendIntegers(ContractOpInterface op) {
     Type left = graph::getElementType(op->getOperand(0)), right = graph::getElementType(op->getOperand(1)),
          sum = b.getI32Type(), half = b.getIntegerType(16);
-    if (left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op) || plan::multipliesMatrices(op))
+    if (left == sum || right == sum || plan::findDot(op) || plan::findMatrix(op) ||
+        plan::ScheduleModel::of(op).multipliesMatrices(op))
       return;
     castOperands(op, plan::findDot(op, half, half, sum) ? half : sum);
   }

@@ -6,6 +6,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Schedule/BfloatSchedule.h"
 #include "lib/Schedule/GpuProduct.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/SplitBf16Schedule.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"
@@ -32,7 +33,8 @@ bool paysPacking(ContractOpInterface op, const graph::ContractRoles &roles) {
   Builder b(op.getContext());
   std::optional<unsigned> summed = graph::plainSummedDim(op, roles);
   std::optional<int64_t> depth = summed ? op.getIterationDims(graph::getDims)[*summed].constant() : std::nullopt;
-  return depth && !plan::gpuOf(op) && !plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type()) &&
+  return depth && plan::supports(op, plan::KernelFeature::RuntimePacking) &&
+         !plan::findMatrix(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type()) &&
          plan::attentionRows(op, *depth, floatBytes + narrowBytes) > 0 && paysPairs(op);
 }
 
@@ -60,16 +62,6 @@ plan::DotProductAttr dotOf(ContractOpInterface op) {
   return plan::findDot(op, b.getBF16Type(), b.getBF16Type(), b.getF32Type());
 }
 
-/// Returns true if the target has bfloat16 instructions for the contraction. If it has none, no
-/// remark is emitted, because that holds for all contractions.
-bool hasBfloat16Instructions(ContractOpInterface op, unsigned terms) {
-  // GPU kernels implement bf16x3 and bf16x6 in the MMA itself, without split operands from this
-  // pass.
-  if (plan::GpuAttr gpu = plan::gpuOf(op))
-    return terms == 1 && gpu.getMmasPerProduct() > 0;
-  return matrixOf(op) || (terms == 1 && dotOf(op));
-}
-
 /// Returns whether the contraction is faster in bfloat16 than as a Winograd convolution in float32,
 /// which is more accurate. `gain` is the speedup of bfloat16 over the direct convolution in
 /// float32.
@@ -79,21 +71,19 @@ Eligibility beatsWinograd(ContractOpInterface op, Precision precision, double ga
              : Eligibility::yes();
 }
 
-/// The operands that are rounded to bfloat16 at precision `medium`.
-enum class Rounded { Nothing, Weights, BothOperands };
-
-/// Returns which operands of a CPU contraction are rounded to bfloat16, according to the cost
-/// model. Both operands: if dot-product instructions are faster. The weights: if loading the
+/// Returns which operands of a contraction are rounded to bfloat16, according to the expected
+/// times. Both operands: if dot-product instructions are faster. The weights: if loading the
 /// constant takes longer than the FMAs, and extending it to float32 in the kernel is faster than
 /// the dot products. For `constantBytes`, see plan::bfloatTimes.
-Rounded chooseRounded(ContractOpInterface op, plan::DotProductAttr dot, int64_t constantBytes) {
+plan::RoundedOperands chooseRounded(ContractOpInterface op, plan::DotProductAttr dot, int64_t constantBytes) {
   constexpr double enough = 1.1; // a smaller gain may be an error of the model
   bool isConstant = isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp());
   bool mayExtend = isConstant && paysToWiden(op, Builder(op.getContext()).getBF16Type());
   plan::BfloatTimes times = plan::bfloatTimes(op, dot, constantBytes);
   if (times.dots * enough <= times.floats && (!mayExtend || times.dots <= times.extended))
-    return Rounded::BothOperands;
-  return mayExtend && times.extended * enough <= times.floats ? Rounded::Weights : Rounded::Nothing;
+    return plan::RoundedOperands::Both;
+  return mayExtend && times.extended * enough <= times.floats ? plan::RoundedOperands::Weights
+                                                              : plan::RoundedOperands::None;
 }
 
 /// Returns whether the contraction is faster if operands are rounded to bfloat16 (precision
@@ -102,17 +92,14 @@ Eligibility paysRounded(ContractOpInterface op, int64_t constantBytes) {
   graph::ContractRoles roles = *graph::contractRoles(op);
   if (!isa_and_nonnull<graph::ConstantOp>(op->getOperand(1).getDefiningOp()) && !paysPacking(op, roles))
     return Eligibility::no("packing the computed right operand in pairs at run time takes longer than it saves");
-  if (plan::gpuOf(op))
+  if (plan::ScheduleModel::of(op).roundedOperands(op))
     return Eligibility::yes();
-  plan::MatrixUnitAttr matrix = matrixOf(op);
   plan::DotProductAttr dot = dotOf(op);
-  if (matrix && plan::fills(op, matrix))
-    return Eligibility::yes();
   if (!dot)
     return Eligibility::no("it has too few rows or columns to fill a tile of the matrix unit");
   if (Eligibility beats = beatsWinograd(op, Precision::Medium, std::max(dot.getRelativeRate(), 1.0)); !beats)
     return beats;
-  return chooseRounded(op, dot, constantBytes) != Rounded::Nothing
+  return chooseRounded(op, dot, constantBytes) != plan::RoundedOperands::None
              ? Eligibility::yes()
              : Eligibility::no("float32 is as fast: the target's bfloat16 dot products are slow, and the FMAs take "
                                "longer than loading the weights");
@@ -176,34 +163,16 @@ void splitOperands(ContractOpInterface op, unsigned terms) {
   op->erase();
 }
 
-/// Returns true if only the weights of a contraction are rounded to bfloat16. On CPUs, the cost
-/// model decides (chooseRounded). On GPUs, there are two such cases: the GEMM is too skinny for MMA
-/// instructions; or no kernel computes the left operand and could round it as well, and a separate
-/// kernel for the rounding costs more than it gains.
+/// Returns true if only the weights of a contraction are rounded to bfloat16.
 bool roundsWeightsAlone(ContractOpInterface op, int64_t constantBytes) {
-  plan::GpuAttr gpu = plan::gpuOf(op);
-  if (!gpu) {
-    plan::MatrixUnitAttr matrix = matrixOf(op);
-    bool onMatrix = matrix && plan::fills(op, matrix);
-    return !onMatrix && chooseRounded(op, dotOf(op), constantBytes) == Rounded::Weights;
-  }
-  if (!plan::multipliesMatrices(op))
-    return true;
-  Operation *maker = op->getOperand(0).getDefiningOp();
-  while (maker && graph::isViewKind(maker))
-    maker = maker->getOperand(0).getDefiningOp();
-  if (maker && maker->getNumRegions() == 0)
-    return false;
-  // The MMA of a GPU takes half the time if its operands are 16-bit.
-  int64_t products = graph::numElements(op.getIterationDims(graph::getDims)).constant().value_or(INT64_MAX);
-  return products / (2 * gpu.getProcessors() * gpu.getCosts().getMmaProductsPerCycle()) <
-         gpu.getCosts().getLaunchCycles();
+  std::optional<plan::RoundedOperands> rounded = plan::ScheduleModel::of(op).roundedOperands(op);
+  return (rounded ? *rounded : chooseRounded(op, dotOf(op), constantBytes)) == plan::RoundedOperands::Weights;
 }
 
 void castWeights(ContractOpInterface op) {
   OpBuilder b(op);
   graph::Composer c(b, op->getLoc());
-  bool extendsInKernel = !plan::gpuOf(op);
+  bool extendsInKernel = plan::supports(op, plan::KernelFeature::PackedWeights);
   ContractOpInterface narrow = rewriteOperands(op, b.getF32Type(), [&](unsigned operand, Value value) {
     return operand == 1 ? c.cast(value, b.getBF16Type()) : value;
   });
@@ -232,7 +201,7 @@ struct LowerMatmulPrecisionPass : impl::LowerMatmulPrecisionPassBase<LowerMatmul
     int64_t constantBytes = constantBytesOf(getOperation());
     SmallVector<ContractOpInterface> ops;
     getOperation().walk([&](ContractOpInterface op) {
-      if (!canBeBfloat16(op) || !hasBfloat16Instructions(op, terms))
+      if (!canBeBfloat16(op) || !plan::ScheduleModel::of(op).multipliesBfloat16(op, terms))
         return;
       if (Eligibility pays = terms > 1 ? paysSplitting(op, precision) : paysRounded(op, constantBytes))
         ops.push_back(op);

@@ -7,6 +7,7 @@
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Graph/Quant/QuantOps.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/Operands.h"
 #include "lib/Transforms/Quantize/Passes.h"
@@ -53,8 +54,8 @@ static Eligibility paysToLookUp(ContractOpInterface op, graph::WeightEncoding co
 /// target has a matrix unit that this precision uses for bfloat16.
 Eligibility paysToDecode(ContractOpInterface op, const PackedWeights &weights, Precision precision) {
   constexpr int64_t fewRows = 3;
-  if (plan::gpuOf(op))
-    return Eligibility::no("GPU kernels multiply weights that are dequantized at compile time");
+  if (!plan::supports(op, plan::KernelFeature::PackedWeights))
+    return Eligibility::no("the target's kernels multiply weights that are dequantized at compile time");
   bool looksUpFloats = weights.table && !(weights.code.tableInBytes && plan::int8SlicesFor(op, weights.code));
   if (Eligibility looksUp = looksUpFloats ? paysToLookUp(op, weights.code) : Eligibility::yes(); !looksUp)
     return looksUp;
@@ -198,7 +199,7 @@ struct PackLowBitWeightsPass : impl::PackLowBitWeightsPassBase<PackLowBitWeights
     SmallVector<std::pair<ContractOpInterface, PackedWeights>> found;
     getOperation().walk([&](ContractOpInterface op) {
       OrReason<PackedWeights> weights = packedWeights(op, table);
-      bool keeps = op->hasAttr(kKeepsWeightsAttr) && !plan::gpuOf(op);
+      bool keeps = op->hasAttr(kKeepsWeightsAttr) && plan::supports(op, plan::KernelFeature::PackedWeights);
       Eligibility pays = !weights ? Eligibility::no(weights.why())
                          : keeps  ? Eligibility::yes()
                                   : paysToDecode(op, *weights, precision);

@@ -44,7 +44,7 @@ def LowerMatmulPrecisionPass : Pass<"hewn-lower-matmul-precision", "::mlir::func
     Not lowered:
 
     - targets whose bfloat16 instructions do not pay (`dots`, `matrices` and `simt` of
-      `#plan.target`)
+      `plan.target`)
     - skinny GEMMs with a computed right operand, and GEMMs on a matrix unit whose right operand
       would have to be packed in every run
     - depthwise and grouped convolutions, an odd or small K, a small N
@@ -153,7 +153,7 @@ def FormIntegerContractionsPass : Pass<"hewn-form-integer-contractions", "::mlir
     channels first, and then over the windows, by a convolution with one channel and one column.
 
     The operands are converted to a combination of signs for which the target has an instruction
-    (`dots` and `matrices` of `#plan.target`). The conversion adds or subtracts 128 to the integers
+    (`dots` and `matrices` of `plan.target`). The conversion adds or subtracts 128 to the integers
     and their zero points. If several combinations exist, the pass prefers weights without a zero
     point, then activations without a conversion. K is padded to a multiple of 4. Zero padding of a
     convolution becomes padding with the zero point.
@@ -328,7 +328,7 @@ def LegalizeMatmulTypesPass : Pass<"hewn-legalize-matmul-types", "::mlir::func::
     the significand bits for them, otherwise to float32. The transformed filter of an 8-bit constant
     always fits float16.
 
-    Not changed: contractions for which the target has instructions (`dots` of `#plan.target`, or
+    Not changed: contractions for which the target has instructions (`dots` of `plan.target`, or
     MMA), weights that the quantization keeps in their type, and float contractions on GPU targets
     (their kernels extend the operands).
   }];

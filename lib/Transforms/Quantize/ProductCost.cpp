@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Transforms/Quantize/ProductCost.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 
 #include <cmath>
@@ -175,7 +176,7 @@ private:
 
 std::optional<ProductCosts> productCosts(graph::ContractOpInterface op, const IntegerForm &form, bool comesQuantized,
                                          int64_t readers) {
-  if (!plan::targetOf(op) || plan::gpuOf(op))
+  if (!plan::targetOf(op) || !plan::supports(op, plan::KernelFeature::IntegerCosts))
     return std::nullopt;
   return CostModel(op, form).run(comesQuantized, std::max<int64_t>(readers, 1));
 }

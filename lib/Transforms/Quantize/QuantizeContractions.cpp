@@ -6,6 +6,7 @@
 #include "dialects/Graph/Contract/PackedWeights.h"
 #include "dialects/Graph/Quant/Quant.h"
 #include "dialects/Plan/Target.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Candidates.h"
 #include "lib/Transforms/Quantize/Numbers/Codebook.h"
@@ -372,8 +373,8 @@ private:
     bool isMatrix = graph::getRank(site.weights) == 2 && site.form->columnInRight == 1;
     if (!isMatrix && scheme.weights.storage == quantize::Storage::Float8)
       return Eligibility::no("its weights are not a matrix with a scale per column");
-    if (plan::gpuOf(site.op))
-      return Eligibility::no("GPU kernels multiply weights that are extended at compile time");
+    if (!plan::supports(site.op, plan::KernelFeature::PackedWeights))
+      return Eligibility::no("the target's kernels multiply weights that are extended at compile time");
     std::vector<float> floats = floatsOf(site.weights.getDefiningOp<graph::ConstantOp>(), weights);
     if (floats.empty())
       return Eligibility::no("the bytes of its weights are not available");

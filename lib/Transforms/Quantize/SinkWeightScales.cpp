@@ -6,6 +6,7 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Contract/Winograd.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Quantize/IntegerForm.h"
@@ -24,8 +25,8 @@ namespace hewn {
 #include "lib/Transforms/Quantize/Passes.h.inc"
 
 Eligibility paysToScaleSums(ContractOpInterface op, Type type, Precision precision) {
-  if (plan::gpuOf(op))
-    return Eligibility::no("GPU kernels multiply weights that are extended at compile time");
+  if (!plan::supports(op, plan::KernelFeature::PackedWeights))
+    return Eligibility::no("the target's kernels multiply weights that are extended at compile time");
   Builder b(op.getContext());
   Type bf16 = b.getBF16Type(), f32 = b.getF32Type();
   plan::MatrixUnitAttr matrix = plan::findMatrix(op, bf16, bf16, f32);
@@ -94,8 +95,8 @@ public:
   /// decoder's key and value cache.
   Eligibility ofComputed() {
     std::optional<graph::ContractRoles> roles = graph::contractRoles(op);
-    if (plan::gpuOf(op))
-      return Eligibility::no("GPU kernels multiply weights that are extended at compile time");
+    if (!plan::supports(op, plan::KernelFeature::PackedWeights))
+      return Eligibility::no("the target's kernels multiply weights that are extended at compile time");
     if (!roles || roles->columnInLeft)
       return Eligibility::no("the right operand has no column dim of its own");
     if (Eligibility floats = isOfFloats(); !floats)

@@ -1,7 +1,7 @@
 // Launches of kernels with scratch memory: their dims are checked before use.
 // RUN: hewn-opt %s --split-input-file --verify-diagnostics --hewn-assign-schedules --hewn-insert-scratch
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>
       attributes {symbols = ["s0", "s1"]} {
     %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
@@ -20,7 +20,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 // -----
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @unknown(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"s0">, 64]}, %k: tensor<64x?xf32> {graph.dims = [64, #graph.dim<"s1">]}, %v: tensor<?x64xf32> {graph.dims = [#graph.dim<"s1">, 64]}) -> tensor<?x64xf32>
       attributes {symbols = ["s0", "s1"]} {
     %s = graph.matmul %q, %k {graph.dims = [[#graph.dim<"s0">, #graph.dim<"s1">]]} : (tensor<?x64xf32>, tensor<64x?xf32>) -> tensor<?x?xf32>
@@ -38,7 +38,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 // -----
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @work(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) attributes {symbols = []} {
     %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %1 = graph.scratch {shape = [4, 8], of = f32} : () -> tensor<4x8xf32>
@@ -53,7 +53,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters 
 
 // -----
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   plan.kernel @work(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) attributes {symbols = []} {
     %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %1 = graph.scratch {shape = [4, 8], of = f32} : () -> tensor<4x8xf32>

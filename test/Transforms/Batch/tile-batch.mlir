@@ -19,7 +19,7 @@
 // CHECK: -> tensor<8x32xf32>
 // CHECK: %[[T:.*]] = graph.transpose %[[LOOP]]
 // CHECK: return %[[T]]
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
 func.func @images(%x: tensor<8x4x64x64xf32>, %w: tensor<32x4x1x1xf32>, %v: tensor<32x32x1x1xf32>) -> tensor<32x8xf32> {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<8x4x64x64xf32>, tensor<32x4x1x1xf32>) -> tensor<8x32x64x64xf32>
   %1 = graph.relu %0 : (tensor<8x32x64x64xf32>) -> tensor<8x32x64x64xf32>
@@ -35,7 +35,7 @@ func.func @images(%x: tensor<8x4x64x64xf32>, %w: tensor<32x4x1x1xf32>, %v: tenso
 // No loop is formed: the values of all images fit the caches.
 // CHECK-LABEL: func.func @small(
 // CHECK-NOT: graph.scan
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
 func.func @small(%x: tensor<8x4x8x8xf32>, %w: tensor<32x4x1x1xf32>) -> tensor<8x32x8x8xf32> {
   %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<8x4x8x8xf32>, tensor<32x4x1x1xf32>) -> tensor<8x32x8x8xf32>
   return %0 : tensor<8x32x8x8xf32>
@@ -48,7 +48,7 @@ func.func @small(%x: tensor<8x4x8x8xf32>, %w: tensor<32x4x1x1xf32>) -> tensor<8x
 // intermediate values of a batch element.
 // CHECK-LABEL: func.func @heavy(
 // CHECK-NOT: graph.scan
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
 func.func @heavy(%x: tensor<8x64x1024xf32>, %w: tensor<1024x4096xf32>) -> tensor<8x64x4096xf32> {
   %0 = graph.matmul %x, %w : (tensor<8x64x1024xf32>, tensor<1024x4096xf32>) -> tensor<8x64x4096xf32>
   return %0 : tensor<8x64x4096xf32>
@@ -61,7 +61,7 @@ func.func @heavy(%x: tensor<8x64x1024xf32>, %w: tensor<1024x4096xf32>) -> tensor
 // other.
 // CHECK-LABEL: func.func @along(
 // CHECK-NOT: graph.scan
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 4194304>} {
 func.func @along(%x: tensor<8x1048576xf32>) -> tensor<8x1048576xf32> {
   %0 = graph.reduce_sum %x {dims = array<i64: 0>, keepdims = true} : (tensor<8x1048576xf32>) -> tensor<1x1048576xf32>
   %1 = graph.div %x, %0 : (tensor<8x1048576xf32>, tensor<1x1048576xf32>) -> tensor<8x1048576xf32>
@@ -76,7 +76,7 @@ func.func @along(%x: tensor<8x1048576xf32>) -> tensor<8x1048576xf32> {
 // CHECK-LABEL: func.func @indices(
 // CHECK-NOT: graph.scan
 // CHECK: graph.pow
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 func.func @indices(%x: tensor<8x34xi64>) -> tensor<8x34xi64> {
   %0 = graph.eye {elementType = i64, k = 0 : i64, shape = [8, 17]} : () -> tensor<8x17xi64>
   %1 = graph.concat %0, %0 {axis = 1 : i64} : (tensor<8x17xi64>, tensor<8x17xi64>) -> tensor<8x34xi64>

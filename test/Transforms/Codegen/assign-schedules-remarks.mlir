@@ -2,7 +2,7 @@
 // reason once.
 // RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s
 
-#target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608,
+#target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608,
   dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
 #wide = #graph.layout<[1, 0], blockDim = 1, block = 32>
@@ -83,7 +83,7 @@ plan.kernel @elsewhere(%x: tensor<4x64xf32>, %w: tensor<64x16xf32>, %i: tensor<4
 // -----
 
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
   dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
   matrices = [#plan.matrix_unit<left = bf16, right = bf16, sum = f32, rows = 16, columns = 8, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>} {
 // CHECK: Reason="a row of the matrix unit's tiles is not one vector"
@@ -96,7 +96,7 @@ plan.kernel @narrow(%x: tensor<64x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tenso
 // -----
 
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
   dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
   matrices = [#plan.matrix_unit<left = bf16, right = bf16, sum = f32, rows = 1, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 1>]>} {
 // CHECK: Reason="a matrix unit needs more than one row"
@@ -110,7 +110,7 @@ plan.kernel @one(%x: tensor<1x64xbf16>, %w: tensor<64x32xbf16, #l>) -> tensor<1x
 
 #last = #graph.layout<[0, 2, 3, 1]>
 #windows = #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK: Reason="the weights are Winograd-transformed"
 plan.kernel @transformed(%x: tensor<1x16x8x8xf32, #last>, %w: tensor<16x16x3x3xf32, #windows>) -> tensor<1x16x3x3xf32, #last> attributes {symbols = []} {
   %0 = graph.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x16x8x8xf32, #last>, tensor<16x16x3x3xf32, #windows>) -> tensor<1x16x3x3xf32, #last>

@@ -2,7 +2,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-insert-scratch | FileCheck %s
 // RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-insert-scratch --hewn-assign-schedules | FileCheck %s
 
-#target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
+#target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
 module attributes {plan.target = #target} {
 
@@ -78,7 +78,7 @@ plan.kernel @decode_many(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32,
 
 // The kernel of fused attention has its scores on the stack. Each of its two GEMMs has a schedule
 // of its own.
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK-LABEL: plan.kernel @attention(
 // CHECK-SAME: -> tensor<16x64x32xf32> attributes {schedule = #plan.attention<rows = 16, head = #plan.contract<m = 6, n = 16, lanes = 8, cycles = {{[0-9]+}}>, middle = #plan.loops<rows>, tail = #plan.contract<m = 6, n = 16, lanes = 8, cycles = {{[0-9]+}}>>, symbols = []}
 // CHECK-NOT: graph.scratch
@@ -97,7 +97,7 @@ plan.kernel @attention(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: t
 // If the number of columns of attention is dynamic, the scores need scratch memory with one buffer
 // of eight rows for each slot (thread). The launch gives the dims of this memory in its own
 // symbols.
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK-LABEL: plan.kernel @unknown(
 // CHECK-SAME: -> (tensor<16x1x8x?xf32>, tensor<?x64xf32>) attributes {schedule = #plan.attention<rows = 8, slots = 16, head = #plan.contract<m = 6, n = 16, lanes = 8>, middle = #plan.loops<rows>, tail = #plan.contract<m = 6, n = 16, lanes = 8>>
 // CHECK: graph.scratch {{.*}}of = f32, shape = [16, 1, 8, #graph.dim<"{{.*}}s1{{.*}}">]}
@@ -125,7 +125,7 @@ func.func @main(%q: tensor<?x64xf32> {graph.dims = [#graph.dim<"a">, 64]}, %k: t
 // CHECK-LABEL: plan.kernel @grid({{.*}} attributes {schedule = #plan.gpu_map<threads = 256, widths = [1]>, symbols = []}
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
 plan.kernel @grid(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   graph.yield %0 : tensor<4x8xf32>
@@ -136,7 +136,7 @@ plan.kernel @grid(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {symbols = 
 
 // If a user has edited the schedule of a kernel, the pass adapts the scratch memory to it (two
 // slots with twice as many rows), and removes scratch memory that no schedule needs.
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK-LABEL: plan.kernel @edited(
 // CHECK-SAME: -> (tensor<2x1x16x80xf32>, tensor<64x32xf32>) attributes {schedule = #plan.attention<rows = 16, slots = 2,
 // CHECK: graph.scratch {{.*}}shape = [2, 1, 16, 80]

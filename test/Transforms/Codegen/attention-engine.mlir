@@ -2,7 +2,7 @@
 // and no other buffer.
 // RUN: hewn-opt %s --split-input-file --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
 // The kernel of fused attention has one task for each batch and block of 16 rows. A row of scores
 // takes an odd number of cache lines: 5 lines of 16 floats.
@@ -29,7 +29,7 @@ plan.kernel @attention(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: t
 
 // A row of bfloat16 softmax weights has no space for the float32 exponentials, which are needed
 // before their sum: the exponentials overwrite the scores.
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608,
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608,
     dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.x86.avx512bf16.dpbf16ps.256">]>} {
 // CHECK-LABEL: func.func @narrow(
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<{{.*}}xf32>
@@ -58,7 +58,7 @@ plan.kernel @narrow(%q: tensor<16x64x32xf32>, %k: tensor<16x32x64xf32>, %v: tens
 
 // A hand-written schedule of fused attention: a task has four rows of scores, each of five cache
 // lines of 16 floats; the first GEMM has a tile of two rows by one vector.
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 // CHECK-LABEL: func.func @hand(
 // CHECK-SAME: plan.launch_info = #plan.tasks<count = 256,
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<320xf32>

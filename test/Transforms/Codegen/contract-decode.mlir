@@ -3,7 +3,7 @@
 
 #panels = #graph.layout<[0, 1], blockDim = 1, block = 16>
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
 // Code for one row: it loads the scales of each block of weights, and from each 32-bit word eight
 // 4-bit values, lowest bits first, and shifts each value into the mantissa of a number in [1, 2).

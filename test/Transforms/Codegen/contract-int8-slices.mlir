@@ -5,7 +5,7 @@
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #byBytes = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.x86.avx512.vpdpbusd.512", accumulates = true>
 
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
 
 // A segment of a row of the left operand is stored as its largest element, three int8 slices of
 // each element relative to the largest one, lowest slice first, and the initial values of the
@@ -53,7 +53,7 @@ plan.kernel @rounded(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #pane
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #signedBytes = #plan.dot_product<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
 
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#signedBytes]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#signedBytes]>} {
 
 // CHECK-LABEL: func.func @bytes(
 // CHECK-DAG: %[[HIGH:.*]] = arith.constant dense<-2139062144> : vector<16xi32>
@@ -86,7 +86,7 @@ plan.kernel @halves(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panel
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
 #byBytes = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
 // CHECK-LABEL: func.func @fewRegisters(
 // CHECK: scf.for
 // CHECK-COUNT-24: llvm.call_intrinsic "llvm.some.dot"
@@ -108,7 +108,7 @@ plan.kernel @fewRegisters(%w: tensor<16x16xui32, #panels>, %s: tensor<2x16xf32, 
 #pairs = #plan.dot_product<left = ui8, right = i8, sum = i16, intrinsic = "llvm.some.pairs", accumulates = false>
 #widen = #plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.widening", accumulates = false>
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#pairs, #widen], permuteBytesIntrinsic = "llvm.some.permutation">} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#pairs, #widen], permuteBytesIntrinsic = "llvm.some.permutation">} {
 // CHECK-LABEL: func.func @byPairs(
 // CHECK-DAG: %[[ONES:.*]] = arith.constant dense<1> : vector<16xi16>
 // CHECK-COUNT-24: llvm.call_intrinsic "llvm.some.pairs"

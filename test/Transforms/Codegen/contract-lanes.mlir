@@ -7,7 +7,7 @@
 #signed = #plan.dot_product<left = i8, right = i8, sum = i32, intrinsic = "llvm.aarch64.neon.sdot", rightFirst = true>
 #mixed = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.aarch64.neon.usdot">
 
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 65536, l1Ways = 4, l2Bytes = 1048576, l3Bytes = 0, dots = [#signed, #mixed], hasFmaByLane = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 65536, l1Ways = 4, l2Bytes = 1048576, l3Bytes = 0, dots = [#signed, #mixed], hasFmaByLane = true>} {
 
 // CHECK-LABEL: func.func @floats(
 // CHECK: %[[FOUR:.*]] = arith.constant 16 : index

@@ -5,7 +5,7 @@
 #last = #graph.layout<[0, 2, 3, 1]>
 #windows = #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>
 #channels = #graph.layout<[2, 3, 0, 1], blockDim = 1, block = 16 tile = 2, windows = [2, 3]>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
 // CHECK: NotChained | {{.*}}Reason="fused attention has two contractions, and there are more"
 plan.kernel @three(%x: tensor<16x16xf32>) -> tensor<16x16xf32> attributes {symbols = []} {

@@ -4,7 +4,7 @@
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #byBytes = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes]>} {
 
 // CHECK: NotBySlices | {{.*}}Reason="with many rows, short quantization blocks cost more than int8 slices save"
 plan.kernel @short(%w: tensor<16x32xui32, #panels>, %s: tensor<4x32xf32, #panels>, %x: tensor<64x128xf32>) -> tensor<64x32xf32> attributes {symbols = []} {
@@ -43,7 +43,7 @@ plan.kernel @across(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panel
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
 #pairs = #plan.dot_product<left = ui8, right = i8, sum = i16, intrinsic = "llvm.some.pairs", accumulates = false>
 #widen = #plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.widening", accumulates = false>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#pairs, #widen]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#pairs, #widen]>} {
 // CHECK: NotBySlices | {{.*}}Reason="with many rows, 16-bit sums of three int8 slices are slower than dequantization"
 plan.kernel @pairs(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<4x128xf32>) -> tensor<4x32xf32> attributes {symbols = []} {
   %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
@@ -63,7 +63,7 @@ plan.kernel @wide(%w: tensor<32x32xui32, #panels>, %s: tensor<2x32xf32, #panels>
 // -----
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 32>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
 // CHECK: NotBySlices | {{.*}}Reason="the target has no dot-product instruction for 8-bit integers"
 plan.kernel @machine(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x32xf32> attributes {symbols = []} {
   %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x32xui32, #panels>, tensor<2x32xf32, #panels>) -> tensor<128x32xf32>
@@ -76,7 +76,7 @@ plan.kernel @machine(%w: tensor<16x32xui32, #panels>, %s: tensor<2x32xf32, #pane
 
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 8>
 #byBytes = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot", accumulates = true>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes], doubleRateHalfVectors = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#byBytes], doubleRateHalfVectors = true>} {
 // CHECK: NotBySlices | {{.*}}Reason="the columns do not fill the target's vectors"
 plan.kernel @columns(%w: tensor<16x8xui32, #panels>, %s: tensor<2x8xf32, #panels>, %x: tensor<1x128xf32>) -> tensor<1x8xf32> attributes {symbols = []} {
   %0 = graph.decode %w, %s {bits = 4, block = 64} : (tensor<16x8xui32, #panels>, tensor<2x8xf32, #panels>) -> tensor<128x8xf32>
@@ -88,7 +88,7 @@ plan.kernel @columns(%w: tensor<16x8xui32, #panels>, %s: tensor<2x8xf32, #panels
 // -----
 
 #l = #graph.layout<[1, 0], blockDim = 1, block = 32, groupDim = 0, group = 2>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
   dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">],
   matrices = [#plan.matrix_unit<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>} {
 // CHECK: NotMatrix | {{.*}}Reason="K is not a multiple of the matrix unit's depth"

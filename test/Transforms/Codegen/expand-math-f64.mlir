@@ -2,7 +2,7 @@
 
 // On a target with FMA instructions, float64 functions are arithmetic on the whole vector. The
 // exponential is scaled by two powers of two, so that subnormal results are not lost.
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasFma = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasFma = true>} {
 // CHECK-NOT: private @exp
 // CHECK-NOT: private @pow
 

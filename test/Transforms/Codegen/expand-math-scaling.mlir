@@ -2,7 +2,7 @@
 // instruction, exponentials use a table of sixteenths.
 // RUN: hewn-opt %s --hewn-expand-math --cse | FileCheck %s
 
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, scaleIntrinsic = "llvm.some.scaling", permuteIntrinsic = "llvm.some.permutation", hasFma = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, scaleIntrinsic = "llvm.some.scaling", permuteIntrinsic = "llvm.some.permutation", hasFma = true>} {
 // CHECK-LABEL: func.func @cosh_vector
 // CHECK-NOT: arith.shrsi
 // CHECK: %[[N:.*]] = arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>

@@ -2,7 +2,7 @@
 // steps that need one rounding remain FMAs.
 // RUN: hewn-opt %s --hewn-expand-math --cse | FileCheck %s
 
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 0>} {
 // CHECK-LABEL: func.func @exp_vector
 // the number of the power of two, and the two parts of ln 2
 // CHECK-COUNT-3: math.fma

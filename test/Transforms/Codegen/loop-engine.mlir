@@ -1,7 +1,7 @@
 // Loop nests for kernels without row-wise reductions and contractions.
 // RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
 // A loop nest of an elementwise kernel merges contiguous dims to one row: 4 * 6 elements are three
 // vectors. Intermediate values stay in registers.

@@ -10,7 +10,7 @@
 // RUN: sed 's/laneLoadCost = 200/laneLoadCost = 200, widenCost = 50/;s/vectorRegisters = 16/vectorRegisters = 64/' %s | hewn-opt - --hewn-assign-schedules | FileCheck %s --check-prefixes=CHECK,WIDEN-REGISTERS
 
 #costs = #plan.vector_costs<l2LoadCost = 200, l2MissCost = 200, loadCost = 10, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 8, attentionRows = 5, fmasPerCycle = 1, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 50, laneLoadCost = 200>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, costs = #costs>} {
 // If dequantizing a panel is slow, more rows share a panel of fewer columns. If loads are slow,
 // register tiles have more accumulators. With more registers, tiles are larger in both dims.
 // CHECK-LABEL: plan.kernel @product(

@@ -1,7 +1,7 @@
 // Row-wise reductions and surrounding ops as passes over a row.
 // RUN: hewn-opt %s --hewn-assign-schedules --hewn-lower-kernels --canonicalize --cse | FileCheck %s
 
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 
 // The code of a softmax has three passes in one loop over the rows: the first computes the maximum,
 // the second exp and its sum, with exp stored in the row of the result, and the third divides. Four

@@ -38,7 +38,7 @@
 // AHEAD: scf.for {{.*}} -> (vector<16xf32>
 // AHEAD: memref.prefetch
 // AHEAD: vector.fma
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @main(%x: tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>> {
     %0 = graph.pad %x {high = [0, 0, 1, 1], low = [0, 0, 1, 1]} : (tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>) -> tensor<1x16x10x10xf32, #graph.layout<[0, 2, 3, 1]>>
     %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x10x10xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x8x8xf32, #graph.layout<[0, 2, 3, 1]>>
@@ -54,7 +54,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // HAND: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>) {
 // HAND-COUNT-2: vector.fma
 // HAND-NOT: vector.fma
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   plan.kernel @hand(%x: tensor<1x16x50x50xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
       attributes {symbols = [], schedule = #plan.winograd<block = 4, m = 2, n = 16, lanes = 16, stride = 16, slots = 2>} {
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x50x50xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<16x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x16x48x48xf32, #graph.layout<[0, 2, 3, 1]>>
@@ -74,7 +74,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // SHARED: %[[TO:.*]] = arith.minsi %[[END]], %c3
 // SHARED: arith.subi %[[TO]], %[[BEGIN]]
 // SHARED: arith.cmpi eq, %[[END]], %c3
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @main(%x: tensor<1x16x14x14xf32, #graph.layout<[0, 2, 3, 1]>>, %w: tensor<200x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x200x12x12xf32, #graph.layout<[0, 2, 3, 1]>> {
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x16x14x14xf32, #graph.layout<[0, 2, 3, 1]>>, tensor<200x16x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = 16 tile = 2, windows = [2, 3]>>) -> tensor<1x200x12x12xf32, #graph.layout<[0, 2, 3, 1]>>
     return %0 : tensor<1x200x12x12xf32, #graph.layout<[0, 2, 3, 1]>>

@@ -146,11 +146,11 @@ func.func @larger_and_merged(%x: tensor<4x1xf32>, %y: tensor<4x512xf32>) -> tens
 
 // -----
 
-// CHECK-COUNT-3: CopiedTogether | {{.*}}Reason="GPU kernels access contiguous rows, and subviews may be strided"
+// CHECK-COUNT-3: CopiedTogether | {{.*}}Reason="the target's kernels access contiguous rows, and subviews may be strided"
 // CHECK-COUNT-3: Reason="a concat of this many operands does not compute them in its kernel"
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
 func.func @many_subviews(%x: tensor<4x1xf32>) -> tensor<4x3xf32> {
   %0 = graph.neg %x : (tensor<4x1xf32>) -> tensor<4x1xf32>
   %1 = graph.abs %x : (tensor<4x1xf32>) -> tensor<4x1xf32>

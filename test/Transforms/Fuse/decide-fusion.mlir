@@ -161,7 +161,7 @@ func.func @moves(%x: tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<64xf32>) {
 // Packed low-bit weights are dequantized in the GEMM's kernel.
 // CHECK-LABEL: func.func @decode
 #panels = #graph.layout<[1, 0], blockDim = 1, block = 16>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 func.func @decode(%w: tensor<32x128xui32, #panels>, %s: tensor<8x128xf32>, %x: tensor<1x256xf32>, %many: tensor<100x256xf32>) -> (tensor<1x128xf32>, tensor<100x128xf32>) {
   // CHECK: graph.decode {{.*}}graph.fusion_group = 0 : i64, graph.why = "low-bit weights dequantized in the kernel"
   %0 = graph.decode %w, %s {bits = 4, block = 32} : (tensor<32x128xui32, #panels>, tensor<8x128xf32>) -> tensor<256x128xf32>

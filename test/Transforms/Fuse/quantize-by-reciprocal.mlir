@@ -1,6 +1,6 @@
 // RUN: hewn-opt %s --split-input-file --hewn-quantize-by-reciprocal | FileCheck %s
 
-#fma = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
+#fma = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
 
 // The pass computes the reciprocal of the scale as two floats, and the clamping bounds: -10 and 245
 // times the scale.
@@ -21,7 +21,7 @@ module attributes {plan.target = #fma} {
 
 // -----
 
-#fma = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
+#fma = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
 
 // Not rewritten: a dynamic scale, per-column scales, 16-bit integers, and a scale at the end of
 // float32's range.
@@ -46,7 +46,7 @@ module attributes {plan.target = #fma} {
 // On a target without FMA, the pass keeps the division by the scale.
 // CHECK-LABEL: func.func @unfused
 // CHECK: graph.quantize %
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
   func.func @unfused(%x: tensor<4x8xf32>) -> tensor<4x8xi8> {
     %s = graph.constant {value = dense<0.1> : tensor<f32>} : tensor<f32>
     %0 = graph.quantize %x, %s {to = i8} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xi8>
@@ -56,7 +56,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 
 // -----
 
-#fma = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
+#fma = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasFma = true>
 
 // If the kernel that quantizes a value also dequantizes it, it uses the rounded float and computes
 // no integer for it. Another kernel reads the quantized bytes.

@@ -9,7 +9,7 @@
 // TWO: graph.relayout {{.*}} -> tensor<64x64x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 2, windows = [2, 3]>>
 // FOUR: graph.relayout {{.*}} -> tensor<64x64x3x3xf32, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 4, windows = [2, 3]>>
 // NEVER-NOT: tile =
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @wins(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf32>} : tensor<64x64x3x3xf32>
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
@@ -23,7 +23,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // significand bits.
 // CHECK-LABEL: func.func @halves
 // CHECK: graph.relayout {{.*}} -> tensor<64x64x3x3xf16, #graph.layout<[2, 3, 0, 1], blockDim = 0, block = {{[0-9]+}} tile = 2, windows = [2, 3]>>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @halves(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>, to = f32} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf16>) -> tensor<1x64x56x56xf32>
@@ -37,7 +37,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // computed weights, or three channels.
 // CHECK-LABEL: func.func @left_alone
 // CHECK-NOT: tile =
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @left_alone(%x: tensor<1x64x58x58xf32>, %v: tensor<64x64x3x3xf32>, %y: tensor<1x3x58x58xf32>) -> (tensor<1x64x28x28xf32>, tensor<1x64x54x54xf32>, tensor<1x64x56x56xf32>, tensor<1x64x54x54xf32>, tensor<1x64x56x56xf32>, tensor<1x64x56x56xf32>) {
     %w = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf32>} : tensor<64x64x3x3xf32>
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 2, 2>} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x28x28xf32>

@@ -126,7 +126,7 @@ func.func @flatten(%x: tensor<1x3x8x8xf32>, %w: tensor<16x3x1x1xf32>) -> tensor<
 // For a matrix unit, too, the pass packs the right operand in groups along K, whether or not the
 // target has a vector dot product for these groups. It does not if a GEMM has to use vectors
 // instead of the matrix unit.
-#tiles = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
+#tiles = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608,
     matrices = [#plan.matrix_unit<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
 module attributes {plan.target = #tiles} {
 // CHECK-LABEL: func.func @tiles
@@ -171,7 +171,7 @@ func.func @left_alone(%x: tensor<2x3x4xf32>) -> tensor<2x4xf32> {
 // If the target has pairwise dot products, a computed right operand is packed in pairs at run time.
 // CHECK-LABEL: func.func @pairs
 // CHECK: graph.relayout %{{.*}} -> tensor<4x64x96xbf16, #graph.layout<[0, 2, 1], blockDim = 2, block = {{[0-9]+}}, groupDim = 1, group = 2>>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>} {
   func.func @pairs(%q: tensor<4x128x64xbf16>, %k: tensor<4x64x96xbf16>) -> tensor<4x128x96xf32> {
     %0 = graph.matmul %q, %k {to = f32} : (tensor<4x128x64xbf16>, tensor<4x64x96xbf16>) -> tensor<4x128x96xf32>
     return %0 : tensor<4x128x96xf32>
@@ -185,7 +185,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // CHECK-LABEL: func.func @open_columns
 // CHECK: graph.relayout %{{.*}} -> tensor<4x128x64xui8>
 // CHECK: graph.relayout %{{.*}} -> tensor<4x64x?xi8, #graph.layout<[0, 2, 1], blockDim = 2, block = {{[0-9]+}}, groupDim = 1, group = 4>>
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
   func.func @open_columns(%q: tensor<4x64x128xui8>, %k: tensor<4x64x?xi8> {graph.dims = [4, 64, #graph.dim<"n">]}) -> tensor<4x128x?xi32> {
     %t = graph.transpose %q {order = array<i64: 0, 2, 1>} : (tensor<4x64x128xui8>) -> tensor<4x128x64xui8>
     %0 = graph.matmul %t, %k {graph.dims = [[4, 128, #graph.dim<"n">]], to = i32} : (tensor<4x128x64xui8>, tensor<4x64x?xi8>) -> tensor<4x128x?xi32>
@@ -201,7 +201,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters 
 // CHECK: graph.relayout %{{.*}} -> tensor<64x32xi8, #graph.layout<[1, 0]>>
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
   func.func @bytes(%x: tensor<64x64xui8>) -> tensor<64x32xi32> {
     %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
     %0 = graph.matmul %x, %w {to = i32} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
@@ -228,7 +228,7 @@ module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters 
 // CHECK: graph.relayout %{{.*}} -> tensor<64x32xf32, #graph.layout<[1, 0]>>
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, warpgroupProductsPerCycle = 1000, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 132, warpSize = 32, sharedBytes = 232448, mmasPerProduct = 1, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 132, warpSize = 32, sharedBytes = 232448, mmasPerProduct = 1, limits = #limits, costs = #gpuCosts>} {
   func.func @rounded(%x: tensor<64x64xf32>) -> tensor<64x32xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<64x32xf32>} : tensor<64x32xf32>
     %0 = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
@@ -258,7 +258,7 @@ func.func @code(%x: tensor<2x256xf32>) -> tensor<2x128xf32> {
 // Strided rows with fewer contiguous elements than a vector (talking heads) are converted for
 // reductions over them. If only GEMMs read them, they are kept.
 // CHECK-LABEL: func.func @heads
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 func.func @heads(%x: tensor<1x50x50x4xf32>, %v: tensor<1x4x50x64xf32>) -> (tensor<1x4x50x50xf32>, tensor<1x4x50x64xf32>) {
   // CHECK: %[[T:.*]] = graph.transpose %{{.*}} -> tensor<1x4x50x50xf32, #graph.layout<[0, 2, 3, 1]>>
   // CHECK: %[[R:.*]] = graph.relayout %[[T]] : {{.*}} -> tensor<1x4x50x50xf32>
@@ -327,10 +327,10 @@ func.func @groups(%x: tensor<1x16x8x8xf32>) -> (tensor<1x16x8x8xf32>, tensor<1x1
 // On a GPU, 3x3 weights get no Winograd layout, because GPU kernels compute 3x3 convolutions
 // directly.
 // CHECK-LABEL: func.func @grid_windows
-// REMARK-DAG: Reason="Winograd not used: the GPU kernels compute convolutions directly"
+// REMARK-DAG: Reason="Winograd not used: the target's kernels compute convolutions directly"
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
   func.func @grid_windows(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
     %w = graph.constant {value = dense<1.0> : tensor<64x64x3x3xf32>} : tensor<64x64x3x3xf32>
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>

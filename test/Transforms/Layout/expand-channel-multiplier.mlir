@@ -22,7 +22,7 @@
 // CHECK-NOT: graph.expand
 // CHECK-LABEL: func.func @integers
 // CHECK-NOT: graph.expand
-module attributes {plan.target = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>} {
   func.func @two_columns(%x: tensor<1x64x28x28xf32>, %w: tensor<128x1x3x3xf32>) -> tensor<1x128x28x28xf32> {
     %0 = graph.pad %x {low = [0, 0, 1, 1], high = [0, 0, 1, 1]} : (tensor<1x64x28x28xf32>) -> tensor<1x64x30x30xf32>
     %1 = graph.conv %0, %w {dilations = array<i64: 1, 1>, groups = 64 : i64, strides = array<i64: 1, 1>} : (tensor<1x64x30x30xf32>, tensor<128x1x3x3xf32>) -> tensor<1x128x28x28xf32>

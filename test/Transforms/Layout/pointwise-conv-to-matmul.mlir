@@ -2,7 +2,7 @@
 // NCHW is cheaper, including layout conversions.
 // RUN: hewn-opt %s --split-input-file --hewn-pointwise-conv-to-matmul | FileCheck %s
 
-#machine = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
+#machine = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608>
 // The results of two 1x1 convolutions are interleaved. With columns innermost (NHWC), the kernel
 // would store the interleaved elements one by one; with image rows innermost (NCHW), it does not.
 // CHECK-LABEL: func.func @neighbours
@@ -113,7 +113,7 @@ module attributes {plan.target = #machine} {
 // CHECK: graph.conv
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
   func.func @grid(%x: tensor<2x16x7x9xf32>, %w: tensor<24x16x1x1xf32>) -> tensor<2x24x7x9xf32> {
     %0 = graph.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, strides = array<i64: 1, 1>} : (tensor<2x16x7x9xf32>, tensor<24x16x1x1xf32>) -> tensor<2x24x7x9xf32>
     return %0 : tensor<2x24x7x9xf32>

@@ -1,6 +1,6 @@
 // RUN: hewn-opt %s --hewn-alternate-task-order | FileCheck %s
 
-#small = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 65536, l3Bytes = 8388608>
+#small = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 65536, l3Bytes = 8388608>
 
 module attributes {plan.target = #small} {
   plan.kernel @large(%h: tensor<1x128xf32>, %w: tensor<128x256xf32>) -> tensor<1x256xf32> attributes {symbols = [], schedule = #plan.contract<m = 1, n = 64, lanes = 8>} {

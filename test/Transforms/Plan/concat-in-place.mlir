@@ -27,7 +27,7 @@
 // PLACE: plan.launch @exp_{{.*}}plan.buffers = [#plan.buffer<subview, 32>]
 // PLACE: plan.assemble {{.*}}plan.buffers = [#plan.buffer<arena, {{.*}}>]
 #last = #graph.layout<[0, 2, 3, 1]>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 plan.kernel @relu(%x: tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<1x8x4x4xf32, #last>) -> tensor<1x8x4x4xf32, #last>
   graph.yield %0 : tensor<1x8x4x4xf32, #last>
@@ -130,7 +130,7 @@ func.func @main(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tenso
 // CHECK-LABEL: func.func @main
 // CHECK: plan.launch @concat(
 #last = #graph.layout<[0, 2, 3, 1]>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>} {
 plan.kernel @relu(%x: tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last> attributes {symbols = []} {
   %0 = graph.relu %x : (tensor<1x64x32x32xf32, #last>) -> tensor<1x64x32x32xf32, #last>
   graph.yield %0 : tensor<1x64x32x32xf32, #last>

@@ -4,7 +4,7 @@
 // REMARK-DAG: Reason="the right operand is computed, and the target has no integer dot products"
 // REMARK-DAG: Reason="the right operand is computed, and the rows of the left operand are windows"
 // REMARK-DAG: Reason="the GEMM is skinny, and packing its computed right operand at run time takes longer than it saves"
-// REMARK-DAG: Reason="the right operand is computed, and GPU kernels multiply it in float"
+// REMARK-DAG: Reason="the right operand is computed, and the target's kernels multiply it in float"
 // REMARK-DAG: Reason="an operand's scales or zero points vary along K, or its dims have another order than the result's"
 // REMARK-DAG: Reason="the right operand's scales or zero points vary along other dims than the columns"
 // REMARK-DAG: Reason="an operand is not an 8-bit integer tensor with a scale and a zero point"
@@ -172,7 +172,7 @@ func.func @windows(%x: tensor<1x32x6x6xui8>) -> (tensor<1x32x4x4xf32>, tensor<1x
 
 // On a target that has signed dot products only, the pass shifts unsigned activations, and not the
 // weights.
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
 // CHECK-LABEL: func.func @signed
 // CHECK: graph.cast %{{.*}} {to = i8} : (tensor<6x64xi32>) -> tensor<6x64xi8>
 // CHECK: graph.matmul %{{.*}} {to = i32} : (tensor<6x64xi8>, tensor<64x32xi8>) -> tensor<6x32xi32>
@@ -191,7 +191,7 @@ func.func @signed(%x: tensor<6x64xui8>, %sw: tensor<32xf32>) -> tensor<6x32xf32>
 #signed = #plan.dot_product<left = i8, right = i8, sum = i32, intrinsic = "llvm.some.dot">
 #mixed = #plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">
 #unsigned = #plan.dot_product<left = ui8, right = ui8, sum = i32, intrinsic = "llvm.some.dot">
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#signed, #mixed, #unsigned]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#signed, #mixed, #unsigned]>} {
 // On a target with several dot-product instructions, the pass uses the activations' type as it is.
 // CHECK-LABEL: func.func @dataStay
 // CHECK: graph.matmul %arg0, %{{.*}} {to = i32} : (tensor<6x64xui8>, tensor<64x32xi8>) -> tensor<6x32xi32>
@@ -248,7 +248,7 @@ func.func @scales_reshaped(%x: tensor<6x16xui8>) -> tensor<6x32xf32> {
 // convolution than float Winograd does.
 // CHECK-LABEL: func.func @slower
 // CHECK: graph.conv {{.*}} (tensor<1x64x16x16xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x14x14xf32>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
 func.func @slower(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
   %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
   %q = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
@@ -265,7 +265,7 @@ func.func @slower(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
 // memory if L2 does not hold them.
 // CHECK-LABEL: func.func @streamed
 // CHECK: graph.conv {{.*}} -> tensor<1x64x8x8xi32>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 65536, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 65536, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
 func.func @streamed(%x: tensor<1x64x10x10xui8>) -> tensor<1x64x8x8xf32> {
   %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
   %q = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
@@ -278,7 +278,7 @@ func.func @streamed(%x: tensor<1x64x10x10xui8>) -> tensor<1x64x8x8xf32> {
 
 // -----
 
-#pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
+#pairs = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
 
 // For large images with 8-bit results, Winograd in float32 needs a quarter of the multiplications,
 // which pairwise 16-bit dot products do not outweigh.
@@ -302,7 +302,7 @@ module attributes {plan.target = #pairs} {
 // 4-way byte dot products save more instructions than Winograd in float32.
 // CHECK-LABEL: func.func @faster
 // CHECK: graph.conv {{.*}} -> tensor<1x64x14x14xi32>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>} {
 func.func @faster(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
   %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
   %q = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
@@ -315,7 +315,7 @@ func.func @faster(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
 
 // -----
 
-#fours = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>
+#fours = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>
 
 // With 4-way dot products, an integer 3x3 convolution is faster than Winograd in float32, so that
 // the pass converts it.
@@ -339,7 +339,7 @@ module attributes {plan.target = #fours} {
 // already compared them.
 // CHECK-LABEL: func.func @decided
 // CHECK: graph.conv {{.*}}strides = array<i64: 1, 1>, to = i32} {{.*}} -> tensor<1x64x14x14xi32>
-module attributes {plan.target = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
+module attributes {plan.target = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>} {
 func.func @decided(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
   %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
   %q = graph.constant {value = dense<1> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
@@ -352,7 +352,7 @@ func.func @decided(%x: tensor<1x64x16x16xui8>) -> tensor<1x64x14x14xf32> {
 
 // -----
 
-#fours = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">], hasFma = true>
+#fours = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">], hasFma = true>
 
 module attributes {plan.target = #fours} {
 // Computed keys: signed integers with per-row zero points, whose sums are computed at run time. A
@@ -447,7 +447,7 @@ func.func @stay(%x: tensor<2x64xui8>, %y: tensor<64x32xi8>, %i: tensor<1x32x6x6x
 
 // -----
 
-#pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>
+#pairs = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.pairs", accumulates = false>], hasFma = true>
 
 // For pairwise 16-bit dot products, the pass subtracts the zero points from the operands before the
 // contraction, so that no row or column sums are needed.
@@ -473,7 +473,7 @@ func.func @in_pairs(%x: tensor<64x63xui8>, %w: tensor<63x32xi8>, %zx: tensor<ui8
 // CHECK-NOT: to = i32
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
 func.func @on_grid(%x: tensor<64x64xui8>, %w: tensor<64x32xi8>) -> tensor<64x32xi32> {
   %a = graph.center %x : (tensor<64x64xui8>) -> tensor<64x64xi32>
   %b = graph.center %w : (tensor<64x32xi8>) -> tensor<64x32xi32>

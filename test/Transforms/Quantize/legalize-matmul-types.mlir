@@ -1,7 +1,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-legalize-matmul-types=largest-tile=2 | FileCheck %s --check-prefixes=CHECK,TWO
 // RUN: hewn-opt %s --split-input-file --hewn-legalize-matmul-types=largest-tile=4 | FileCheck %s --check-prefixes=CHECK,FOUR
 
-#pairs = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
+#pairs = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, dots = [#plan.dot_product<left = i16, right = i16, sum = i32, intrinsic = "llvm.some.dot", accumulates = false>]>
 
 // Conversions of the operand come before padding that the contraction folds, so that the padding
 // stays next to the contraction.
@@ -33,7 +33,7 @@ func.func @none(%x: tensor<6x64xui8>) -> tensor<6x32xi32> {
 
 // -----
 
-#quads = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>
+#quads = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = ui8, right = i8, sum = i32, intrinsic = "llvm.some.dot">]>
 
 // The pass does not change operand types that the target supports, and float32.
 // CHECK-LABEL: func.func @alone
@@ -55,7 +55,7 @@ module attributes {plan.target = #quads} {
 // CHECK: graph.matmul {{.*}} : (tensor<6x64xi32>, tensor<64x32xi32>) -> tensor<6x32xi32>
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
   func.func @matrices(%x: tensor<64x64xui8>, %y: tensor<6x64xui8>) -> (tensor<64x32xi32>, tensor<6x32xi32>) {
     %w = graph.constant {value = dense<1> : tensor<64x32xi8>} : tensor<64x32xi8>
     %0 = graph.matmul %x, %w {to = i32} : (tensor<64x64xui8>, tensor<64x32xi8>) -> tensor<64x32xi32>
@@ -85,7 +85,7 @@ func.func @halves(%x: tensor<6x64xf16>, %v: tensor<64x32xf16>, %w: tensor<32x8xf
 
 // -----
 
-#dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+#dots = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // Pairwise bfloat16 dot products for an even K, and for computed operands with enough rows to pay
 // for packing.
@@ -104,7 +104,7 @@ module attributes {plan.target = #dots} {
 
 // -----
 
-#dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
+#dots = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 
 // The pass packs constant weights that a Cast rounds to bfloat16 in pairs at compile time, for any
 // number of rows.
@@ -127,7 +127,7 @@ module attributes {plan.target = #dots} {
 
 // -----
 
-#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+#wide = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 
 // 16-bit constants keep their type, and the GEMM kernel extends them when it loads them. The pass
 // extends computed operands before the contraction.
@@ -150,7 +150,7 @@ module attributes {plan.target = #wide} {
 
 // -----
 
-#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+#wide = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 
 // A GEMM with many rows uses the float32 copy of 16-bit weights that another target of the library
 // needs.
@@ -168,7 +168,7 @@ module attributes {plan.target = #wide, plan.packing_lanes = 16 : i64, plan.shar
 
 // -----
 
-#short = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
+#short = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608>
 
 // Not without an extension instruction, whatever the vector length is; bfloat16, which takes two
 // instructions to extend, is kept for few rows.
@@ -189,7 +189,7 @@ module attributes {plan.target = #short} {
 
 // -----
 
-#windows = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
+#windows = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
 
 // Winograd weights are stored as float16, also those given as bfloat16. They are float32 if values
 // leave float16's range, if a bfloat16 constant is small relative to float16's resolution, and for
@@ -225,7 +225,7 @@ module attributes {plan.target = #windows} {
 
 // -----
 
-#windows = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
+#windows = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
 
 // 8-bit integer constants that floats are multiplied by: unchanged; as float16 for Winograd with
 // tiles of 2; unchanged in any case if they are to be kept. Depthwise weights become float32.

@@ -2,7 +2,7 @@
 // RUN: hewn-opt %s --split-input-file --hewn-sink-weight-scales --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 // RUN: hewn-opt %s --split-input-file --hewn-sink-weight-scales=precision=medium --remarks-filter-missed='.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=MEDIUM
 
-#wide = #plan.target<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+#wide = #plan.cpu<vectorBytes = 32, vectorRegisters = 16, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 module attributes {plan.target = #wide} {
 
 // Convolutions whose 8-bit weights have one scale per feature, or a scalar scale.
@@ -179,7 +179,7 @@ func.func @computed_left(%x: tensor<1x3x7x40xf32>, %y: tensor<1x3x1x40xf32>, %q:
 
 // On a target with vectors of four elements, which extends 8-bit types slowly, a convolution of
 // many rows is faster with float32 weights.
-#short = #plan.target<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
+#short = #plan.cpu<vectorBytes = 16, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 262144, l3Bytes = 8388608, hasHalfConversions = true>
 module attributes {plan.target = #short} {
 // CHECK-LABEL: func.func @short
 // CHECK: graph.conv {{.*}}xf32>, tensor<64x64x5x5xf32>
@@ -197,7 +197,7 @@ func.func @short(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
 
 // Winograd weights: with tiles of 2, for which float16 has enough significand bits, and with tiles
 // of 4, for which it has not.
-#filters = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
+#filters = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, hasHalfConversions = true>
 module attributes {plan.target = #filters} {
 // CHECK-LABEL: func.func @filtered
 // CHECK: graph.conv {{.*}}xi8>
@@ -214,7 +214,7 @@ func.func @filtered(%x: tensor<1x64x58x58xf32>) -> tensor<1x64x56x56xf32> {
 // -----
 
 #costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, attentionRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40, laneLoadCost = 200>
-#dots = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, hasHalfConversions = true,
+#dots = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs, hasHalfConversions = true,
     dots = [#plan.dot_product<left = bf16, right = bf16, sum = f32, intrinsic = "llvm.some.dot">]>
 module attributes {plan.target = #dots} {
 // CHECK-LABEL: func.func @pairs
@@ -232,7 +232,7 @@ func.func @pairs(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
 // -----
 
 #costs = #plan.vector_costs<l2LoadCost = 220, l2MissCost = 250, loadCost = 15, broadcastCost = 10, fmaLatencyCost = 400, minAccumulators = 7, attentionRows = 6, fmasPerCycle = 2, memoryBytesPerCycle = 8, cacheLineBytes = 64, prefetchDistanceBytes = 1024, forkJoinInstructions = 8000, launchOverheadBytes = 20000, l3ByteCost = 40, laneLoadCost = 200>
-#unit = #plan.target<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
+#unit = #plan.cpu<vectorBytes = 64, vectorRegisters = 32, l1Bytes = 32768, l1Ways = 8, l2Bytes = 1048576, l3Bytes = 8388608, costs = #costs,
     matrices = [#plan.matrix_unit<left = bf16, right = bf16, sum = f32, rows = 16, columns = 16, depth = 32, registers = 8, tile = !llvm.x86_amx, zero = "llvm.zero", load = "llvm.load", store = "llvm.store", product = "llvm.product", relativeRate = 12, minRows = 6>]>
 module attributes {plan.target = #unit} {
 // WHY: ScaledBefore | {{.*}}Reason="float weights are faster: the matrix unit multiplies faster than weights are extended"
@@ -249,8 +249,8 @@ func.func @unit(%x: tensor<1x64x36x36xf32>) -> tensor<1x64x32x32xf32> {
 
 #limits = #plan.gpu_limits<registers = 65536, threads = 2048, maxThreadRegisters = 255, registerGranularity = 8, maxBlockThreads = 1024, reservedBlockBytes = 1024, staticSharedBytes = 49152, maxArguments = 440>
 #gpuCosts = #plan.gpu_costs<mmaProductsPerCycle = 512, threadProductsPerCycle = 128, instructionsPerCycle = 128, memoryBytesPerCycle = 1000, l2BytesPerCycle = 48, sharedBytesPerCycle = 128, sectorBytes = 32, megahertz = 1500, launchCycles = 3000, blockOverheadCycles = 1200, sliceOverheadCycles = 150, termOverheadCycles = 50, fetchLatencyCycles = 600, tileOverheadCycles = 600, splitOverheadCycles = 2500, memoryLatencyCycles = 800, threadBytesInFlight = 32, latencyHidingThreads = 256>
-module attributes {plan.target = #plan.target<vectorBytes = 16, vectorRegisters = 16, l1Bytes = 131072, l1Ways = 0, l2Bytes = 41943040, l3Bytes = 0, gpu = #plan.gpu<processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>>} {
-// WHY: ScaledBefore | {{.*}}Reason="GPU kernels multiply weights that are extended at compile time"
+module attributes {plan.target = #plan.gpu<vectorBytes = 16, l2Bytes = 41943040, processors = 108, warpSize = 32, sharedBytes = 166912, mmasPerProduct = 3, limits = #limits, costs = #gpuCosts>} {
+// WHY: ScaledBefore | {{.*}}Reason="the target's kernels multiply weights that are extended at compile time"
 func.func @grid(%x: tensor<1x64x9x9xf32>) -> tensor<1x64x5x5xf32> {
   %s = graph.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
   %q = graph.constant {value = dense<1> : tensor<64x64x5x5xi8>} : tensor<64x64x5x5xi8>

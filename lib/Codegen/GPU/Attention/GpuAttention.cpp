@@ -2,6 +2,7 @@
 #include "lib/Codegen/GPU/Attention/GpuAttention.h"
 #include "lib/Codegen/GPU/GpuEngine.h"
 #include "lib/Codegen/GPU/Loops/GpuWide.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -282,7 +283,7 @@ OrReason<FusedAttention> gpuAttention(KernelContext &k) {
   const OrReason<FusedAttention> &attention = k.analysis->attention;
   if (!attention)
     return attention;
-  Eligibility takes = plan::gpuTakesAttention(*attention);
+  Eligibility takes = plan::gpuScheduleModel().fusesAttention(*attention);
   return takes ? attention : takes;
 }
 

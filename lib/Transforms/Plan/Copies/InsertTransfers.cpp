@@ -2,6 +2,7 @@
 //
 // Inserts transfers between host and device memory (see Passes.td).
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Plan/Copies/Memories.h"
 #include "lib/Transforms/Plan/Passes.h"
 
@@ -21,7 +22,7 @@ namespace {
 struct InsertTransfers : public hewn::impl::InsertTransfersPassBase<InsertTransfers> {
   void runOnOperation() override {
     auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
-    if (!gpuOf(getOperation()) || !program || program.isDeclaration())
+    if (!supports(getOperation(), KernelFeature::SeparateMemory) || !program || program.isDeclaration())
       return;
     SmallVector<OpOperand *> crossing;
     program.getBody().walk([&](Operation *op) {

@@ -2,6 +2,7 @@
 //
 // Decides which adjacent launches become phases of one persistent kernel (see Passes.td).
 #include "dialects/Graph/Analysis/Views.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/Join/PersistentCost.h"
 #include "lib/Transforms/Plan/Passes.h"
@@ -52,9 +53,10 @@ struct DecidePersistentKernels : public hewn::impl::DecidePersistentKernelsPassB
   void runOnOperation() override {
     auto program = getOperation().lookupSymbol<func::FuncOp>(kProgramName);
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
-    gpu = target ? target.getGpu() : GpuAttr();
-    if (program && !program.isDeclaration() && gpu && gpu.getCosts().getGridBarrierCycles() > 0)
-      join(program.getBody().front());
+    if (!program || program.isDeclaration() || !target || !ScheduleModel::of(program).formsPersistentKernels(target))
+      return;
+    gpu = cast<GpuAttr>(target);
+    join(program.getBody().front());
   }
 
 private:

@@ -2,6 +2,7 @@
 //
 // Reorders launches to reduce peak memory, and barriers in persistent kernels (see Passes.td).
 #include "dialects/Graph/Analysis/Views.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Plan/Arena/Packing.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Order/OrderSearch.h"
@@ -205,7 +206,7 @@ struct OrderLaunches : public hewn::impl::OrderLaunchesPassBase<OrderLaunches> {
                  /*mustGain=*/true);
       }
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttr);
-    if (!target || !target.getGpu() || target.getGpu().getCosts().getGridBarrierCycles() == 0)
+    if (!target || !ScheduleModel::of(getOperation()).formsPersistentKernels(target))
       return;
     for (mlir::Block *block : blocks)
       for (const Steps &steps : sequencesOf(*block)) {

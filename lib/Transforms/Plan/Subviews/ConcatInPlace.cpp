@@ -5,6 +5,7 @@
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "lib/Schedule/PlacedSubviews.h"
 #include "lib/Schedule/Schedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Plan/MemoryPlan.h"
 #include "lib/Transforms/Plan/Passes.h"
@@ -52,7 +53,8 @@ public:
     program.walk([&](LaunchOp launch) { launches.push_back(launch); });
     for (LaunchOp launch : launches)
       if (auto kernel = plan::findGraphKernel(kernels, launch.getKernel()))
-        if (graph::IndexingOpInterface move = assemblyKernelOp(kernel); move && !gpuOf(launch))
+        if (graph::IndexingOpInterface move = assemblyKernelOp(kernel);
+            move && plan::supports(launch, plan::KernelFeature::StridedSubviews))
           place(launch, kernel, move);
     for (LaunchOp launch : changed)
       matchKernelTypes(launch);
