@@ -222,7 +222,7 @@ def Plan_TmaTileAttr : AttrDef<PlanDialect, "TmaTile"> {
     `extents` lists its dims, the innermost first. `strides` lists the strides in bytes of all dims
     but the innermost. Extents and strides are integers or expressions over the kernel's symbols.
     `sizes` lists the dims of the tile in elements. The innermost dim of a tile is one row in shared
-    memory, whose 16-byte chunks are swizzled (lib/Codegen/GPU/Contract/GpuOperand.h). `rounds`: the
+    memory, whose 16-byte chunks are swizzled (lib/Target/NVPTX/Kernels/MmaOperand.h). `rounds`: the
     load rounds float32 elements to TF32, that is, to 11 significant bits.
   }];
   let parameters = (ins "int64_t":$argument, "int64_t":$bytes, "::mlir::ArrayAttr":$extents, "::mlir::ArrayAttr":$strides,

@@ -18,17 +18,11 @@ struct CpuTarget : GeneratedTarget::ExternalModel<CpuTarget, plan::CpuAttr> {
   const KernelGenerator &getKernelGenerator(Attribute) const { return cpuKernelGenerator(); }
 };
 
-struct GpuTarget : GeneratedTarget::ExternalModel<GpuTarget, plan::GpuAttr> {
-  const KernelGenerator &getKernelGenerator(Attribute) const { return gpuKernelGenerator(); }
-};
-
 } // namespace
 
 void registerKernelGenerators(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, plan::PlanDialect *) {
-    plan::CpuAttr::attachInterface<CpuTarget>(*context);
-    plan::GpuAttr::attachInterface<GpuTarget>(*context);
-  });
+  registry.addExtension(
+      +[](MLIRContext *context, plan::PlanDialect *) { plan::CpuAttr::attachInterface<CpuTarget>(*context); });
 }
 
 } // namespace hewn::codegen

@@ -44,11 +44,10 @@ public:
                                    const std::optional<Buffer> &memory) const = 0;
 };
 
-/// The generators of kernels for CPUs and for GPUs.
+/// Returns the generator of kernels for CPUs.
 const KernelGenerator &cpuKernelGenerator();
-const KernelGenerator &gpuKernelGenerator();
 
-/// Attaches the generators to the target descriptions of the plan dialect.
+/// Attaches the generator for CPUs to #plan.cpu. Families of GPUs attach theirs.
 void registerKernelGenerators(mlir::DialectRegistry &registry);
 
 } // namespace hewn::codegen

@@ -74,7 +74,7 @@ def AssignSchedulesPass : Pass<"hewn-assign-schedules", "::hewn::plan::KernelOp"
     | a contraction that can be tiled | `#plan.contract` |
     | other | `#plan.loops` |
 
-    GPU kernels get a `#plan.gpu_...` schedule (`GPU/AssignGpuSchedules.cpp`). If an earlier pass
+    GPU kernels get a `#plan.gpu_...` schedule (lib/Target/NVPTX/Kernels/ChooseSchedule.cpp). If an earlier pass
     has selected the tile of a contraction (`#plan.gpu_tile`), the schedule uses this tile.
 
     ```mlir

@@ -18,6 +18,10 @@ Eligibility ScheduleModel::multipliesMatrices(graph::ContractOpInterface) const 
 
 bool ScheduleModel::wantsAlongSum(graph::ContractOpInterface) const { return false; }
 
+GpuTileAttr ScheduleModel::blockTile(graph::ContractOpInterface, bool) const { return {}; }
+
+graph::DimExpr ScheduleModel::blockWork(graph::ContractOpInterface) const { return {}; }
+
 bool ScheduleModel::formsPersistentKernels(TargetAttr) const { return false; }
 
 namespace {
@@ -26,17 +30,10 @@ struct CpuTarget : ScheduledTarget::ExternalModel<CpuTarget, CpuAttr> {
   const ScheduleModel &getScheduleModel(Attribute) const { return cpuScheduleModel(); }
 };
 
-struct GpuTarget : ScheduledTarget::ExternalModel<GpuTarget, GpuAttr> {
-  const ScheduleModel &getScheduleModel(Attribute) const { return gpuScheduleModel(); }
-};
-
 } // namespace
 
 void registerScheduleModels(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, PlanDialect *) {
-    CpuAttr::attachInterface<CpuTarget>(*context);
-    GpuAttr::attachInterface<GpuTarget>(*context);
-  });
+  registry.addExtension(+[](MLIRContext *context, PlanDialect *) { CpuAttr::attachInterface<CpuTarget>(*context); });
 }
 
 } // namespace hewn::plan

@@ -93,6 +93,12 @@ public:
   /// Returns true if the instructions for the contraction need operands that are contiguous along
   /// K.
   virtual bool wantsAlongSum(graph::ContractOpInterface op) const;
+  /// Returns the fastest tile of a thread block for a contraction that `multipliesMatrices`, with a
+  /// number of split-K partials if `maySplit`. Returns null if no tile fits in shared memory.
+  virtual GpuTileAttr blockTile(graph::ContractOpInterface op, bool maySplit) const;
+  /// Returns the estimated cost of the contraction in a kernel of thread blocks: the number of
+  /// 32-bit multiply-adds that warp MMA executes in the same time.
+  virtual graph::DimExpr blockWork(graph::ContractOpInterface op) const;
 
   /// Returns true if instructions multiply `terms` bfloat16 components of each float32 operand of
   /// the contraction (1: rounded operands).
@@ -108,11 +114,10 @@ public:
 /// Returns true if the kernels of the target of `op`'s module support `feature`.
 inline bool supports(mlir::Operation *op, KernelFeature feature) { return ScheduleModel::of(op).supports(feature); }
 
-/// The models of CPUs and of GPUs.
+/// Returns the model of CPUs.
 const ScheduleModel &cpuScheduleModel();
-const ScheduleModel &gpuScheduleModel();
 
-/// Attaches the models to the target descriptions of the plan dialect.
+/// Attaches the model of CPUs to #plan.cpu. Families of GPUs attach theirs.
 void registerScheduleModels(mlir::DialectRegistry &registry);
 
 } // namespace hewn::plan

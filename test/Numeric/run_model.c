@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MOST_DIMS = 16 };
+enum { MOST_DIMS = 32 };
 
 /// Readable margin in bytes before and after each allocation. qemu 7.2 also reads the masked-out
 /// lanes of a masked load, which a processor does not access. test/Numeric/Memory checks accesses

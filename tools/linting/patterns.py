@@ -63,9 +63,9 @@ PATTERNS = [
         "lib",
         (
             "lib/Schedule/",
-            "lib/Codegen/GPU/GpuKernels.cpp",
+            "lib/Target/NVPTX/Schedule/",
             "lib/Codegen/AssignSchedules.cpp",
-            *(f"lib/Codegen/GPU/{name}" for name in ("AssignGpuSchedules.cpp", "GpuEngine.h")),
+            *(f"lib/Target/NVPTX/Kernels/{name}" for name in ("ChooseSchedule.cpp", "Kernels.h", "NVPTXKernels.cpp")),
             "lib/Transforms/Fuse/SelectGpuTiles.cpp",
             # Its cost model compares two contractions before either of them exists.
             "lib/Transforms/Quantize/ProductCost.cpp",

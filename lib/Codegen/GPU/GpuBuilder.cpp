@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Codegen/GPU/GpuBuilder.h"
 #include "dialects/Simt/Simt.h"
-#include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,21 +16,6 @@ namespace hewn::codegen {
 /// Limit of the number of blocks of a launch. If there is more work, a thread (or block) loops over
 /// several elements (or tiles).
 constexpr int64_t kMaxBlocks = 1 << 20;
-
-/// Returns the estimated cost of a contraction: the number of 32-bit multiply-adds that the
-/// target's warp-level MMA executes in the same time.
-static DimExpr matrixWork(graph::ContractOpInterface op) {
-  plan::GpuCostsAttr costs = plan::gpuOf(op).getCosts();
-  DimExpr products = graph::numElements(op.getIterationDims(graph::getDims));
-  if (!plan::multipliesMatrices(op))
-    return (products * DimExpr(costs.getMmaProductsPerCycle())).floorDiv(DimExpr(costs.getThreadProductsPerCycle()));
-  int64_t bits = plan::stagedType(op).getIntOrFloatBitWidth();
-  auto schedule = dyn_cast<plan::GpuContractAttr>(op->getParentOfType<plan::KernelOp>().getScheduleAttr());
-  int64_t rate =
-      schedule && schedule.getGroups() ? costs.getWarpgroupProductsPerCycle() : costs.getMmaProductsPerCycle();
-  return (products * DimExpr(plan::productsOf(op) * bits * costs.getMmaProductsPerCycle()))
-      .floorDiv(DimExpr(32 * rate));
-}
 
 /// Returns the number of bytes of `input` that the kernel reads. If only indexing ops use `input`,
 /// this is at most the size of their results.
@@ -59,7 +44,7 @@ GpuBuilder::GpuBuilder(KernelContext &k, ElementEmitter &e, int64_t threads)
   DimExpr work, traffic;
   for (Operation &op : k.kernel.getBody().front())
     if (auto contraction = dyn_cast<graph::ContractOpInterface>(op))
-      work = work + matrixWork(contraction);
+      work = work + plan::ScheduleModel::of(&op).blockWork(contraction);
   for (Value input : k.kernel.getBody().getArguments())
     traffic = traffic + bytesRead(input);
   for (Value result : k.results)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/Target/NVPTX/NVPTXDialect.h"
+#include "lib/Target/NVPTX/Kernels/Kernels.h"
 #include "lib/Target/NVPTX/NVPTXMachineOps.h"
 #include "lib/Target/NVPTX/NVPTXTarget.h"
+#include "lib/Target/NVPTX/Schedule/NVPTXScheduleModel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -32,9 +34,24 @@ void NVPTXDialect::initialize() {
   addInterfaces<NVPTXMachineOps>();
 }
 
+namespace {
+
+struct ScheduledGpu : plan::ScheduledTarget::ExternalModel<ScheduledGpu, plan::GpuAttr> {
+  const plan::ScheduleModel &getScheduleModel(Attribute) const { return plan::nvptxScheduleModel(); }
+};
+
+struct GeneratedGpu : codegen::GeneratedTarget::ExternalModel<GeneratedGpu, plan::GpuAttr> {
+  const codegen::KernelGenerator &getKernelGenerator(Attribute) const { return codegen::nvptxKernelGenerator(); }
+};
+
+} // namespace
+
 void registerDialects(DialectRegistry &registry) {
   registry.insert<NVPTXDialect>();
-  registry.addExtension(+[](MLIRContext *context, plan::PlanDialect *) { context->getOrLoadDialect<NVPTXDialect>(); });
+  registry.addExtension(+[](MLIRContext *context, plan::PlanDialect *) {
+    context->getOrLoadDialect<NVPTXDialect>();
+    plan::GpuAttr::attachInterface<ScheduledGpu, GeneratedGpu>(*context);
+  });
 }
 
 /// Verifies the number of a thread's wgmma accumulators. For each eight columns, a thread holds two

@@ -4,7 +4,6 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Control/ControlFlow.h"
 #include "dialects/Graph/Graph.h"
-#include "lib/Schedule/GpuSchedule.h"
 #include "lib/Schedule/ScheduleModel.h"
 #include "lib/Support/Remarks.h"
 #include "lib/Transforms/Fuse/Passes.h"

@@ -213,7 +213,7 @@ def SelectGpuTilesPass : Pass<"hewn-select-gpu-tiles", "::hewn::plan::KernelOp">
     plan.kernel @matmul(...) attributes {schedule = #plan.gpu_tile<m = 64, n = 64, splits = 4>}
     ```
 
-    The cost model for GPU tiles is in lib/Schedule/GpuSchedule.h. K is split if the tiles alone do
+    The cost model for GPU tiles is in lib/Target/NVPTX/Schedule/MmaSchedule.h. K is split if the tiles alone do
     not occupy all multiprocessors. Kernels with other contractions, reductions or dynamic sizes are
     not split. An existing schedule is kept. lib/Codegen/AssignSchedules.cpp completes the schedule,
     after operand layouts are known.

@@ -2,7 +2,7 @@
 //
 // Selects tile shapes and split-K factors of GPU kernels that use matrix instructions (see
 // Passes.td).
-#include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/ScheduleModel.h"
 #include "lib/Transforms/Fuse/Passes.h"
 #include "lib/Transforms/Fuse/SplitK.h"
 
@@ -20,11 +20,12 @@ struct SelectGpuTilesPass : impl::SelectGpuTilesPassBase<SelectGpuTilesPass> {
     if (kernel.isLowered() || kernel.getScheduleAttr())
       return;
     SmallVector<graph::ContractOpInterface> found(kernel.getBody().getOps<graph::ContractOpInterface>());
-    if (found.size() != 1 || !plan::multipliesMatrices(found[0]))
+    if (found.size() != 1 || !plan::ScheduleModel::of(kernel).multipliesMatrices(found[0]))
       return;
+    const plan::ScheduleModel &model = plan::ScheduleModel::of(kernel);
     OrReason<graph::ContractOpInterface> maySplit = splitKContraction(kernel);
-    kernel.setScheduleAttr(plan::chooseTile(found[0], bool(maySplit)));
-    if (!maySplit && wantsRemarks(kernel) && plan::chooseTile(found[0], /*maySplit=*/true).getSplits() > 1)
+    kernel.setScheduleAttr(model.blockTile(found[0], bool(maySplit)));
+    if (!maySplit && wantsRemarks(kernel) && model.blockTile(found[0], /*maySplit=*/true).getSplits() > 1)
       missed(found[0], getArgument(), "NotSplit", maySplit.why());
   }
 };

@@ -6,7 +6,6 @@
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "dialects/Graph/Elementwise/ElementwiseOps.h"
 #include "dialects/Graph/Indexing/Interleave.h"
-#include "lib/Schedule/GpuSchedule.h"
 #include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Support/Remarks.h"

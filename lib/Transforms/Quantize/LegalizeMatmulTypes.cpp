@@ -5,7 +5,6 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Schedule/BfloatSchedule.h"
-#include "lib/Schedule/GpuSchedule.h"
 #include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/WinogradSchedule.h"
 #include "lib/Transforms/Quantize/Operands.h"

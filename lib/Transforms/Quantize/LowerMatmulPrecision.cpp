@@ -5,7 +5,6 @@
 #include "dialects/Graph/Builders/Compose.h"
 #include "dialects/Graph/Contract/ContractRoles.h"
 #include "lib/Schedule/BfloatSchedule.h"
-#include "lib/Schedule/GpuProduct.h"
 #include "lib/Schedule/ScheduleModel.h"
 #include "lib/Schedule/SplitBf16Schedule.h"
 #include "lib/Schedule/WinogradSchedule.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU feature query for other architectures and systems, for which hewn generates no code.
+// CPU feature query for architectures without optional instruction sets, such as RISC-V, and for
+// other systems.
 
 #include "platform/posix/platform.h"
 

@@ -98,6 +98,8 @@ static const char *whyNone(const char *path) {
   const uint16_t own = EM_X86_64;
 #elif defined(__aarch64__)
   const uint16_t own = EM_AARCH64;
+#elif defined(__riscv)
+  const uint16_t own = EM_RISCV;
 #else
   const uint16_t own = EM_NONE;
 #endif

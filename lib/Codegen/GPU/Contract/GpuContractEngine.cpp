@@ -9,27 +9,6 @@ using namespace mlir;
 
 namespace hewn::codegen {
 
-LogicalResult emitGpuContraction(KernelContext &k, OpBuilder &b, plan::GpuContractAttr schedule) {
-  OrReason<GpuTiles> tiles = gpuTiles(k);
-  if (!tiles)
-    return refuse(k, schedule) << ", but is not a contraction with an elementwise epilogue: " << tiles.why();
-  if (tiles->parts != schedule.getSplits())
-    return refuse(k, schedule) << ", but the kernel has " << tiles->parts << " split-K partials";
-  switch (schedule.getForm()) {
-  case plan::GpuForm::Matrix:
-    return emitGpuMatrix(k, b, *tiles, schedule);
-  case plan::GpuForm::Tiles:
-    return emitGpuTiles(k, b, *tiles, schedule);
-  case plan::GpuForm::FewRows:
-  case plan::GpuForm::FewColumns:
-    if (failed(verifySkinnyGemm(k, *tiles, schedule)))
-      return failure();
-    emitSkinnyGemm(k, b, *tiles, schedule);
-    return success();
-  }
-  llvm_unreachable("no form");
-}
-
 void emitKept(KernelContext &k, OpBuilder &b, plan::GpuContractAttr schedule) {
   auto argument = k.kernel->getAttrOfType<IntegerAttr>(plan::kResidentWeightsAttr);
   bool isFew = schedule.getForm() == plan::GpuForm::FewRows || schedule.getForm() == plan::GpuForm::FewColumns;

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPU kernels around one contraction. The schedule selects one of these forms:
+// GPU kernels around one contraction, without matrix instructions. The schedule selects one of
+// these forms:
 //
 // - tiles: one tile of the result per block, operands staged in shared memory, FMA instructions
-// - matrix: one tile of the result per block, warp-level or warpgroup MMA
 // - few_rows, few_columns: skinny GEMM; each warp or block computes some of the many columns (or
 //   rows)
 #ifndef HEWN_LIB_CODEGEN_GPU_CONTRACT_GPUCONTRACTENGINE_H
 #define HEWN_LIB_CODEGEN_GPU_CONTRACT_GPUCONTRACTENGINE_H
 
 #include "lib/Codegen/GPU/Contract/GpuTiles.h"
-#include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/GpuThreadSchedule.h"
 
 namespace hewn::codegen {
-
-/// Emits the body of `k.function` at the insertion point of `b`. Emits an error on the kernel if
-/// the schedule does not apply.
-llvm::LogicalResult emitGpuContraction(KernelContext &k, mlir::OpBuilder &b, plan::GpuContractAttr schedule);
 
 /// Emits the companion functions of a kernel with resident weights (plan::kResidentWeightsAttr), if
 /// its form supports them. One function loads the weights into shared memory; the other is the
@@ -24,8 +20,6 @@ llvm::LogicalResult emitGpuContraction(KernelContext &k, mlir::OpBuilder &b, pla
 void emitKept(KernelContext &k, mlir::OpBuilder &b, plan::GpuContractAttr schedule);
 
 /// Emit a GPU contraction kernel in the form that the function's name states.
-llvm::LogicalResult emitGpuMatrix(KernelContext &k, mlir::OpBuilder &b, const GpuTiles &tiles,
-                                  plan::GpuContractAttr schedule);
 llvm::LogicalResult emitGpuTiles(KernelContext &k, mlir::OpBuilder &b, const GpuTiles &tiles,
                                  plan::GpuContractAttr schedule);
 llvm::LogicalResult verifySkinnyGemm(KernelContext &k, const GpuTiles &tiles, plan::GpuContractAttr schedule);

@@ -8,7 +8,7 @@
 #include "lib/Codegen/BlockedSum.h"
 #include "lib/Codegen/GPU/Contract/GpuContractEngine.h"
 #include "lib/Codegen/GPU/Contract/GpuContraction.h"
-#include "lib/Schedule/GpuSchedule.h"
+#include "lib/Schedule/GpuThreadSchedule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
